@@ -209,7 +209,7 @@ static const struct column cols[] = {
 	{ "MEMORY", 'm', COL_RIGHT, "memory_mib", memory_text, memory_rank, "memory of all pods" },
 	{ "PODS", 0, COL_RIGHT, "pod_count", NULL, NULL, "number of pods" },
 	{ "NODES", 'D', COL_RIGHT, "pods.node", node_count_text, node_count_rank, "number of nodes" },
-	{ "NODELIST(REASON)", 'R', COL_CUT, "state reason pods.node", place_text, NULL, "nodes, or the reason why it is pending" },
+	{ "NODELIST(REASON)", 'R', COL_CUT, "state reason pods.node reasons.object", place_text, NULL, "nodes, or the reason why it is pending" },
 	{ "NODELIST", 'N', COL_CUT, "pods.node", nodes_text, NULL, "nodes" },
 	{ "REASON", 'r', 0, "reason", NULL, NULL, "reason why it is pending" },
 	{ "PRIORITY", 'Q', COL_RIGHT | COL_ORDER, "priority", NULL, NULL, "priority; larger is sooner" },

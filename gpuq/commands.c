@@ -24,6 +24,7 @@ static const struct opt submit_opts[] = {
 	{ OPT_KEY, "key", 0, ARG_REQUIRED, "KEY", "submit only once under this key, however often it is called" },
 	{ OPT_PARSABLE, "parsable", 0, ARG_NONE, NULL, "print the bare job id" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the job object" },
+	{ OPT_IGNORE_OTHER_KINDS, "ignore-other-kinds", 0, ARG_NONE, NULL, "submit the jobs of a manifest with other objects beside them" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
@@ -35,6 +36,7 @@ static const struct opt run_opts[] = {
 	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "with --start-timeout: do not cancel the job" },
 	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the job if the client is gone for DURATION" },
 	{ OPT_KEY, "key", 0, ARG_REQUIRED, "KEY", "submit only once under this key, however often it is called" },
+	{ OPT_IGNORE_OTHER_KINDS, "ignore-other-kinds", 0, ARG_NONE, NULL, "submit the jobs of a manifest with other objects beside them" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
@@ -208,6 +210,7 @@ static const struct opt why_opts[] = {
 
 static const struct opt plan_opts[] = {
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the reply as a JSON object, one job a line" },
+	{ OPT_IGNORE_OTHER_KINDS, "ignore-other-kinds", 0, ARG_NONE, NULL, "submit the jobs of a manifest with other objects beside them" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };

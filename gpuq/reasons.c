@@ -58,3 +58,17 @@ void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t no
 		view_cell(out, gpuq_get(reason, "who"));
 	}
 }
+
+void reason_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_buf *text)
+{
+	const struct gpuq_val *reasons = gpuq_get(job, "reasons");
+
+	for (size_t i = 0; reasons && reasons->type == GPUQ_LIST && i < reasons->n; i++) {
+		reason_text(text, reasons->items[i], now_us);
+		line_print(line_label("Reason", i), text);
+		if (!line_says(gpuq_get(reasons->items[i], "message")))
+			continue;
+		view_cell(text, gpuq_get(reasons->items[i], "message"));
+		line_print("", text);
+	}
+}

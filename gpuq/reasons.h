@@ -14,5 +14,7 @@
 /* "Resources: 2 of 4 GPUs free, for 5:00", "LimitQueue lab: have 8, need 4, can be changed by
  * manager" */
 void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t now_us);
+/* Print all reasons of a job, each with the cluster's words behind it. */
+void reason_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_buf *text);
 
 #endif

@@ -332,14 +332,33 @@ size_t view_job_nodes(struct gpuq_buf *out, const struct gpuq_val *job)
 	return kept;
 }
 
+/* " (ImagePullBackOff)": what keeps its pods from running. */
+static void start_trouble(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	const struct gpuq_val *objects = gpuq_get(job, "reasons.object");
+	const struct gpuq_val *reasons = gpuq_get(job, "reasons");
+	const char *object = "";
+
+	if (objects && objects->type == GPUQ_LIST && objects->n &&
+	    objects->items[0]->type == GPUQ_STR)
+		object = objects->items[0]->s;
+	else if (reasons && reasons->type == GPUQ_LIST && reasons->n)
+		object = gpuq_get_str(reasons->items[0], "object", "");
+	if (*object)
+		gpuq_buf_printf(out, " (%s)", object);
+}
+
 void view_job_place(struct gpuq_buf *out, const struct gpuq_val *job)
 {
 	const int s = view_job_state(job);
 	const bool waiting = s == GPUQ_JOB_PENDING || s == GPUQ_JOB_PROVISIONING;
 	const char *reason = gpuq_get_str(job, "reason", "");
 
-	if (!waiting && view_job_nodes(out, job) > 0)
+	if (!waiting && view_job_nodes(out, job) > 0) {
+		if (s == GPUQ_JOB_STARTING)
+			start_trouble(out, job);
 		return;
+	}
 	if (*reason) {
 		gpuq_buf_addc(out, '(');
 		gpuq_buf_adds(out, reason);

@@ -2,7 +2,7 @@
  *
  * Owns     nothing.
  * Touches  memory; the local time zone.
- * Used by  the columns (cols_*.c), status, result, follow.
+ * Used by  the commands that print objects, lists (out.c, lines.c, cols_job.c), slurm, top.
  *
  * On the wire a time is int64 microseconds; --json shows RFC 3339, tables show local
  * time or durations as squeue does.

@@ -23,14 +23,18 @@ static int hook_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 
 	if (gpuq_url_check(h->url, &err) < 0)
 		return gpuq_reader_fail(r, gpuq_get(v, "url"), GPUQ_EINVAL, "%s", err.text);
-	h->bits = h->on.n ? 0 : GPUQ_NOTIFY_END | GPUQ_NOTIFY_FAIL;
+	h->bits = h->on.n ? 0 : GPUQ_NOTIFY_END | GPUQ_NOTIFY_FAIL | GPUQ_NOTIFY_REFUSED;
 	for (size_t i = 0; i < h->on.n; i++)
-		if (!gpuq_notify_word(h->on.items[i], false, &h->bits))
+		if (strcmp(h->on.items[i], gpuq_notify_name(GPUQ_NOTIFY_REFUSED)) == 0)
+			h->bits |= GPUQ_NOTIFY_REFUSED;
+		else if (!gpuq_notify_word(h->on.items[i], false, &h->bits))
 			return gpuq_reader_fail(
 				r, gpuq_get(v, "on"), GPUQ_EINVAL,
 				"expected words of notify such as end and fail, not "
 				"'%.80s'",
 				h->on.items[i]);
+	if ((h->bits & GPUQ_NOTIFY_ALL) == GPUQ_NOTIFY_ALL)
+		h->bits |= GPUQ_NOTIFY_REFUSED;
 	return 0;
 }
 
@@ -38,7 +42,7 @@ static int hook_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 static const struct gpuq_field hook_fields[] = {
 	HOOK("name", GPUQ_K_NAME, name, .flags = GPUQ_F_KEY | GPUQ_F_REQUIRED, .doc = "name of the webhook in pending messages"),
 	HOOK("url", GPUQ_K_STR, url, .flags = GPUQ_F_REQUIRED, .doc = "URL for messages of all jobs"),
-	HOOK("on", GPUQ_K_STRLIST, on, .doc = "events, as in a job's notify; default: end, fail"),
+	HOOK("on", GPUQ_K_STRLIST, on, .doc = "events, as in a job's notify, and refused: the cluster refuses jobs; default: end, fail, refused"),
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -95,7 +99,7 @@ static const struct gpuq_field fields[] = {
 	N("webhook_timeout", GPUQ_K_DURATION, webhook_timeout_us, .min = 100000, .max = INT64_C(3600000000), .doc = "maximum time for a reply"),
 	N("proxy", GPUQ_K_STR, proxy, .form = "URL", .doc = "proxy for webhooks; proxy settings of the environment are ignored"),
 	N("keep", GPUQ_K_DURATION, keep_us, .min = 1000000, .max = INT64_C(2592000000000), .doc = "time for which delivery is retried, at intervals that grow to five minutes; after it the message is dropped and gpuq events --audit reports it"),
-	N("webhooks", GPUQ_K_OBJECTS, hooks, .sub = &hook_schema, .doc = "webhooks of the site, called for events of every job: at most eight, each {name: NAME, url: URL, on: [fail]} with the events of a job's notify; default end and fail"),
+	N("webhooks", GPUQ_K_OBJECTS, hooks, .sub = &hook_schema, .doc = "webhooks of the site, called for events of every job: at most eight, each {name: NAME, url: URL, on: [fail]} with the events of a job's notify and refused, the cluster refuses jobs; default end, fail and refused"),
 	{ .key = NULL },
 };
 /* clang-format on */

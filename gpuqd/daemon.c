@@ -26,13 +26,17 @@
 #include "gpuqd/state/record/upgrade.h"
 #include "gpuqd/state/record/model_apply.h"
 #include "gpuqd/flow/audit.h"
+#include "gpuqd/flow/bind/bind.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"
 #include "gpuqd/flow/report/history_keep.h"
+#include "gpuqd/fence.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/load.h"
 #include "gpuqd/flow/notify/outbox.h"
 #include "gpuqd/flow/reconcile.h"
+#include "gpuqd/flow/refusal/refusals.h"
+#include "gpuqd/flow/refusal/troubles.h"
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/rpc/method/methods.h"
 #include "gpuqd/rpc/rpc.h"
@@ -71,13 +75,19 @@ struct daemon {
 	struct spool *cycles; /* NULL = they are not recorded */
 	struct dispatch *dispatch;
 	struct reconcile *reconcile;
+	struct refusals *refusals;
+	struct troubles *troubles;
+	struct bind *bind;
 	struct history_keep *history;
 	struct outbox *outbox;
 	struct cluster *cluster;
 	struct methods *methods;
 	struct rpc_server *rpc;
+	struct fence fence;
+	struct loop_timer *fenced; /* the cluster is about to be made anew */
 	struct loop_timer *space, *place, *keys, *watchdog, *reload, *clock;
 	int64_t asleep_us; /* as the clock said last */
+	bool stopping;
 };
 
 /* ---- the site file ---- */
@@ -176,7 +186,10 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 					       .cluster_id = d->model->cluster_id,
 					       .creates_per_s = c->creates_per_s,
 					       .metrics = c->metrics,
-					       .measure_every_us = c->metrics_interval_us };
+					       .measure_every_us = c->metrics_interval_us,
+					       .store_id = d->fence.store_id,
+					       .place = d->fence.place,
+					       .words = d->fence.words };
 
 		rc = cluster_kube_new(d->loop, &o, &d->cluster, err);
 	} else {
@@ -197,6 +210,8 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 	if (rc < 0)
 		return rc;
 	dispatch_set_cluster(d->dispatch, d->cluster);
+	refusals_set_cluster(d->refusals, d->cluster);
+	bind_set_cluster(d->bind, d->cluster);
 	methods_set_cluster(d->methods, d->cluster);
 	return 0;
 }
@@ -207,9 +222,35 @@ static void stop_cluster(struct daemon *d)
 		return;
 	schedule_ready(d->schedule, false);
 	dispatch_set_cluster(d->dispatch, NULL);
+	refusals_set_cluster(d->refusals, NULL);
+	bind_set_cluster(d->bind, NULL);
 	methods_set_cluster(d->methods, NULL);
 	d->cluster->ops->free(d->cluster);
 	d->cluster = NULL;
+}
+
+static void start_anew(void *arg)
+{
+	struct daemon *d = arg;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	d->fenced = NULL;
+	if (!d->cluster)
+		return; /* there was no space: it starts when there is */
+	stop_cluster(d);
+	if (start_cluster(d, &err) < 0) {
+		log_err("cluster.start", "error=%s", LOGS(err.text));
+		loop_stop(d->loop, EXIT_CLUSTER);
+	}
+}
+
+/* Not from inside the cluster's callback. */
+static void on_lost(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (!d->fenced)
+		d->fenced = loop_after(d->loop, 0, start_anew, d);
 }
 
 /* ---- no space: forget what is not on disk, and wait ---- */
@@ -381,13 +422,24 @@ static void on_watchdog(void *arg)
 	d->watchdog = loop_after(d->loop, sdnotify_watchdog_us() / 2, on_watchdog, d);
 }
 
+static void on_released(void *arg)
+{
+	loop_stop(((struct daemon *)arg)->loop, EXIT_OK);
+}
+
 static void on_term(void *arg)
 {
 	struct daemon *d = arg;
 
+	if (d->stopping)
+		return;
+	d->stopping = true;
 	log_notice("daemon.stop", "jobs go on");
 	sdnotify_stopping();
-	loop_stop(d->loop, EXIT_OK);
+	if (d->cluster && d->cluster->ops->release)
+		d->cluster->ops->release(d->cluster, on_released, d);
+	else
+		on_released(d);
 }
 
 static const char *const *operator_names(const struct config *c, struct gpuq_arena *a)
@@ -696,6 +748,8 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		rc = open_store(d, err);
 	if (rc == 0)
+		fence_init(&d->fence, d->config->state, d->store);
+	if (rc == 0)
 		loop_add_hook(d->loop, on_turn_clock, d);
 	if (rc == 0)
 		rc = journal_new(d->loop, d->store, d->model, &jo, &d->journal, err);
@@ -713,7 +767,15 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		rc = reconcile_new(d->journal, d->dispatch, d->schedule, &d->reconcile, err);
 	if (rc == 0)
+		rc = bind_new(d->journal, &d->bind, err);
+	if (rc == 0)
+		reconcile_on_unbound(d->reconcile, bind_seen, d->bind);
+	if (rc == 0)
 		reconcile_adopt(d->reconcile, d->config->adopt_cluster);
+	if (rc == 0)
+		rc = refusals_new(d->journal, d->reconcile, &d->refusals, err);
+	if (rc == 0)
+		rc = troubles_new(d->journal, d->dispatch, d->refusals, &d->troubles, err);
 	if (rc == 0)
 		rc = history_keep_new(d->journal, d->config->history_keep_us,
 				      d->config->history_max, &d->history, err);
@@ -725,6 +787,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 				 err);
 	if (rc == 0) {
 		methods_set_schedule(d->methods, d->schedule);
+		methods_set_refusals(d->methods, d->refusals);
 		methods_set_estimator(d->methods, d->estimator);
 		methods_set_outbox(d->methods, d->outbox);
 		methods_set_backup_dir(d->methods, d->config->backup_dir);
@@ -740,6 +803,8 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = loop_on_signal(d->loop, SIGINT, on_term, d, err);
 	if (rc == 0)
 		rc = loop_on_signal(d->loop, SIGHUP, on_hup, d, err);
+	if (rc == 0)
+		fence_listen(&d->fence, d->journal, d->reconcile, d->schedule, on_lost, d);
 	if (rc == 0)
 		rc = start_cluster(d, err);
 	/* Listen last: a client finds everything in place. */
@@ -758,6 +823,7 @@ static void teardown(struct daemon *d)
 	loop_cancel(d->watchdog);
 	loop_cancel(d->clock);
 	loop_cancel(d->reload);
+	loop_cancel(d->fenced);
 	if (d->rpc)
 		rpc_server_stop(d->rpc);
 	if (d->schedule && d->dispatch && d->methods)
@@ -772,7 +838,10 @@ static void teardown(struct daemon *d)
 	history_keep_free(d->history);
 	rpc_server_free(d->rpc);
 	methods_free(d->methods);
+	troubles_free(d->troubles);
+	refusals_free(d->refusals);
 	reconcile_free(d->reconcile);
+	bind_free(d->bind);
 	dispatch_free(d->dispatch);
 	schedule_free(d->schedule);
 	spool_close(d->cycles);

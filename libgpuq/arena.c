@@ -1,12 +1,14 @@
 #include "libgpuq/arena.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES 8192
+#define BLOCK_LEAST 1024
+#define BLOCK_MOST (1 << 20)
 #define ALIGN 16
 
 struct gpuq_arena_block {
@@ -14,6 +16,16 @@ struct gpuq_arena_block {
 	size_t used, size;
 	_Alignas(ALIGN) unsigned char data[];
 };
+
+/* The block after those that are full is as large as they are together: what holds little takes
+ * little, and what holds much has few blocks, which go back to the system when they are freed
+ * because each is a mapping of its own. */
+static size_t block_bytes(const struct gpuq_arena *a)
+{
+	if (a->used_bytes < BLOCK_LEAST)
+		return BLOCK_LEAST;
+	return a->used_bytes < BLOCK_MOST ? a->used_bytes : BLOCK_MOST;
+}
 
 void *gpuq_arena_alloc(struct gpuq_arena *a, size_t n)
 {
@@ -28,14 +40,16 @@ void *gpuq_arena_alloc(struct gpuq_arena *a, size_t n)
 	if (a->max_bytes && (n > a->max_bytes || a->used_bytes > a->max_bytes - n))
 		return NULL;
 	if (!b || b->size - b->used < n) {
-		size_t size = n > BLOCK_BYTES / 4 ? n : BLOCK_BYTES - sizeof(*b);
+		const size_t block = block_bytes(a);
+		const bool own = n > block / 4;
+		const size_t size = own ? n : block - sizeof(*b);
 
 		b = malloc(sizeof(*b) + size);
 		if (!b)
 			return NULL;
 		b->used = 0;
 		b->size = size;
-		if (a->head && n > BLOCK_BYTES / 4) {
+		if (a->head && own) {
 			/* A large one gets a block of its own behind the head, which
 			 * still has room for small ones. */
 			b->next = a->head->next;

@@ -48,6 +48,7 @@
 #define GPUQ_YAML_BYTES_MAX (1u << 20)
 #define GPUQ_YAML_DEPTH_MAX 32u /* libyaml's flow nesting costs quadratic time */
 #define GPUQ_YAML_NODES_MAX 65536u
+#define GPUQ_YAML_ALIASES_MAX 999u /* of a file of jobs */
 #define GPUQ_SPEC_BYTES_MAX (256u << 10) /* one encoded spec, script and env included */
 #define GPUQ_DOCS_MAX 1000u /* jobs in one file */
 #define GPUQ_NAME_BYTES_MAX 63u /* names that become labels and host names */

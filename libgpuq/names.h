@@ -76,7 +76,13 @@ enum gpuq_job_state {
 	X(RESTORED_UNKNOWN, "RestoredUnknown", "operator",                                         \
 	  "held: it ran before a restore and may have ended since")                                \
 	X(RECOVERING, "Recovering", "operator",                                                    \
-	  "no job starts until the cluster has been listed after a restore")
+	  "no job starts until the cluster has been listed after a restore")                       \
+	X(FENCED, "Fenced", "operator",                                                            \
+	  "another gpuqd acts under the identity of this one")                                     \
+	X(CLUSTER_REFUSED, "ClusterRefused", "operator",                                           \
+	  "the cluster refuses its pods, for reasons that are not the job's own")      \
+	X(VOLUME_NOT_FOUND, "VolumeNotFound", "user", "its volume claim does not exist, or is lost") \
+	X(VOLUME_PENDING, "VolumePending", "nobody", "its volume claim is not bound yet")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,

@@ -45,6 +45,8 @@ const char *gpuq_notify_name(unsigned bit)
 	for (unsigned i = 0; i < N_GPUQ_NOTIFY_BITS; i++)
 		if (bit == 1u << i)
 			return words[i];
+	if (bit == GPUQ_NOTIFY_REFUSED)
+		return "refused";
 	return NULL;
 }
 
@@ -62,7 +64,7 @@ int gpuq_mail_check(const char *address, struct gpuq_err *err)
 		return gpuq_fail(err, GPUQ_EINVAL, "expected a mail address of 1 to %u characters",
 				 GPUQ_MAIL_BYTES_MAX);
 	for (size_t i = 0; i < n; i++) {
-		const bool edge = i == 0 || address + i == at + 1;
+		const bool edge = i == 0 || (at && address + i == at + 1);
 
 		if (is_word(address[i]) ||
 		    (edge ? address[i] == '_' : strchr("._%+=-", address[i]) != NULL) ||

@@ -97,6 +97,7 @@ struct gpuq_group {
 	/* A Kubernetes pod template (metadata + spec) as its owner wrote it, from a
 	 * manifest; NULL for gpuq's own form. The fields above are read from it. */
 	struct gpuq_val *template_;
+	const char *runtime_class; /* RuntimeClass of the pods, or NULL */
 };
 
 enum gpuq_depend_type {
@@ -207,6 +208,10 @@ struct gpuq_spec {
 extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema;
 bool gpuq_spec_has_key(const char *key); /* of a job file */
 
+/* The annotation by which a template's pods have an index of their own, as those of an Indexed
+ * Job: gpuqd fills it in, with the label, the variable and the host name that go with it. */
+#define GPUQ_COMPLETION_INDEX "batch.kubernetes.io/job-completion-index"
+
 enum gpuq_form { GPUQ_FORM_JOB, GPUQ_FORM_MANIFEST, GPUQ_FORM_SCRIPT };
 
 /* Requests of a script's lines to the submitting program: #SBATCH --wait. */
@@ -238,6 +243,7 @@ struct gpuq_spec_opts {
 	const char *file; /* name for messages */
 	const char *default_name; /* of a job that names none: the file's base name */
 	int64_t now_us;
+	bool ignore_other_kinds; /* objects beside the jobs of a manifest are told, not refused */
 	bool ignore_unknown; /* unknown #SBATCH/#GPUQ directives are skipped */
 	bool slurm; /* argv is that of a command of Slurm's */
 	/* For times of day in Slurm's words, which #SBATCH lines and such an argv speak;

@@ -157,8 +157,8 @@ static struct gpuq_pair *find(const struct gpuq_val *map, const char *key)
 {
 	struct gpuq_pair *p, *end;
 
-	if (!map || map->type != GPUQ_MAP)
-		return NULL;
+	if (!map || map->type != GPUQ_MAP || map->n == 0)
+		return NULL; /* an empty map has no pairs to point to */
 	p = map->pairs;
 	end = p + map->n;
 	for (; p < end; p++)

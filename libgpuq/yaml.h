@@ -25,6 +25,12 @@
 int gpuq_yaml_parse(struct gpuq_arena *a, const char *file, const char *text, size_t n,
 		    struct gpuq_val ***docs, size_t *n_docs, struct gpuq_err *err);
 
+/* The same for files of jobs, which Kubernetes' tools may read as well: an alias is a copy of its
+ * anchor's value, `<<` merges maps, and in a document with apiVersion 0755 is octal. At most
+ * GPUQ_YAML_ALIASES_MAX aliases. */
+int gpuq_yaml_parse_jobs(struct gpuq_arena *a, const char *file, const char *text, size_t n,
+			 struct gpuq_val ***docs, size_t *n_docs, struct gpuq_err *err);
+
 /* The same, of text up to bytes_max with up to values_max values: for files that one's own
  * programs may have written. */
 int gpuq_yaml_parse_large(struct gpuq_arena *a, const char *file, const char *text, size_t n,

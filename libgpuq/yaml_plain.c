@@ -141,3 +141,14 @@ const char *yaml_plain_resolve(const char *s, size_t n, struct yaml_plain *out)
 	form = number_form(s);
 	return form == NO_NUMBER ? NULL : resolve_number(s, form, out);
 }
+
+bool yaml_plain_octal(const char *s, struct yaml_plain *out)
+{
+	const size_t n = strspn(s, "01234567");
+
+	/* 20 digits are 60 bits. */
+	if (s[0] != '0' || n < 2 || n > 20 || s[n])
+		return false;
+	*out = (struct yaml_plain){ .type = GPUQ_INT, .i = strtoll(s, NULL, 8) };
+	return true;
+}

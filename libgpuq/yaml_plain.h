@@ -22,4 +22,7 @@ struct yaml_plain {
  * that says why it is refused ("write 0o644 or 420 ..."). */
 const char *yaml_plain_resolve(const char *s, size_t n, struct yaml_plain *out);
 
+/* True if s is a number such as 0755, which YAML 1.1 reads as octal; out has it then. */
+bool yaml_plain_octal(const char *s, struct yaml_plain *out);
+
 #endif

@@ -22,7 +22,9 @@
 #include "libgpuq/err.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/spec.h"
+#include "gpuqd/site/walls.h"
 #include "gpuqd/state/fact.h"
+#include "gpuqd/state/objects/object.h"
 
 struct loop;
 
@@ -35,6 +37,30 @@ enum ask_outcome {
 	ASK_REFUSED, /* will never be taken as it is (message says why) */
 	ASK_CONFLICT, /* the name is taken by a foreign object */
 	ASK_UNKNOWN, /* no answer: it may have happened; the watch or a look will tell */
+};
+
+/* The jobs that a refusal concerns. */
+enum refusal_scope {
+	REFUSED_JOB, /* the job alone: its neighbours may be taken */
+	REFUSED_QUEUE, /* all jobs of its queue */
+	REFUSED_NAMESPACE, /* all jobs whose pods go to that namespace */
+};
+
+/* The cluster took no pod, for reasons that are the queue's or the cluster's, not the job's. */
+struct refusal {
+	const char *key; /* identifies the refusal; opaque */
+	enum refusal_scope scope;
+	const char *namespace_;
+	const char *object; /* kind/name of what is missing or refuses */
+	const char *words; /* the cluster's, one line */
+};
+
+/* Whether this daemon may act in the cluster. Words are for people; they live until the callback
+ * returns. */
+struct cluster_fence {
+	const char *by; /* the other daemon that acts under this identity; "" = this one may */
+	const char *waits; /* a daemon that this one keeps out; "" none */
+	bool lived; /* the other was seen at work meanwhile: what it did is not in our ledger */
 };
 
 struct cluster_sink {
@@ -63,9 +89,48 @@ struct cluster_sink {
 	void (*job_forgotten)(void *arg, uint32_t job, int64_t array_index);
 	/* Report the end of a pod_signal(): err NULL = it was sent. The callback may be NULL. */
 	void (*signalled)(void *arg, const char *pod, int signal, const struct gpuq_err *err);
+	/* Another daemon has the same identity, or no longer. While f->by is not "", nothing is read
+	 * or changed in the cluster. One that could act before must be freed and made anew, since
+	 * what it asked for may still be under way. NULL = there is no fence. */
+	void (*fenced)(void *arg, const struct cluster_fence *f);
+	/* A create ended, instead of created(): nothing was made, and nothing is tried again. NULL =
+	 * created() with ASK_REFUSED. */
+	void (*refused)(void *arg, const char *pod, const struct refusal *r);
+	/* The answer to refusal_probe(). taken: a pod would be created now, or be refused for
+	 * another reason. */
+	void (*probed)(void *arg, const char *key, bool taken);
+	/* A node cannot set up what a pod needs; its state does not tell. NULL = not wanted. */
+	void (*troubled)(void *arg, const char *pod, const char *object, const char *words,
+			 enum trouble_whose whose);
+	/* Objects that pods depend on; of one that is gone, its kind, namespace and name. NULL =
+	 * not wanted. */
+	void (*object_seen)(void *arg, const struct object_fact *f);
+	void (*object_gone)(void *arg, const struct object_fact *f);
+	/* A complete list of that kind has come, before the first list_done(); or it cannot be
+	 * read. */
+	void (*objects_known)(void *arg, enum object_kind kind, bool known);
+	/* A pod created unbound stays so: what it was bound by was refused. */
+	void (*not_bound)(void *arg, const char *pod, const char *message);
 };
 
+/* How the cluster judges a pod that it is not asked to make. */
+enum trial_outcome {
+	TRIAL_TAKEN,
+	TRIAL_REFUSED, /* what the pod itself says is wrong */
+	TRIAL_UNKNOWN, /* no judgement of the pod: the cluster does not answer, or has its own trouble */
+};
+
+/* Called once, unless it was cancelled; warnings are the cluster's, a line each. */
+typedef void (*cluster_trial_fn)(void *arg, enum trial_outcome o, const char *message,
+				 const char *warnings);
+
 /* ---- what is asked ---- */
+
+/* How the other pods of a gang find one. */
+struct pod_host {
+	const char *name; /* host name */
+	const char *domain; /* a Service of the owner's; NULL = the one that the cluster makes */
+};
 
 struct pod_order {
 	const char *name, *token; /* token: 32 hex, drawn when the attempt was decided */
@@ -75,6 +140,10 @@ struct pod_order {
 	struct gpuq_strlist image_pull_secrets;
 	const char *image; /* the group's, else the queue's; "" none */
 	const char *node;
+	/* The pod is created without its node, and pod_bind() follows: its claims are bound once a
+	 * node is selected. */
+	bool unbound;
+	struct gpuq_strlist claims; /* those it has to wait for then; told with it */
 	const int *devices; /* indexes on the node, ascending */
 	size_t n_devices;
 	const char *sharing; /* how the node hands out devices: its label gpuq.io/sharing, or "" */
@@ -86,15 +155,19 @@ struct pod_order {
 	uint32_t group, group_index; /* which group, which pod of it */
 	uint32_t n_pods; /* of the whole gang: > 1 gets a headless Service */
 	const char *const *pod_names; /* all names of the gang, by index: rendezvous */
-	const char *queue, *user;
+	const struct pod_host *hosts; /* of all of them, by index; NULL = their names */
+	int64_t completion_index; /* of a pod whose template has GPUQ_COMPLETION_INDEX */
+	const char *queue, *user, *account; /* account "" none */
 	uint32_t uid, gid; /* of the submitter: local runs as them under root */
 	const char *record; /* state/record/podrecord.h: kept with the pod, told with it; "" none */
 	const struct gpuq_spec *spec;
 	struct gpuq_strmap env; /* GPUQ_* and rendezvous variables, made by dispatch */
 	int64_t time_limit_us; /* GPUQ_UNLIMITED: none; a safety net above our own kill */
 	int64_t grace_us;
+	const char *cluster_uid; /* the cluster's own identity; "" not known */
+	bool preemptible; /* drains and autoscalers may move it */
 	bool accounting_finalizer;
-	bool restricted; /* the queue's pods keep to the Pod Security Standard of that name */
+	struct site_walls walls; /* of the queue */
 };
 
 struct pod_ref {
@@ -165,25 +238,44 @@ struct cluster_right {
 };
 typedef void (*cluster_rights_fn)(void *arg, const struct cluster_right *list, size_t n);
 
+#define RELEASE_MAX_US INT64_C(1000000)
+
 struct cluster;
 struct cluster_log; /* one log being read */
 struct cluster_session;
+struct cluster_trial; /* one pod being judged */
 
 struct cluster_ops {
 	const char *kind; /* "kube", "local" */
 	bool nodes_remove; /* a pod that was told to leave goes for good by itself, once it ended */
 	/* Begin: list, then report changes. The sink is kept. */
 	int (*start)(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err);
-	/* Check whether this cluster can run the job. NULL = it accepts anything. queue_image
-	 * and pod_policy are the queue's ("" none). Keys without effect here are reported in
+	/* Check whether this cluster can run the job. NULL = it accepts anything. queue_image is
+	 * the queue's ("" none), walls are what its pods may mount. Keys without effect here are reported in
 	 * warnings, a line each. Returns 0 or GPUQ_EINVAL with the field's path. */
 	int (*spec_check)(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
-			  const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err);
+			  const struct site_walls *walls, struct gpuq_buf *warnings,
+			  struct gpuq_err *err);
+	/* Have a pod judged as if it were made (name and node do not matter). Returns the trial, or
+	 * NULL with err when the order makes no pod. NULL as a function = any pod will do. */
+	struct cluster_trial *(*pod_try)(struct cluster *c, const struct pod_order *order,
+					 cluster_trial_fn fn, void *arg, struct gpuq_err *err);
+	void (*trial_cancel)(struct cluster_trial *t); /* no callback after this */
 	/* More waits to be sent than can be under way at once: what is asked now would only be
 	 * kept in memory. Ends by itself; NULL = never. */
 	bool (*busy)(struct cluster *c);
 	/* Ask for a pod; sink->created follows. order lives until this call returns. */
 	void (*pod_create)(struct cluster *c, const struct pod_order *order);
+	/* Ask whether what was refused would be taken by now, without creating it; sink->probed
+	 * follows. Returns false where nothing is known of that refusal. NULL = never refuses. */
+	bool (*refusal_probe)(struct cluster *c, const char *key);
+	void (*refusal_forget)(struct cluster *c, const char *key);
+	/* Have an unbound claim of the pod provisioned for ref->node; object_seen() tells when it
+	 * is bound. sink->not_bound follows where it is refused. May be asked again. NULL = pods
+	 * are never created unbound. */
+	void (*claim_select)(struct cluster *c, const struct pod_ref *ref, const char *claim);
+	/* Put a pod that was created unbound on ref->node. As claim_select(). */
+	void (*pod_bind)(struct cluster *c, const struct pod_ref *ref);
 	/* Ask it to leave within grace_us (signal first), with a uid precondition. */
 	void (*pod_delete)(struct cluster *c, const struct pod_ref *ref, int64_t grace_us);
 	/* Send a signal to it; sink->signalled follows. < 0: it cannot even be tried, and err
@@ -223,6 +315,9 @@ struct cluster_ops {
 	 * cluster is freed first. One review at a time. NULL = none are needed here. */
 	int (*rights)(struct cluster *c, const char *const *namespaces, size_t n,
 		      cluster_rights_fn fn, void *arg, struct gpuq_err *err);
+	/* Let another daemon act at once; done is called once, at once or later. Nothing
+	 * is changed in the cluster after this. NULL = there is no fence. */
+	void (*release)(struct cluster *c, void (*done)(void *arg), void *arg);
 	void (*free)(struct cluster *c); /* jobs go on */
 };
 
@@ -241,6 +336,8 @@ struct cluster_kube_opts {
 	int64_t creates_per_s; /* client-side rate, 0 = no limit of our own */
 	struct gpuq_strlist metrics; /* URLs of what devices do, see kube/metrics.h; may be none */
 	int64_t measure_every_us; /* 0 = never */
+	/* For the fence, see kube/lease.h; store_id NULL = no fence. */
+	const char *store_id, *place, *words;
 };
 int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct cluster **out,
 		     struct gpuq_err *err);

@@ -39,6 +39,7 @@ struct live {
 	UT_hash_handle hh;
 	struct job_key key;
 	int64_t due_us; /* by then evicted pods must be gone; 0 = none */
+	int64_t again_us; /* by then all pods that were told to leave must be gone; 0 = none */
 	int64_t removed_us; /* by then nodes should have removed ended pods; 0 = none */
 	uint32_t warned; /* attempt signalled before its time limit, + 1; 0 = none */
 };
@@ -222,8 +223,10 @@ static void tell_to_leave(struct look *k, const struct pod *p)
 	grace_us = order_grace_us(k->j, evicted, k->have_spec ? &k->spec : NULL);
 	signal = first_signal(k, evicted);
 	journal_apply(k->d->j, &ev, NULL);
+	if (l)
+		l->again_us = loop_now_us(k->d->l) + grace_us + OVERDUE_US;
 	if (l && evicted)
-		l->due_us = loop_now_us(k->d->l) + grace_us + OVERDUE_US;
+		l->due_us = l->again_us;
 	(void)FAILPOINT("dispatch.delete");
 	if (signal)
 		send_signal(k, p, &ref, signal);
@@ -283,7 +286,8 @@ static void look(struct dispatch *d, const struct job *j)
 		if (!model_pod_takes(p)) {
 			/* An attempt that will be tried again need not be kept; one without a
 			 * verdict must be. */
-			if (((!current && !keep) || p->dropped) && !goes_by_itself(&k, p, now))
+			if (((!current && (!keep || p->leaving)) || p->dropped) &&
+			    !goes_by_itself(&k, p, now))
 				forget(&k, p);
 		} else if (leaving || !current || p->dropped) {
 			tell_to_leave(&k, p);
@@ -339,13 +343,21 @@ static void forget_all(struct dispatch *d)
 		log_err("dispatch.forget", "error=%s", LOGS(err.text));
 }
 
+/* True if nothing may be requested: the running pods are not known, or another daemon acts. */
+static bool must_wait(const struct dispatch *d)
+{
+	const struct model *m = journal_model(d->j);
+
+	return recovery_waits(m) || model_is_fenced(m);
+}
+
 static void on_durable(void *arg)
 {
 	struct dispatch *d = arg;
 	const struct cluster_ops *ops;
 	struct touched *t, *next;
 
-	if (!d->cluster || recovery_waits(journal_model(d->j)))
+	if (!d->cluster || must_wait(d))
 		return;
 	ops = d->cluster->ops;
 	HASH_ITER(hh, d->todo, t, next) {
@@ -407,6 +419,10 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_RECOVERY_LISTED:
 		forget_all(d);
 		break;
+	case EV_FENCED:
+		if (d->cluster && !must_wait(d))
+			forget_all(d);
+		break;
 	case EV_POD_GONE: /* with its last element an array leaves memory */
 		dispatch_touch(d, ev->pod.job);
 		dispatch_touch(d, (struct job_key){ ev->pod.job.id, -1 });
@@ -416,7 +432,7 @@ static void on_event(void *arg, const struct event *ev)
 	}
 }
 
-static int64_t start_timeout(const struct dispatch *d, const struct job *j)
+int64_t dispatch_start_timeout(const struct dispatch *d, const struct job *j)
 {
 	for (const struct queue *q = j->queue; q; q = q->parent)
 		if (q->site->start_timeout_us)
@@ -523,7 +539,10 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 		journal_apply(d->j, &ev, NULL);
 		return;
 	}
-	timeout = start_timeout(d, j);
+	timeout = dispatch_start_timeout(d, j);
+	/* An object that operators have to supply: flow/refusal/troubles.c. */
+	if (j->life->trouble && j->life->trouble->whose == TROUBLE_OPERATORS)
+		return;
 	if (j->state == GPUQ_JOB_STARTING && timeout && now - j->life->placed_us >= timeout) {
 		ev.evict.cause = GPUQ_CAUSE_INFRA;
 		ev.evict.rule = RULE_START_TIMEOUT;
@@ -628,6 +647,33 @@ static void check_overdue(struct dispatch *d, struct live *l, const struct job *
 	}
 }
 
+/* A deletion can be lost with the cluster's own state, when that was restored from a backup: the
+ * pods are told again. A repetition changes nothing where it was not lost. */
+static void check_lost(struct dispatch *d, struct live *l, const struct job *j, int64_t now)
+{
+	struct look k = { .d = d, .m = journal_model(d->j), .j = j };
+	const struct pod *p;
+
+	if (!l->again_us || now < l->again_us)
+		return;
+	l->again_us = 0;
+	DL_FOREACH2(j->pods, p, job_next) {
+		struct pod_ref ref;
+		char name[64];
+
+		if (!p->leaving || !model_pod_takes(p))
+			continue;
+		l->again_us = now + OVERDUE_US;
+		need_spec(&k);
+		order_ref(k.m, j, p, name, &ref);
+		log_notice("pod.told_again", "pod=%s: told to leave, but still there", name);
+		d->cluster->ops->pod_delete(d->cluster, &ref,
+					    order_grace_us(j, order_is_evicted(j) || p->dropped,
+							   k.have_spec ? &k.spec : NULL));
+	}
+	gpuq_arena_done(&k.a);
+}
+
 static void on_tick(void *arg)
 {
 	struct dispatch *d = arg;
@@ -636,8 +682,8 @@ static void on_tick(void *arg)
 	struct live *l, *next;
 
 	d->tick = loop_after(d->l, TICK_US, on_tick, d);
-	if (recovery_waits(m))
-		return; /* the running pods are not known */
+	if (must_wait(d))
+		return;
 	on_durable(d); /* requests that the cluster was too busy for */
 	check_stuck(d);
 	HASH_ITER(hh, d->live, l, next) {
@@ -649,6 +695,7 @@ static void on_tick(void *arg)
 			if (l->removed_us && now >= l->removed_us)
 				dispatch_touch(d, l->key);
 			check_overdue(d, l, j, now);
+			check_lost(d, l, j, now);
 			check_limits(d, j, now);
 		}
 	}
@@ -690,7 +737,7 @@ void dispatch_set_cluster(struct dispatch *d, struct cluster *c)
 	if (!c)
 		return;
 	dispatch_touch_all(d);
-	if (!recovery_waits(journal_model(d->j)))
+	if (!must_wait(d))
 		forget_all(d);
 }
 

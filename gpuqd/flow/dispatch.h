@@ -21,6 +21,7 @@
 
 struct cluster;
 struct dispatch;
+struct job;
 struct journal;
 
 struct dispatch_opts {
@@ -34,6 +35,9 @@ int dispatch_new(struct journal *j, const struct dispatch_opts *o, struct dispat
 void dispatch_free(struct dispatch *d);
 /* Change the options; they apply to jobs that were placed before, too. */
 void dispatch_set_opts(struct dispatch *d, const struct dispatch_opts *o);
+
+/* Return how long a job may take from its placement until it runs; 0 = for ever. */
+int64_t dispatch_start_timeout(const struct dispatch *d, const struct job *j);
 
 /* Set the cluster to act on; NULL = none for now. All jobs are processed again. */
 void dispatch_set_cluster(struct dispatch *d, struct cluster *c);

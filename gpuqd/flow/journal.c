@@ -10,7 +10,7 @@
 #include "gpuqd/state/record/model_apply.h"
 #include "gpuqd/store/write.h"
 
-#define SUBSCRIBERS_MAX 8
+#define SUBSCRIBERS_MAX 16
 
 struct waiter {
 	struct waiter *next;
@@ -203,6 +203,13 @@ void journal_set_policy(struct journal *j, const struct policy *p)
 	model_set_policy(j->model, p);
 }
 
+static int fenced(const struct journal *j, struct gpuq_err *err)
+{
+	return gpuq_fail(err, GPUQ_EBUSY,
+			 "another gpuqd acts under this identity (%s): send changes there",
+			 j->model->fenced_by);
+}
+
 int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err)
 {
 	int rc;
@@ -211,6 +218,8 @@ int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err)
 		return gpuq_fail(err, GPUQ_ESTORAGE,
 				 "no space left for the state directory: nothing can be changed "
 				 "until space is free");
+	if (model_is_fenced(j->model) && model_event_is_stored(ev->type))
+		return fenced(j, err);
 	if (ev->at_us == 0)
 		ev->at_us = loop_now_us(j->loop);
 	rc = model_apply(j->model, ev, err);
@@ -286,6 +295,8 @@ int journal_has_space(const struct journal *j, struct gpuq_err *err)
 		return gpuq_fail(err, GPUQ_ESTORAGE,
 				 "no space left for the state directory: nothing can be changed "
 				 "until space is free");
+	if (model_is_fenced(j->model))
+		return fenced(j, err);
 	return store_has_space(j->store, err);
 }
 

@@ -54,7 +54,8 @@ void journal_set_model(struct journal *j, struct model *m);
 void journal_set_policy(struct journal *j, const struct policy *p); /* model_set_policy() */
 
 /* Apply one event at the turn's time (ev->at_us 0 = now). Returns the result of model_apply;
- * GPUQ_ESTORAGE while there is no space (events that are never stored pass). */
+ * GPUQ_ESTORAGE while there is no space, GPUQ_EBUSY while another daemon acts under this identity
+ * (events that are never stored pass). */
 int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err);
 
 void journal_subscribe(struct journal *j, journal_event_fn fn, void *arg);
@@ -79,8 +80,8 @@ struct journal_stats {
 void journal_stats(const struct journal *j, struct journal_stats *out);
 
 bool journal_read_only(const struct journal *j);
-/* Check that a new job or description can be stored. Returns 0, or GPUQ_ESTORAGE: ends and
- * cancellations can still be stored, unless it is read-only as well. */
+/* Check that a new job or description can be stored. Returns 0; GPUQ_ESTORAGE: ends and
+ * cancellations can still be stored, unless it is read-only as well; GPUQ_EBUSY while fenced. */
 int journal_has_space(const struct journal *j, struct gpuq_err *err);
 void journal_writable(struct journal *j);
 /* Write the rest, wait for it, and run the callbacks that wait for it: at the end of the daemon,

@@ -2,8 +2,8 @@
  *
  * Owns     nothing.
  * Touches  the store (reads committed records).
- * Used by  daemon.c (at the start, and after no space), flow/advise/whatif (a copy to try things
- *          on).
+ * Used by  daemon.c (at the start, and after no space), audit.c (gpuqd --audit), flow/advise/twin
+ *          (a copy to try changes on).
  */
 #ifndef GPUQD_FLOW_LOAD_H
 #define GPUQD_FLOW_LOAD_H

@@ -56,10 +56,7 @@ int64_t order_grace_us(const struct job *j, bool evicted, const struct gpuq_spec
 
 const char *order_namespace(const struct queue *q)
 {
-	for (; q; q = q->parent)
-		if (q->site->namespace_)
-			return q->site->namespace_;
-	return "";
+	return model_queue_namespace(q);
 }
 
 void order_terminal(const struct gpuq_spec *spec, uint32_t group, const char *container,
@@ -229,6 +226,15 @@ static void set_array(struct env *e, const struct model *m, const struct job *j,
 	set_int(e, "GPUQ_ARRAY_TASK_STEP", ar->ranges[0].step);
 }
 
+/* A variable that the job's owner sets for the first container, or NULL. */
+static const char *owner_set(const struct gpuq_group *g, const char *key)
+{
+	for (size_t i = 0; i < g->env.n; i++)
+		if (strcmp(g->env.keys[i], key) == 0)
+			return g->env.vals[i];
+	return NULL;
+}
+
 /* Set the pod's rank in the job; the variables of PyTorch, for one process per pod; and those of
  * torchrun, which starts one process per device, in place of its options. */
 static void set_gang(struct env *e, const struct pod *p, const struct gpuq_group *g, bool local,
@@ -244,15 +250,19 @@ static void set_gang(struct env *e, const struct pod *p, const struct gpuq_group
 		set(e, "MASTER_ADDR",
 		    local ? "127.0.0.1"
 			  : gpuq_arena_printf(e->a, "%s.%.*s", first, (int)cut, first));
-		/* Jobs on a shared machine need different ports: the port follows from the id. */
-		set_int(e, "MASTER_PORT", local ? 20000 + o->job % 20000 : 29500);
+		/* Jobs on a shared machine need different ports: the port follows from the id.
+		 * In a cluster the owner may choose it. */
+		if (!local && owner_set(g, "MASTER_PORT"))
+			set(e, "MASTER_PORT", owner_set(g, "MASTER_PORT"));
+		else
+			set_int(e, "MASTER_PORT", local ? 20000 + o->job % 20000 : 29500);
 		set_int(e, "WORLD_SIZE", o->n_pods);
 		set_int(e, "RANK", p->index);
 		set(e, "PET_MASTER_ADDR", get(e, "MASTER_ADDR"));
 		set(e, "PET_MASTER_PORT", get(e, "MASTER_PORT"));
 		set_int(e, "PET_NNODES", o->n_pods);
 		set_int(e, "PET_NODE_RANK", p->index);
-		if (p->n_devices)
+		if (p->n_devices && !owner_set(g, "PET_NPROC_PER_NODE"))
 			set_int(e, "PET_NPROC_PER_NODE", p->n_devices);
 	}
 }
@@ -288,8 +298,7 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 		set_array(e, m, j, &spec->array);
 	/* Variables that an Indexed batch/v1 Job passes to its pods. */
 	if (g->template_)
-		set_int(e, "JOB_COMPLETION_INDEX",
-			j->key.index >= 0 ? j->key.index : (int64_t)p->index);
+		set_int(e, "JOB_COMPLETION_INDEX", o->completion_index);
 	if (tasks)
 		set_tasks(e, j, spec, o->n_pods);
 	if (tasks || !alone)
@@ -334,12 +343,147 @@ static const char *record_of(const struct job *j, const struct pod *p, uint32_t 
 	return out ? out : "";
 }
 
+/* A pod's index in its Job: the element of an array, else its place in its group. */
+static int64_t completion_index(const struct job *j, const struct pod *p)
+{
+	return j->key.index >= 0 ? j->key.index : (int64_t)p->group_index;
+}
+
+/* Pods of an Indexed Job have the host names that Kubernetes gives them, where these are names; a
+ * template's subdomain is its owner's Service. */
+static int host_of(const struct job *j, const struct pod *p, const struct gpuq_spec *spec,
+		   const char *name, struct gpuq_arena *a, struct pod_host *out)
+{
+	const struct gpuq_val *t = spec->groups[p->group].template_;
+	const struct gpuq_val *meta = gpuq_get(t, "metadata");
+	const char *job =
+		gpuq_get_str(gpuq_get(meta, "labels"), "batch.kubernetes.io/job-name", "");
+	const char *domain = gpuq_get_str(gpuq_get(t, "spec"), "subdomain", "");
+
+	*out = (struct pod_host){ name, *domain ? domain : NULL };
+	if (!gpuq_path(meta, "annotations", GPUQ_COMPLETION_INDEX, NULL) || !*job ||
+	    strchr(job, '.'))
+		return 0;
+	job = gpuq_arena_printf(a, "%s-%" PRId64, job, completion_index(j, p));
+	if (job && strlen(job) <= GPUQ_NAME_BYTES_MAX)
+		out->name = job;
+	return job ? 0 : GPUQ_ENOMEM;
+}
+
+const char *order_account_asked(const struct gpuq_group *g)
+{
+	const struct gpuq_val *spec = gpuq_get(g->template_, "spec");
+	const char *name = gpuq_get_str(spec, "serviceAccountName", "");
+
+	return *name ? name : gpuq_get_str(spec, "serviceAccount", "");
+}
+
+const char *order_account(const struct queue *q, const struct gpuq_group *g)
+{
+	const char *asked = order_account_asked(g), *own = INHERIT(q, service_account);
+
+	while (q && !q->site->service_accounts.n)
+		q = q->parent;
+	for (size_t i = 0; *asked && q && i < q->site->service_accounts.n; i++) {
+		const char *glob = q->site->service_accounts.items[i];
+
+		if (strcmp(glob, "any") == 0 || site_glob(glob, asked))
+			return asked;
+	}
+	return own;
+}
+
+/* Fill in the queue's part of an order. */
+static void set_queue(struct pod_order *o, const struct site *site, const struct queue *queue)
+{
+	o->namespace_ = order_namespace(queue);
+	o->service_account = order_account(queue, &o->spec->groups[o->group]);
+	o->priority_class = INHERIT(queue, priority_class);
+	for (const struct queue *q = queue; q && !o->image_pull_secrets.n; q = q->parent)
+		o->image_pull_secrets = q->site->image_pull_secrets;
+	o->accounting_finalizer = order_has_finalizer(queue);
+	walls_of_queue(site, queue->name, &o->walls);
+	o->image = o->spec->groups[o->group].image;
+	if (!o->image)
+		o->image = INHERIT(queue, image);
+	o->queue = queue->name;
+}
+
+int order_try(const struct model *m, const struct queue *q, const char *user,
+	      const struct gpuq_spec *spec, uint32_t group, struct gpuq_arena *a,
+	      struct pod_order *out)
+{
+	const char *name = gpuq_arena_printf(a, "gpuq-%s-0-0-0", m->cluster_id);
+	const char **names = gpuq_arena_calloc(a, 1, sizeof(*names));
+
+	if (!name || !names)
+		return GPUQ_ENOMEM;
+	names[0] = name;
+	*out = (struct pod_order){ .spec = spec,
+				   .name = name,
+				   .token = "",
+				   .cluster_id = m->cluster_id,
+				   .cluster_uid = m->cluster_uid,
+				   .node = "",
+				   .sharing = "",
+				   .array_index = -1,
+				   .group = group,
+				   .n_pods = 1,
+				   .pod_names = names,
+				   .user = user,
+				   .record = "",
+				   .time_limit_us = GPUQ_UNLIMITED,
+				   .grace_us =
+					   spec->grace_us ? spec->grace_us : JOB_GRACE_DEFAULT_US };
+	set_queue(out, m->site, q);
+	return 0;
+}
+
+/* Collect what the pod mounts, and decide whether it is created without its node: some claim of it
+ * is provisioned once a node is selected. One of an ephemeral volume does not exist before its pod,
+ * which it is named after. */
+static int fill_claims(const struct model *m, const struct job *j, const struct gpuq_group *g,
+		       const struct gpuq_group *where, struct gpuq_arena *a, struct pod_order *o,
+		       struct gpuq_err *err)
+{
+	const struct gpuq_val *list = gpuq_path(g->template_, "spec", "volumes", NULL);
+	const size_t n_list = list && list->type == GPUQ_LIST ? list->n : 0;
+	const size_t n = where ? where->n_volumes : 0;
+	const struct object_fact *volume;
+
+	o->claims.items = gpuq_arena_calloc(a, n + n_list + 1, sizeof(*o->claims.items));
+	if (!o->claims.items)
+		return gpuq_no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		const char *claim = where->volumes[i].claim;
+
+		o->claims.items[o->claims.n++] = claim;
+		o->unbound |= objects_claim(m->objects, order_namespace(j->queue), claim,
+					    &volume) == OBJECTS_CLAIM_WAITS;
+	}
+	for (size_t i = 0; i < n_list; i++) {
+		const char *name = gpuq_get_str(list->items[i], "name", "");
+		const char *claim;
+
+		if (!gpuq_get(list->items[i], "ephemeral"))
+			continue;
+		claim = gpuq_arena_printf(a, "%s-%s", o->name, name);
+		if (!claim)
+			return gpuq_no_memory(err);
+		o->claims.items[o->claims.n++] = claim;
+		o->unbound |= objects_may_bind(m->objects);
+	}
+	return 0;
+}
+
 int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	       const struct gpuq_spec *spec, bool local, struct gpuq_arena *a,
 	       struct pod_order *out, struct gpuq_err *err)
 {
+	const struct site_qos *qos = site_qos_find(m->site, j->qos);
 	struct pod_order o = { .spec = spec };
 	const struct pod *other;
+	struct pod_host *hosts;
 	const char **names;
 	uint32_t n = 0;
 	int *devices;
@@ -348,10 +492,11 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	DL_FOREACH2(j->pods, other, job_next)
 		n += other->attempt == p->attempt && !other->dropped;
 	names = gpuq_arena_calloc(a, n + 1, sizeof(*names));
+	hosts = gpuq_arena_calloc(a, n + 1, sizeof(*hosts));
 	devices = gpuq_arena_calloc(a, p->n_devices + 1, sizeof(*devices));
 	o.env.keys = gpuq_arena_calloc(a, ENV_MAX, sizeof(char *));
 	o.env.vals = gpuq_arena_calloc(a, ENV_MAX, sizeof(char *));
-	if (!name || !names || !devices || !o.env.keys || !o.env.vals)
+	if (!name || !names || !hosts || !devices || !o.env.keys || !o.env.vals)
 		return gpuq_no_memory(err);
 	model_pod_name(m, p, name);
 	n = 0;
@@ -363,6 +508,8 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 		if (other->attempt != p->attempt || other->dropped)
 			continue;
 		model_pod_name(m, other, other_name);
+		if (host_of(j, other, spec, other_name, a, &hosts[n]) < 0)
+			return gpuq_no_memory(err);
 		names[n++] = other_name;
 	}
 	for (uint32_t i = 0; i < p->n_devices; i++)
@@ -370,17 +517,14 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.name = name;
 	o.token = j->life->token;
 	o.cluster_id = m->cluster_id;
-	o.namespace_ = order_namespace(j->queue);
-	o.service_account = INHERIT(j->queue, service_account);
-	o.priority_class = INHERIT(j->queue, priority_class);
-	for (const struct queue *q = j->queue; q && !o.image_pull_secrets.n; q = q->parent)
-		o.image_pull_secrets = q->site->image_pull_secrets;
-	o.accounting_finalizer = order_has_finalizer(j->queue);
-	o.restricted = strcmp(INHERIT(j->queue, pod_policy), "restricted") == 0;
-	o.image = spec->groups[p->group].image;
-	if (!o.image)
-		o.image = INHERIT(j->queue, image);
+	o.cluster_uid = m->cluster_uid;
+	o.preemptible = qos && qos->preemptible;
+	o.group = p->group;
+	set_queue(&o, m->site, j->queue);
 	o.node = p->node->name;
+	if (fill_claims(m, j, &spec->groups[p->group], j->request->spec.groups[p->group].where, a,
+			&o, err) < 0)
+		return GPUQ_ENOMEM;
 	o.devices = devices;
 	o.n_devices = p->n_devices;
 	o.sharing = "";
@@ -397,12 +541,13 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.attempt = p->attempt;
 	o.index = p->index;
 	o.array_index = j->key.index;
-	o.group = p->group;
 	o.group_index = p->group_index;
 	o.n_pods = n;
 	o.pod_names = names;
-	o.queue = j->queue->name;
+	o.hosts = hosts;
+	o.completion_index = completion_index(j, p);
 	o.user = j->user;
+	o.account = j->wish->account;
 	o.uid = j->wish->uid;
 	o.gid = j->wish->gid;
 	o.record = record_of(j, p, n, a);

@@ -25,6 +25,16 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	       const struct gpuq_spec *spec, bool local, struct gpuq_arena *a,
 	       struct pod_order *out, struct gpuq_err *err);
 
+/* Fill out as for the first pod of group of a job that is not submitted, to have it judged. */
+int order_try(const struct model *m, const struct queue *q, const char *user,
+	      const struct gpuq_spec *spec, uint32_t group, struct gpuq_arena *a,
+	      struct pod_order *out);
+
+/* Return the service account that a template names ("" none), and the one that its pods have: the
+ * template's where the queue lets manifests name it, else the queue's ("" none). */
+const char *order_account_asked(const struct gpuq_group *g);
+const char *order_account(const struct queue *q, const struct gpuq_group *g);
+
 /* Get whether container (NULL = the first) of group reads input, and whether that is a terminal. */
 void order_terminal(const struct gpuq_spec *spec, uint32_t group, const char *container,
 		    bool *input, bool *tty);

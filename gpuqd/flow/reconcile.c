@@ -1,6 +1,7 @@
 #include "gpuqd/flow/reconcile.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,18 +18,32 @@
 #include "gpuqd/util/keyset.h"
 #include "libgpuq/units.h"
 
-/* A node that refuses pods is avoided for 1, 2, 4 ... 60 s, and is suspect after five refusals in
- * ten minutes. */
+/* A node that refuses the pods of different jobs is avoided for 1, 2, 4 ... 60 s, and is suspect
+ * after five refusals in ten minutes. */
 #define BACKOFF_FIRST_US GPUQ_US_PER_S
 #define BACKOFF_MAX_US (60 * GPUQ_US_PER_S)
 #define REFUSALS_WINDOW_US (600 * GPUQ_US_PER_S)
 #define REFUSALS_SUSPECT 5
+#define REFUSALS_KEPT 8
+/* Jobs are different when their users are, or that many requests of one user: a thousand jobs of one
+ * kind that fit nowhere cost others no node. */
+#define DIFFERENT_USERS 2
+#define DIFFERENT_REQUESTS 3
 #define QUOTA_RETRY_US (10 * GPUQ_US_PER_S)
-#define CANNOT_START_US (120 * GPUQ_US_PER_S) /* ImagePullBackOff and its like */
+#define NOT_ROOT                                                                                   \
+	"give securityContext.runAsUser in the job, an image with a numeric USER, or a queue "     \
+	"with "                                                                                    \
+	"pod_policy: baseline"
 
-struct refusals {
+struct rejection {
+	int64_t at_us;
+	const char *user; /* interned */
+	uint32_t request; /* number; a job's is never given to another */
+};
+
+struct rejections {
 	UT_hash_handle hh;
-	int64_t at_us[REFUSALS_SUSPECT];
+	struct rejection last[REFUSALS_KEPT];
 	unsigned n;
 	char name[];
 };
@@ -41,14 +56,20 @@ struct reconcile {
 	struct cluster *cluster;
 	struct cluster_sink sink;
 	bool adopt; /* accept any cluster */
-	struct refusals *refusals;
+	struct rejections *rejections;
 	uint32_t generation; /* of the list being received */
 	struct keyset seen; /* pods that the cluster has named since the previous list */
 	int64_t stale_since_us;
+	char stale_why[256];
 	struct measure *measure;
 	struct recover *recover;
+	struct reconcile_refusals on_refused; /* refused NULL = not wanted */
+	reconcile_fenced_fn on_fenced; /* NULL = there is no fence */
+	void *on_fenced_arg;
 	reconcile_signalled_fn on_signalled; /* NULL = not wanted */
 	void *on_signalled_arg;
+	reconcile_unbound_fn on_unbound; /* NULL = not wanted */
+	void *on_unbound_arg;
 };
 
 static const struct pod *ours(struct reconcile *r, const char *name, struct pod_key *key)
@@ -102,47 +123,75 @@ static void on_node_gone(void *arg, const char *name)
 	apply(arg, &ev);
 }
 
-static void node_refused(struct reconcile *r, const char *name)
+/* Count the refusals of late, and of how many users and requests they are. */
+static unsigned count_recent(const struct rejections *f, int64_t now, unsigned *n_users,
+			     unsigned *n_requests)
 {
-	struct event ev = { .type = EV_NODE_BACKOFF };
-	int64_t now = loop_now_us(r->l), wait = BACKOFF_FIRST_US;
-	struct refusals *f = NULL;
 	unsigned recent = 0;
 
-	HASH_FIND_STR(r->refusals, name, f);
-	if (!f) {
-		f = calloc(1, sizeof(*f) + strlen(name) + 1);
-		if (!f)
-			abort();
-		memcpy(f->name, name, strlen(name) + 1);
-		HASH_ADD_STR(r->refusals, name, f);
+	*n_users = *n_requests = 0;
+	for (unsigned i = 0; i < REFUSALS_KEPT; i++) {
+		bool user = true, request = true;
+
+		if (!f->last[i].user || f->last[i].at_us <= now - REFUSALS_WINDOW_US)
+			continue;
+		for (unsigned k = 0; k < i; k++) {
+			const bool is =
+				f->last[k].user && f->last[k].at_us > now - REFUSALS_WINDOW_US;
+
+			user &= !is || f->last[k].user != f->last[i].user;
+			request &= !is || f->last[k].request != f->last[i].request;
+		}
+		recent++;
+		*n_users += user;
+		*n_requests += request;
 	}
-	f->at_us[f->n++ % REFUSALS_SUSPECT] = now;
-	for (unsigned i = 0; i < REFUSALS_SUSPECT; i++)
-		recent += f->at_us[i] > now - REFUSALS_WINDOW_US;
+	return recent;
+}
+
+static struct rejections *rejections_of(struct reconcile *r, const char *name)
+{
+	struct rejections *f = NULL;
+
+	HASH_FIND_STR(r->rejections, name, f);
+	if (f)
+		return f;
+	f = calloc(1, sizeof(*f) + strlen(name) + 1);
+	if (!f)
+		abort();
+	memcpy(f->name, name, strlen(name) + 1);
+	HASH_ADD_STR(r->rejections, name, f);
+	return f;
+}
+
+/* The job avoids the node by itself. Others do once the node has refused different jobs. */
+static void node_refused(struct reconcile *r, const char *name, const struct rejection *is)
+{
+	struct event ev = { .type = EV_NODE_BACKOFF };
+	struct rejections *f = rejections_of(r, name);
+	int64_t now = loop_now_us(r->l), wait = BACKOFF_FIRST_US;
+	unsigned recent, n_users, n_requests;
+
+	f->last[f->n++ % REFUSALS_KEPT] = *is;
+	recent = count_recent(f, now, &n_users, &n_requests);
+	if (n_users < DIFFERENT_USERS && n_requests < DIFFERENT_REQUESTS) {
+		log_info("node.refused_job", "node=%s user=%s times=%u", LOGS(name), LOGS(is->user),
+			 recent);
+		return;
+	}
 	for (unsigned i = 1; i < recent && wait < BACKOFF_MAX_US; i++)
 		wait *= 2;
-	if (recent >= REFUSALS_SUSPECT)
+	if (recent >= REFUSALS_SUSPECT || wait > BACKOFF_MAX_US)
 		wait = BACKOFF_MAX_US;
 	ev.backoff.name = name;
 	ev.backoff.until_us = now + wait;
 	ev.backoff.suspect = recent >= REFUSALS_SUSPECT;
-	log_warn("node.refused_pod", "node=%s times=%u wait_s=%" PRId64, LOGS(name), recent,
-		 wait / GPUQ_US_PER_S);
+	log_warn("node.refused_pod", "node=%s times=%u users=%u wait_s=%" PRId64, LOGS(name),
+		 recent, n_users, wait / GPUQ_US_PER_S);
 	apply(r, &ev);
 }
 
 /* ---- pods ---- */
-
-static bool was_refused(const struct job *j)
-{
-	const struct pod *p;
-
-	DL_FOREACH2(j->pods, p, job_next)
-		if (p->attempt == j->attempt && p->fault == POD_FAULT_REJECTED)
-			return true;
-	return false;
-}
 
 /* Return when a requeued job may start again; 0 = at once. A job that failed waits a little longer
  * each time, so that it does not loop, and a job that its owner requeued lets others go first. A
@@ -151,12 +200,13 @@ static bool was_refused(const struct job *j)
  * when one short attempt follows another. */
 static int64_t not_before(const struct job *j, const struct event *ev, int64_t now)
 {
-	/* A refusal is the fault of its node, which is avoided for longer each time. */
-	const unsigned shift = was_refused(j) ? 0 : j->attempt < 6 ? j->attempt : 6;
+	/* Refusals of kubelets: the first nodes are tried at once, the same ones less and less. */
+	const unsigned n = j->life->rejected ? j->life->rejected->n - 1 : j->attempt;
+	const unsigned shift = n < 6 ? n : 6;
 	const int64_t wait_us = GPUQ_US_PER_S << shift;
 
 	/* Preempted for others: not the job's fault. */
-	if ((j->life->blocked && j->life->blocked->until_us > now) ||
+	if ((j->life->blocked && j->life->blocked->until_us > now) || j->queue->refused ||
 	    job_cause_is_eviction(ev->requeued.cause))
 		return 0;
 	if (ev->requeued.cause != GPUQ_CAUSE_INFRA)
@@ -226,6 +276,9 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 	char node[256];
 	const bool refused = f->fault == POD_FAULT_REJECTED;
 	const int64_t ahead_us = loop_ahead_us(r->l);
+	const struct rejection rejection = { loop_now_us(r->l), p->job->user,
+					     p->job->request ? p->job->request->id : 0 };
+	char text[600];
 
 	strncpy(node, p->node->name, sizeof(node) - 1);
 	node[sizeof(node) - 1] = '\0';
@@ -238,6 +291,10 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 		ev.pod_ended.exit_code = -1;
 	ev.pod_ended.fault = f->phase == POD_SUCCEEDED ? POD_FAULT_NONE : f->fault;
 	ev.pod_ended.message = *f->message ? f->message : f->reason;
+	if (refused && *f->reason) { /* its word first: a held job names it */
+		snprintf(text, sizeof(text), "%s: %s", f->reason, f->message);
+		ev.pod_ended.message = text;
+	}
 	/* Deleted from outside: that it failed is not the job's fault. */
 	if (f->leaving && !told_to_leave(p) && ev.pod_ended.fault == POD_FAULT_NONE &&
 	    f->phase == POD_FAILED) {
@@ -246,7 +303,7 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 	}
 	apply(r, &ev);
 	if (refused)
-		node_refused(r, node);
+		node_refused(r, node, &rejection);
 	verdict(r, key.job);
 }
 
@@ -271,6 +328,19 @@ static void devices_told(struct reconcile *r, const struct pod *p, struct pod_ke
 			 LOGS(f->name), f->devices[0]);
 }
 
+/* Charge the pod as admission made it. */
+static void amounts_told(struct reconcile *r, const struct pod *p, struct pod_key key,
+			 const struct pod_fact *f)
+{
+	struct event ev = { .type = EV_POD_AMOUNTS, .pod = key };
+
+	if (!pod_amounts_differ(journal_model(r->j), p, f->cpu_milli, f->memory_bytes))
+		return;
+	ev.amounts.cpu_milli = f->cpu_milli;
+	ev.amounts.memory_bytes = f->memory_bytes;
+	apply(r, &ev);
+}
+
 /* True if it is the same object as in the ledger, as far as both identify it. */
 static bool is_meant(const struct pod *p, const struct pod_key *key, const struct pod_fact *f)
 {
@@ -288,6 +358,58 @@ static bool has_run(const struct pod_fact *f)
 				(f->phase == POD_FAILED && f->fault == POD_FAULT_NONE)));
 }
 
+/* True if the kubelet refuses the image's user, which waiting does not change. */
+static bool runs_as_root(const struct pod_fact *f)
+{
+	return strstr(f->message, "runAsNonRoot") != NULL;
+}
+
+/* Report at once what keeps it from running; flow/refusal/troubles.c limits how long it may. The
+ * first pod in trouble speaks for its job. */
+static void trouble_told(struct reconcile *r, const struct pod *p, struct pod_key key,
+			 const char *object, const char *words, enum trouble_whose whose)
+{
+	const struct trouble *is = p->job->life->trouble;
+	struct event ev = { .type = EV_JOB_TROUBLE, .job = key.job };
+
+	if (key.attempt != p->job->attempt || (is && is->pod != key.index) || (!is && !object) ||
+	    (is && object && strcmp(is->object, object) == 0))
+		return;
+	ev.trouble.object = object;
+	ev.trouble.words = words;
+	ev.trouble.whose = whose;
+	ev.trouble.pod = key.index;
+	if (object)
+		log_notice("pod.trouble", "job=%" PRIu32 " pod=%" PRIu32 " object=%s message=%s",
+			   key.job.id, key.index, LOGS(object), LOGS(words));
+	apply(r, &ev);
+}
+
+static void on_troubled(void *arg, const char *pod, const char *object, const char *words,
+			enum trouble_whose whose)
+{
+	struct reconcile *r = arg;
+	struct pod_key key;
+	const struct pod *p = ours(r, pod, &key);
+
+	if (p && p->state < GPUQ_POD_RUNNING)
+		trouble_told(r, p, key, object, words, whose);
+}
+
+static void root_refused(struct reconcile *r, const struct pod *p, struct pod_key key,
+			 const struct pod_fact *f)
+{
+	struct pod_fact bad = *f;
+	char text[512];
+
+	snprintf(text, sizeof(text), "%.256s; " NOT_ROOT, f->message);
+	bad.message = text;
+	bad.phase = POD_FAILED;
+	bad.fault = POD_FAULT_IMAGE;
+	bad.exit_code = 1;
+	pod_ended(r, p, key, &bad);
+}
+
 static void on_pod_seen(void *arg, const struct pod_fact *f)
 {
 	struct reconcile *r = arg;
@@ -299,7 +421,9 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 	if (!model_pod_name_parse(m, f->name, &key)) {
 		struct event ev = { .type = EV_FOREIGN_SEEN, .foreign = f };
 
-		apply(r, &ev);
+		/* Most changes of foreign pods are not of what they hold. */
+		if (!node_foreign_is_known(m, f))
+			apply(r, &ev);
 		return;
 	}
 	p = model_find_pod(m, key);
@@ -334,9 +458,20 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 		remove_orphan(r, f, key); /* another object under the same name */
 		return;
 	}
-	if (!model_pod_takes(p))
+	if (!model_pod_takes(p)) {
+		/* Deleted by another client, a drain for example, while it is kept for its log. */
+		if (f->leaving && !p->leaving) {
+			struct event ev = { .type = EV_POD_LEAVING, .pod = key };
+
+			apply(r, &ev);
+			dispatch_touch(r->dispatch, key.job);
+		}
 		return;
+	}
+	amounts_told(r, p, key, f);
 	devices_told(r, p, key, f);
+	if (!f->leaving && f->phase == POD_PENDING && r->on_unbound)
+		r->on_unbound(r->on_unbound_arg, key, *f->node ? NULL : &f->claims);
 	if (f->leaving && !p->leaving) {
 		struct event ev = { .type = EV_POD_LEAVING, .pod = key };
 
@@ -348,17 +483,13 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 		ev.started.start_us = walltime_to_ledger(f->start_us, loop_ahead_us(r->l));
 		apply(r, &ev);
 	}
-	if (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED) {
+	if (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED)
 		pod_ended(r, p, key, f);
-	} else if (f->waiting_bad && p->state < GPUQ_POD_RUNNING && p->job->life->leave_us == 0 &&
-		   loop_now_us(r->l) - p->placed_us > CANNOT_START_US) {
-		struct pod_fact bad = *f;
-
-		bad.phase = POD_FAILED;
-		bad.fault = POD_FAULT_IMAGE;
-		bad.exit_code = 1;
-		pod_ended(r, p, key, &bad);
-	}
+	else if (f->waiting_bad && runs_as_root(f) && p->state < GPUQ_POD_RUNNING &&
+		 p->job->life->leave_us == 0)
+		root_refused(r, p, key, f);
+	else if (p->state < GPUQ_POD_RUNNING)
+		trouble_told(r, p, key, f->trouble, *f->message ? f->message : f->reason, f->whose);
 }
 
 static void on_pod_gone(void *arg, const struct pod_fact *f)
@@ -469,6 +600,7 @@ static void on_stale(void *arg, int64_t since_us, const char *why)
 		log_notice("cluster.fresh", "stale_s=%" PRId64,
 			   (loop_now_us(r->l) - r->stale_since_us) / GPUQ_US_PER_S);
 	r->stale_since_us = since_us;
+	snprintf(r->stale_why, sizeof(r->stale_why), "%s", since_us ? why : "");
 	schedule_ready(r->schedule, since_us == 0);
 }
 
@@ -481,23 +613,28 @@ static const char *namespace_of(struct reconcile *r, struct job_key key)
 	return j ? order_namespace(j->queue) : "";
 }
 
-static void give_back(struct reconcile *r, struct job_key key, enum gpuq_reason code,
-		      const char *message)
+static void give_back(struct reconcile *r, struct job_key key, const char *rule)
 {
-	struct event block = { .type = EV_JOB_BLOCKED, .job = key };
 	struct event evict = { .type = EV_JOB_EVICT_ASKED, .job = key };
-	const char *quota = strstr(message, "exceeded quota");
 
-	block.blocked.reason.code = code;
-	/* Without the pod's name, which differs at each attempt. */
-	block.blocked.reason.object = quota ? quota : namespace_of(r, key);
-	block.blocked.until_us = loop_now_us(r->l) + QUOTA_RETRY_US;
-	apply(r, &block);
 	evict.evict.cause = GPUQ_CAUSE_REQUEUE;
-	evict.evict.rule = gpuq_reason_word(code);
+	evict.evict.rule = rule;
 	evict.evict.by = "";
 	evict.evict.grace_us = 0;
 	apply(r, &evict);
+}
+
+/* Keep the job pending for a while. object: without the pod's name, which differs at each attempt. */
+static void block(struct reconcile *r, struct job_key key, enum gpuq_reason code,
+		  const char *object, const char *message)
+{
+	struct event ev = { .type = EV_JOB_BLOCKED, .job = key };
+
+	ev.blocked.reason.code = code;
+	ev.blocked.reason.object = object ? object : namespace_of(r, key);
+	ev.blocked.words = message;
+	ev.blocked.until_us = loop_now_us(r->l) + QUOTA_RETRY_US;
+	apply(r, &ev);
 }
 
 static void never_created(struct reconcile *r, struct pod_key key, enum pod_fault fault,
@@ -535,7 +672,9 @@ static void on_created(void *arg, const char *pod, enum ask_outcome o, const cha
 		break;
 	case ASK_QUOTA:
 		log_info("pod.quota", "pod=%s message=%s", LOGS(pod), LOGS(message));
-		give_back(r, key.job, GPUQ_R_NAMESPACE_QUOTA, message);
+		block(r, key.job, GPUQ_R_NAMESPACE_QUOTA, strstr(message, "exceeded quota"),
+		      message);
+		give_back(r, key.job, gpuq_reason_word(GPUQ_R_NAMESPACE_QUOTA));
 		if (ours(r, pod, &key))
 			never_created(r, key, POD_FAULT_NONE, message);
 		break;
@@ -552,6 +691,36 @@ static void on_created(void *arg, const char *pod, enum ask_outcome o, const cha
 		log_warn("pod.create_unsure", "pod=%s message=%s", LOGS(pod), LOGS(message));
 		break;
 	}
+}
+
+/* The job is not at fault: it gives its places back and is pending again. */
+static void on_refused(void *arg, const char *pod, const struct refusal *refusal)
+{
+	struct reconcile *r = arg;
+	struct pod_key key;
+
+	if (!ours(r, pod, &key))
+		return;
+	log_info("pod.refused", "pod=%s object=%s message=%s", LOGS(pod), LOGS(refusal->object),
+		 LOGS(refusal->words));
+	if (r->on_refused.refused)
+		r->on_refused.refused(r->on_refused.arg, key, refusal);
+	give_back(r, key.job, RULE_REFUSED);
+	if (ours(r, pod, &key))
+		never_created(r, key, POD_FAULT_NONE, refusal->words);
+}
+
+static void on_probed(void *arg, const char *key, bool taken)
+{
+	struct reconcile *r = arg;
+
+	if (r->on_refused.probed)
+		r->on_refused.probed(r->on_refused.arg, key, taken);
+}
+
+void reconcile_on_refused(struct reconcile *r, const struct reconcile_refusals *to)
+{
+	r->on_refused = *to;
 }
 
 static void on_deleted(void *arg, const char *pod, enum ask_outcome o, const char *message)
@@ -599,6 +768,58 @@ void reconcile_on_signalled(struct reconcile *r, reconcile_signalled_fn fn, void
 	r->on_signalled_arg = arg;
 }
 
+static void on_fenced(void *arg, const struct cluster_fence *f)
+{
+	struct reconcile *r = arg;
+
+	r->on_fenced(r->on_fenced_arg, f);
+}
+
+void reconcile_on_fenced(struct reconcile *r, reconcile_fenced_fn fn, void *arg)
+{
+	r->on_fenced = fn;
+	r->on_fenced_arg = arg;
+}
+
+static void on_object_seen(void *arg, const struct object_fact *f)
+{
+	apply(arg, &(struct event){ .type = EV_OBJECT_SEEN, .object = f });
+}
+
+static void on_object_gone(void *arg, const struct object_fact *f)
+{
+	apply(arg, &(struct event){ .type = EV_OBJECT_GONE, .object = f });
+}
+
+static void on_objects_known(void *arg, enum object_kind kind, bool known)
+{
+	struct reconcile *r = arg;
+	struct event ev = { .type = EV_OBJECTS_KNOWN };
+
+	ev.objects.kind = kind;
+	ev.objects.known = known;
+	ev.objects.home = r->cluster->namespace_ ? r->cluster->namespace_ : "";
+	apply(r, &ev);
+}
+
+static void on_not_bound(void *arg, const char *pod, const char *message)
+{
+	struct reconcile *r = arg;
+	struct pod_key key;
+
+	log_warn("pod.not_bound", "pod=%s message=%s", LOGS(pod), LOGS(message));
+	if (!ours(r, pod, &key))
+		return;
+	block(r, key.job, GPUQ_R_VOLUME_PENDING, NULL, message);
+	give_back(r, key.job, gpuq_reason_word(GPUQ_R_VOLUME_PENDING));
+}
+
+void reconcile_on_unbound(struct reconcile *r, reconcile_unbound_fn fn, void *arg)
+{
+	r->on_unbound = fn;
+	r->on_unbound_arg = arg;
+}
+
 static void on_measured(void *arg, const struct use_round *round)
 {
 	measure_round(((struct reconcile *)arg)->measure, round);
@@ -639,10 +860,29 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 	r->generation++;
 	keyset_clear(&r->seen);
 	recover_drop(r->recover);
-	r->sink = (struct cluster_sink){ r,           on_node_seen, on_node_gone, on_pod_seen,
-					 on_pod_gone, on_list_done, on_stale,     on_created,
-					 on_deleted,  on_identity,  on_measured,  on_job_forgotten,
-					 on_signalled };
+	r->sink = (struct cluster_sink){
+		.arg = r,
+		.node_seen = on_node_seen,
+		.node_gone = on_node_gone,
+		.pod_seen = on_pod_seen,
+		.pod_gone = on_pod_gone,
+		.list_done = on_list_done,
+		.stale = on_stale,
+		.created = on_created,
+		.deleted = on_deleted,
+		.identity = on_identity,
+		.measured = on_measured,
+		.job_forgotten = on_job_forgotten,
+		.signalled = on_signalled,
+		.refused = on_refused,
+		.probed = on_probed,
+		.troubled = on_troubled,
+		.object_seen = on_object_seen,
+		.object_gone = on_object_gone,
+		.objects_known = on_objects_known,
+		.not_bound = on_not_bound,
+		.fenced = r->on_fenced ? on_fenced : NULL,
+	};
 	return &r->sink;
 }
 
@@ -654,6 +894,11 @@ struct recover *reconcile_recover(const struct reconcile *r)
 const struct measure *reconcile_measure(const struct reconcile *r)
 {
 	return r->measure;
+}
+
+const char *reconcile_stale_why(const struct reconcile *r)
+{
+	return r->stale_why;
 }
 
 int64_t reconcile_stale_since_us(const struct reconcile *r)
@@ -687,12 +932,12 @@ int reconcile_new(struct journal *j, struct dispatch *d, struct schedule *s, str
 
 void reconcile_free(struct reconcile *r)
 {
-	struct refusals *f, *next;
+	struct rejections *f, *next;
 
 	if (!r)
 		return;
-	HASH_ITER(hh, r->refusals, f, next) {
-		HASH_DEL(r->refusals, f);
+	HASH_ITER(hh, r->rejections, f, next) {
+		HASH_DEL(r->rejections, f);
 		free(f);
 	}
 	keyset_clear(&r->seen);

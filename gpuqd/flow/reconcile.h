@@ -1,7 +1,6 @@
 /* reconcile.h - facts in, events out
  *
- * Owns     the comparison of the cluster's reports with the ledger; how often a node refused
- *          pods lately.
+ * Owns     the comparison of the cluster's reports with the ledger.
  * Touches  the model through the journal; requests the removal of orphans from the cluster.
  * Used by  daemon.c (gives its sink to the cluster).
  *
@@ -39,6 +38,24 @@ typedef void (*reconcile_signalled_fn)(void *arg, struct pod_key pod, int signal
 				       const struct gpuq_err *err);
 void reconcile_on_signalled(struct reconcile *r, reconcile_signalled_fn fn, void *arg);
 
+/* Called when the cluster refuses a pod for its own reasons, before the job gives back its places;
+ * and with answers to refusal_probe(). */
+struct reconcile_refusals {
+	void *arg;
+	void (*refused)(void *arg, struct pod_key pod, const struct refusal *r);
+	void (*probed)(void *arg, const char *key, bool taken);
+};
+void reconcile_on_refused(struct reconcile *r, const struct reconcile_refusals *to);
+/* Called when the cluster reports whether this daemon may act in it; set before it starts. */
+typedef void (*reconcile_fenced_fn)(void *arg, const struct cluster_fence *f);
+void reconcile_on_fenced(struct reconcile *r, reconcile_fenced_fn fn, void *arg);
+
+/* Called whenever a pod of the ledger is seen pending. claims: what one without a node mounts; NULL
+ * = it has its node. */
+typedef void (*reconcile_unbound_fn)(void *arg, struct pod_key pod,
+				     const struct gpuq_strlist *claims);
+void reconcile_on_unbound(struct reconcile *r, reconcile_unbound_fn fn, void *arg);
+
 /* Return the state of a recovery after a restore; never NULL. */
 struct recover *reconcile_recover(const struct reconcile *r);
 
@@ -47,5 +64,6 @@ const struct measure *reconcile_measure(const struct reconcile *r);
 
 /* Return since when the view of the cluster may be stale; 0 = it is not. */
 int64_t reconcile_stale_since_us(const struct reconcile *r);
+const char *reconcile_stale_why(const struct reconcile *r); /* in words; "" = not known */
 
 #endif

@@ -30,6 +30,8 @@
 #define QUIET_US 2000
 #define AT_MOST_US 50000
 #define REST_FACTOR 4
+#define OTHERS_US                                                                                  \
+	1000000 /* between cycles for the sake of foreign pods, while nothing is pending */
 #define END_MOST 500 /* hopeless jobs, in one cycle */
 
 /* Pending jobs that are alike and get entries of their own in a snapshot: more where they were not
@@ -40,21 +42,23 @@
 /* A cycle is done in steps: this many in the turn in which its snapshot is taken, which is all of
  * most cycles, the others in the turns that follow. The work of a step is counted, so that its end
  * does not depend on the machine: different requests that are put into the snapshot before it is
- * taken; node visits of the decision; actions of the plan that are carried out; jobs whose results
+ * taken; jobs that are put into it then; node visits of the decision; actions of the plan that are carried out; jobs whose results
  * are published. */
 #define STEPS_FIRST 32
 #define PREPARE_STEP 128
+#define TAKE_STEP 512
+#define TAKE_TRIES 3 /* as nodes change while jobs are added; then they are added at once */
 #define DECIDE_STEP 8192
 #define CARRY_STEP 8
 #define TELL_STEP 64
 
 /* The present stage. */
-enum at { AT_REST, PREPARE, SEAL, DECIDE, CARRY, TELL };
+enum at { AT_REST, PREPARE, TAKE, SEAL, DECIDE, CARRY, TELL };
 
 struct schedule {
 	struct journal *j;
 	struct loop *l;
-	struct loop_timer *soon, *later, *unblock;
+	struct loop_timer *soon, *later, *unblock, *others;
 	int64_t unblock_us; /* when `unblock` fires; wall clock */
 	int64_t first_kick_us; /* of the pending cycle; monotonic */
 	bool ready;
@@ -69,6 +73,8 @@ struct schedule {
 	bool site_changed; /* since it was begun */
 	bool again; /* an event that the next cycle must see */
 	int64_t now_us; /* of its snapshot; ledger */
+	uint64_t n_node_changes; /* of the model, when jobs began to be added */
+	int n_tries;
 	int64_t took_us;
 	uint32_t most; /* entries of jobs that are alike */
 	struct snapshot_early *early;
@@ -240,25 +246,39 @@ static bool failed(struct schedule *s, const struct gpuq_err *err)
 	return false;
 }
 
-/* Take the snapshot of the present. */
-static bool take(struct schedule *s)
+/* Begin to take the snapshot of the present: changes from now on are noted. */
+static void take_begin(struct schedule *s)
 {
-	struct snapshot_early *early = s->early;
-	const struct model *m = journal_model(s->j);
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	int rc;
-
 	loop_enter(s->l, "schedule.snapshot");
-	s->early = NULL;
 	s->now_us = loop_now_us(s->l);
 	s->acts = s->ready;
 	s->again = false;
-	rc = snapshot_take_late(early, m, s->now_us, s->most, s->record_to ? &s->packed : NULL,
-				&s->sn, &err);
+	s->n_node_changes = journal_model(s->j)->n_node_changes;
 	since_begin(&s->since, s->j);
-	if (rc < 0)
+}
+
+/* Take it as a whole, in this turn. */
+static bool take_at_once(struct schedule *s)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	snapshot_early_drop(s->early);
+	s->early = NULL;
+	take_begin(s);
+	if (snapshot_take_few(journal_model(s->j), s->now_us, s->most,
+			      s->record_to ? &s->packed : NULL, &s->sn, &err) < 0)
 		return failed(s, &err);
 	s->at = SEAL;
+	return true;
+}
+
+/* Take all but jobs. */
+static bool take(struct schedule *s)
+{
+	take_begin(s);
+	if (s->n_tries++ == TAKE_TRIES || !snapshot_early_jobs_begin(s->early, s->now_us, s->most))
+		return take_at_once(s);
+	s->at = TAKE;
 	return true;
 }
 
@@ -267,7 +287,7 @@ static bool prepare(struct schedule *s)
 {
 	s->early = snapshot_early_begin(journal_model(s->j));
 	if (!s->early)
-		return take(s);
+		return take_at_once(s);
 	s->at = PREPARE;
 	return true;
 }
@@ -278,6 +298,26 @@ static bool prepare_on(struct schedule *s)
 {
 	loop_enter(s->l, "schedule.prepare");
 	return !snapshot_early_go_on(s->early, PREPARE_STEP) || take(s);
+}
+
+static bool take_on(struct schedule *s)
+{
+	struct snapshot_early *early = s->early;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	loop_enter(s->l, "schedule.take");
+	if (journal_model(s->j)->n_node_changes != s->n_node_changes) {
+		forget(s);
+		return prepare(s);
+	}
+	if (!snapshot_early_jobs(early, TAKE_STEP))
+		return true;
+	loop_enter(s->l, "schedule.snapshot");
+	s->early = NULL;
+	if (snapshot_take_late(early, s->record_to ? &s->packed : NULL, &s->sn, &err) < 0)
+		return failed(s, &err);
+	s->at = SEAL;
+	return true;
 }
 
 static bool seal_on(struct schedule *s)
@@ -400,10 +440,8 @@ static void count_time(struct schedule *s)
 static bool step(struct schedule *s)
 {
 	static bool (*const parts[])(struct schedule *) = {
-		[PREPARE] = prepare_on,
-		[SEAL] = seal_on,
-		[DECIDE] = decide_on,
-		[CARRY] = carry_on,
+		[PREPARE] = prepare_on, [TAKE] = take_on,   [SEAL] = seal_on,
+		[DECIDE] = decide_on,   [CARRY] = carry_on,
 	};
 	const int64_t start = loop_clock_us();
 	bool more;
@@ -443,10 +481,12 @@ static void cycle(struct schedule *s)
 	bool more = false;
 
 	stop(s);
-	if (!journal_read_only(s->j) && !end_hopeless(s, loop_now_us(s->l))) {
+	if (!journal_read_only(s->j) &&
+	    (model_is_fenced(journal_model(s->j)) || !end_hopeless(s, loop_now_us(s->l)))) {
 		carry_out_renounce_lost(s->j);
 		census_watch(s->j);
 		s->most = s->alike_most;
+		s->n_tries = 0;
 		s->again = false;
 		more = prepare(s);
 	}
@@ -551,6 +591,21 @@ void schedule_ready(struct schedule *s, bool ready)
 		schedule_kick(s);
 }
 
+static void fire_others(void *arg)
+{
+	struct schedule *s = arg;
+
+	s->others = NULL;
+	schedule_kick(s);
+}
+
+/* While no job is pending, foreign pods can only make room for elastic ones: that may wait. */
+static void kick_for_others(struct schedule *s)
+{
+	if (!s->others)
+		s->others = loop_after(s->l, OTHERS_US, fire_others, s);
+}
+
 static void on_event(void *arg, const struct event *ev)
 {
 	struct schedule *s = arg;
@@ -563,6 +618,7 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_QUEUE_SHARE:
 	case EV_POD_CREATED:
 	case EV_POD_STARTED:
+	case EV_POD_AMOUNTS:
 	case EV_POD_GONE:
 	case EV_JOB_PLACED:
 	case EV_JOB_NOMINATED:
@@ -571,7 +627,15 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_AUDITED:
 	case EV_AUDIT_DROPPED:
 	case EV_JOB_NOTHING_BESIDE:
+	case EV_JOB_TROUBLE:
 		return; /* these make nothing possible */
+	case EV_FOREIGN_SEEN:
+	case EV_FOREIGN_GONE:
+		if (journal_model(s->j)->n_jobs_by_state[GPUQ_JOB_PENDING] > 0)
+			schedule_kick(s);
+		else
+			kick_for_others(s);
+		return;
 	case EV_POD_LEAVING:
 		if (!ev->told) /* signalled by gpuqd: known to leave */
 			schedule_kick(s);
@@ -583,7 +647,8 @@ static void on_event(void *arg, const struct event *ev)
 		schedule_kick(s);
 		return;
 	case EV_JOB_BLOCKED:
-		if (ev->blocked.reason.code != GPUQ_R_NONE)
+		if (ev->blocked.reason.code != GPUQ_R_NONE &&
+		    ev->blocked.until_us != GPUQ_UNLIMITED)
 			unblock_at(s, ev->blocked.until_us);
 		schedule_kick(s);
 		return;
@@ -618,6 +683,7 @@ void schedule_free(struct schedule *s)
 	if (!s)
 		return;
 	loop_cancel(s->soon);
+	loop_cancel(s->others);
 	loop_cancel(s->later);
 	loop_cancel(s->unblock);
 	stop(s);

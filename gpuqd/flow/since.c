@@ -106,6 +106,15 @@ static void node_seen(struct since *s, const char *name)
 	s->n_node_changes = n;
 }
 
+/* Note a pod that takes more than was planned: less is free on its node. */
+static void pod_grew(struct since *s, struct pod_key key)
+{
+	const struct pod *p = model_find_pod(journal_model(s->j), key);
+
+	if (p)
+		node_changed(s, p->node->name);
+}
+
 void since_note(struct since *s, const struct event *ev, bool own)
 {
 	if (!s->j || s->all)
@@ -134,6 +143,9 @@ void since_note(struct since *s, const struct event *ev, bool own)
 	case EV_POD_DEVICES:
 		job_changed(s, ev->pod.job);
 		break;
+	case EV_POD_AMOUNTS:
+		pod_grew(s, ev->pod);
+		break;
 	case EV_NODE_SEEN:
 		node_seen(s, ev->node->name);
 		break;
@@ -153,6 +165,8 @@ void since_note(struct since *s, const struct event *ev, bool own)
 		node_changed(s, ev->foreign->node);
 		break;
 	case EV_SITE_APPLIED:
+	case EV_QUEUE_REFUSED:
+	case EV_FENCED:
 	case EV_RECOVERY_BEGUN:
 	case EV_RECOVERY_LISTED:
 	case EV_RECOVERY_ENDED:

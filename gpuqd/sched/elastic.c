@@ -6,16 +6,14 @@
 #include "gpuqd/sched/place/topology_tree.h"
 #include "gpuqd/sched/preempt/entitlement.h"
 #include "gpuqd/sched/preempt/gangs.h"
-#include "gpuqd/sched/preempt/minimise.h"
 #include "gpuqd/sched/preempt/rules.h"
-#include "gpuqd/sched/preempt/search_set.h"
+#include "gpuqd/sched/preempt/surplus.h"
 #include "gpuqd/sched/quota/budget.h"
 #include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/quota/plan.h"
 #include "gpuqd/sched/timeline/nominated.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 #include "gpuqd/util/amount.h"
-#include "gpuqd/sched/preempt/preempt.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/sched/place/pack.h"
 #include "gpuqd/sched/place/topology.h"
@@ -50,11 +48,13 @@ struct growth {
 	uint64_t *leaving; /* jobs that are preempted or relocated in this cycle */
 };
 
+/* Return the request of a grower. */
 static const struct snap_request *request_of(const struct cycle *c, const struct grower *g)
 {
 	return &c->s->requests[c->s->jobs[g->job].request];
 }
 
+/* Return how many pods of the group must be added together. */
 static uint32_t set_of(const struct snap_group *g)
 {
 	return g->unit_pods > 1 ? g->unit_pods : 1;
@@ -62,6 +62,7 @@ static uint32_t set_of(const struct snap_group *g)
 
 /* ---- jobs that may grow ---- */
 
+/* True if some group may have more pods than it must. */
 static bool is_elastic(const struct snap_request *r)
 {
 	for (uint32_t g = 0; g < r->n_groups; g++)
@@ -70,6 +71,7 @@ static bool is_elastic(const struct snap_request *r)
 	return false;
 }
 
+/* Add a job without pods; NULL without memory. */
 static struct grower *add(struct cycle *c, struct growth *all, uint32_t job, struct snap_key key,
 			  uint32_t flavor)
 {
@@ -85,6 +87,7 @@ static struct grower *add(struct cycle *c, struct growth *all, uint32_t job, str
 	return g;
 }
 
+/* Add a running job with the pods that stay. */
 static void add_running(struct cycle *c, struct growth *all, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -104,6 +107,7 @@ static void add_running(struct cycle *c, struct growth *all, uint32_t job)
 			g->surplus += (g->have[k] - r->groups[k].pods_min) / set_of(&r->groups[k]);
 }
 
+/* Add a job that starts in this cycle, with its gang. */
 static void add_started(struct cycle *c, struct growth *all, const struct plan_action *a)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
@@ -115,6 +119,7 @@ static void add_started(struct cycle *c, struct growth *all, const struct plan_a
 		g->started = true;
 }
 
+/* True if the job has lost pods of its gang. */
 static bool short_of_pods(const struct cycle *c, const struct grower *g)
 {
 	const struct snap_request *r = request_of(c, g);
@@ -133,17 +138,19 @@ static bool rests(struct cycle *c, const struct grower *g)
 	if (c->s->config.grow_delay_us == 0 || c->s->jobs[g->job].shrunk_us == 0 ||
 	    until <= c->s->config.now_us)
 		return false;
-	if (until < c->wake_us)
-		c->wake_us = until;
+	if (until < c->plan.wake_us)
+		c->plan.wake_us = until;
 	return true;
 }
 
+/* Find the jobs that may get more pods: none that was preempted, relocated or shrunk in this cycle,
+ * and none with exclusive nodes. */
 static void find_growers(struct cycle *c, struct growth *all)
 {
-	for (uint32_t i = 0; i < c->n_actions; i++)
-		if (c->actions[i].kind == PLAN_EVICT || c->actions[i].kind == PLAN_MOVE ||
-		    c->actions[i].kind == PLAN_SHRINK)
-			bits_add(all->leaving, c->actions[i].job);
+	for (uint32_t i = 0; i < c->plan.n_actions; i++)
+		if (c->plan.actions[i].kind == PLAN_EVICT || c->plan.actions[i].kind == PLAN_MOVE ||
+		    c->plan.actions[i].kind == PLAN_SHRINK)
+			bits_add(all->leaving, c->plan.actions[i].job);
 	for (uint32_t k = 0; !c->failed && k < c->s->lines.n_busy; k++) {
 		const uint32_t i = c->s->lines.busy[k];
 		const struct snap_job *j = &c->s->jobs[i];
@@ -153,11 +160,11 @@ static void find_growers(struct cycle *c, struct growth *all)
 		    (is_elastic(r) || j->short_us))
 			add_running(c, all, i);
 	}
-	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
-		if (c->actions[i].kind == PLAN_PLACE &&
-		    is_elastic(&c->s->requests[c->s->jobs[c->actions[i].job].request]) &&
-		    !c->s->requests[c->s->jobs[c->actions[i].job].request].exclusive)
-			add_started(c, all, &c->actions[i]);
+	for (uint32_t i = 0; !c->failed && i < c->plan.n_actions; i++)
+		if (c->plan.actions[i].kind == PLAN_PLACE &&
+		    is_elastic(&c->s->requests[c->s->jobs[c->plan.actions[i].job].request]) &&
+		    !c->s->requests[c->s->jobs[c->plan.actions[i].job].request].exclusive)
+			add_started(c, all, &c->plan.actions[i]);
 }
 
 /* ---- more pods ---- */
@@ -173,22 +180,24 @@ static const uint64_t *domain_of(struct cycle *c, struct growth *all, const stru
 	if (!l)
 		return NULL;
 	if (g->started) {
-		for (uint32_t i = 0; node == SNAP_NONE && i < c->n_actions; i++)
-			if (c->actions[i].kind == PLAN_PLACE && c->actions[i].job == g->job &&
-			    c->actions[i].key.index == g->key.index)
-				node = c->plan_pods[c->actions[i].pod_first].node;
+		for (uint32_t i = 0; node == SNAP_NONE && i < c->plan.n_actions; i++)
+			if (c->plan.actions[i].kind == PLAN_PLACE &&
+			    c->plan.actions[i].job == g->job &&
+			    c->plan.actions[i].key.index == g->key.index)
+				node = c->plan.pods[c->plan.actions[i].pod_first].node;
 	} else {
 		node = c->s->allocs[c->s->jobs[g->job].alloc_first].node;
 	}
 	if (node == SNAP_NONE)
 		return NULL;
-	memset(all->domain, 0, c->n_words * sizeof(*all->domain));
+	memset(all->domain, 0, cycle_words(c) * sizeof(*all->domain));
 	for (uint32_t n = 0; n < c->s->n_nodes; n++)
 		if (l->domain_of[n] == l->domain_of[node])
 			bits_add(all->domain, n);
 	return all->domain;
 }
 
+/* Compute the amounts of so many pods of a group. */
 static void measure(struct cycle *c, struct growth *all, const struct grower *g,
 		    const struct snap_group *group, uint32_t pods)
 {
@@ -199,6 +208,7 @@ static void measure(struct cycle *c, struct growth *all, const struct grower *g,
 	all->amounts[snap_memory(c->s)] = amount_times(group->memory_bytes, pods);
 }
 
+/* Place pods off the nodes that start reservations count on. */
 static bool place(struct cycle *c, struct growth *all, const struct grower *g, uint32_t group,
 		  uint32_t index, uint32_t pods)
 {
@@ -207,9 +217,9 @@ static bool place(struct cycle *c, struct growth *all, const struct grower *g, u
 	bool placed;
 
 	timeline_keep_off(c, g->job, all->off);
-	c->barred = all->off;
+	pack_bar(c, all->off);
 	placed = pack_more(c, g->job, g->flavor, group, index, pods, domain);
-	c->barred = NULL;
+	pack_bar(c, NULL);
 	return placed;
 }
 
@@ -224,6 +234,7 @@ static uint32_t group_to_grow(const struct cycle *c, const struct grower *g)
 	return SNAP_NONE;
 }
 
+/* Add one set of pods to the job; false if limits or room do not allow it. */
 static bool grow(struct cycle *c, struct growth *all, struct grower *g)
 {
 	const struct snap_request *r = request_of(c, g);
@@ -268,10 +279,11 @@ struct stance {
 	int64_t held, due;
 };
 
+/* Return where the queue would stand with one more set of pods of the job. */
 static struct stance stance_of(const struct cycle *c, uint32_t queue, const struct grower *g)
 {
 	const uint32_t res = g->flavor == SNAP_NONE ? snap_cpu(c->s) : g->flavor;
-	struct stance s = { .held = amount_sum(entitlement_stays(c, queue, res), step_of(c, g)),
+	struct stance s = { .held = amount_sum(holdings_stays(c, queue, res), step_of(c, g)),
 			    .due = entitlement_line_of(c, queue, res, LINE_SHARE) };
 
 	s.over = s.held > s.due;
@@ -393,11 +405,11 @@ static void evict_broken(struct cycle *c, struct grower *g)
 	struct plan_action *a;
 
 	if (until > c->s->config.now_us) {
-		if (until < c->wake_us)
-			c->wake_us = until;
+		if (until < c->plan.wake_us)
+			c->plan.wake_us = until;
 		return;
 	}
-	a = CYCLE_PUSH(c, actions, 1);
+	a = PLAN_PUSH(c, actions, 1);
 	if (!a)
 		return;
 	*a = (struct plan_action){ .kind = PLAN_EVICT,
@@ -440,64 +452,23 @@ static bool wanted_fits(struct cycle *c, void *ctx)
 	if (!holdings_admits_more(c, w->g->job, w->g->flavor, w->all->amounts) ||
 	    !place(c, w->all, w->g, w->group, w->g->next_index, w->pods))
 		return false;
-	while (c->n_places > 0)
+	while (c->places.n_pods > 0)
 		nodes_undo(c, &one);
 	return true;
 }
 
-/* Take surplus of other jobs, also of lower priority in its own queue, one after the other, until a
- * set of pods fits. */
-static bool claim_surplus(struct cycle *c, struct claim *k)
-{
-	const struct units *u = c->units;
-
-	for (uint32_t i = 0; i < u->n_by_rank && !c->failed; i++) {
-		const struct unit *unit = &u->units[u->by_rank[i]];
-
-		if (unit->surplus && !unit->gone && unit->job != k->job &&
-		    (unit->queue != k->leaf || unit->priority < k->priority) &&
-		    search_take(c, k, u->by_rank[i]) && search_fits(c, k))
-			return minimise_improve(c, k);
-	}
-	return false;
-}
-
 static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 {
-	const struct snap_job *j = &c->s->jobs[g->job];
 	struct wanted wanted = { all, g, group_to_grow(c, g), 0 };
-	struct claim k = { .job = g->job,
-			   .flavor = g->flavor,
-			   .leaf = j->queue,
-			   .priority = j->priority,
-			   .need = all->amounts,
-			   .number = ++c->units->n_claims,
-			   .only_quota = preempt_only_quota(c, g->job),
-			   .rests_with = SNAP_NONE,
-			   .spare_max = GPUQ_UNLIMITED,
-			   .bound = N_PLAN_BOUNDS,
-			   .growth = true,
-			   .others = true,
-			   .own = true,
-			   .fits = wanted_fits,
-			   .fits_ctx = &wanted };
 	const struct snap_group *of;
-	bool found;
 
 	if (wanted.group == SNAP_NONE)
 		return false;
 	of = &request_of(c, g)->groups[wanted.group];
 	wanted.pods = set_of(of);
 	measure(c, all, g, of, wanted.pods);
-	nominated_later_enter(c);
-	found = rules_possible(c, &k) && claim_surplus(c, &k);
-	if (!found) {
-		search_drop_all(c, &k);
-		nominated_later_leave(c);
+	if (!surplus_reclaim(c, g->job, g->flavor, all->amounts, wanted_fits, &wanted))
 		return false;
-	}
-	preempt_let_go(c, &k);
-	preempt_emit_victims(c, &k);
 	holdings_grow(c, g->job, g->flavor, all->amounts);
 	gangs_add_more(c, g->job, all->amounts, true);
 	return true;
@@ -506,10 +477,10 @@ static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 /* Count the pods given to running jobs as held by their queues. */
 static void count_grown(struct cycle *c, struct growth *all)
 {
-	for (uint32_t i = 0; i < c->n_actions && !c->failed; i++) {
-		const struct plan_action *a = &c->actions[i];
+	for (uint32_t i = 0; i < c->plan.n_actions && !c->failed; i++) {
+		const struct plan_action *a = &c->plan.actions[i];
 		const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
-		const struct plan_pod *first = &c->plan_pods[a->pod_first];
+		const struct plan_pod *first = &c->plan.pods[a->pod_first];
 		const struct grower g = { .job = a->job, .flavor = a->flavor };
 
 		if (a->kind != PLAN_GROW)
@@ -544,8 +515,8 @@ void elastic_serve(struct cycle *c)
 
 	all.leaving = cycle_alloc(c, bits_words(c->s->n_jobs), sizeof(*all.leaving));
 	all.heads = cycle_alloc(c, c->s->n_queues, sizeof(struct grower *));
-	all.off = cycle_alloc(c, c->n_words, sizeof(*all.off));
-	all.domain = cycle_alloc(c, c->n_words, sizeof(*all.domain));
+	all.off = cycle_alloc(c, cycle_words(c), sizeof(*all.off));
+	all.domain = cycle_alloc(c, cycle_words(c), sizeof(*all.domain));
 	all.amounts = cycle_alloc(c, c->s->n_res, sizeof(*all.amounts));
 	if (!c->failed)
 		find_growers(c, &all);

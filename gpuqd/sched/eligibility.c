@@ -2,6 +2,7 @@
 
 #include "gpuqd/sched/quota/caps.h"
 #include "gpuqd/sched/quota/cycle.h"
+#include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/reasons.h"
 #include "gpuqd/sched/timeline/timeline.h"
 
@@ -12,7 +13,7 @@
 static void tell(struct cycle *c, enum gpuq_reason code, enum plan_unit unit, int64_t have,
 		 int64_t need, const char *object)
 {
-	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+	struct plan_reason *why = PLAN_PUSH(c, reasons, 1);
 
 	if (why)
 		*why = (struct plan_reason){
@@ -40,8 +41,8 @@ static void tell_times(struct cycle *c, uint32_t job)
 	if (j->begin_us > now) {
 		tell(c, GPUQ_R_BEGIN_TIME, PLAN_TIME, now, j->begin_us, "");
 		end = j->begin_us;
-		if (j->begin_us < c->wake_us)
-			c->wake_us = j->begin_us;
+		if (j->begin_us < c->plan.wake_us)
+			c->plan.wake_us = j->begin_us;
 	}
 	if (j->deadline_us == 0)
 		return;
@@ -55,11 +56,10 @@ static void tell_times(struct cycle *c, uint32_t job)
 static bool plainly_open(const struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const struct request_verdict *verdict = &c->verdicts[j->request];
 
 	return !j->held && j->gate == GPUQ_R_NONE && j->begin_us <= c->s->config.now_us &&
-	       j->deadline_us == 0 && j->throttle == 0 && !c->stopped[j->queue] &&
-	       c->s->queues[j->queue].n_children == 0 && verdict->known && !verdict->never;
+	       j->deadline_us == 0 && j->throttle == 0 && !holdings_stopped(c, j->queue) &&
+	       c->s->queues[j->queue].n_children == 0 && reasons_some_time(c, j->request);
 }
 
 bool eligibility_closed(struct cycle *c, uint32_t job)
@@ -74,23 +74,26 @@ bool eligibility_closed(struct cycle *c, uint32_t job)
 		{ SNAP_HELD_RESTORE, GPUQ_R_RESTORED_UNKNOWN },
 	};
 	const struct snap_job *j = &c->s->jobs[job];
-	const uint32_t before = c->n_whys;
+	const uint32_t before = c->plan.n_reasons;
 	struct plan_reason why = { .object = "" };
 
 	if (plainly_open(c, job))
 		return false;
 	for (size_t i = 0; i < sizeof(holds) / sizeof(holds[0]); i++)
 		if (j->held & holds[i].flag)
-			tell(c, holds[i].code, PLAN_COUNT, 0, 0, "");
+			tell(c, holds[i].code, PLAN_COUNT, 0, 0,
+			     holds[i].flag == SNAP_HELD_RETRIES && j->gate == GPUQ_R_NONE
+				     ? j->gate_object
+				     : "");
 	if (j->gate != GPUQ_R_NONE)
 		tell(c, j->gate, PLAN_COUNT, 0, 0, j->gate_object);
 	tell_times(c, job);
 	/* Jobs belong in leaf queues; one whose queue got children is pending until it is moved. */
-	if (c->stopped[j->queue] || c->s->queues[j->queue].n_children > 0)
+	if (holdings_stopped(c, j->queue) || c->s->queues[j->queue].n_children > 0)
 		tell(c, GPUQ_R_QUEUE_STOPPED, PLAN_COUNT, 0, 0, stopped_queue(c, j->queue));
 	if (reasons_never(c, job, &why))
 		tell(c, why.code, why.unit, why.have, why.need, why.object);
-	if (c->n_whys == before && caps_array_full(c, job, &why))
+	if (c->plan.n_reasons == before && caps_array_full(c, job, &why))
 		tell(c, why.code, why.unit, why.have, why.need, why.object);
-	return c->n_whys > before;
+	return c->plan.n_reasons > before;
 }

@@ -2,6 +2,7 @@
 
 #include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/timeline/timeline_plan.h"
+#include "gpuqd/sched/timeline/timeline_starve.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/sched/quota/cycle.h"
 #include "gpuqd/sched/timeline/timeline.h"
@@ -42,6 +43,13 @@ struct turn {
 	uint32_t bracket, width; /* of the children: width leaves from brackets[bracket] */
 	uint32_t seat; /* its own place among its siblings */
 	struct rank_key key;
+};
+
+struct order {
+	struct turn *turns; /* by queue, then the root's */
+	struct waiter *waiters; /* runs by queue: a heap each, the next to be served on top */
+	uint32_t *brackets; /* winners among siblings, one run of words for each parent */
+	bool starving; /* timeline_any_starving() */
 };
 
 static int cmp_ratio(struct ratio x, struct ratio y)
@@ -92,18 +100,19 @@ static uint32_t flavor_asked(const struct cycle *c, uint32_t job)
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 
 	return r->gpus_milli > 0 && r->n_flavor_ix > 0
-		       ? r->flavor_ix[c->classes[cycle_class(c, job)].flavor_at]
+		       ? r->flavor_ix[c->classes.items[cycle_class(c, job)].flavor_at]
 		       : SNAP_NONE;
 }
 
 /* Return in *by the measure of the share of one resource. Cpu and memory count where a quota is set
  * on them, or where the head requests nothing else. */
-static bool measured(const struct cycle *c, uint32_t q, uint32_t res, bool bare, int64_t *by)
+static bool measured(const struct cycle *c, uint32_t q, uint32_t res, int64_t fair, bool bare,
+		     int64_t *by)
 {
 	const size_t at = (size_t)q * c->s->n_res + res;
 
 	if (res < c->s->n_flavors) {
-		*by = c->fair[at] > c->s->shares[at].quota ? c->fair[at] : c->s->shares[at].quota;
+		*by = fair > c->s->shares[at].quota ? fair : c->s->shares[at].quota;
 		return true;
 	}
 	*by = c->s->capacity[res];
@@ -113,17 +122,20 @@ static bool measured(const struct cycle *c, uint32_t q, uint32_t res, bool bare,
 /* True if the head, which would exceed the queue's fair share, is larger than all that is idle when
  * the key is made. It takes nothing of that, and must not delay smaller jobs after it that are
  * entitled to it: another job beyond its share would start, and be preempted again for them. */
-static bool takes_nothing(const struct cycle *c, uint32_t q, const struct snap_request *r)
+static bool takes_nothing(const struct cycle *c, uint32_t q, const struct snap_request *r,
+			  const struct holding *has)
 {
-	const size_t at = (size_t)q * c->s->n_res + r->flavor_ix[0];
+	const uint32_t res = r->flavor_ix[0];
 	bool idle = false;
 
-	if (c->s->shares[at].quota == GPUQ_UNLIMITED ||
-	    c->fair[at] - (c->held[at] - c->leaving[at]) >= r->gpus_milli)
+	if (c->s->shares[(size_t)q * c->s->n_res + res].quota == GPUQ_UNLIMITED ||
+	    has->fair[res] - (has->held[res] - has->leaving[res]) >= r->gpus_milli)
 		return false;
 	for (uint32_t i = 0; i < r->n_flavor_ix; i++) {
-		idle |= c->idle[r->flavor_ix[i]] >= SNAP_MILLI;
-		if (c->idle[r->flavor_ix[i]] >= r->gpus_milli)
+		const int64_t left = holdings_idle(c, r->flavor_ix[i]);
+
+		idle |= left >= SNAP_MILLI;
+		if (left >= r->gpus_milli)
 			return false;
 	}
 	return idle;
@@ -131,10 +143,11 @@ static bool takes_nothing(const struct cycle *c, uint32_t q, const struct snap_r
 
 static void make_key(struct cycle *c, uint32_t q)
 {
-	struct turn *t = &c->turns[q];
+	struct turn *t = &c->order->turns[q];
 	const struct snap_request *r = &c->s->requests[c->s->jobs[t->head].request];
+	const struct holding has = holdings_of(c, q);
 	const uint32_t asked = flavor_asked(c, t->head);
-	const bool nothing = asked != SNAP_NONE && takes_nothing(c, q, r);
+	const bool nothing = asked != SNAP_NONE && takes_nothing(c, q, r, &has);
 	/* Then it is compared on its first flavor. */
 	const uint32_t flavor = nothing ? r->flavor_ix[0] : asked;
 	struct rank_key key = { .rank = c->s->queues[q].rank,
@@ -144,16 +157,16 @@ static void make_key(struct cycle *c, uint32_t q)
 
 	for (uint32_t res = 0; res < c->s->n_res; res++) {
 		const size_t at = (size_t)q * c->s->n_res + res;
-		const int64_t held = c->held[at] - c->leaving[at],
+		const int64_t held = has.held[res] - has.leaving[res],
 			      need = holdings_need(c, t->head, flavor, res);
 		const int64_t takes = nothing ? 0 : need;
 		int64_t by;
 
 		if (need > 0 && c->s->shares[at].quota != GPUQ_UNLIMITED) {
-			key.over |= held > c->fair[at];
+			key.over |= held > has.fair[res];
 			key.outside |= c->s->shares[at].quota - held < need;
 		}
-		if (!measured(c, q, res, flavor == SNAP_NONE, &by))
+		if (!measured(c, q, res, has.fair[res], flavor == SNAP_NONE, &by))
 			continue;
 		if (res == flavor && by > 0)
 			key.unentitled = false;
@@ -165,7 +178,7 @@ static void make_key(struct cycle *c, uint32_t q)
 	key.demoted = key.outside && flavor != SNAP_NONE &&
 		      c->s->queues[c->s->jobs[t->head].queue].over_budget;
 	if (flavor != SNAP_NONE)
-		key.fair = c->fair[(size_t)q * c->s->n_res + flavor];
+		key.fair = has.fair[flavor];
 	if (c->s->config.cross_queue_priority)
 		key.job = priority_key(c->priority, t->head);
 	t->key = key;
@@ -177,11 +190,11 @@ static uint32_t winner(const struct cycle *c, uint32_t x, uint32_t y)
 {
 	int r;
 
-	if (x == SNAP_NONE || c->turns[x].head == SNAP_NONE)
+	if (x == SNAP_NONE || c->order->turns[x].head == SNAP_NONE)
 		return y;
-	if (y == SNAP_NONE || c->turns[y].head == SNAP_NONE)
+	if (y == SNAP_NONE || c->order->turns[y].head == SNAP_NONE)
 		return x;
-	r = cmp_key(&c->turns[x].key, &c->turns[y].key);
+	r = cmp_key(&c->order->turns[x].key, &c->order->turns[y].key);
 	if (r == 0)
 		return x < y ? x : y;
 	return r < 0 ? x : y;
@@ -196,23 +209,24 @@ static uint32_t parent_of(const struct cycle *c, uint32_t q)
 
 static uint32_t best_child(const struct cycle *c, uint32_t q)
 {
-	const struct turn *t = &c->turns[q];
+	const struct turn *t = &c->order->turns[q];
 
-	return t->width ? c->brackets[t->bracket + 1] : SNAP_NONE;
+	return t->width ? c->order->brackets[t->bracket + 1] : SNAP_NONE;
 }
 
 /* Update a queue whose head or holdings have changed: its key, and its matches. */
 static void replay(struct cycle *c, uint32_t q)
 {
-	struct turn *t = &c->turns[q], *p = &c->turns[parent_of(c, q)];
-	uint32_t *w = &c->brackets[p->bracket];
+	struct order *o = c->order;
+	struct turn *t = &o->turns[q], *p = &o->turns[parent_of(c, q)];
+	uint32_t *w = &o->brackets[p->bracket];
 
 	if (t->head != SNAP_NONE)
 		make_key(c, q);
 	for (uint32_t at = (p->width + t->seat) / 2; at >= 1; at /= 2)
 		w[at] = winner(c, w[2 * at], w[2 * at + 1]);
 	q = best_child(c, parent_of(c, q));
-	p->head = q == SNAP_NONE ? SNAP_NONE : c->turns[q].head;
+	p->head = q == SNAP_NONE ? SNAP_NONE : o->turns[q].head;
 }
 
 static void replay_up(struct cycle *c, uint32_t q)
@@ -263,7 +277,7 @@ static void set_waiter(const struct cycle *c, struct waiter *w, uint32_t job, bo
 
 static void drop_run(struct cycle *c, struct turn *t)
 {
-	struct waiter *heap = &c->waiters[t->first];
+	struct waiter *heap = &c->order->waiters[t->first];
 
 	heap[0] = heap[--t->n];
 	if (t->n > 1)
@@ -273,7 +287,8 @@ static void drop_run(struct cycle *c, struct turn *t)
 /* Return the first of a run, from that job on, that did not start before its turn. */
 static uint32_t still_waiting(const struct cycle *c, uint32_t job)
 {
-	while (c->any_starving && job != SNAP_NONE && c->started[job] == c->s->jobs[job].n_waiting)
+	while (c->order->starving && job != SNAP_NONE &&
+	       c->plan.started[job] == c->s->jobs[job].n_waiting)
 		job = c->s->lines.behind[job];
 	return job;
 }
@@ -281,7 +296,7 @@ static uint32_t still_waiting(const struct cycle *c, uint32_t job)
 /* Step past the first, which has had its turn. */
 static void step(struct cycle *c, struct turn *t)
 {
-	struct waiter *heap = &c->waiters[t->first];
+	struct waiter *heap = &c->order->waiters[t->first];
 	const uint32_t next = still_waiting(c, c->s->lines.behind[heap[0].job]);
 
 	if (next == SNAP_NONE) {
@@ -294,7 +309,7 @@ static void step(struct cycle *c, struct turn *t)
 
 static bool blocked(const struct cycle *c, const struct waiter *w)
 {
-	const struct job_class *cls = &c->classes[c->class_of[w->run]];
+	const struct job_class *cls = &c->classes.items[c->classes.of_run[w->run]];
 	const struct snap_job *j = &c->s->jobs[w->job];
 
 	if (!cls->blocked || (cls->from_walltime_us && (j->walltime_us < cls->from_walltime_us ||
@@ -302,13 +317,13 @@ static bool blocked(const struct cycle *c, const struct waiter *w)
 		return false;
 	/* A starving job has its planned start before its turn comes; others have none at that
 	 * point. */
-	return !c->any_starving || !c->future || !timeline_planned(c->future, w->job);
+	return !c->order->starving || !timeline_has_plan(c, w->job);
 }
 
 /* Remove all runs that are blocked. */
 static void sweep(struct cycle *c, struct turn *t)
 {
-	struct waiter *heap = &c->waiters[t->first];
+	struct waiter *heap = &c->order->waiters[t->first];
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < t->n; i++)
@@ -322,40 +337,41 @@ static void sweep(struct cycle *c, struct turn *t)
  * have planned starts of their own. */
 static void settle_head(struct cycle *c, uint32_t q)
 {
-	struct turn *t = &c->turns[q];
+	struct turn *t = &c->order->turns[q];
 
-	for (uint32_t n = 1; t->n > 0 && blocked(c, &c->waiters[t->first]); n++) {
-		if (c->any_starving)
+	for (uint32_t n = 1; t->n > 0 && blocked(c, &c->order->waiters[t->first]); n++) {
+		if (c->order->starving)
 			step(c, t);
 		else if (n < t->n / 8)
 			drop_run(c, t);
 		else /* several in a row: more will follow */
 			sweep(c, t);
 	}
-	t->head = t->n > 0 ? c->waiters[t->first].job : SNAP_NONE;
+	t->head = t->n > 0 ? c->order->waiters[t->first].job : SNAP_NONE;
 }
 
 /* Make the heaps of every queue: its runs of jobs that may start. */
 static void make_lines(struct cycle *c)
 {
 	const struct snap_lines *lines = &c->s->lines;
+	struct order *o = c->order;
 	uint32_t n = 0;
 
-	c->waiters = cycle_alloc(c, lines->n_runs, sizeof(*c->waiters));
+	o->waiters = cycle_alloc(c, lines->n_runs, sizeof(*o->waiters));
 	for (uint32_t q = 0; !c->failed && q < c->s->n_queues; q++) {
-		struct turn *t = &c->turns[q];
+		struct turn *t = &o->turns[q];
 
 		t->first = n;
 		for (uint32_t r = lines->first_run[q]; r != SNAP_NONE; r = lines->runs[r].next)
-			if (c->class_of[r] != SNAP_NONE &&
+			if (c->classes.of_run[r] != SNAP_NONE &&
 			    still_waiting(c, lines->runs[r].first) != SNAP_NONE)
-				c->waiters[n++].run = r;
+				o->waiters[n++].run = r;
 		t->n = n - t->first;
 		for (uint32_t i = t->first; i < n; i++)
-			set_waiter(c, &c->waiters[i],
-				   still_waiting(c, lines->runs[c->waiters[i].run].first),
+			set_waiter(c, &o->waiters[i],
+				   still_waiting(c, lines->runs[o->waiters[i].run].first),
 				   t->n > 1);
-		make_heap(&c->waiters[t->first], t->n);
+		make_heap(&o->waiters[t->first], t->n);
 	}
 }
 
@@ -363,11 +379,12 @@ static void make_lines(struct cycle *c)
  * winners, [1] the best of all. */
 static void seat_children(struct cycle *c, uint32_t q, uint32_t *used)
 {
-	struct turn *t = &c->turns[q];
+	struct order *o = c->order;
+	struct turn *t = &o->turns[q];
 	uint32_t n = 0;
 
-	for (uint32_t k = c->kid_first[q]; k != SNAP_NONE; k = c->kid_next[k])
-		c->turns[k].seat = n++;
+	for (uint32_t k = c->kids.first[q]; k != SNAP_NONE; k = c->kids.next[k])
+		o->turns[k].seat = n++;
 	if (n == 0)
 		return;
 	for (t->width = 1; t->width < n; t->width *= 2)
@@ -375,30 +392,35 @@ static void seat_children(struct cycle *c, uint32_t q, uint32_t *used)
 	t->bracket = *used;
 	*used += 2 * t->width;
 	for (uint32_t i = 0; i < 2 * t->width; i++)
-		c->brackets[t->bracket + i] = SNAP_NONE;
-	for (uint32_t k = c->kid_first[q]; k != SNAP_NONE; k = c->kid_next[k])
-		c->brackets[t->bracket + t->width + c->turns[k].seat] = k;
+		o->brackets[t->bracket + i] = SNAP_NONE;
+	for (uint32_t k = c->kids.first[q]; k != SNAP_NONE; k = c->kids.next[k])
+		o->brackets[t->bracket + t->width + o->turns[k].seat] = k;
 }
 
 void order_init(struct cycle *c)
 {
 	const uint32_t n = c->s->n_queues;
+	struct order *o = cycle_alloc(c, 1, sizeof(*o));
 	uint32_t used = 0;
 
-	c->turns = cycle_alloc(c, (size_t)n + 1, sizeof(*c->turns));
+	c->order = o;
+	if (!o)
+		return;
+	o->starving = timeline_any_starving(c);
+	o->turns = cycle_alloc(c, (size_t)n + 1, sizeof(*o->turns));
 	/* A width is less than twice the children, each a child once. */
-	c->brackets = cycle_alloc(c, 4 * (size_t)n + 4, sizeof(*c->brackets));
+	o->brackets = cycle_alloc(c, 4 * (size_t)n + 4, sizeof(*o->brackets));
 	if (!c->failed)
 		make_lines(c);
 	if (c->failed)
 		return;
 	for (uint32_t q = 0; q <= n; q++) {
-		c->turns[q].head = SNAP_NONE;
+		o->turns[q].head = SNAP_NONE;
 		seat_children(c, q, &used);
 	}
 	/* Children come after their parents: backwards is from the leaves up. */
 	for (uint32_t q = n; q-- > 0;) {
-		if (c->kid_first[q] == SNAP_NONE)
+		if (c->kids.first[q] == SNAP_NONE)
 			settle_head(c, q);
 		replay(c, q);
 	}
@@ -406,14 +428,14 @@ void order_init(struct cycle *c)
 
 uint32_t order_next(const struct cycle *c)
 {
-	return c->turns[c->s->n_queues].head;
+	return c->order->turns[c->s->n_queues].head;
 }
 
 void order_done(struct cycle *c, uint32_t job)
 {
 	const uint32_t q = c->s->jobs[job].queue;
 
-	step(c, &c->turns[q]);
+	step(c, &c->order->turns[q]);
 	settle_head(c, q);
 	replay_up(c, q);
 }

@@ -13,6 +13,12 @@
  * packing does: does such a node exist; is it in service; is enough free in total; is enough free
  * in one piece. */
 
+/* Whether a request could be met if nothing ran; made on first use. */
+struct request_verdict {
+	bool known, never;
+	struct plan_reason why;
+};
+
 /* Totals over the nodes where a group may run. */
 struct survey {
 	uint32_t nodes; /* how many there are */
@@ -47,11 +53,11 @@ static bool seen(const struct cycle *c, uint32_t node, enum view view)
 	case AS_BUILT:
 		return true;
 	case IN_SERVICE:
-		return bits_has(c->ready, node);
+		return bits_has(nodes_ready(c), node);
 	case OUT_OF_SERVICE:
-		return !bits_has(c->ready, node);
+		return !bits_has(nodes_ready(c), node);
 	default:
-		return bits_has(c->usable, node);
+		return bits_has(nodes_amounts(c)->usable, node);
 	}
 }
 
@@ -59,11 +65,12 @@ static bool seen(const struct cycle *c, uint32_t node, enum view view)
 static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const struct need *one,
 			   uint32_t pods, struct survey *out)
 {
+	const struct amounts *avail = nodes_amounts(c);
 	const struct snap_node *n = &c->s->nodes[node];
 	const size_t at = (size_t)node * c->s->n_profiles + one->profile;
 
 	if (one->migs) {
-		const int64_t have = larger(now ? c->mig_free[at] : c->s->mig_total[at], 0);
+		const int64_t have = larger(now ? avail->mig_free[at] : c->s->mig_total[at], 0);
 
 		out->migs += have;
 		out->mig = larger(out->mig, have);
@@ -71,13 +78,13 @@ static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const
 		return;
 	}
 	for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++) {
-		const int64_t have = now ? c->device_free[d] : SNAP_MILLI;
+		const int64_t have = now ? avail->device_free[d] : SNAP_MILLI;
 
 		out->parts += larger(have, 0);
 		out->part = larger(out->part, have);
 		out->device_memory = larger(out->device_memory, c->s->devices[d].memory_bytes);
-		out->bytes = amount_sum(out->bytes, larger(c->device_memory[d], 0));
-		out->byte = larger(out->byte, c->device_memory[d]);
+		out->bytes = amount_sum(out->bytes, larger(avail->device_memory[d], 0));
+		out->byte = larger(out->byte, avail->device_memory[d]);
 	}
 	if (now)
 		out->pods_by_devices += devices_room(c, node, one, pods);
@@ -88,15 +95,16 @@ static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const
 static void look_at(const struct cycle *c, uint32_t node, enum view view, const struct need *one,
 		    uint32_t pods, struct survey *out)
 {
+	const struct amounts *avail = nodes_amounts(c);
 	const struct snap_node *n = &c->s->nodes[node];
 	const bool now = view == AS_IT_IS;
-	const int64_t whole = now ? c->whole[node] : n->n_devices;
+	const int64_t whole = now ? avail->whole[node] : n->n_devices;
 	const uint32_t room =
 		now ? nodes_room(c, node, one, pods) : nodes_room_empty(c, node, one, pods);
 
 	out->nodes++;
 	out->room += room;
-	out->vacant += bits_has(c->vacant, node);
+	out->vacant += bits_has(avail->vacant, node);
 	if (room && out->first == SNAP_NONE)
 		out->first = node;
 	out->devices += whole;
@@ -107,9 +115,9 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 		look_at_pieces(c, node, now, one, pods, out);
 	else
 		out->pods_by_devices += one->whole ? (uint64_t)(whole / one->whole) : pods;
-	out->cpu = larger(out->cpu, now ? c->cpu[node] : n->cpu_milli);
-	out->memory = larger(out->memory, now ? c->memory[node] : n->memory_bytes);
-	out->pods = larger(out->pods, now ? c->pods[node] : n->pods);
+	out->cpu = larger(out->cpu, now ? avail->cpu[node] : n->cpu_milli);
+	out->memory = larger(out->memory, now ? avail->memory[node] : n->memory_bytes);
+	out->pods = larger(out->pods, now ? avail->pods[node] : n->pods);
 }
 
 /* enough: stop as soon as the pods fit (the other numbers are then incomplete). */
@@ -121,13 +129,14 @@ static struct survey survey(struct cycle *c, uint32_t job, uint32_t group, uint3
 	const struct group_fit *fit = feasibility_of(c, j->request, group);
 	const struct need one = nodes_need(g);
 	struct survey out = { .first = SNAP_NONE };
-	const bool by_flavor = g->gpus_milli > 0 && flavor != SNAP_NONE;
+	const uint64_t *of =
+		g->gpus_milli > 0 && flavor != SNAP_NONE ? nodes_of_flavor(c, flavor) : NULL;
 
-	for (uint32_t w = 0; !c->failed && w < c->n_words; w++) {
+	for (uint32_t w = 0; !c->failed && w < cycle_words(c); w++) {
 		uint64_t word = fit->nodes[w];
 
-		if (by_flavor)
-			word &= c->flavors[flavor][w];
+		if (of)
+			word &= of[w];
 		while (word) {
 			const uint32_t node = bits_pop(&word, w * 64);
 
@@ -240,6 +249,16 @@ bool reasons_never_there(struct cycle *c, uint32_t job, uint32_t flavor)
 	struct plan_reason why;
 
 	return flavor_never(c, job, flavor, &why);
+}
+
+void reasons_init(struct cycle *c)
+{
+	c->verdicts = cycle_alloc(c, c->s->n_requests, sizeof(*c->verdicts));
+}
+
+bool reasons_some_time(const struct cycle *c, uint32_t request)
+{
+	return c->verdicts[request].known && !c->verdicts[request].never;
 }
 
 bool reasons_never(struct cycle *c, uint32_t job, struct plan_reason *why)
@@ -386,7 +405,7 @@ void reasons_no_place(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
-	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+	struct plan_reason *why = PLAN_PUSH(c, reasons, 1);
 
 	if (!why)
 		return;

@@ -5,6 +5,7 @@
 #include "gpuqd/sched/elastic.h"
 #include "gpuqd/sched/eligibility.h"
 #include "gpuqd/sched/order.h"
+#include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/pack.h"
 #include "gpuqd/sched/preempt/gangs.h"
@@ -27,20 +28,6 @@
 
 /* ---- jobs: eligible or not, and of which class ---- */
 
-static void count_arrays(struct cycle *c)
-{
-	const struct snap_lines *lines = &c->s->lines;
-
-	c->array_running = cycle_alloc(c, lines->n_arrays, sizeof(*c->array_running));
-	for (uint32_t i = 0; !c->failed && lines->n_arrays && i < lines->n_busy; i++) {
-		const uint32_t job = lines->busy[i];
-
-		if (lines->array_of[job] != SNAP_NONE && c->s->jobs[job].key.index >= 0 &&
-		    (c->s->jobs[job].state != SNAP_PENDING || bits_has(c->promised, job)))
-			c->array_running[lines->array_of[job]]++;
-	}
-}
-
 /* Return the class of a job. Jobs of one class request the same, in the same queue and, where users
  * are limited, for the same user, and count against the same caps: when one cannot start, none of
  * them can, until the next cycle. */
@@ -54,10 +41,11 @@ static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
 	} key;
 	uint32_t cls;
 
+	/* Keys are compared byte by byte, padding included. */
 	memset(&key, 0, sizeof(key));
 	key.queue = j->queue;
 	key.request = j->request;
-	key.user = c->per_user[j->queue] || c->s->n_reservations > 0 ? j->user : SNAP_NONE;
+	key.user = holdings_per_user(c, j->queue) || c->s->n_reservations > 0 ? j->user : SNAP_NONE;
 	key.alone = j->n_exclude ? job : SNAP_NONE;
 	key.preemptible = j->preemptible;
 	key.capset = j->capset;
@@ -71,26 +59,29 @@ static void classify_begin(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 
-	c->class_of = cycle_alloc(c, s->lines.n_runs, sizeof(*c->class_of));
-	c->why_of_run = cycle_alloc(c, s->lines.n_runs, sizeof(*c->why_of_run));
-	c->started = cycle_alloc(c, s->n_jobs, sizeof(*c->started));
-	c->why_of_job = cycle_alloc(c, s->n_jobs, sizeof(*c->why_of_job));
+	c->classes.of_run = cycle_alloc(c, s->lines.n_runs, sizeof(*c->classes.of_run));
+	c->plan.why_of_run = cycle_alloc(c, s->lines.n_runs, sizeof(*c->plan.why_of_run));
+	c->plan.started = cycle_alloc(c, s->n_jobs, sizeof(*c->plan.started));
+	c->plan.why_of_job = cycle_alloc(c, s->n_jobs, sizeof(*c->plan.why_of_job));
 }
 
+/* Give a run of equal jobs its class, or note why its jobs are not eligible. Jobs with a nominated
+ * placement are served apart. */
 static void classify(struct cycle *c, struct intern *seen, uint32_t run)
 {
 	const uint32_t job = c->s->lines.runs[run].first;
-	const uint32_t why_first = c->n_whys;
+	const uint32_t why_first = c->plan.n_reasons;
 
-	c->class_of[run] = SNAP_NONE;
+	c->classes.of_run[run] = SNAP_NONE;
 	if (bits_has(c->promised, job))
 		return;
 	if (eligibility_closed(c, job)) {
-		c->why_of_run[run] = (struct plan_why){ why_first, c->n_whys - why_first };
+		c->plan.why_of_run[run] =
+			(struct plan_why){ why_first, c->plan.n_reasons - why_first };
 		return;
 	}
 	timeline_note_waiting(c, job);
-	c->class_of[run] = class_of(c, seen, job);
+	c->classes.of_run[run] = class_of(c, seen, job);
 }
 
 /* ---- decisions ---- */
@@ -98,26 +89,28 @@ static void classify(struct cycle *c, struct intern *seen, uint32_t run)
 /* Block the class: no job of it that runs at least as long can start either. */
 static void block_class(struct cycle *c, uint32_t job, uint32_t why_first, int64_t from_walltime_us)
 {
-	struct job_class *cls = &c->classes[cycle_class(c, job)];
+	struct job_class *cls = &c->classes.items[cycle_class(c, job)];
 
 	cls->blocked = true;
 	cls->from_walltime_us = from_walltime_us;
 	cls->from_least_us = timeline_least_us(&c->s->jobs[job]);
-	cls->why = (struct plan_why){ why_first, c->n_whys - why_first };
+	cls->why = (struct plan_why){ why_first, c->plan.n_reasons - why_first };
 }
 
+/* Give the job the reasons added since then, instead of those of its class. */
 static void own_reasons(struct cycle *c, uint32_t job, uint32_t why_first)
 {
-	c->why_of_job[job] = (struct plan_why){ why_first, c->n_whys - why_first };
+	c->plan.why_of_job[job] = (struct plan_why){ why_first, c->plan.n_reasons - why_first };
 }
 
+/* Give the job this one reason. */
 static void own_reason(struct cycle *c, uint32_t job, const struct plan_reason *why)
 {
-	struct plan_reason *own = CYCLE_PUSH(c, whys, 1);
+	struct plan_reason *own = PLAN_PUSH(c, reasons, 1);
 
 	if (own)
 		*own = *why;
-	own_reasons(c, job, c->n_whys - 1);
+	own_reasons(c, job, c->plan.n_reasons - 1);
 }
 
 /* Count one element as served: it starts at its places, or has a nominated placement. */
@@ -128,7 +121,7 @@ static void served_one(struct cycle *c, uint32_t job, uint32_t flavor)
 
 	emit_count(c, job, flavor);
 	gangs_add_started(c, job, flavor);
-	if (c->started[job] == j->n_waiting) {
+	if (c->plan.started[job] == j->n_waiting) {
 		order_done(c, job);
 	} else if (caps_array_full(c, job, &why)) {
 		own_reason(c, job, &why);
@@ -155,9 +148,10 @@ static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, stru
 										       : BEHIND;
 }
 
+/* Add the reason that a start reservation, or a reservation, is in the way. */
 static void why_behind(struct cycle *c, const struct future_bar *bar)
 {
-	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+	struct plan_reason *why = PLAN_PUSH(c, reasons, 1);
 	char key[32];
 
 	if (!why)
@@ -180,7 +174,7 @@ static void why_beyond_share(struct cycle *c, uint32_t job, uint32_t flavor)
 
 	if (!c->s->config.reclaim || !rules_exceeds_share(c, job, flavor, &why))
 		return;
-	at = CYCLE_PUSH(c, whys, 1);
+	at = PLAN_PUSH(c, reasons, 1);
 	if (at)
 		*at = why;
 }
@@ -193,8 +187,9 @@ static void tell_victims(struct cycle *c, uint32_t job)
 	const struct plan_action *first = NULL;
 	char key[32];
 
-	for (uint32_t i = c->n_actions; i-- > 0 && c->actions[i].claimant == job; why.need++)
-		first = &c->actions[i];
+	for (uint32_t i = c->plan.n_actions; i-- > 0 && c->plan.actions[i].claimant == job;
+	     why.need++)
+		first = &c->plan.actions[i];
 	if (first)
 		why.object =
 			gpuq_arena_strdup(c->mem, plan_key_print(first->key, key, sizeof(key)));
@@ -208,8 +203,9 @@ static void tell_victims(struct cycle *c, uint32_t job)
  * first. */
 static bool passes_turn(struct cycle *c, uint32_t job, uint32_t flavor_at)
 {
-	struct job_class *cls = &c->classes[cycle_class(c, job)];
+	struct job_class *cls = &c->classes.items[cycle_class(c, job)];
 
+	/* The class has come as far as this flavor before. */
 	if (cls->flavor_at >= flavor_at)
 		return false;
 	cls->flavor_at = flavor_at;
@@ -236,7 +232,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
 	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
-	const uint32_t why_first = c->n_whys;
+	const uint32_t why_first = c->plan.n_reasons;
 	uint32_t claimed;
 	struct plan_reason refused = { .code = GPUQ_R_NONE };
 	struct future_bar bar = { SNAP_NONE, SNAP_NONE };
@@ -249,7 +245,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		enum attempt how;
 
 		if (passes_turn(c, job, i)) {
-			c->n_whys = why_first;
+			c->plan.n_reasons = why_first;
 			return true;
 		}
 		if (!holdings_admits(c, job, flavor, &why)) {
@@ -259,7 +255,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		}
 		how = attempt(c, job, flavor, &bar);
 		if (how == PLACED) {
-			c->n_whys = why_first;
+			c->plan.n_reasons = why_first;
 			emit_next(c, PLAN_PLACE, job, flavor);
 			served_one(c, job, flavor);
 			return true;
@@ -276,7 +272,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 	if (behind)
 		why_behind(c, &bar);
 	if (refused.code != GPUQ_R_NONE) {
-		struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+		struct plan_reason *why = PLAN_PUSH(c, reasons, 1);
 
 		if (why)
 			*why = refused;
@@ -284,10 +280,10 @@ static bool try_start(struct cycle *c, uint32_t job)
 	timeline_refresh(c);
 	/* A job that is blocked only by start reservations preempts nothing. */
 	if (!behind && !budget_refused(&refused) && preempt_job(c, job, &claimed)) {
-		c->n_whys = why_first;
+		c->plan.n_reasons = why_first;
 		served_one(c, job, claimed);
 		timeline_changed(c);
-		if (j->n_ranges == 0 || c->started[job] == j->n_waiting)
+		if (j->n_ranges == 0 || c->plan.started[job] == j->n_waiting)
 			tell_victims(c, job);
 		return true;
 	}
@@ -319,10 +315,13 @@ static bool serve_next(struct cycle *c)
 	const uint32_t job = order_next(c);
 	struct plan_reason why;
 
+	/* Every job had its turn, or its class is blocked. */
 	if (job == SNAP_NONE)
 		return false;
+	/* The bound counts work, not time, so that the same snapshot gives the same plan on any
+	 * machine. */
 	if (max_steps && c->steps >= max_steps) {
-		c->cut_short = true;
+		c->plan.cut_short = true;
 		return false;
 	}
 	c->steps++;
@@ -342,19 +341,19 @@ static bool serve_next(struct cycle *c)
 /* Give the jobs of every run without reasons of their own the reasons of their run. */
 static void explain(struct cycle *c)
 {
-	struct plan_reason *none = CYCLE_PUSH(c, whys, 1);
-	const struct plan_why not_looked_at = { c->n_whys - 1, 1 };
+	struct plan_reason *none = PLAN_PUSH(c, reasons, 1);
+	const struct plan_why not_looked_at = { c->plan.n_reasons - 1, 1 };
 
 	if (!none)
 		return;
 	*none = (struct plan_reason){ .code = GPUQ_R_NOT_EVALUATED, .object = "" };
 	for (uint32_t i = 0; i < c->s->lines.n_runs; i++) {
-		const uint32_t cls = c->class_of[i];
+		const uint32_t cls = c->classes.of_run[i];
 
-		if (c->why_of_run[i].n == 0)
-			c->why_of_run[i] = cls != SNAP_NONE && c->classes[cls].blocked
-						   ? c->classes[cls].why
-						   : not_looked_at;
+		if (c->plan.why_of_run[i].n == 0)
+			c->plan.why_of_run[i] = cls != SNAP_NONE && c->classes.items[cls].blocked
+							? c->classes.items[cls].why
+							: not_looked_at;
 	}
 }
 
@@ -383,19 +382,17 @@ struct sched_run {
 	uint64_t work;
 };
 
+/* Begin the cycle: compute what is free, what queues hold, and which nominated placements stand. */
 static void look(struct cycle *c)
 {
-	const struct snapshot *s = c->s;
-
-	c->fits = cycle_alloc(c, s->n_wheres, sizeof(*c->fits));
-	c->glances = cycle_alloc(c, (size_t)s->n_wheres * (s->n_flavors + 1), sizeof(*c->glances));
-	c->verdicts = cycle_alloc(c, s->n_requests, sizeof(*c->verdicts));
+	feasibility_init(c);
+	pack_init(c, PACK_DEFAULT, false);
+	reasons_init(c);
 	nodes_init(c);
 	if (!c->failed)
 		nominated_init(c);
 	if (!c->failed)
 		holdings_init(c);
-	count_arrays(c);
 	if (!c->failed)
 		classify_begin(c);
 }
@@ -410,12 +407,12 @@ static bool classify_next(struct sched_run *r)
 		classify(c, &r->seen, r->next++);
 		return true;
 	}
-	c->classes = cycle_alloc(c, r->seen.n, sizeof(*c->classes));
-	c->n_classes = r->seen.n;
+	c->classes.items = cycle_alloc(c, r->seen.n, sizeof(*c->classes.items));
 	intern_done(&r->seen);
 	return false;
 }
 
+/* Divide capacity among the queues, then compute the priorities of jobs. */
 static void divide(struct cycle *c)
 {
 	holdings_shares(c);
@@ -423,6 +420,7 @@ static void divide(struct cycle *c)
 	c->failed |= !c->priority;
 }
 
+/* Serve nominated placements and reservations before any other job can take their places. */
 static void keep(struct cycle *c)
 {
 	nominated_serve(c);
@@ -430,6 +428,7 @@ static void keep(struct cycle *c)
 		reservations_begin(c);
 }
 
+/* Emit start reservations, and give every pending job a reason. */
 static void finish(struct cycle *c)
 {
 	timeline_finish(c);
@@ -498,10 +497,10 @@ int sched_begin(const struct snapshot *in, struct gpuq_arena *mem, struct sched_
 	r = gpuq_arena_calloc(mem, 1, sizeof(*r));
 	if (!r)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a scheduling cycle");
-	r->c = (struct cycle){ .s = in, .mem = mem, .wake_us = GPUQ_UNLIMITED };
+	r->c = (struct cycle){ .s = in, .mem = mem, .plan = { .wake_us = GPUQ_UNLIMITED } };
 	r->seen = (struct intern)INTERN_INIT(mem);
 	if (in->config.wake_us > in->config.now_us)
-		r->c.wake_us = in->config.wake_us;
+		r->c.plan.wake_us = in->config.wake_us;
 	*out = r;
 	return 0;
 }
@@ -517,38 +516,32 @@ void sched_drop(struct sched_run *r)
 int sched_end(struct sched_run *r, struct plan *out, struct gpuq_err *err)
 {
 	struct cycle *c = &r->c;
-	const struct snapshot *in = c->s;
 	struct plan plan = { 0 };
 
 	sched_go_on(r, 0);
 	sched_drop(r);
 	if (c->failed)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a scheduling cycle");
-	plan.actions = c->actions;
-	plan.n_actions = c->n_actions;
-	plan.pods = c->plan_pods;
-	plan.n_pods = c->n_plan_pods;
-	plan.devices = c->plan_devices;
-	plan.reasons = c->whys;
-	plan.why_of_run = c->why_of_run;
-	plan.why_of_job = c->why_of_job;
-	plan.started = c->started;
-	plan.n_devices = c->n_plan_devices;
-	plan.fair_share = c->fair;
-	for (size_t i = 0; i < (size_t)in->n_queues * in->n_res; i++)
-		c->held[i] -= c->leaving[i]; /* all is decided: capacity that is being released
-					      * counts as released */
-	plan.allocated = c->held;
-	plan.demand = c->demand;
+	plan.actions = c->plan.actions;
+	plan.n_actions = c->plan.n_actions;
+	plan.pods = c->plan.pods;
+	plan.n_pods = c->plan.n_pods;
+	plan.devices = c->plan.devices;
+	plan.reasons = c->plan.reasons;
+	plan.why_of_run = c->plan.why_of_run;
+	plan.why_of_job = c->plan.why_of_job;
+	plan.started = c->plan.started;
+	plan.n_devices = c->plan.n_devices;
+	holdings_finish(c, &plan);
 	plan.priority = c->priority;
-	plan.claims = c->claims;
-	plan.n_claims = c->n_claims;
-	plan.claim_sides = c->claim_sides;
-	plan.wake_us = c->wake_us;
+	plan.claims = c->plan.claims;
+	plan.n_claims = c->plan.n_claims;
+	plan.claim_sides = c->plan.sides;
+	plan.wake_us = c->plan.wake_us;
 	plan.steps = c->steps;
-	plan.cut_short = c->cut_short;
-	plan.bounds = c->bounds;
-	plan.n_bounds = c->n_bounds;
+	plan.cut_short = c->plan.cut_short;
+	plan.bounds = c->plan.bounds;
+	plan.n_bounds = c->plan.n_bounds;
 	*out = plan;
 	return 0;
 }

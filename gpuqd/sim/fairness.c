@@ -5,6 +5,7 @@
 
 #include "gpuqd/sched/quota/fairtree.h"
 #include "gpuqd/sched/quota/overcommit.h"
+#include "gpuqd/sim/world_cycle.h"
 
 /* Round to four decimals, so that thirds are readable. */
 static double rounded(uint32_t rank, uint32_t n)

@@ -14,6 +14,9 @@
 #include "gpuqd/sim/scenario/scenario.h"
 #include "gpuqd/sim/trace/trace.h"
 #include "gpuqd/sim/world.h"
+#include "gpuqd/sim/world_cycle.h"
+#include "gpuqd/sim/world_estimate.h"
+#include "gpuqd/sim/world_events.h"
 
 #define FILE_BYTES_MAX (64u << 20)
 #define RECORD_BYTES_MAX (1u << 30)

@@ -206,23 +206,8 @@ struct world {
 int world_make(const struct sc_case *c, struct world *w, struct gpuq_err *err);
 void world_done(struct world *w);
 
-/* Add a new job, pending since now. */
-int world_submit(struct world *w, const struct sc_job *spec, struct gpuq_err *err);
-
-/* Run cycles until nothing changes: at most max_cycles, 0 = 10. */
-int world_rest(struct world *w, uint32_t max_cycles, struct gpuq_err *err);
-
-/* Find out if two more cycles would change nothing. The world itself stays as it is. */
-int world_stable(struct world *w, bool *stable, struct gpuq_err *err);
-
-/* Make estimates for all pending jobs, without changing anything. */
-int world_estimate(struct world *w, struct gpuq_err *err);
-
 /* Remember the present, which later changes are compared to. */
 void world_mark(struct world *w);
-
-/* Apply an event, and everything between now and its time; then run cycles until rest. */
-int world_step(struct world *w, const struct sc_step *step, struct gpuq_err *err);
 
 /* Changes of a job since the last mark. */
 enum sim_fate {
@@ -241,21 +226,6 @@ extern const char *const world_fates[N_SIM_FATES];
 /* Record what a job lost; e.job and e.at_us are set here. */
 int world_evicted(struct world *w, const struct sim_job *j, struct sim_eviction e,
 		  struct gpuq_err *err);
-
-/* Return the scheduler's view; NULL with err on failure. Free it with snapshot_free(). Nodes have
- * the same indexes there. */
-struct snapshot *world_snapshot(struct world *w, struct gpuq_err *err);
-
-/* Carry out a plan made from s. Evicted pods are `releasing` until world_release(). Returns 0, or
- * the error of the model. */
-int world_carry(struct world *w, const struct snapshot *s, const struct plan *p,
-		struct gpuq_err *err);
-/* Remove evicted pods; any: there were some. */
-int world_release(struct world *w, bool *any, struct gpuq_err *err);
-
-/* True if the plan would change anything. Start reservations do not, nor does waiting for leaving
- * pods. */
-bool world_changes(const struct plan *p);
 
 /* The first moment of an instant, never the 0 that means none. */
 static inline int64_t world_instant(int64_t us)

@@ -2,6 +2,9 @@
 
 #include "gpuqd/sched/sched.h"
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/sim/world_cycle.h"
+#include "gpuqd/sim/world_events.h"
+#include "gpuqd/sim/world_happen.h"
 
 /* One cycle of the world, as gpuqd has it: model -> snapshot -> plan -> events. */
 

@@ -1,5 +1,7 @@
 #include "gpuqd/sched/estimate/estimate.h"
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/sim/world_cycle.h"
+#include "gpuqd/sim/world_estimate.h"
 
 /* Starts of pending jobs: the present world, simulated without further events. */
 

@@ -2,6 +2,9 @@
 
 #include "gpuqd/carry/obey.h"
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/sim/world_cycle.h"
+#include "gpuqd/sim/world_events.h"
+#include "gpuqd/sim/world_jobs.h"
 
 /* Events from outside, and those that fall due. */
 

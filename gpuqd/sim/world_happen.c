@@ -4,6 +4,7 @@
 #include "gpuqd/carry/carry.h"
 #include "gpuqd/carry/obey.h"
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/sim/world_happen.h"
 #include "gpuqd/state/record/model_apply.h"
 
 /* Events of the model, and their effects on the case's jobs. */

@@ -1,4 +1,5 @@
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/sim/world_jobs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -308,7 +308,7 @@ int world_node_event(struct world *w, const struct sim_node *n, struct gpuq_err 
 		devices[d] = (struct device_fact){ "", spec->flavor ? spec->flavor : "default",
 						   spec->gpu_mem_mb / 1000, true };
 	for (size_t i = 0; i < spec->taints.n; i++)
-		taints[i] = (struct taint_fact){ in[i].key, in[i].value, in[i].effect };
+		taints[i] = (struct taint_fact){ in[i].key, in[i].value, in[i].effect, false };
 	for (size_t i = 0; i < fact.n_mig; i++)
 		mig[i] = (struct mig_fact){ spec->mig.keys[i],
 					    (uint32_t)strtoul(spec->mig.vals[i], NULL, 10) };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/site/walls.h"
 #include "libgpuq/units.h"
 
 #define F(type_, key_, kind_, member_, ...)                                                        \
@@ -495,10 +496,23 @@ static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "priority_class", GPUQ_K_NAME, priority_class,
 	  .doc = "Kubernetes PriorityClass of its pods"),
 	F(site_queue, "image", GPUQ_K_STR, image, .doc = "default image of scripts"),
+	F(site_queue, "service_accounts", GPUQ_K_STRLIST, service_accounts,
+	  .doc = "service accounts that manifests may name, with * and ?, or any; others are "
+		 "refused; without this key theirs are not used, with a warning"),
 	F(site_queue, "image_pull_secrets", GPUQ_K_STRLIST, image_pull_secrets,
 	  .doc = "image pull secrets of its pods"),
 	F(site_queue, "pod_policy", GPUQ_K_STR, pod_policy,
-	  .doc = "baseline, restricted or privileged"),
+	  .doc = "baseline, restricted or privileged; default: that of the parent queue, then of "
+		 "the site"),
+	F(site_queue, "secrets", GPUQ_K_STRLIST, secrets,
+	  .doc = "Secrets that its pods may name: any, owner (label gpuq.io/user), or names with * "
+		 "and ?; default: any where one user may submit in the namespace, else owner"),
+	F(site_queue, "config_maps", GPUQ_K_STRLIST, config_maps,
+	  .doc = "ConfigMaps that its pods may name, likewise; default: any"),
+	F(site_queue, "volume_claims", GPUQ_K_STRLIST, volume_claims,
+	  .doc = "PersistentVolumeClaims that its pods may name, likewise; default: any"),
+	F(site_queue, "service_account_token", GPUQ_K_BOOL, service_account_token,
+	  .doc = "whether its pods may have tokens of the service account"),
 	F(site_queue, "users", GPUQ_K_STRLIST, users,
 	  .doc = "users who may submit; without users and groups, those of the parent queue; at "
 		 "the top, all users"),
@@ -542,6 +556,25 @@ static void queue_defaults(void *obj)
 	node_loss_defaults(&q->node_loss);
 }
 
+#define POD_POLICIES "expected baseline, restricted or privileged"
+
+static bool is_pod_policy(const char *s)
+{
+	return !s || strcmp(s, "baseline") == 0 || strcmp(s, "restricted") == 0 ||
+	       strcmp(s, "privileged") == 0;
+}
+
+static int mounts_check(struct gpuq_reader *r, const struct gpuq_val *v, const char *key,
+			const struct gpuq_strlist *l)
+{
+	const struct gpuq_val *list = gpuq_get(v, key);
+	const char *why = walls_check(l);
+
+	if (!why && list && list->type == GPUQ_LIST && list->n == 0)
+		why = "expected a name at least; say null for the default";
+	return why ? wrong(r, v, key, why) : 0;
+}
+
 static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct site_queue *q = obj;
@@ -549,9 +582,12 @@ static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 	if (q->quota.given && q->shared_quota.given)
 		return gpuq_reader_fail(r, gpuq_get(v, "shared_quota"), GPUQ_EINVAL,
 					"a queue with a quota of its own has no shared_quota");
-	if (q->pod_policy && strcmp(q->pod_policy, "baseline") != 0 &&
-	    strcmp(q->pod_policy, "restricted") != 0 && strcmp(q->pod_policy, "privileged") != 0)
-		return wrong(r, v, "pod_policy", "expected baseline, restricted or privileged");
+	if (!is_pod_policy(q->pod_policy))
+		return wrong(r, v, "pod_policy", POD_POLICIES);
+	if (mounts_check(r, v, "secrets", &q->secrets) < 0 ||
+	    mounts_check(r, v, "config_maps", &q->config_maps) < 0 ||
+	    mounts_check(r, v, "volume_claims", &q->volume_claims) < 0)
+		return GPUQ_EINVAL;
 	if (q->start && strcmp(q->start, "direct") != 0)
 		return wrong(r, v, "start", "expected direct");
 	if (q->max_time_us && q->default_time_us > q->max_time_us)
@@ -701,6 +737,8 @@ static const struct gpuq_field site_fields[] = {
 	F(site, "topology", GPUQ_K_STRLIST, topology,
 	  .doc = "node labels that topology levels are read from, from wide to narrow"),
 	F(site, "currency", GPUQ_K_STR, currency, .min = 1, .max = 16, .doc = "of prices"),
+	F(site, "pod_policy", GPUQ_K_STR, pod_policy,
+	  .doc = "of queues that have none: baseline (default), restricted or privileged"),
 	F(site, "default_budget", GPUQ_K_OBJECT_PTR, default_budget, .sub = &budget_schema,
 	  .doc = "GPU-minutes of every queue that has no budget and no queue below it"),
 	F(site, "max_submitted", GPUQ_K_LIMIT, max_submitted, .max = CAP_MOST,
@@ -718,6 +756,8 @@ static const struct gpuq_field site_fields[] = {
 	F(site, "licenses", GPUQ_K_OBJECTS, licenses, .sub = &license_schema, .doc = "counters"),
 	F(site, "reservations", GPUQ_K_OBJECTS, reservations, .sub = &reservation_schema,
 	  .doc = "the calendar"),
+	F(site, "health", GPUQ_K_OBJECTS, health, .sub = &site_health_schema,
+	  .doc = "conditions and taints of nodes that keep new work away, beside the usual ones"),
 	END,
 };
 
@@ -793,7 +833,7 @@ static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	const struct gpuq_val *queues = gpuq_get(v, "queues"), *flavors = gpuq_get(v, "flavors");
 	const struct site_queue *q = s->queues.items;
 	const struct site_pool *p = s->pools.items;
-	int rc = 0;
+	int rc = is_pod_policy(s->pod_policy) ? 0 : wrong(r, v, "pod_policy", POD_POLICIES);
 
 	for (size_t i = 0; rc == 0 && i < s->queues.n; i++) {
 		rc = check_known(r, v, "queues", i, "parent", q[i].parent, queues, NULL);

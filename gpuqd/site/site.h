@@ -100,6 +100,9 @@ struct site_queue {
 	POLICY_QUEUE_GROUP(policy);
 	struct site_budget *budget;
 	const char *namespace_, *service_account, *priority_class, *image, *pod_policy;
+	struct gpuq_strlist service_accounts; /* globs: a manifest may name these; none = none */
+	struct gpuq_strlist secrets, config_maps, volume_claims; /* walls.h */
+	bool service_account_token;
 	struct gpuq_strlist image_pull_secrets, users, groups, managers, qos, flavors;
 	int64_t default_time_us, max_time_us; /* 0 = not given */
 	int64_t idle_us; /* 0 = no rule of its own */
@@ -137,18 +140,27 @@ struct site_reservation {
 #define SITE_MAX_SUBMITTED 100000
 #define SITE_MAX_STORED_BYTES (INT64_C(1) << 30)
 
+/* A condition or a taint of nodes that keeps new work away. */
+struct site_health {
+	const char *condition; /* glob of types; "!" before it: harmful when it is False */
+	const char *taint; /* glob of keys */
+	const char *reason; /* NULL = the name of what was found */
+};
+
 struct site {
 	struct gpuq_arena arena;
 	int64_t version;
 	struct gpuq_strlist topology; /* node labels from wide to narrow: the levels of placement */
 	const char *currency; /* of prices; NULL = unnamed */
+	const char *pod_policy; /* of queues that have none; NULL = baseline */
 	struct site_budget *default_budget; /* of leaves that have none of their own */
 	int64_t max_submitted, max_stored_bytes; /* of one user, struct stored; GPUQ_UNLIMITED */
 	struct gpuq_objects flavors, pools, qos, queues, users, groups, licenses, reservations;
+	struct gpuq_objects health;
 	struct gpuq_val *tree; /* normalised: what `export` prints and the store keeps */
 };
 
-extern const struct gpuq_schema site_schema;
+extern const struct gpuq_schema site_schema, site_health_schema;
 extern const struct gpuq_custom site_devices; /* int64_t: devices in thousandths, or unlimited */
 
 /* Read one document. file NULL = not a file. *out is on the heap: site_free().

@@ -25,6 +25,7 @@ static const char *name_of(const struct gpuq_val *member)
 	return v->type == GPUQ_STR ? v->s : v->src ? v->src : "";
 }
 
+/* Return the member of that name; NULL = the list has none, or is not a list. */
 static struct gpuq_val *find(const struct gpuq_val *list, const char *name)
 {
 	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
@@ -38,6 +39,7 @@ struct gpuq_val *site_member(const struct gpuq_val *tree, const char *list, cons
 	return find(gpuq_get(tree, list), name);
 }
 
+/* Put a pair into a map, and keep its position in the file, which errors name. */
 static void put(struct gpuq_arena *a, struct gpuq_val *map, const struct gpuq_pair *p)
 {
 	if (map && gpuq_put(a, map, p->key, p->val))
@@ -46,6 +48,8 @@ static void put(struct gpuq_arena *a, struct gpuq_val *map, const struct gpuq_pa
 
 /* ---- merging ---- */
 
+/* Return the member with the keys of the file, and the old value of every key that the file does
+ * not name. */
 static struct gpuq_val *merge_member(struct gpuq_arena *a, const struct gpuq_val *old,
 				     const struct gpuq_val *file)
 {
@@ -97,6 +101,7 @@ static struct gpuq_val *merge_list(struct gpuq_arena *a, const struct gpuq_val *
 	return v;
 }
 
+/* True if the key is that of a list of named members. */
 static bool is_list(const char *key)
 {
 	for (const struct site_kind *k = site_kinds; k->list; k++)
@@ -143,6 +148,7 @@ int site_merge(struct gpuq_arena *a, const struct gpuq_val *old, const struct gp
 	return 0;
 }
 
+/* Return the kind of an object such as queue/research; NULL = there is no such kind. */
 static const struct site_kind *kind_of(const char *object)
 {
 	const char *slash = strchr(object, '/');
@@ -190,6 +196,7 @@ int site_remove(struct gpuq_val *tree, const char *object, struct gpuq_err *err)
 
 /* ---- differences ---- */
 
+/* Append a difference to the list. */
 static void note(struct gpuq_arena *a, struct gpuq_val *out, const char *kind, const char *name,
 		 const char *action, struct gpuq_val *old, struct gpuq_val *new_)
 {
@@ -204,6 +211,7 @@ static void note(struct gpuq_arena *a, struct gpuq_val *out, const char *kind, c
 	gpuq_add(a, out, v);
 }
 
+/* Return the value that the map has for the key, if it is equal to this one; else NULL. */
 static struct gpuq_val *same_key(const struct gpuq_val *map, const struct gpuq_pair *p)
 {
 	struct gpuq_val *v = gpuq_get(map, p->key);
@@ -223,6 +231,7 @@ static struct gpuq_val *without(struct gpuq_arena *a, const struct gpuq_val *x,
 	return v;
 }
 
+/* List the members that were removed, changed or added. */
 static void diff_list(struct gpuq_arena *a, const struct site_kind *k, const struct gpuq_val *old,
 		      const struct gpuq_val *new_, struct gpuq_val *out)
 {
@@ -264,6 +273,7 @@ struct gpuq_val *site_diff(struct gpuq_arena *a, const struct gpuq_val *old,
 
 /* ---- in order ---- */
 
+/* Order members by name. */
 static int by_name(const void *x, const void *y)
 {
 	const struct gpuq_val *const *p = x, *const *q = y;

@@ -68,6 +68,7 @@ static int check(struct checking *c, const char *list, size_t i, const char *key
 	return rc;
 }
 
+/* Check the flavors that an amount names. */
 static int check_amount(struct checking *c, size_t i, const char *key, const struct site_amount *a)
 {
 	int rc = 0;
@@ -109,6 +110,16 @@ static bool is_dns(const char *s, bool dots)
 	return n > 0 && n <= most && !edge && s[n - 1] != '-';
 }
 
+/* A name of a service account, in which * and ? stand for letters. */
+static bool is_account(const char *s)
+{
+	const char *p = s;
+
+	while (*p && strchr("abcdefghijklmnopqrstuvwxyz0123456789-.*?", *p))
+		p++;
+	return p > s && !*p;
+}
+
 /* Found out when the first pod is made, they would be a job's trouble. */
 static int check_kube_names(struct checking *c, size_t i, const struct site_queue *q)
 {
@@ -127,6 +138,10 @@ static int check_kube_names(struct checking *c, size_t i, const struct site_queu
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
 		if (names[k].name && !is_dns(names[k].name, true))
 			return wrong(c, "queues", i, names[k].key, of_dots);
+	for (size_t k = 0; k < q->service_accounts.n; k++)
+		if (!is_account(q->service_accounts.items[k]))
+			return wrong(c, "queues", i, "service_accounts",
+				     "expected any, or names as Kubernetes has them, with * and ?");
 	for (size_t k = 0; k < q->image_pull_secrets.n; k++)
 		if (!is_dns(q->image_pull_secrets.items[k], true))
 			return wrong(c, "queues", i, "image_pull_secrets", of_dots);
@@ -174,6 +189,7 @@ static int check_times(struct checking *c, size_t i, const struct site_queue *q)
 	return 0;
 }
 
+/* Check what a queue names, and what its keys mean together. */
 static int check_queue(struct checking *c, size_t i, const struct site_queue *q)
 {
 	int rc = check_amount(c, i, "quota", &q->quota);
@@ -194,6 +210,7 @@ static int check_queue(struct checking *c, size_t i, const struct site_queue *q)
 	return rc == 0 ? check_kube_names(c, i, q) : rc;
 }
 
+/* Check the flags of a reservation, and that its repetitions do not overlap. */
 static int check_flags(struct checking *c, size_t i, const struct site_reservation *r)
 {
 	for (size_t k = 0; k < r->flags.n; k++) {
@@ -211,6 +228,7 @@ static int check_flags(struct checking *c, size_t i, const struct site_reservati
 	return 0;
 }
 
+/* Check that a reservation lasts, and reserves something in one way only. */
 static int check_extent(struct checking *c, size_t i, const struct site_reservation *r)
 {
 	if (r->duration_us <= 0)

@@ -7,6 +7,8 @@
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "libgpuq/grow.h"
 
+#define BLOB_INTS_MAX 9 /* at once */
+
 /* One step of the class outweighs all other terms; then the order of users, which are mostly fewer
  * than a thousand, outweighs the age. */
 void snapshot_weights_default(struct snap_weights *w)
@@ -116,6 +118,7 @@ struct snapshot *snapshot_new(const struct snap_config *config)
 		return NULL;
 	}
 	s->config = *config;
+	/* Keys are needed only while building: they have an arena of their own. */
 	s->builder->requests.arena = &s->builder->keys;
 	s->builder->users.arena = &s->builder->keys;
 	s->builder->wheres.arena = &s->builder->keys;
@@ -124,18 +127,23 @@ struct snapshot *snapshot_new(const struct snap_config *config)
 	return s;
 }
 
+void snapshot_forget_keys(struct snapshot *s)
+{
+	intern_done(&s->builder->requests);
+	intern_done(&s->builder->users);
+	intern_done(&s->builder->wheres);
+	intern_done(&s->builder->usages);
+	intern_done(&s->builder->joints);
+	gpuq_arena_done(&s->builder->keys);
+	gpuq_buf_done(&s->builder->blob);
+}
+
 void snapshot_free(struct snapshot *s)
 {
 	if (!s)
 		return;
 	if (s->builder) {
-		intern_done(&s->builder->requests);
-		intern_done(&s->builder->users);
-		intern_done(&s->builder->wheres);
-		intern_done(&s->builder->usages);
-		intern_done(&s->builder->joints);
-		gpuq_arena_done(&s->builder->keys);
-		gpuq_buf_done(&s->builder->blob);
+		snapshot_forget_keys(s);
 		if (s->builder->seal)
 			gpuq_arena_done(&s->builder->seal->mem);
 		free(s->builder->seal);
@@ -171,6 +179,7 @@ static void *push(struct snapshot *s, void *table, uint32_t *n_items, uint32_t *
 	void **items = table;
 	void *at;
 
+	/* Failure is sticky: callers may go on, and sealing reports it. */
 	if (s->builder->failed || n > UINT32_MAX / 4 - *n_items) {
 		s->builder->failed = true;
 		return NULL;
@@ -201,6 +210,7 @@ static const char *copy_str(struct snapshot *s, const char *str)
 	return p;
 }
 
+/* Copy a list into the snapshot's arena; NULL for an empty one and without memory. */
 static void *copy_items(struct snapshot *s, const void *items, size_t n, size_t size)
 {
 	void *p;
@@ -216,9 +226,27 @@ static void *copy_items(struct snapshot *s, const void *items, size_t n, size_t 
 	return p;
 }
 
+/* Seven bits in a byte, the lowest first: mostly one or two bytes, where memory for 100,000 different
+ * requests is at stake. */
+static void blob_ints(struct gpuq_buf *b, const int64_t *v, size_t n)
+{
+	unsigned char bytes[BLOB_INTS_MAX * 10];
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		/* The sign is the lowest bit. */
+		uint64_t x = (uint64_t)v[i] << 1 ^ (v[i] < 0 ? UINT64_MAX : 0);
+
+		for (; x >= 0x80; x >>= 7)
+			bytes[len++] = (unsigned char)(x | 0x80);
+		bytes[len++] = (unsigned char)x;
+	}
+	gpuq_buf_add(b, bytes, len);
+}
+
 static void blob_int(struct gpuq_buf *b, int64_t v)
 {
-	gpuq_buf_add(b, &v, sizeof(v));
+	blob_ints(b, &v, 1);
 }
 
 uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank)
@@ -279,6 +307,8 @@ uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *in)
 	struct snap_queue *q;
 
 	s->n_res = n_res;
+	/* Shares are rows of a table by queue; flavors are all known by now, so a row has its final
+	 * width. */
 	shares = push(s, &s->shares, &n_shares, &s->builder->room_shares, sizeof(*shares), n_res);
 	q = PUSH(s, queues, 1);
 	if (!shares || !q)
@@ -312,6 +342,7 @@ static uint32_t add_joint(struct snapshot *s, const struct snap_node *in)
 	if ((!in->links && !in->numa) || n == 0 || n > LINKS_DEVICES_MAX)
 		return SNAP_NONE;
 	gpuq_buf_clear(blob);
+	/* The first number tells which of the two tables follow. */
 	blob_int(blob, (int64_t)n * 4 + (in->links ? 2 : 0) + (in->numa ? 1 : 0));
 	if (in->links)
 		gpuq_buf_add(blob, in->links, n * n);
@@ -348,6 +379,7 @@ static uint32_t profile_of(struct snapshot *s, const char *name)
 	return *p ? s->n_profiles - 1 : SNAP_NONE;
 }
 
+/* Copy the instances of a node, and number their profiles. */
 static const struct snap_mig *copy_mig(struct snapshot *s, const struct snap_mig *in, uint32_t n)
 {
 	struct snap_mig *out = copy_items(s, in, n, sizeof(*in));
@@ -397,6 +429,7 @@ uint32_t snapshot_user(struct snapshot *s, const char *name)
 	uint32_t ix = s->builder->last_user;
 	const char **user;
 
+	/* Jobs of one user often come one after another. */
 	if (ix < s->n_users && s->users[ix] && strcmp(s->users[ix], name) == 0)
 		return ix;
 	ix = intern(&s->builder->users, name, strlen(name), &fresh);
@@ -420,6 +453,7 @@ uint32_t snapshot_usage(struct snapshot *s, uint32_t queue, uint32_t user)
 	bool fresh;
 	uint32_t ix = s->builder->last_usage;
 
+	/* As for users: mostly the same as the last time. */
 	if (ix < s->n_usages && s->usages[ix].queue == queue && s->usages[ix].user == user)
 		return ix;
 	ix = intern(&s->builder->usages, key, sizeof(key), &fresh);
@@ -466,6 +500,8 @@ uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *in)
 	return s->n_jobs - 1;
 }
 
+/* The entry's range counts the equivalent jobs that it stands for; its list was copied into the
+ * arena, and may be changed. */
 void snapshot_add_alike(struct snapshot *s, uint32_t job)
 {
 	if (job < s->n_jobs && s->jobs[job].n_ranges == 1)
@@ -510,6 +546,7 @@ uint32_t snapshot_add_reservation(struct snapshot *s, const struct snap_reservat
 
 /* ---- requests ---- */
 
+/* Append a string with its length first, so that no two sequences of strings look alike. */
 static void blob_str(struct gpuq_buf *b, const char *str)
 {
 	blob_int(b, str ? (int64_t)strlen(str) : -1);
@@ -538,7 +575,6 @@ static void blob_terms(struct gpuq_buf *b, const struct gpuq_term *terms, uint32
 	}
 }
 
-/* Append every field of a request that can affect a decision: equal bytes, equal requests. */
 /* Append the constraints on a pod's nodes, free or not. */
 static void blob_constraints(struct gpuq_buf *b, const struct snap_group *g)
 {
@@ -556,7 +592,7 @@ static void blob_constraints(struct gpuq_buf *b, const struct snap_group *g)
 	blob_list(b, &g->exclude);
 }
 
-/* Everything of a request that can matter, as bytes: equal bytes, equal requests. */
+/* Append every field of a request that can affect a decision: equal bytes, equal requests. */
 static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 {
 	gpuq_buf_clear(b);
@@ -572,15 +608,12 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 	for (uint32_t i = 0; i < r->n_groups; i++) {
 		const struct snap_group *g = &r->groups[i];
 
+		const int64_t amounts[] = { g->pods_min,   g->pods_max,         g->unit_pods,
+					    g->gpus_milli, g->gpu_memory_bytes, g->gpu_part_milli,
+					    g->cpu_milli,  g->memory_bytes };
+
 		blob_str(b, g->name);
-		blob_int(b, g->pods_min);
-		blob_int(b, g->pods_max);
-		blob_int(b, g->unit_pods);
-		blob_int(b, g->gpus_milli);
-		blob_int(b, g->gpu_memory_bytes);
-		blob_int(b, g->gpu_part_milli);
-		blob_int(b, g->cpu_milli);
-		blob_int(b, g->memory_bytes);
+		blob_ints(b, amounts, sizeof(amounts) / sizeof(amounts[0]));
 		blob_str(b, g->mig);
 		blob_str(b, g->topology_required);
 		blob_str(b, g->topology_preferred);
@@ -609,6 +642,7 @@ static uint32_t intern_where(struct snapshot *s, const struct snap_group *g)
 	return ix;
 }
 
+/* Copy a list with its strings; empty without memory. */
 static struct gpuq_strlist copy_list(struct snapshot *s, const struct gpuq_strlist *in)
 {
 	struct gpuq_strlist out = { copy_items(s, in->items, in->n, sizeof(*in->items)), in->n };
@@ -644,10 +678,20 @@ static const struct gpuq_slice *copy_slices(struct snapshot *s, const struct gpu
 	return out;
 }
 
+/* Nearly all groups have this name: it is stored once. */
+static const char usual_name[] = "main";
+
+/* True if a group has the usual name, or none. */
+static bool is_usual(const char *name)
+{
+	return !name || strcmp(name, usual_name) == 0;
+}
+
+/* Copy a group with all its strings and lists: what the caller passes is only borrowed. */
 static void copy_group(struct snapshot *s, const struct snap_group *in, struct snap_group *out)
 {
 	*out = *in;
-	out->name = copy_str(s, in->name ? in->name : "main");
+	out->name = is_usual(in->name) ? usual_name : copy_str(s, in->name);
 	out->mig = copy_str(s, in->mig);
 	out->profile = in->mig ? profile_of(s, in->mig) : SNAP_NONE;
 	out->required = copy_terms(s, in->required, in->n_required);
@@ -666,13 +710,29 @@ static void copy_group(struct snapshot *s, const struct snap_group *in, struct s
 	out->slices = copy_slices(s, in->slices, in->n_slices);
 }
 
+/* Return the numbers of the groups' constraints. Mostly there is one group, whose constraints are
+ * those that came first. */
+static const uint32_t *wheres_of(struct snapshot *s, const struct snap_request *r)
+{
+	static const uint32_t first[1] = { 0 };
+	const uint32_t one = r->n_groups == 1 ? intern_where(s, &r->groups[0]) : 0;
+	uint32_t *where;
+
+	if (r->n_groups == 1 && one == 0)
+		return first;
+	where = gpuq_arena_calloc(&s->arena, r->n_groups, sizeof(*where));
+	for (uint32_t i = 0; where && i < r->n_groups; i++)
+		where[i] = r->n_groups == 1 ? one : intern_where(s, &r->groups[i]);
+	return where;
+}
+
 uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
 {
 	struct gpuq_buf *blob = &s->builder->blob;
 	struct snap_group *groups;
 	struct snap_request *r;
 	const char **flavors;
-	uint32_t *where;
+	const uint32_t *where;
 	uint32_t ix;
 	bool fresh;
 
@@ -683,20 +743,19 @@ uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
 		s->builder->failed = true;
 		return SNAP_NONE;
 	}
+	/* Mostly a request is known: then nothing is copied. */
 	if (!fresh)
 		return ix;
 	r = PUSH(s, requests, 1);
 	groups = copy_items(s, in->groups, in->n_groups, sizeof(*groups));
 	flavors = copy_items(s, in->flavors, in->n_flavors, sizeof(*flavors));
-	where = gpuq_arena_calloc(&s->arena, in->n_groups, sizeof(*where));
+	where = wheres_of(s, in);
 	if (!r || !groups || !where || (in->n_flavors && !flavors)) {
 		s->builder->failed = true;
 		return SNAP_NONE;
 	}
-	for (uint32_t i = 0; i < in->n_groups; i++) {
+	for (uint32_t i = 0; i < in->n_groups; i++)
 		copy_group(s, &in->groups[i], &groups[i]);
-		where[i] = intern_where(s, &in->groups[i]);
-	}
 	for (uint32_t i = 0; i < in->n_flavors; i++)
 		flavors[i] = copy_str(s, in->flavors[i]);
 	*r = *in;
@@ -711,6 +770,7 @@ uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
 
 /* ---- lookup ---- */
 
+/* Sealed nodes are sorted by name. */
 uint32_t snapshot_find_node(const struct snapshot *s, const char *name)
 {
 	uint32_t lo = 0, hi = s->n_nodes;
@@ -745,6 +805,7 @@ uint32_t snapshot_find_flavor(const struct snapshot *s, const char *name)
 	return SNAP_NONE;
 }
 
+/* Sealed jobs are sorted by id and element. */
 uint32_t snapshot_find_job(const struct snapshot *s, struct snap_key key)
 {
 	uint32_t lo = 0, hi = s->n_jobs;

@@ -23,6 +23,7 @@ struct snap_builder {
 	struct gpuq_buf blob; /* of the request being added */
 	uint32_t last_user, last_usage; /* of the previous job: most jobs have the same */
 	bool failed; /* memory ran out at some point */
+	bool kept; /* users are looked up after sealing, too */
 	struct seal *seal; /* NULL before sealing begins */
 	uint32_t n_sealed; /* sealing steps that are done */
 };
@@ -34,6 +35,9 @@ struct seal {
 	struct gpuq_arena mem;
 	uint32_t *map_flavor, *map_node, *map_queue, *map_job, *map_usage;
 };
+
+/* Free what finds equal contents: nothing is added any more. */
+void snapshot_forget_keys(struct snapshot *s);
 
 /* Return the usage entry of a queue and a user, all by handle. SNAP_NONE: no memory. */
 uint32_t snapshot_usage(struct snapshot *s, uint32_t queue, uint32_t user);

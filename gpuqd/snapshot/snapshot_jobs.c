@@ -12,27 +12,47 @@
 
 /* Sealing: requests, jobs and what they hold; then what is free. */
 
+/* Look up the flavors that it names. */
+static bool name_flavors(struct snapshot *s, struct snap_request *r)
+{
+	uint32_t *ix = gpuq_arena_calloc(&s->arena, r->n_flavors, sizeof(*ix));
+
+	if (!ix)
+		return false;
+	for (uint32_t k = 0; k < r->n_flavors; k++) {
+		const uint32_t f = snapshot_find_flavor(s, r->flavors[k]);
+
+		if (f != SNAP_NONE)
+			ix[r->n_flavor_ix++] = f;
+	}
+	r->flavor_ix = ix;
+	return true;
+}
+
 int snapshot_seal_requests(struct seal *w)
 {
 	struct snapshot *s = w->s;
+	uint32_t *all = gpuq_arena_calloc(&s->arena, s->n_flavors, sizeof(*all));
 
+	if (!all)
+		return gpuq_no_memory(w->err);
+	/* Requests that accept any flavor share one list. */
+	for (uint32_t f = 0; f < s->n_flavors; f++)
+		all[f] = f;
 	for (uint32_t i = 0; i < s->n_requests; i++) {
 		struct snap_request *r = &s->requests[i];
-		uint32_t room = r->n_flavors ? r->n_flavors : s->n_flavors;
-		uint32_t *ix = gpuq_arena_calloc(&s->arena, room, sizeof(*ix));
 
-		if (!ix)
+		if (r->n_flavors == 0) {
+			r->flavor_ix = all;
+			r->n_flavor_ix = s->n_flavors;
+		} else if (!name_flavors(s, r)) {
 			return gpuq_no_memory(w->err);
-		r->flavor_ix = ix;
-		for (uint32_t k = 0; k < room; k++) {
-			uint32_t f = r->n_flavors ? snapshot_find_flavor(s, r->flavors[k]) : k;
-
-			if (f != SNAP_NONE)
-				ix[r->n_flavor_ix++] = f;
 		}
 		for (uint32_t k = 0; k < r->n_groups; k++) {
 			const struct snap_group *g = &r->groups[k];
 
+			/* A request is counted with the pods it must have; more of them are decided
+			 * on one by one. */
 			r->n_pods += g->pods_min;
 			r->by_memory |= g->gpu_memory_bytes > 0 && !g->mig;
 			r->cpu_milli =
@@ -45,6 +65,7 @@ int snapshot_seal_requests(struct seal *w)
 	return 0;
 }
 
+/* Order jobs by id, then by array element, whatever order they were added in. */
 static int cmp_job(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct snap_job *a = (const struct snap_job *)ctx + x;
@@ -54,6 +75,7 @@ static int cmp_job(const void *ctx, uint32_t x, uint32_t y)
 	return c ? c : sort_i64(snapshot_element(a), snapshot_element(b));
 }
 
+/* Refuse a job that names what does not exist, or that has the number of the job before it. */
 static int check_job(struct seal *w, uint32_t i)
 {
 	const struct snapshot *s = w->s;
@@ -91,6 +113,7 @@ int snapshot_seal_jobs(struct seal *w)
 		j->usage = w->map_usage[j->usage];
 		if (j->evicted_for != SNAP_NONE)
 			j->evicted_for = w->map_queue[j->evicted_for];
+		/* Handles become indexes, in ascending order. */
 		for (uint32_t k = 0; k < j->n_exclude; k++) {
 			uint32_t node = w->map_node[exclude[k]], at = k;
 
@@ -98,6 +121,8 @@ int snapshot_seal_jobs(struct seal *w)
 				exclude[at] = exclude[at - 1];
 			exclude[at] = node;
 		}
+		/* A job without ranges stands for itself; an array's pending part for each of its
+		 * elements. */
 		j->n_waiting = j->state == SNAP_PENDING && j->n_ranges == 0;
 		for (uint32_t k = 0; j->state == SNAP_PENDING && k < j->n_ranges; k++)
 			j->n_waiting += (uint32_t)((j->ranges[k].last - j->ranges[k].first) /
@@ -106,6 +131,7 @@ int snapshot_seal_jobs(struct seal *w)
 		for (uint32_t k = 0; k < s->requests[j->request].n_licenses; k++) {
 			const struct snap_license_need *need = &s->requests[j->request].licenses[k];
 
+			/* Jobs that are ending still have their licenses. */
 			if (j->state != SNAP_PENDING)
 				s->licenses[need->license].used += need->count;
 		}
@@ -113,6 +139,7 @@ int snapshot_seal_jobs(struct seal *w)
 	return rc;
 }
 
+/* Order pods by job, then by index, so that those of a job are adjacent. */
 static int cmp_alloc(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct snap_alloc *a = ctx;
@@ -143,6 +170,7 @@ static int64_t bytes_of(const struct snap_device *dev, const struct snap_alloc *
 	       dev->memory_bytes % SNAP_MILLI * a->milli / SNAP_MILLI;
 }
 
+/* Take the devices that the cluster reports for a pod. */
 static void take_named(struct snapshot *s, const struct snap_node *n, const struct snap_alloc *a)
 {
 	for (uint32_t k = 0; k < a->n_devices; k++) {
@@ -152,6 +180,7 @@ static void take_named(struct snapshot *s, const struct snap_node *n, const stru
 		if (a->devices[k] >= n->n_devices)
 			continue;
 		dev = &s->devices[n->device_first + a->devices[k]];
+		/* An unhealthy device has nothing free to begin with. */
 		if (dev->healthy)
 			dev->free_milli = (int16_t)(dev->free_milli - a->milli);
 		dev->shares++;
@@ -159,6 +188,8 @@ static void take_named(struct snapshot *s, const struct snap_node *n, const stru
 	}
 }
 
+/* Compute what is free on every node: capacity, minus foreign pods, minus pods of gpuq. Named
+ * devices are taken before unnamed ones, so that those take none that a pod has. */
 void snapshot_derive_free(struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->n_nodes; i++) {
@@ -240,6 +271,7 @@ int snapshot_seal_allocs(struct seal *w)
 		rc = seal_pods(w, &s->promises, s->n_promises);
 	if (rc < 0)
 		return rc;
+	/* Backwards, so that `first` ends as the lowest. */
 	for (uint32_t i = s->n_allocs; i-- > 0;) {
 		s->jobs[s->allocs[i].job].alloc_first = i;
 		s->jobs[s->allocs[i].job].n_allocs++;
@@ -263,6 +295,7 @@ int snapshot_seal_capacity(struct seal *w)
 		const struct snap_node *n = &s->nodes[i];
 		int64_t milli = snapshot_seal_mig_capacity(s, i) - n->foreign_gpus * SNAP_MILLI;
 
+		/* Capacity counts only what jobs could start on. */
 		if (n->state != SNAP_READY)
 			continue;
 		for (uint32_t d = 0; d < n->n_devices; d++) {

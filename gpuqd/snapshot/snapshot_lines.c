@@ -23,6 +23,7 @@ struct lining {
 	struct gpuq_arena *mem; /* of the tables */
 	struct gpuq_arena keys;
 	struct intern likes, objects;
+	uint32_t *n_asking; /* by request: pending jobs */
 	uint32_t *newest; /* by likeness: the last run of it */
 	uint32_t room_newest;
 	struct likeness *last; /* by queue: of its last job, in newest order */
@@ -77,10 +78,11 @@ static bool likeness_of(struct lining *l, const struct snap_job *j, struct liken
 }
 
 /* True if it must be evaluated alone: arrays, throttles, nominated placements and nodes to avoid
- * are particular to one job. */
-static bool stands_alone(const struct snap_job *j)
+ * are particular to one job, and so is a request that no other pending job has. */
+static bool stands_alone(const struct lining *l, const struct snap_job *j)
 {
-	return j->n_ranges > 0 || j->throttle > 0 || j->n_promises > 0 || j->n_exclude > 0;
+	return l->n_asking[j->request] < 2 || j->n_ranges > 0 || j->throttle > 0 ||
+	       j->n_promises > 0 || j->n_exclude > 0;
 }
 
 /* True if it is no older than the last of the run, so that it follows it whatever the weights
@@ -129,7 +131,7 @@ static bool find_run(struct lining *l, uint32_t job, uint32_t *run, uint32_t **n
 
 	*run = SNAP_NONE;
 	*newest = NULL;
-	if (stands_alone(j))
+	if (stands_alone(l, j))
 		return true;
 	if (!likeness_of(l, j, &like))
 		return false;
@@ -186,10 +188,16 @@ static void number_array(struct snapshot *s, uint32_t job, uint32_t *first)
 	lines->n_arrays++;
 }
 
+static bool is_waiting(const struct snap_job *j)
+{
+	return j->state == SNAP_PENDING && j->n_waiting > 0;
+}
+
 static bool make_room(struct lining *l)
 {
 	struct snapshot *s = l->s;
 	struct snap_lines *lines = &s->lines;
+	uint32_t n_single = 0;
 
 	if (!lines->first_run)
 		lines->first_run =
@@ -209,13 +217,20 @@ static bool make_room(struct lining *l)
 		lines->array_of = tables[3];
 		lines->room_jobs = room;
 	}
+	l->n_asking = gpuq_arena_calloc(&l->keys, s->n_requests, sizeof(*l->n_asking));
 	l->last = gpuq_arena_calloc(&l->keys, s->n_queues, sizeof(*l->last));
 	l->last_run = gpuq_arena_calloc(&l->keys, s->n_queues, sizeof(*l->last_run));
 	l->tail = gpuq_arena_calloc(&l->keys, s->n_queues, sizeof(*l->tail));
-	if (!lines->first_run || !l->last || !l->last_run || !l->tail)
+	if (!lines->first_run || !l->n_asking || !l->last || !l->last_run || !l->tail)
 		return false;
 	for (uint32_t q = 0; q < s->n_queues; q++)
 		lines->first_run[q] = l->last_run[q] = SNAP_NONE;
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		l->n_asking[s->jobs[i].request] += is_waiting(&s->jobs[i]);
+	for (uint32_t i = 0; i < s->n_requests; i++)
+		n_single += l->n_asking[i] == 1;
+	if (!widen(l->mem, &lines->runs, &lines->room_runs, n_single, sizeof(*lines->runs)))
+		return false;
 	lines->n_runs = lines->n_busy = lines->n_arrays = 0;
 	return true;
 }
@@ -236,7 +251,7 @@ bool snapshot_line_up(struct snapshot *s, struct gpuq_arena *mem)
 		lines->run_of[i] = SNAP_NONE;
 		if (j->state != SNAP_PENDING || j->n_promises > 0)
 			lines->busy[lines->n_busy++] = i;
-		if (j->state == SNAP_PENDING && j->n_waiting > 0)
+		if (is_waiting(j))
 			ok = line_up(&l, i);
 	}
 	intern_done(&l.likes);

@@ -156,6 +156,7 @@ static const struct col alloc_cols[] = {
 
 #define COLS(table) table, sizeof(table) / sizeof((table)[0])
 
+/* Return a field of any numeric kind. */
 static int64_t get_number(const void *at, enum kind kind)
 {
 	switch (kind) {
@@ -178,6 +179,7 @@ static int64_t get_number(const void *at, enum kind kind)
 	}
 }
 
+/* Append the fields of an object, as an array. */
 static void pack_row(struct gpuq_buf *b, const struct col *cols, size_t n, const void *obj)
 {
 	varint_array(b, (uint32_t)n);
@@ -295,6 +297,8 @@ static void pack_allocs(struct gpuq_buf *b, const struct snap_alloc *allocs, uin
 	}
 }
 
+/* Append the parts. Objects come before those that refer to them, so that a reader can check every
+ * number; caps and losses were added later, and so stand at the end. */
 void snapshot_pack(const struct snapshot *s, struct gpuq_buf *b)
 {
 	varint_array(b, 16);
@@ -354,6 +358,8 @@ struct unpack {
 	bool no_memory;
 };
 
+/* Return zeroed memory for n items and one more, so that an empty list is not NULL; NULL fails the
+ * record. */
 static void *make(struct unpack *u, size_t n, size_t size)
 {
 	void *p = gpuq_arena_calloc(u->mem, n + 1, size);
@@ -363,6 +369,8 @@ static void *make(struct unpack *u, size_t n, size_t size)
 	return p;
 }
 
+/* Read a string, or NULL where the record has none. Lengths are bounded and no NUL may be inside:
+ * records may come from anywhere. */
 static const char *unpack_str(struct unpack *u)
 {
 	size_t n;
@@ -379,6 +387,7 @@ static const char *unpack_str(struct unpack *u)
 	return p;
 }
 
+/* Read a string that must be there. */
 static const char *unpack_name(struct unpack *u)
 {
 	const char *s = unpack_str(u);
@@ -388,6 +397,7 @@ static const char *unpack_name(struct unpack *u)
 	return s ? s : "";
 }
 
+/* Set a field; a number outside its range fails the record. */
 static void set_number(struct unpack *u, void *at, enum kind kind, int64_t v)
 {
 	switch (kind) {
@@ -427,6 +437,7 @@ static void unpack_row(struct unpack *u, const struct col *cols, size_t n_cols, 
 	for (uint32_t i = 0; i < n && !u->r->bad; i++) {
 		void *at = i < n_cols ? (char *)obj + cols[i].offset : NULL;
 
+		/* A field that a later release has appended. */
 		if (!at)
 			varint_skip(u->r);
 		else if (cols[i].kind == K_STR)
@@ -539,6 +550,7 @@ static void unpack_queue(struct unpack *u)
 		snapshot_add_queue(u->s, &q);
 }
 
+/* Read a table of bytes, which is empty or of that size. */
 static const uint8_t *unpack_table(struct unpack *u, size_t want)
 {
 	size_t n;
@@ -687,6 +699,8 @@ static void unpack_job(struct unpack *u)
 		snapshot_add_job(u->s, &j);
 }
 
+/* Read a pod that holds resources, or one of a nominated placement. Its job, node and group were
+ * read before. */
 static void unpack_alloc(struct unpack *u,
 			 uint32_t (*add)(struct snapshot *s, const struct snap_alloc *a))
 {
@@ -813,6 +827,7 @@ static void unpack_promised(struct unpack *u)
 
 int snapshot_unpack(struct rec *r, struct snapshot **out, struct gpuq_err *err)
 {
+	/* In the order in which snapshot_pack() writes them, after the configuration. */
 	static void (*const parts[])(struct unpack * u) = {
 		unpack_flavor,   unpack_license,     unpack_user,    unpack_queue, unpack_node,
 		unpack_usage,    unpack_reservation, unpack_request, unpack_job,   unpack_held,

@@ -18,11 +18,20 @@ static int cmp_loss(const void *ctx, uint32_t x, uint32_t y)
 	return d ? d : sort_i64(a->job.index, b->job.index);
 }
 
-int snapshot_seal_losses(struct seal *w)
+int snapshot_past_sort(struct seal *w)
 {
 	struct snapshot *s = w->s;
 	uint32_t *order, *map;
-	int rc;
+	const int rc = snapshot_seal_sorted(w, s->n_losses, cmp_loss, s->losses, &order, &map);
+
+	return rc < 0 ? rc
+		      : snapshot_seal_permute(w, &s->losses, s->n_losses, sizeof(*s->losses),
+					      order);
+}
+
+int snapshot_seal_losses(struct seal *w)
+{
+	struct snapshot *s = w->s;
 
 	for (uint32_t i = 0; i < s->n_losses; i++) {
 		struct snap_loss *l = &s->losses[i];
@@ -33,8 +42,5 @@ int snapshot_seal_losses(struct seal *w)
 		l->queue = w->map_queue[l->queue];
 		l->by_queue = w->map_queue[l->by_queue];
 	}
-	rc = snapshot_seal_sorted(w, s->n_losses, cmp_loss, s->losses, &order, &map);
-	return rc < 0 ? rc
-		      : snapshot_seal_permute(w, &s->losses, s->n_losses, sizeof(*s->losses),
-					      order);
+	return snapshot_past_sort(w);
 }

@@ -41,6 +41,7 @@ int snapshot_seal_permute(struct seal *w, void *table, uint32_t n, size_t size,
 	char *moved;
 	uint32_t i;
 
+	/* The model's objects are usually in order already: then nothing is moved. */
 	for (i = 0; i < n && order[i] == i; i++)
 		;
 	if (i == n)
@@ -57,6 +58,7 @@ int snapshot_seal_permute(struct seal *w, void *table, uint32_t n, size_t size,
 
 /* ---- flavors, queues ---- */
 
+/* Order flavors by rank, then by name. */
 static int cmp_flavor(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct snap_flavor *f = ctx;
@@ -85,6 +87,7 @@ static int cmp_queue_name(const void *ctx, uint32_t x, uint32_t y)
 	return strcmp(q[x].name, q[y].name);
 }
 
+/* Order queues by depth, so that parents precede their children. */
 static int cmp_queue(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct snap_queue *q = ctx;
@@ -109,6 +112,7 @@ static int link_queues(struct seal *w)
 			return gpuq_fail(w->err, GPUQ_EINVAL, "two queues are named %s",
 					 s->queues[order[i]].name);
 	for (uint32_t q = 0; q < s->n_queues; q++) {
+		/* Parents are found in the order by name. */
 		const char *name = s->queues[q].parent_name;
 		uint32_t lo = 0, hi = s->n_queues;
 
@@ -131,6 +135,7 @@ static int link_queues(struct seal *w)
 		uint32_t depth = 0;
 
 		for (uint32_t p = s->queues[q].parent; p != SNAP_NONE; p = s->queues[p].parent)
+			/* A path longer than the number of queues is a cycle. */
 			if (++depth > s->n_queues)
 				return gpuq_fail(w->err, GPUQ_EINVAL,
 						 "queue %s is its own ancestor", s->queues[q].name);
@@ -182,6 +187,7 @@ static int seal_queues(struct seal *w)
 	uint32_t *order;
 	int rc = link_queues(w);
 
+	/* Resources: the flavors, cpu and memory. */
 	s->n_res = s->n_flavors + 2;
 	if (rc == 0)
 		rc = snapshot_seal_sorted(w, s->n_queues, cmp_queue, s->queues, &order,
@@ -199,6 +205,7 @@ static int seal_queues(struct seal *w)
 	for (uint32_t q = 0; q < s->n_queues; q++) {
 		struct snap_share *own = &s->shares[q * s->n_res];
 
+		/* Shares were given by the handle of their flavor, and are read by its index. */
 		memcpy(shares, own, s->n_flavors * sizeof(*shares));
 		for (uint32_t f = 0; f < s->n_flavors; f++)
 			own[w->map_flavor[f]] = shares[f];
@@ -239,6 +246,7 @@ static int seal_nodes(struct seal *w)
 	return rc;
 }
 
+/* Copy the names of topology levels into the snapshot. */
 static int seal_config(struct seal *w)
 {
 	struct snap_config *c = &w->s->config;
@@ -255,6 +263,7 @@ static int seal_config(struct seal *w)
 	return 0;
 }
 
+/* Note the key of a label, once; NULL is none. */
 static int add_key(struct seal *w, struct intern *keys, const char *key)
 {
 	if (key && intern(keys, key, strlen(key) + 1, NULL) == INTERN_FAILED)
@@ -308,6 +317,7 @@ static const char *label_of(const struct snap_node *n, const char *key)
 	return NULL;
 }
 
+/* Append a string with its length first: no two different sequences of strings have the same bytes. */
 static void blob_str(struct gpuq_buf *b, const char *str)
 {
 	const uint32_t n = str ? (uint32_t)strlen(str) : UINT32_MAX;
@@ -317,6 +327,7 @@ static void blob_str(struct gpuq_buf *b, const char *str)
 		gpuq_buf_add(b, str, n);
 }
 
+/* Add a class of nodes; its strings are copied, since those of the node are borrowed. */
 static int add_class(struct seal *w, const struct snap_node *n)
 {
 	struct snapshot *s = w->s;
@@ -350,6 +361,9 @@ static int add_class(struct seal *w, const struct snap_node *n)
 	return 0;
 }
 
+/* Assign each node a class: nodes of one class are equal in all that requests can ask of labels,
+ * taints, pool and flavor, so that feasibility is decided once per class. Only labels that some
+ * request or topology level names distinguish classes. */
 static int seal_classes(struct seal *w)
 {
 	struct snapshot *s = w->s;
@@ -383,6 +397,7 @@ static int seal_classes(struct seal *w)
 			rc = add_class(w, n);
 		if (rc == 0)
 			s->classes[n->cls].n_nodes++;
+		/* They were borrowed from the model; from here on the class answers for the node. */
 		n->labels = (struct gpuq_strmap){ NULL, NULL, 0 };
 		n->taints = NULL;
 	}
@@ -393,6 +408,7 @@ static int seal_classes(struct seal *w)
 
 /* ---- reservations ---- */
 
+/* Order reservations by their start, their end and their name. */
 static int cmp_reservation(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct snap_reservation *r = ctx;
@@ -443,6 +459,7 @@ static struct seal *seal_of(struct snapshot *s)
 
 int snapshot_seal_step(struct snapshot *s, bool *more, struct gpuq_err *err)
 {
+	/* Each step relies on those before it: jobs name queues, pods name jobs and nodes by index. */
 	static int (*const steps[])(struct seal *) = {
 		seal_config,
 		seal_flavors,
@@ -470,8 +487,12 @@ int snapshot_seal_step(struct snapshot *s, bool *more, struct gpuq_err *err)
 	w = b->failed ? NULL : seal_of(s);
 	if (!w)
 		return gpuq_no_memory(err);
+	if (b->n_sealed == 0 && !b->kept)
+		snapshot_forget_keys(s);
 	w->s = s;
 	w->err = err;
+	/* All borrowed memory is copied within the first call; the model may change before the
+	 * next. */
 	do
 		rc = steps[b->n_sealed++](w);
 	while (rc == 0 && b->n_sealed < BORROWED_STEPS);

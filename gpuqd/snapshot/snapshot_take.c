@@ -3,13 +3,16 @@
 #include "gpuqd/snapshot/snapshot_take_caps.h"
 #include "gpuqd/snapshot/snapshot_take_guest.h"
 #include "gpuqd/snapshot/snapshot_take_more.h"
+#include "gpuqd/snapshot/snapshot_take_objects.h"
 #include "gpuqd/snapshot/snapshot_take_past.h"
 #include "gpuqd/snapshot/snapshot_take_usage.h"
+#include "gpuqd/snapshot/snapshot_taking.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/snapshot/snapshot_pack.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/devices/sharing.h"
@@ -18,34 +21,7 @@
 /* Equivalent jobs that have entries of their own in a snapshot for a question. */
 #define QUESTION_ALIKE 256
 
-/* State of building a snapshot from the model. */
-struct taking {
-	const struct model *m;
-	struct snapshot *s;
-	int64_t now_us;
-	uint32_t *queue_of; /* by queue ix */
-	uint32_t n_flavors;
-	const char **flavors;
-	struct snap_caps *caps;
-	struct gpuq_arena mem;
-	bool spread; /* some pool spreads */
-	bool *packs; /* by flavor: some node of it is in a pool that packs its nodes */
-	int64_t gpushare_bytes; /* memory of the largest device that is shared by memory; 0 =
-				 * none */
-	bool few; /* only `most` of equivalent jobs have entries of their own; false: all */
-	uint32_t most;
-	enum alike_reader reader;
-	const struct snapshot_more *more; /* NULL = the model knows all */
-	uint64_t early; /* requests with this turn are in the snapshot already; 0 = none is */
-	uint32_t early_at; /* id of the last of them */
-};
-
-#define MORE(t, fn, ...)                                                                           \
-	do {                                                                                       \
-		if ((t)->more && (t)->more->fn)                                                    \
-			(t)->more->fn((t)->more->arg, __VA_ARGS__);                                \
-	} while (0)
-
+/* Return the handle of a flavor; SNAP_NONE = the site has no such flavor. */
 static uint32_t flavor_ix(struct taking *t, const char *name)
 {
 	for (uint32_t i = 0; i < t->n_flavors; i++)
@@ -116,6 +92,7 @@ static void take_queues(struct taking *t)
 		sn.shares = shares;
 		sn.policy = sq->policy;
 		sn.reclaim_min_runtime_us = shield(sq->reclaim_min_runtime_us);
+		/* The order of the model's queues decides among equals. */
 		sn.age = i;
 		sn.user_max_running = sq->max_running.user;
 		sn.max_running = sq->max_running.queue;
@@ -129,29 +106,13 @@ static void take_queues(struct taking *t)
 	}
 }
 
+/* True if the pool is configured to spread pods over its nodes. */
 static bool pool_spreads(const struct model *m, const char *pool)
 {
 	site_each(site_pool, m->site->pools, p)
 		if (strcmp(p->name, pool) == 0)
 			return p->placement == SITE_PLACEMENT_SPREAD;
 	return false;
-}
-
-/* True if the job is spread: every pool that it may run in is. */
-static bool spreads(const struct taking *t, const struct request_spec *spec)
-{
-	bool any = false;
-
-	for (uint32_t f = 0; t->packs && f < t->n_flavors; f++) {
-		bool wanted = spec->flavors.n == 0;
-
-		for (size_t i = 0; i < spec->flavors.n && !wanted; i++)
-			wanted = strcmp(spec->flavors.items[i], t->flavors[f]) == 0;
-		if (wanted && t->packs[f])
-			return false;
-		any |= wanted;
-	}
-	return any;
 }
 
 /* Return the memory of the largest device that is shared by memory. */
@@ -184,10 +145,11 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.name = n->name;
 	sn.pool = n->pool;
 	sn.flavor = flavor_ix(t, n->flavor);
+	/* A flavor that the site no longer has counts as the default one. */
 	if (sn.flavor == SNAP_NONE)
 		sn.flavor = flavor_ix(t, "default");
 	sn.state = n->gone || !n->fact.ready                      ? SNAP_DOWN
-		   : n->drain || n->fact.unschedulable            ? SNAP_DRAINED
+		   : n->drain || n->fact.unschedulable || n->ill  ? SNAP_DRAINED
 		   : n->frozen || n->backoff_until_us > t->now_us ? SNAP_SUSPECT
 								  : SNAP_READY;
 	sn.cpu_milli = n->fact.cpu_milli;
@@ -196,6 +158,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.foreign_cpu_milli = n->foreign_cpu_milli;
 	sn.foreign_memory_bytes = n->foreign_memory_bytes;
 	sn.foreign_pods = n->foreign_pods;
+	/* Which devices these are is not known: the sum is rounded up to whole ones. */
 	sn.foreign_gpus = (n->foreign_gpus_milli + 999) / 1000;
 	sn.n_devices = n->n_devices < SNAP_DEVICES_MAX ? n->n_devices : SNAP_DEVICES_MAX;
 	for (uint32_t i = 0; i < sn.n_devices; i++) {
@@ -206,6 +169,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 								   : SNAP_MILLI);
 	}
 	sn.devices_in = devices;
+	/* The tables are square in the number of devices: they fit only if none was cut off. */
 	if (sn.n_devices == n->n_devices) {
 		sn.links = n->fact.links;
 		sn.numa = n->fact.numa;
@@ -217,11 +181,14 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.mig = mig;
 	sn.n_mig = (uint32_t)n->fact.n_mig;
 	sn.labels = n->fact.labels;
+	/* A node that is not well is out of service; it still has what it has. */
 	for (size_t i = 0; i < n->fact.n_taints; i++)
-		taints[i] = (struct snap_taint){ n->fact.taints[i].key, n->fact.taints[i].value,
-						 n->fact.taints[i].effect };
+		if (!n->fact.taints[i].ill)
+			taints[sn.n_taints++] =
+				(struct snap_taint){ n->fact.taints[i].key, n->fact.taints[i].value,
+						     n->fact.taints[i].effect };
 	sn.taints = taints;
-	sn.n_taints = (uint32_t)n->fact.n_taints;
+	/* A job is spread only where every pool with its flavors is. */
 	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
 		t->packs[sn.flavor] = true;
 	MORE(t, node, n, &sn);
@@ -253,10 +220,10 @@ static void bar_sharing(struct taking *t, const struct gpuq_group *g, struct sna
 		return;
 	while (barred[n_barred])
 		n_barred++;
-	terms = gpuq_arena_calloc(&t->mem, n, sizeof(*terms));
+	terms = gpuq_arena_calloc(&t->scratch, n, sizeof(*terms));
 	for (size_t i = 0; terms && i < n; i++) {
 		const size_t had = g->n_required ? g->required[i].n : 0;
-		struct gpuq_require *all = gpuq_arena_calloc(&t->mem, had + 1, sizeof(*all));
+		struct gpuq_require *all = gpuq_arena_calloc(&t->scratch, had + 1, sizeof(*all));
 
 		if (!all)
 			return;
@@ -271,17 +238,20 @@ static void bar_sharing(struct taking *t, const struct gpuq_group *g, struct sna
 	out->n_required = terms ? (uint32_t)n : 0;
 }
 
-/* Add a request. of: the request that it is the spec of; NULL = a guest's. */
-static uint32_t take_request(struct taking *t, const struct request_spec *spec,
-			     const struct request *of)
+uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec,
+			       const struct request *of, const struct queue *in,
+			       const struct snap_amounts *taken)
 {
-	struct snap_group *groups = gpuq_arena_calloc(&t->mem, spec->n_groups, sizeof(*groups));
-	struct snap_license_need *needs =
-		gpuq_arena_calloc(&t->mem, spec->licenses.n + 1, sizeof(*needs));
-	struct snap_request sr = { .groups = groups };
+	struct snap_license_need *needs;
+	struct snap_group *groups;
+	struct snap_request sr;
 
+	gpuq_arena_reset(&t->scratch);
+	groups = gpuq_arena_calloc(&t->scratch, spec->n_groups, sizeof(*groups));
+	needs = gpuq_arena_calloc(&t->scratch, spec->licenses.n + 1, sizeof(*needs));
 	if (!groups || !needs)
 		return SNAP_NONE;
+	sr = (struct snap_request){ .groups = groups };
 	for (size_t i = 0; i < spec->n_groups; i++) {
 		struct gpuq_group g;
 
@@ -289,6 +259,12 @@ static uint32_t take_request(struct taking *t, const struct request_spec *spec,
 		snapshot_group_from_spec(&g, &groups[i]);
 		bar_sharing(t, &g, &groups[i]);
 		round_down(t, &g, &groups[i]);
+		if (in)
+			snapshot_objects_group(t->objects, in, &spec->groups[i], &groups[i]);
+		if (taken) {
+			groups[i].cpu_milli = taken[i].cpu_milli;
+			groups[i].memory_bytes = taken[i].memory_bytes;
+		}
 	}
 	if (of)
 		MORE(t, request, of, groups);
@@ -296,6 +272,7 @@ static uint32_t take_request(struct taking *t, const struct request_spec *spec,
 	sr.flavors = spec->flavors.items;
 	sr.n_flavors = (uint32_t)spec->flavors.n;
 	for (size_t i = 0; i < spec->licenses.n; i++) {
+		/* Licenses that the site does not have are ignored here. */
 		uint32_t ix = 0;
 
 		site_each(site_license, t->m->site->licenses, l) {
@@ -312,244 +289,10 @@ static uint32_t take_request(struct taking *t, const struct request_spec *spec,
 	return snapshot_add_request(t->s, &sr);
 }
 
-/* Return the first deciding dependency: "afterok:17". */
-static const char *dependency(struct taking *t, const struct job *j, bool never)
+uint32_t snapshot_take_base(struct taking *t, const struct request *r)
 {
-	const struct dep *d = j->deps->items, *end = d + j->deps->n;
-	const char *word, *text;
-
-	while (d < end &&
-	       (never ? d->state != DEP_NEVER : d->state == DEP_DONE && d->at_us <= t->now_us))
-		d++;
-	if (d == end)
-		return "";
-	word = gpuq_depend_word((enum gpuq_depend_type)d->type);
-	if (d->type == GPUQ_DEP_SINGLETON)
-		return word;
-	text = d->on.index < 0 ? gpuq_arena_printf(&t->mem, "%s:%" PRIu32, word, d->on.id)
-			       : gpuq_arena_printf(&t->mem, "%s:%" PRIu32 "_%" PRId32, word,
-						   d->on.id, d->on.index);
-	return text ? text : "";
-}
-
-static void gate(struct taking *t, const struct job *j, struct snap_job *sj)
-{
-	bool never;
-
-	if (recovery_waits(t->m)) {
-		sj->gate = GPUQ_R_RECOVERING;
-		sj->gate_object = "";
-	} else if (deps_are_awaited(j, t->now_us, &never) || never) {
-		sj->gate = never ? GPUQ_R_DEPENDENCY_NEVER : GPUQ_R_DEPENDENCY;
-		sj->gate_object = dependency(t, j, never);
-	} else if (j->life->blocked && j->life->blocked->until_us > t->now_us) {
-		sj->gate = (uint8_t)j->life->blocked->code;
-		sj->gate_object = j->life->blocked->object;
-	}
-}
-
-static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
-{
-	const struct pod *p;
-
-	DL_FOREACH2(j->pods, p, job_next) {
-		uint32_t *devices;
-		struct snap_alloc a = { .job = job };
-
-		if (!model_pod_takes(p))
-			continue;
-		devices = gpuq_arena_calloc(&t->mem, p->n_devices + 1, sizeof(*devices));
-		if (!devices)
-			return;
-		for (uint32_t i = 0; i < p->n_devices; i++)
-			devices[i] = p->devices[i];
-		a.node = p->node->snap_ix;
-		a.group = p->group;
-		a.index = p->index;
-		a.releasing = j->life->leave_us != 0 || p->leaving || p->dropped ||
-			      j->life->outcome != GPUQ_JOB_PENDING;
-		a.devices = devices;
-		a.n_devices = p->n_devices;
-		a.milli = p->n_devices ? (int32_t)(p->gpus_milli / p->n_devices) : 0;
-		snapshot_add_alloc(t->s, &a);
-	}
-}
-
-/* Add the nominated placement. All of its nodes are there: carry_out_renounce_lost(). */
-static void take_promise(struct taking *t, const struct job *j, uint32_t job)
-{
-	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {
-		const struct promised_pod *pp = &j->life->promise->pods[i];
-		const struct node *n = model_find_node(t->m, pp->node);
-		uint32_t *devices = gpuq_arena_calloc(&t->mem, pp->n_devices + 1, sizeof(*devices));
-		struct snap_alloc a = { .job = job, .group = pp->group, .index = i };
-
-		if (!devices || !n)
-			return;
-		for (uint32_t k = 0; k < pp->n_devices; k++)
-			devices[k] = pp->devices[k];
-		a.node = n->snap_ix;
-		a.devices = devices;
-		a.n_devices = pp->n_devices;
-		a.milli = pp->n_devices ? (int32_t)(pp->gpus_milli / pp->n_devices) : 0;
-		snapshot_add_promise(t->s, &a);
-	}
-}
-
-/* Pending time counts from when only other jobs were in its way. */
-static int64_t eligible_since(const struct job *j)
-{
-	int64_t since = j->eligible_us, first = INT64_MAX, last = 0;
-
-	for (uint32_t i = 0; i < deps_count(j); i++) {
-		const struct dep *d = &j->deps->items[i];
-
-		if (d->state != DEP_DONE)
-			continue;
-		first = d->at_us < first ? d->at_us : first;
-		last = d->at_us > last ? d->at_us : last;
-	}
-	if (j->wish->depends_any && last > 0)
-		last = first;
-	return last > since ? last : since;
-}
-
-/* Add a job and return its handle. first: it stands for equivalent jobs behind it. */
-static uint32_t take_job(struct taking *t, const struct job *j, bool first)
-{
-	static const struct snap_range only = { 0, 0, 1 };
-	const struct site_qos *qos = site_qos_find(t->m->site, j->qos);
-	struct snap_range *ranges = NULL;
-	struct snap_job sj;
-	const struct pod *p;
-	bool holds = false;
-	uint32_t job;
-
-	DL_FOREACH2(j->pods, p, job_next)
-		holds |= model_pod_takes(p);
-	if (j->array && j->array->n_waiting == 0)
-		return SNAP_NONE;
-	if (j->ended && !holds)
-		return SNAP_NONE;
-	snapshot_job_default(&sj);
-	sj.key = (struct snap_key){ j->key.id, j->key.index };
-	sj.queue = t->queue_of[j->queue->ix];
-	sj.request = t->early && j->request->early_turn == t->early ? j->request->early_ix
-								    : j->request->snap_ix;
-	sj.user = snapshot_user(t->s, j->user);
-	sj.state =
-		!model_job_is_live(j) && !holds ? SNAP_PENDING
-		: j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING || !model_job_is_live(j)
-			? SNAP_LEAVING
-			: SNAP_RUNNING;
-	sj.attempt = j->attempt;
-	sj.priority = qos ? qos->priority : 0;
-	sj.nice = j->wish->nice;
-	sj.fixed_priority = j->wish->fixed_priority;
-	sj.eligible_us = eligible_since(j);
-	sj.submit_us = j->submit_us;
-	sj.begin_us = clock_job_begin_us(t->m, j);
-	if (sj.begin_us < j->life->not_before_us)
-		sj.begin_us = j->life->not_before_us;
-	sj.deadline_us = clock_job_deadline_us(t->m, j);
-	sj.walltime_us = j->time_limit_us;
-	sj.walltime_min_us = j->wish->time_min_us;
-	if (j->wish->time_asked_us != j->time_limit_us)
-		sj.walltime_asked_us = j->wish->time_asked_us;
-	sj.start_us = j->life->start_us ? j->life->start_us : j->life->placed_us;
-	sj.starting = j->life->start_us == 0;
-	if (sj.state == SNAP_PENDING)
-		sj.start_us = 0;
-	sj.spread = t->spread && spreads(t, &j->request->spec);
-	sj.preemptible = !qos || qos->preemptible;
-	sj.min_runtime_us = qos ? qos->min_runtime_us : 0;
-	sj.held = (uint8_t)((j->held_user ? SNAP_HELD_USER : 0) |
-			    (j->held_admin ? SNAP_HELD_ADMIN : 0) |
-			    (j->held_retries ? SNAP_HELD_RETRIES : 0) |
-			    (j->held_restore ? SNAP_HELD_RESTORE : 0));
-	gate(t, j, &sj);
-	if (j->array) {
-		ranges = gpuq_arena_calloc(&t->mem, j->array->n_waiting_ranges, sizeof(*ranges));
-		if (!ranges)
-			return SNAP_NONE;
-		for (size_t i = 0; i < j->array->n_waiting_ranges; i++)
-			ranges[i] = (struct snap_range){ (int32_t)j->array->waiting[i].first,
-							 (int32_t)j->array->waiting[i].last,
-							 (int32_t)j->array->waiting[i].step };
-		sj.ranges = ranges;
-		sj.n_ranges = (uint32_t)j->array->n_waiting_ranges;
-		sj.throttle = (uint32_t)j->array->throttle;
-	} else if (j->key.index >= 0) {
-		const struct job *master = model_find_job(t->m, (struct job_key){ j->key.id, -1 });
-
-		if (master && master->array)
-			sj.throttle = (uint32_t)master->array->throttle;
-	}
-	if (first) {
-		sj.alike = true;
-		sj.ranges = &only;
-		sj.n_ranges = 1;
-	}
-	snapshot_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
-	if (t->caps)
-		snapshot_caps_fill(t->caps, j->queue, j->user, j->qos, &sj);
-	MORE(t, job, j, &sj);
-	job = snapshot_add_job(t->s, &sj);
-	if (holds && job != SNAP_NONE)
-		take_allocs(t, j, job);
-	if (j->life->promise && job != SNAP_NONE)
-		take_promise(t, j, job);
-	return job;
-}
-
-/* True if the job goes into the shared entry, since enough equivalent jobs have entries of their
- * own. Every job in it is younger than all before it; one that is not has an entry of its own. */
-static bool stands_behind(struct taking *t, const struct job *j)
-{
-	struct alike *like = j->state == GPUQ_JOB_PENDING ? equivalent_of(t->m, j) : NULL;
-	const uint64_t turn = t->m->readers->alike_turn[t->reader];
-	struct alike_shown *a;
-
-	if (!like)
-		return false;
-	a = &like->shown[t->reader];
-	if (a->turn != turn)
-		*a = (struct alike_shown){ .turn = turn,
-					   .rest = SNAP_NONE,
-					   .eligible_us = INT64_MIN,
-					   .submit_us = INT64_MIN };
-	if (j->eligible_us < a->eligible_us || j->submit_us < a->submit_us || j->key.id < a->id) {
-		a->odd = true;
-		return false;
-	}
-	a->eligible_us = j->eligible_us;
-	a->submit_us = j->submit_us;
-	a->id = j->key.id;
-	if (a->n_shown < t->most) {
-		a->n_shown++;
-		return false;
-	}
-	/* Jobs behind it get an entry of their own. */
-	if (j->alone) {
-		a->n_rest = 0;
-		return false;
-	}
-	if (a->n_rest++ > 0) {
-		snapshot_add_alike(t->s, a->rest);
-	} else {
-		a->rest = take_job(t, j, true);
-		a->rest_id = j->key.id;
-	}
-	return true;
-}
-
-static void take_jobs(struct taking *t)
-{
-	if (t->few)
-		t->m->readers->alike_turn[t->reader]++;
-	job_each(t->m, j)
-		if (!t->few || !stands_behind(t, j))
-			take_job(t, j, false);
+	return snapshot_objects_named(&r->spec) ? SNAP_NONE
+						: snapshot_take_request(t, &r->spec, r, NULL, NULL);
 }
 
 /* Add a job that was not submitted, as if it were pending. */
@@ -557,9 +300,12 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 {
 	const struct gpuq_spec *spec = g->spec;
 	struct request_spec asked;
+	const struct queue *q = model_find_queue(t->m, g->queue);
+	const struct snap_variant *v;
 	const struct site_qos *qos = site_qos_find(t->m->site, g->qos);
 	const struct wish wish = { .grace_us = spec->checkpoint.grace_us ? spec->checkpoint.grace_us
 									 : spec->grace_us };
+	/* Its grace period follows from its settings alone, as for a real job. */
 	const struct job like = { .qos = g->qos, .wish = &wish };
 	struct snap_range *ranges =
 		gpuq_arena_calloc(&t->mem, spec->array.n_ranges + 1, sizeof(*ranges));
@@ -569,8 +315,13 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 		return;
 	snapshot_job_default(&sj);
 	sj.key = (struct snap_key){ id, -1 };
-	sj.queue = t->queue_of[model_find_queue(t->m, g->queue)->ix];
-	sj.request = take_request(t, &asked, NULL);
+	sj.queue = t->queue_of[q->ix];
+	v = snapshot_objects_of(t->objects, q, &asked, NULL);
+	sj.request = snapshot_take_request(t, &asked, NULL, v ? q : NULL, NULL);
+	if (v && v->gate != GPUQ_R_NONE) {
+		sj.gate = v->gate;
+		sj.gate_object = v->gate_object;
+	}
 	sj.user = snapshot_user(t->s, g->user);
 	sj.priority = qos ? qos->priority : 0;
 	sj.nice = spec->nice;
@@ -591,7 +342,7 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 	sj.n_ranges = (uint32_t)spec->array.n_ranges;
 	sj.throttle = (uint32_t)spec->array.throttle;
 	if (t->caps)
-		snapshot_caps_fill(t->caps, model_find_queue(t->m, g->queue), g->user, g->qos, &sj);
+		snapshot_caps_fill(t->caps, q, g->user, g->qos, &sj);
 	snapshot_add_job(t->s, &sj);
 }
 
@@ -609,6 +360,8 @@ static bool take_begin(struct taking *t)
 	return true;
 }
 
+/* Fill in the configuration: it is taken after snapshot_new(), since an early snapshot began at
+ * another moment. */
 static void take_config(struct taking *t)
 {
 	struct snap_config *config = &t->s->config;
@@ -631,22 +384,27 @@ static struct request *first_left(const struct taking *t)
 	return last ? last->next : t->m->requests.list;
 }
 
+/* Add all requests, but those that were added early. */
 static void take_requests(struct taking *t)
 {
-	for (struct request *r = first_left(t); r; r = r->next)
-		if (!t->early || r->early_turn != t->early)
-			r->snap_ix = take_request(t, &r->spec, r);
+	for (struct request *r = first_left(t); r; r = r->next) {
+		if (!t->early) {
+			r->snap_ix = snapshot_take_base(t, r);
+		} else if (r->early_turn != t->early) {
+			r->early_ix = snapshot_take_base(t, r);
+			r->early_turn = t->early;
+		}
+	}
 }
 
-static int take(struct taking *t, const struct start_guest *guests, uint32_t n_guests,
-		struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err)
+/* Add all that comes before jobs. */
+static bool take_before_jobs(struct taking *t)
 {
 	const struct model *m = t->m;
-	bool more;
-	int rc;
 
 	if (!t->s && !take_begin(t))
-		return gpuq_no_memory(err);
+		return false;
+	t->objects = snapshot_objects_new(m, &t->mem);
 	take_config(t);
 	take_queues(t);
 	for (struct node *n = m->nodes; n; n = n->hh.next)
@@ -657,22 +415,83 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 	if (t->queue_of)
 		snapshot_add_calendar(m, t->now_us, t->queue_of, t->s);
 	t->caps = snapshot_caps_new(m, t->s, t->now_us, &t->mem);
-	take_jobs(t);
+	return t->queue_of && t->caps && t->objects;
+}
+
+/* Add what comes after jobs, and begin to seal it, or seal it. */
+static int take_end(struct taking *t, struct gpuq_buf *packed, struct snapshot **out,
+		    struct gpuq_err *err)
+{
+	bool more;
+	int rc;
+
 	if (t->queue_of)
-		snapshot_losses(&(struct snap_past){ m, t->now_us, t->queue_of, &t->mem }, t->s);
-	for (uint32_t i = 0; t->queue_of && i < n_guests; i++)
-		take_guest(t, &guests[i], m->next_job_id + i);
+		snapshot_losses(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, t->s);
 	snapshot_caps_done(t->caps);
+	snapshot_objects_done(t->objects);
 	if (packed)
 		snapshot_pack(t->s, packed);
 	rc = !out ? 0 : t->early ? snapshot_seal_step(t->s, &more, err) : snapshot_seal(t->s, err);
 	gpuq_arena_done(&t->mem);
+	gpuq_arena_done(&t->scratch);
 	if (rc < 0 || !out) {
 		snapshot_free(t->s);
 		return rc;
 	}
 	*out = t->s;
 	return 0;
+}
+
+/* Take the whole snapshot in one step. */
+static int take(struct taking *t, const struct start_guest *guests, uint32_t n_guests,
+		struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err)
+{
+	if (!take_before_jobs(t) && (!t->s || !t->objects)) {
+		snapshot_caps_done(t->caps);
+		snapshot_free(t->s);
+		gpuq_arena_done(&t->mem);
+		gpuq_arena_done(&t->scratch);
+		return gpuq_no_memory(err);
+	}
+	snapshot_take_jobs(t);
+	for (uint32_t i = 0; t->queue_of && i < n_guests; i++)
+		take_guest(t, &guests[i], t->m->next_job_id + i);
+	return take_end(t, packed, out, err);
+}
+
+/* Replace the handles of queues, nodes and requests by their places in the sealed snapshot. */
+static void use_sealed(struct taking *t)
+{
+	const struct model *m = t->m;
+
+	for (uint32_t i = 0; i < m->n_queues; i++)
+		t->queue_of[i] = snapshot_find_queue(t->s, m->queues[i]->name);
+	for (struct node *n = m->nodes; n; n = n->hh.next)
+		n->snap_ix = snapshot_find_node(t->s, n->name);
+	t->early = ++m->readers->early_turn;
+	for (struct request *r = m->requests.list; r; r = r->next) {
+		r->early_ix = r->snap_ix;
+		r->early_turn = t->early;
+	}
+}
+
+int snapshot_take_empty(struct taking *t, struct gpuq_err *err)
+{
+	const struct model *m = t->m;
+	int rc;
+
+	if (!take_before_jobs(t))
+		return gpuq_no_memory(err);
+	snapshot_caps_done(t->caps); /* a site with limits is not kept */
+	t->caps = NULL;
+	/* Pairs of queue and user are added before sealing, which orders them. */
+	job_each(m, j)
+		snapshot_usage(t->s, t->queue_of[j->queue->ix], snapshot_user(t->s, j->user));
+	t->s->builder->kept = true;
+	rc = snapshot_seal(t->s, err);
+	if (rc == 0)
+		use_sealed(t);
+	return rc;
 }
 
 int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot **out,
@@ -750,41 +569,55 @@ bool snapshot_early_go_on(struct snapshot_early *e, uint32_t most)
 		e->t.early_at = r->id;
 		if (r->early_turn == e->t.early)
 			continue;
-		r->early_ix = take_request(&e->t, &r->spec, r);
+		r->early_ix = snapshot_take_base(&e->t, r);
 		r->early_turn = e->t.early;
 		most--;
 	}
 	return !r;
 }
 
+bool snapshot_early_jobs_begin(struct snapshot_early *e, int64_t now_us, uint32_t most)
+{
+	/* The thousandths of a memory request depend on the nodes. */
+	if (e->t.gpushare_bytes != largest_shared(e->m))
+		return false;
+	e->t.now_us = now_us;
+	e->t.few = true;
+	e->t.most = most;
+	if (!take_before_jobs(&e->t))
+		return false;
+	snapshot_take_jobs_begin(&e->t);
+	return true;
+}
+
+bool snapshot_early_jobs(struct snapshot_early *e, uint32_t most)
+{
+	return snapshot_take_jobs_go_on(&e->t, most);
+}
+
 void snapshot_early_drop(struct snapshot_early *e)
 {
 	if (!e)
 		return;
+	e->m->readers->take_next = e->m->readers->take_last = NULL;
+	snapshot_caps_done(e->t.caps);
+	snapshot_objects_done(e->t.objects);
 	snapshot_free(e->t.s);
 	gpuq_arena_done(&e->t.mem);
+	gpuq_arena_done(&e->t.scratch);
 	free(e);
 }
 
-int snapshot_take_late(struct snapshot_early *e, const struct model *m, int64_t now_us,
-		       uint32_t most, struct gpuq_buf *packed, struct snapshot **out,
+int snapshot_take_late(struct snapshot_early *e, struct gpuq_buf *packed, struct snapshot **out,
 		       struct gpuq_err *err)
 {
-	struct taking t;
+	struct taking t = e->t;
 
-	/* The thousandths of a memory request depend on the nodes. */
-	if (!e || e->t.gpushare_bytes != largest_shared(m)) {
-		snapshot_early_drop(e);
-		return snapshot_take_few(m, now_us, most, packed, out, err);
-	}
-	t = e->t;
 	free(e);
-	t.now_us = now_us;
-	t.few = true;
-	t.most = most;
-	return take(&t, NULL, 0, packed, out, err);
+	return take_end(&t, packed, out, err);
 }
 
+/* Mark the jobs in question, which get entries of their own, or remove the mark. */
 static void set_alone(const struct model *m, const struct start_question *q, bool alone)
 {
 	for (uint32_t i = 0; i < q->n_jobs; i++) {

@@ -24,19 +24,23 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
  * behind it are pending for the same reason as the last one before it (plan_few_enough). */
 int snapshot_take_few(const struct model *m, int64_t now_us, uint32_t most, struct gpuq_buf *packed,
 		      struct snapshot **out, struct gpuq_err *err);
-/* Most of a snapshot of very different jobs is their requests, which do not change while they are
- * pending: they can be put into the snapshot before it is taken, some of them in each turn.
- * Requests that come or go meanwhile are handled when it is taken. It must be dropped when the site
- * changes, or the model is replaced. */
+/* A snapshot of very different jobs is taken in steps, some in each turn. First their requests, which
+ * do not change while they are pending; requests that come or go meanwhile are handled when jobs are
+ * added. Then, at one moment, all but jobs. Then jobs: each as it is when it is reached, so that one
+ * that changes meanwhile may be there as it was, or as it is, and must be noted (flow/since.h); jobs
+ * that come meanwhile are left out. It must be dropped when the site changes, or the model is
+ * replaced, and while jobs are added when a node changes (model.n_node_changes). */
 struct snapshot_early;
 /* NULL: not worth it, or no memory. */
 struct snapshot_early *snapshot_early_begin(const struct model *m);
 bool snapshot_early_go_on(struct snapshot_early *e, uint32_t most); /* true = that was all */
-void snapshot_early_drop(struct snapshot_early *e); /* NULL is fine */
-/* As snapshot_take_few(), with the requests added early (NULL = none); drops e. The remaining steps
- * of sealing are left to the caller: snapshot_seal_step(). */
-int snapshot_take_late(struct snapshot_early *e, const struct model *m, int64_t now_us,
-		       uint32_t most, struct gpuq_buf *packed, struct snapshot **out,
+/* As snapshot_take_few() of that moment. False: it must be dropped. */
+bool snapshot_early_jobs_begin(struct snapshot_early *e, int64_t now_us, uint32_t most);
+bool snapshot_early_jobs(struct snapshot_early *e, uint32_t most); /* true = that was all */
+void snapshot_early_drop(struct snapshot_early *e); /* NULL is fine; before its model goes */
+/* After all jobs; drops e. The remaining steps of sealing are left to the caller:
+ * snapshot_seal_step(). */
+int snapshot_take_late(struct snapshot_early *e, struct gpuq_buf *packed, struct snapshot **out,
 		       struct gpuq_err *err);
 /* Take the queues and the usage of their users, without nodes and jobs. */
 int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot **out,

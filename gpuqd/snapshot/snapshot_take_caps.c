@@ -30,11 +30,14 @@ struct snap_caps {
 	bool any; /* there is a limit of any kind */
 };
 
+/* True if the cap limits anything. */
 static bool limits(const struct site_cap *c)
 {
 	return c->user != GPUQ_UNLIMITED || c->queue != GPUQ_UNLIMITED || c->job != GPUQ_UNLIMITED;
 }
 
+/* True if the site has any limit that is counted by caps. Most sites have none, and then no job
+ * needs a set. */
 static bool any_limit(const struct model *m)
 {
 	site_each(site_qos, m->site->qos, q) {
@@ -74,6 +77,7 @@ void snapshot_caps_done(struct snap_caps *c)
 	HASH_CLEAR(hh, c->sets);
 }
 
+/* Return the entry for a subject, made if there is none (*fresh); NULL without memory. */
 static struct known *look(struct snap_caps *c, struct known **table, const void *a, const void *b,
 			  const void *d, bool *fresh)
 {
@@ -95,6 +99,7 @@ static struct known *look(struct snap_caps *c, struct known **table, const void 
 	return k;
 }
 
+/* Return devices in thousandths; what is out of range is unlimited. */
 static int64_t milli(int64_t devices)
 {
 	return devices > MILLI_MOST ? GPUQ_UNLIMITED : devices * 1000;
@@ -144,6 +149,8 @@ static void wake_when_used_up(const struct snap_caps *c, const struct queue *q, 
 			      amount_sum(c->now_us, amount_times(left_ms, 1000000) / rate + 1));
 }
 
+/* Add the caps that follow from the user's part of budgets on the path. A soft budget that is used
+ * up demotes the job instead of refusing it. */
 static void add_budgets(struct adding *x, const struct queue *q, const char *user)
 {
 	for (; q; q = q->parent) {

@@ -100,7 +100,7 @@ static bool has_others(const struct snap_past *t, const struct job *j, const str
 		int64_t left = (int64_t)n->n_devices * SNAP_MILLI - n->foreign_gpus_milli;
 		const struct pod *p;
 
-		if (n->gone || !n->fact.ready || n->drain || n->fact.unschedulable ||
+		if (n->gone || !n->fact.ready || n->drain || n->fact.unschedulable || n->ill ||
 		    n->backoff_until_us > t->now_us || strcmp(n->flavor, like->flavor) != 0 ||
 		    is_avoided(j, n, t->now_us))
 			continue;

@@ -25,6 +25,7 @@ void account_key_part(const unsigned char *bytes, size_t n, int i, char *out, si
 	out[len] = '\0';
 }
 
+/* Return the queue of an account; NULL if it was deleted. */
 static struct queue *account_queue(const struct model *m, const struct account *a)
 {
 	char name[CHANGE_KEY_BYTES_MAX];
@@ -33,6 +34,7 @@ static struct queue *account_queue(const struct model *m, const struct account *
 	return model_find_queue(m, name);
 }
 
+/* Note that the account is to be stored, once. */
 static void account_dirty(struct model *m, struct account *a)
 {
 	if (a->dirty)
@@ -48,7 +50,7 @@ struct account *account_get(struct model *m, const unsigned char *bytes, size_t 
 
 	HASH_FIND(hh, m->accounts, bytes, n, a);
 	if (!a) {
-		a = calloc(1, sizeof(*a) + n);
+		a = calloc(1, sizeof(*a) + n + 1); /* the last part ends in NUL, too */
 		if (!a)
 			abort();
 		a->len = (uint16_t)n;
@@ -59,6 +61,7 @@ struct account *account_get(struct model *m, const unsigned char *bytes, size_t 
 	return a;
 }
 
+/* Delete an account, from the list of those to be stored as well. */
 static void account_drop(struct model *m, struct account *a)
 {
 	struct account **at = &m->dirty_accounts;
@@ -99,6 +102,7 @@ void account_expire_all(struct model *m, int64_t now_us)
 						  ? budget_half_life(a->queue)
 						  : m->policy.usage_half_life_us;
 
+		/* Nothing runs on it, and its sum has decayed to nothing. */
 		if (a->a.rate_milli == 0 && usage_at(&a->a, now_us, half_life) < FORGOTTEN)
 			account_drop(m, a);
 	}
@@ -148,11 +152,14 @@ static size_t purse_key(unsigned char *key, const struct queue *q, const struct 
 	return change_key_strs(key, q->name, "", j->life->flavor, j->qos, j->user, NULL);
 }
 
+/* True if the queue has a decaying budget that limits each user's part. */
 static bool has_purses(const struct queue *q)
 {
 	return budget_half_life(q) && q->budget->user_gpu_minutes != GPUQ_UNLIMITED;
 }
 
+/* Begin or end the use of a pod's devices in the decaying budget of a queue, and in its user's
+ * part. */
 static void change_budget(struct model *m, const struct queue *q, const struct pod *p,
 			  enum turn what, int64_t at_us, int64_t now_us)
 {
@@ -171,6 +178,8 @@ static void change_budget(struct model *m, const struct queue *q, const struct p
 	change_account(m, key, n, what, p->gpus_milli, at_us, now_us, budget_half_life(q));
 }
 
+/* Begin or end the use of a pod's devices in its user's account, and in all decaying budgets above
+ * it. */
 static void change_accounts(struct model *m, const struct pod *p, enum turn what, int64_t at_us,
 			    int64_t now_us)
 {
@@ -203,6 +212,8 @@ static void change_running(struct model *m, enum turn what, int64_t now_us)
 	}
 }
 
+/* Running use is ended under the old budgets and begun under the new ones, so that no change of the
+ * site charges a budget for another's time. */
 void account_site_changing(struct model *m, int64_t now_us)
 {
 	change_running(m, ENDS, now_us);
@@ -214,6 +225,7 @@ void account_site_changed(struct model *m, int64_t now_us)
 
 	HASH_ITER(hh, m->accounts, a, at) {
 		a->queue = account_queue(m, a);
+		/* A budget that the site no longer has leaves no account. */
 		if (!account_is_users(a) && (!a->queue || !budget_half_life(a->queue) ||
 					     (account_is_purse(a) && !has_purses(a->queue))))
 			account_drop(m, a);
@@ -257,6 +269,7 @@ void account_set(struct model *m, const char *queue, const char *user, usage_q32
 
 /* ---- grants ---- */
 
+/* Return the account of a queue's grants; NULL if there were none. */
 static struct account *grant_of(const struct model *m, const struct queue *q)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
@@ -281,27 +294,33 @@ void account_grant(struct model *m, const struct queue *q, int64_t gpu_us, int64
 	struct account *a = account_get(m, key, change_key_strs(key, q->name, "", "", "", NULL));
 	const usage_q32 amount = usage_of(1000, gpu_us < 0 ? -gpu_us : gpu_us, 0);
 
+	/* A grant decays like the use that it pays for. */
 	a->a.sum = usage_at(&a->a, now_us, budget_half_life(q));
 	a->a.at_us = now_us;
 	a->a.sum = gpu_us >= 0 ? a->a.sum + amount : a->a.sum > amount ? a->a.sum - amount : 0;
 	account_dirty(m, a);
 }
 
+/* Return the part behind that one; the end, which is a NUL, when there is none. */
+static const char *next_part(const struct account *a, const char *part)
+{
+	const char *end = (const char *)a->bytes + a->len, *next = part + strlen(part) + 1;
+
+	return next < end ? next : end;
+}
+
 void account_each(const struct model *m, int64_t now_us, account_fn fn, void *arg)
 {
 	for (const struct account *a = m->accounts; a; a = a->hh.next) {
-		char user[CHANGE_KEY_BYTES_MAX], flavor[CHANGE_KEY_BYTES_MAX];
-		char qos[CHANGE_KEY_BYTES_MAX];
+		const char *user = next_part(a, (const char *)a->bytes);
+		const char *flavor = next_part(a, user), *qos = next_part(a, flavor);
 		const struct site_qos *how;
 		usage_q32 used;
 
 		if (!a->queue)
 			continue;
-		account_key_part(a->bytes, a->len, 1, user, sizeof(user));
-		account_key_part(a->bytes, a->len, 2, flavor, sizeof(flavor));
-		account_key_part(a->bytes, a->len, 3, qos, sizeof(qos));
-		if ((!*user && !*flavor) || account_is_purse(a))
-			continue; /* a grant; counted with the budget */
+		if ((!*user && !*flavor) || *next_part(a, qos))
+			continue; /* a grant, or a purse; counted with the budget */
 		how = site_qos_find(m->site, qos);
 		used = usage_at(&a->a, now_us,
 				*user ? m->policy.usage_half_life_us : budget_half_life(a->queue));
@@ -347,6 +366,8 @@ void account_pod_ended(struct model *m, const struct pod *p, int64_t counted_us,
 {
 	if (!p->start_us)
 		return; /* it never ran */
+	/* Its start became known late, or was corrected: what was counted from the wrong instant is
+	 * replaced. */
 	if (counted_us && counted_us != p->start_us)
 		change_accounts(m, p, ENDS, counted_us, now_us);
 	if (counted_us != p->start_us)

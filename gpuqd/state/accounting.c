@@ -25,6 +25,8 @@ int64_t accounting_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us)
 	return dt / 1000 * gpus_milli + dt % 1000 * gpus_milli / 1000;
 }
 
+/* Return the record of a day, made if there is none. Its members repeat what its key says, so that
+ * readers need not parse it. */
 struct usage *accounting_get(struct model *m, const unsigned char *bytes, size_t n)
 {
 	char part[CHANGE_KEY_BYTES_MAX];
@@ -62,11 +64,13 @@ void accounting_charge_site_changed(struct model *m)
 
 /* ---- one interval ---- */
 
+/* Devices held for some interval, and what they are charged to. */
 struct spell {
 	const char *queue, *user, *flavor, *cluster;
 	int64_t milli, price_micro, factor_milli;
 };
 
+/* Return the record that such devices are charged to on that day; it will be stored. */
 static struct usage *day_of(struct model *m, const struct spell *s, int64_t day)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
@@ -80,11 +84,14 @@ static struct usage *day_of(struct model *m, const struct spell *s, int64_t day)
 	return u;
 }
 
+/* Multiply by thousandths, without overflow. */
 static int64_t scaled(int64_t us, int64_t milli)
 {
 	return milli == 1000 ? us : us / 1000 * milli + us % 1000 * milli / 1000;
 }
 
+/* Charge the budgets of the queue and its ancestors. Sums already known of a period are kept up to
+ * date, so that they need not be added up again. */
 static void bill(const struct model *m, struct usage *u, int64_t us)
 {
 	u->billed_us += us;
@@ -117,6 +124,7 @@ static void charge_spell(struct model *m, const struct spell *s, enum charge kin
 	int64_t charged = 0, day = clock_day(m, from_us);
 
 	for (; total && day < clock_day(m, to_us); day++) {
+		/* Each is counted from the beginning of the interval: roundings do not add up. */
 		const int64_t until =
 			accounting_gpu_us(s->milli, from_us, clock_day_begins(m, day + 1));
 
@@ -180,6 +188,7 @@ uint32_t accounting_of_pod(const struct pod *p, int64_t lost_us, int64_t end_us,
 	return n;
 }
 
+/* Store the record of a pod's charges, under the days that it touches. */
 static void mark_charges(struct model *m, const struct pod *p, const struct charged *c, uint32_t n)
 {
 	const struct spell s = spell_of(m, p->job, p->node, p->gpus_milli);
@@ -213,6 +222,7 @@ void accounting_charge_pod_ended(struct model *m, struct pod *p, int64_t end_us)
 	uint32_t n;
 
 	accounting_charge_strand(m, p->node);
+	/* Only devices are charged. */
 	if (p->gpus_milli == 0)
 		return;
 	n = accounting_of_pod(p, 0, end_us, false, c);
@@ -242,11 +252,13 @@ static int64_t lost_since(const struct job *j, const struct pod *p)
 	if (p->exit_code == JOB_EXIT_SAVED ||
 	    (p->exit_code == 0 && j->life->leave_us && j->wish->grace_us))
 		return 0;
+	/* With checkpoints only the time since the last one is lost. */
 	if (every > 0 && from && until - from >= every)
 		from = until - (until - from) % every;
 	return from > p->start_us ? from : p->start_us;
 }
 
+/* True if the loss is not the job's own doing. */
 static bool is_refunded(enum gpuq_cause c)
 {
 	return job_cause_is_eviction(c) || c == GPUQ_CAUSE_INFRA || c == GPUQ_CAUSE_YIELD ||
@@ -272,12 +284,14 @@ void accounting_charge_attempt_lost(struct model *m, const struct job *j, enum g
 		charge_spell(m, &s, CHARGE_EVICTED, since, p->end_us);
 		charge_spell(m, &s, CHARGE_REFUNDED, since, p->end_us);
 		account_refund(m, p, since, p->end_us, m->now_us);
+		/* The pod's record is replaced by one that includes the loss. */
 		mark_charges(m, p, c, accounting_of_pod(p, since, p->end_us, true, c));
 	}
 }
 
 /* ---- charges of pending jobs ---- */
 
+/* True if a pod of gpuq still has the device. */
 static bool is_taken(const struct node *n, uint16_t device)
 {
 	const struct pod *p;
@@ -338,6 +352,8 @@ void accounting_charge_promise(struct model *m, const struct job *j)
 			if (!since || since >= m->now_us)
 				continue;
 			charge_spell(m, &s, CHARGE_HELD, since, m->now_us);
+			/* Devices freed at the same instant share a record; when all are in use,
+			 * the last one takes the rest. */
 			if (last && (last->from_us == since || n_records == PROMISED_RECORDS_MAX))
 				last->milli += s.milli;
 			else
@@ -363,6 +379,7 @@ void accounting_set_apart(struct model *m, struct job *j, const char *flavor, in
 {
 	struct life *l;
 
+	/* Close the present charge at its amount before another begins. */
 	if (j->life->apart) {
 		accounting_charge_apart(m, j);
 		m->n_apart--;
@@ -400,7 +417,7 @@ const char *accounting_node_stranded(const struct node *n, int64_t *milli)
 	const struct pod *p;
 
 	*milli = 0;
-	if (n->gone || !n->fact.ready || n->drain || n->fact.unschedulable)
+	if (n->gone || !n->fact.ready || n->drain || n->fact.unschedulable || n->ill)
 		return NULL;
 	for (uint32_t i = 0; i < n->n_devices; i++)
 		gpus += n->devices[i].healthy ? 1000 : 0;
@@ -408,6 +425,8 @@ const char *accounting_node_stranded(const struct node *n, int64_t *milli)
 		if (model_pod_takes(p))
 			gpus -= p->n_devices ? p->gpus_milli : 0; /* instances are not devices */
 	accounting_node_left(n, &cpu, &memory, &slots);
+	/* Devices are stranded where no pod could use them: less than a core or a gigabyte is left,
+	 * or no slot. */
 	if (gpus <= 0 || (cpu >= STRAND_CORE_MILLI && memory >= STRAND_MEMORY_BYTES && slots > 0))
 		return NULL;
 	*milli = gpus;
@@ -419,6 +438,7 @@ void accounting_charge_strand(struct model *m, struct node *n)
 	const int64_t dt = m->now_us - n->strand_at_us;
 	const struct pod *p;
 
+	/* The loss is divided equally among the pods that were there. */
 	if (n->strand_at_us && dt > 0 && n->n_strands && n->stranded_milli)
 		n->strand_us += accounting_gpu_us(n->stranded_milli, n->strand_at_us, m->now_us) /
 				n->n_strands;

@@ -15,6 +15,7 @@ int64_t budget_half_life(const struct queue *q)
 	return q->budget ? q->budget->half_life_us : 0;
 }
 
+/* True if q is `top`, or below it; a deleted queue (NULL) is below none. */
 static bool below(const struct queue *q, const struct queue *top)
 {
 	while (q && q != top)
@@ -22,6 +23,7 @@ static bool below(const struct queue *q, const struct queue *top)
 	return q != NULL;
 }
 
+/* Multiply by thousandths, without overflow. */
 static int64_t scaled(int64_t us, int64_t milli)
 {
 	return milli == 1000 ? us : us / 1000 * milli + us % 1000 * milli / 1000;
@@ -36,6 +38,7 @@ static int64_t billed(const struct model *m, const struct job *j, int64_t us)
 		      account_rate_of(m, j->life->flavor));
 }
 
+/* True if the record holds grants, which belong to one queue alone. */
 static bool is_grant(const struct usage *u)
 {
 	return *u->user == '\0' && *u->flavor == '\0';
@@ -74,6 +77,8 @@ struct spending {
 	int64_t *from_us; /* running jobs count from then on; INT64_MAX = not at all */
 };
 
+/* Add an account to what the decaying budget of its queue has used. Accounts of users are for fair
+ * shares. */
 static bool add_fading(void *arg, struct queue *q, const char *user, usage_q32 used)
 {
 	struct spending *s = arg;
@@ -98,6 +103,8 @@ static bool look_up(struct spending *s, struct queue *q)
 	first = period_of(s->m, q, s->now_us, &next);
 	if (next != INT64_MAX)
 		out->reset_us = clock_day_begins(s->m, next);
+	/* A new period has begun, or nothing was counted yet; otherwise charges keep the sum up to
+	 * date. */
 	if (!q->spent_known || q->spent_from != first)
 		count_spent(s->m, q, first);
 	out->used_ms = q->spent_us / 1000;
@@ -106,11 +113,13 @@ static bool look_up(struct spending *s, struct queue *q)
 	return false;
 }
 
+/* Return since when a pod counts: its start, or the beginning of the period. */
 static int64_t since(const struct pod *p, int64_t from_us)
 {
 	return p->start_us > from_us ? p->start_us : from_us;
 }
 
+/* Add the use of a running pod to all budgets above it. INT64_MAX as the beginning adds nothing. */
 static void add_running(struct spending *s, const struct pod *p)
 {
 	if (!model_pod_takes(p) || !p->start_us)
@@ -226,6 +235,7 @@ int64_t budget_committed_ms(const struct model *m, const struct queue *q, const 
 			if (!model_pod_takes(p) || !p->gpus_milli || (user && j->user != user) ||
 			    !below(j->queue, q))
 				continue;
+			/* Without a limit there is no bound on what it may still use. */
 			if (j->time_limit_us == GPUQ_UNLIMITED)
 				return GPUQ_UNLIMITED;
 			ms = amount_sum(

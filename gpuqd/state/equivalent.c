@@ -21,6 +21,12 @@ static bool is_plain(const struct job *j)
 	       j->queue && j->request && is_untouched(j->life);
 }
 
+/* True if no other job has its request: it is like no other, and needs no key. */
+static bool is_single(const struct job *j)
+{
+	return j->request && j->request->n_jobs < 2;
+}
+
 static struct alike_key key_of(const struct job *j)
 {
 	struct alike_key key;
@@ -48,7 +54,7 @@ struct alike *equivalent_of(const struct model *m, const struct job *j)
 	struct alike_key key;
 	struct alike *a = NULL;
 
-	if (j->alike || !is_plain(j))
+	if (j->alike || is_single(j) || !is_plain(j))
 		return j->alike;
 	key = key_of(j);
 	/* Most are like the previous one. */

@@ -6,7 +6,8 @@
  *          flow/publish.c, which then need not evaluate each of a hundred thousand jobs.
  *
  * Only plain jobs are equivalent: a job that has been started before, is part of an array, has
- * a dependency, a begin time or a deadline, or is blocked from outside is evaluated by itself.
+ * a dependency, a begin time or a deadline, or is blocked from outside is evaluated by itself. So is
+ * the only job with its request, at no cost.
  */
 #ifndef GPUQD_STATE_EQUIVALENT_H
 #define GPUQD_STATE_EQUIVALENT_H
@@ -53,6 +54,8 @@ struct readers {
 	struct alike *alike_by_key;
 	uint64_t alike_turn[N_ALIKE_READERS]; /* of the last snapshot that did not show all */
 	uint64_t early_turn; /* of the last snapshot that was begun early */
+	/* The next and the last job of a snapshot that is taken in steps; NULL. */
+	struct job *take_next, *take_last;
 	struct job *walk; /* where a walk over all jobs continues in the next turn; NULL */
 };
 

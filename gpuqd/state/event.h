@@ -19,6 +19,7 @@
 #include "gpuqd/state/fact.h"
 #include "gpuqd/state/idle.h"
 #include "gpuqd/site/policy.h"
+#include "gpuqd/state/objects/object.h"
 #include "libgpuq/names.h"
 #include "libgpuq/spec.h"
 
@@ -68,6 +69,8 @@
 	X(JOB_RECOVERED, "job.recovered", true, recover_apply_job)                                 \
 	X(JOB_UNKNOWN, "job.unknown", true, recover_apply_unknown)                                 \
 	X(CLOCK_SET, "clock.set", true, clock_apply)                                               \
+	X(JOB_TROUBLE, "job.trouble", true, job_apply_trouble)                                     \
+	X(QUEUE_REFUSED, "queue.refused", false, queue_apply_refused)                              \
 	X(JOB_REASONS, "job.reasons", false, job_apply_reasons)                                    \
 	X(QUEUE_SHARE, "queue.share", false, queue_apply_share)                                    \
 	X(JOB_BLOCKED, "job.blocked", false, job_apply_blocked)                                    \
@@ -77,7 +80,12 @@
 	X(FOREIGN_SEEN, "foreign.seen", false, node_apply_foreign_seen)                            \
 	X(FOREIGN_GONE, "foreign.gone", false, node_apply_foreign_gone)                            \
 	X(USE_MEASURED, "use.measured", false, load_apply)                                         \
-	X(JOB_NOTHING_BESIDE, "job.nothing_beside", false, job_apply_nothing_beside)
+	X(JOB_NOTHING_BESIDE, "job.nothing_beside", false, job_apply_nothing_beside)               \
+	X(FENCED, "cluster.fenced", false, model_apply_fenced)                                     \
+	X(OBJECT_SEEN, "object.seen", false, row_apply_object_seen)                                \
+	X(OBJECT_GONE, "object.gone", false, row_apply_object_gone)                                \
+	X(OBJECTS_KNOWN, "objects.known", false, row_apply_objects_known)                          \
+	X(POD_AMOUNTS, "pod.amounts", true, pod_apply_amounts)
 
 enum event_type {
 #define X(sym, word, stored, apply) EV_##sym,
@@ -329,14 +337,41 @@ struct event {
 		} reasons;
 		struct {
 			struct reason_fact reason; /* code NONE = no longer blocked */
+			const char *words; /* the cluster's, one line; NULL or "" none */
 			int64_t until_us;
 		} blocked;
+		struct { /* QUEUE_REFUSED: the cluster takes no pod of its jobs */
+			const char *name;
+			const char
+				*object; /* kind/name of what refuses; NULL = no longer refused */
+			const char *words;
+		} queue_refused;
+		struct { /* JOB_TROUBLE: what keeps its pods from running, or from being created */
+			const char *object; /* a word of the kubelet, or kind/name; NULL = over */
+			const char *words; /* the cluster's, one line */
+			enum trouble_whose whose;
+			uint32_t pod; /* index of the pod; 0 where none was created */
+			bool tell_site; /* the first job in this trouble: operators are told */
+		} trouble;
 		struct {
 			const char *name;
 			int64_t until_us; /* no placement there before; 0 = clear */
 			bool suspect;
 		} backoff;
+		struct {
+			const char *by; /* another daemon acts under our identity; "" = none */
+			const char *waits; /* and one waits for us; "" none */
+		} fence; /* FENCED */
 		const struct pod_fact *foreign;
+		const struct object_fact *object; /* OBJECT_GONE: its kind, namespace and name */
+		struct {
+			enum object_kind kind;
+			bool known; /* a complete list has come; false: they cannot be read */
+			const char *home; /* the namespace of queues that name none */
+		} objects;
+		struct { /* POD_AMOUNTS: requests of the pod as the cluster has it */
+			int64_t cpu_milli, memory_bytes;
+		} amounts;
 		struct {
 			const struct job_use *items;
 			size_t n;

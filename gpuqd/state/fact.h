@@ -30,6 +30,13 @@ struct mig_fact {
 
 struct taint_fact {
 	const char *key, *value, *effect; /* NoSchedule, PreferNoSchedule, NoExecute */
+	bool ill; /* it tells of the node's health (site/health.h); set by the model */
+};
+
+/* A condition beside those of the kubelet itself: what agents report of the node. */
+struct condition_fact {
+	const char *type;
+	bool on; /* True; else False. Unknown ones are left out */
 };
 
 struct node_fact {
@@ -37,6 +44,8 @@ struct node_fact {
 	struct gpuq_strmap labels;
 	const struct taint_fact *taints;
 	size_t n_taints;
+	const struct condition_fact *conditions;
+	size_t n_conditions;
 	int64_t cpu_milli, memory_bytes, max_pods; /* allocatable */
 	const struct device_fact *devices; /* index = position */
 	size_t n_devices;
@@ -80,6 +89,12 @@ enum pod_fault {
 	POD_FAULT_DEADLINE, /* the cluster's own deadline killed it */
 };
 
+/* The role that can end what keeps a pod from running. */
+enum trouble_whose {
+	TROUBLE_USERS, /* the job's own description: its image, its command */
+	TROUBLE_OPERATORS, /* an object that is missing in the namespace, or the node */
+};
+
 struct pod_fact {
 	const char *name; /* gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX for gpuq's pods */
 	const char *namespace_;
@@ -91,6 +106,9 @@ struct pod_fact {
 	enum pod_fault fault;
 	bool leaving; /* signalled to end (deletionTimestamp) */
 	bool waiting_bad; /* cannot start by itself: image, config (see message) */
+	/* With waiting_bad: the obstacle, "ImagePullBackOff" or "secret/tokens". */
+	const char *trouble; /* NULL = none */
+	enum trouble_whose whose;
 	bool unserved; /* its part of a shared device has not been allocated on the node yet */
 	const char *reason, *message; /* the cluster's words, "" */
 	int exit_code; /* of the first container that failed, else 0; 128+n for a signal */
@@ -102,6 +120,7 @@ struct pod_fact {
 	size_t n_mig;
 	const int *devices; /* indexes read back from the cluster, if reported */
 	size_t n_devices; /* 0 = not reported */
+	struct gpuq_strlist claims; /* order->claims, of gpuq's own pods without a node */
 };
 
 #endif

@@ -8,6 +8,7 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
+/* Return a copy; NULL for no text. */
 static char *dup_or_null(const char *s)
 {
 	return s && *s ? must(strdup(s)) : NULL;
@@ -29,6 +30,8 @@ void job_set_message(struct job *j, const char *text)
 
 /* ---- jobs in the model ---- */
 
+/* Dependencies of the type singleton are found by name, so they are relinked under the new one. The
+ * old name is released last: `name` may be the same text. */
 void job_set_name(struct model *m, struct job *j, const char *name)
 {
 	const char *old = j->name;
@@ -45,6 +48,7 @@ static uint32_t hash_of(const void *item)
 	return job_key_hash(((const struct job *)item)->key);
 }
 
+/* Reserve room once before loading, instead of growing the tables again and again. */
 void job_expect(struct model *m, size_t n_jobs, size_t n_keys)
 {
 	table_reserve(&m->jobs_by_key, (uint32_t)n_jobs, hash_of);
@@ -61,6 +65,7 @@ void job_insert(struct model *m, struct job *j)
 	deps_link(m, j);
 }
 
+/* Return the number of jobs that an entry counts for. */
 static uint32_t n_elements(const struct job *j)
 {
 	return j->array ? (uint32_t)j->array->n_waiting : 1;
@@ -71,6 +76,7 @@ void job_count(struct job *j, int sign)
 {
 	if (!j->queue || j->ended)
 		return;
+	/* Changes are made between job_count(j, -1) and job_count(j, 1), so counters cannot drift. */
 	j->queue->n_unknown += j->held_restore ? (uint32_t)sign : 0;
 	j->queue->n_recovered += j->recovered ? (uint32_t)sign : 0;
 	if (model_job_is_live(j))
@@ -83,12 +89,14 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 {
 	if (j->state == s)
 		return;
+	/* Fragmentation is charged to pending jobs only. */
 	if (j->life->apart)
 		accounting_set_apart(m, j, NULL, 0);
 	job_count(j, -1);
 	m->n_jobs_by_state[j->state]--;
 	index_state(m, j, s);
 	m->n_jobs_by_state[s]++;
+	/* From here on it counts for no queue, and nothing can make it pending again. */
 	if (gpuq_job_state_ended(s)) {
 		index_stored(m, j, -1);
 		j->ended = true;
@@ -109,13 +117,27 @@ static void array_free(struct array *a)
 	free(a);
 }
 
+/* No reader stops at a job that leaves. */
+static void readers_pass(const struct model *m, const struct job *j)
+{
+	struct readers *r = m->readers;
+
+	if (r->walk == j)
+		r->walk = j->next;
+	/* A snapshot is taken over several turns, between which jobs come and go. */
+	if (r->take_next == j)
+		r->take_next = j == r->take_last ? NULL : j->next;
+	if (r->take_last == j)
+		r->take_last = j == m->jobs ? NULL : j->prev;
+}
+
 void job_free(struct model *m, struct job *j)
 {
 	struct pod *p, *pt;
 
+	/* Whatever points to it is detached before its memory is released. */
 	equivalent_forget(m, j);
-	if (m->readers->walk == j)
-		m->readers->walk = j->next;
+	readers_pass(m, j);
 	job_set_promise(m, j, NULL);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next)
 		pod_free(m, p);
@@ -138,6 +160,8 @@ void job_free(struct model *m, struct job *j)
 
 /* ---- arrays ---- */
 
+/* A range of one index disappears, an end is moved inwards, and an inner index splits its range in
+ * two. */
 bool job_ranges_remove(struct gpuq_range **ranges, size_t *n, int64_t index)
 {
 	struct gpuq_range *r = *ranges;
@@ -172,6 +196,7 @@ struct job *job_array_split(struct model *m, struct job *master, int32_t index)
 
 	if (!a || !job_ranges_has(a->waiting, a->n_waiting_ranges, index))
 		return NULL;
+	/* The master counts one pending element less; the element counts for itself below. */
 	job_count(master, -1);
 	job_ranges_remove(&a->waiting, &a->n_waiting_ranges, index);
 	a->n_waiting--;
@@ -185,6 +210,7 @@ struct job *job_array_split(struct model *m, struct job *master, int32_t index)
 	j->queue = master->queue;
 	j->request = master->request;
 	j->request->n_jobs++;
+	/* It takes the place of its part of the array in queue order, so its times are the array's. */
 	j->submit_us = master->submit_us;
 	j->eligible_us = master->eligible_us;
 	j->time_limit_us = master->time_limit_us;
@@ -198,6 +224,7 @@ struct job *job_array_split(struct model *m, struct job *master, int32_t index)
 	return j;
 }
 
+/* An event may name an element that is still part of its array: it becomes a job of its own. */
 struct job *job_of_event(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct job *j = model_find_job(m, ev->job);
@@ -221,6 +248,8 @@ static void array_note_end(struct array *a, const struct job *child)
 		a->worst = child->state;
 }
 
+/* End the array when its last element has ended. Dependencies on the array as a whole are decided
+ * then. */
 static void array_end_if_done(struct model *m, struct job *master, int64_t at_us)
 {
 	struct array *a = master->array;
@@ -262,6 +291,8 @@ bool job_is_done(const struct model *m, const struct job *j)
 	return j->ended && !(j->array && index_elements(m, j->key.id));
 }
 
+/* Remove an ended job from memory and from the table of jobs; history keeps its record. Returns the
+ * master of an element, which may now be done as well. */
 struct job *job_depart(struct model *m, struct job *j)
 {
 	const struct job_key whole = { j->key.id, -1 };
@@ -286,6 +317,7 @@ void job_drop_gone_pods(struct model *m, struct job *j)
 			pod_remove(m, p);
 }
 
+/* End a job. Its pods must have ended: no device is released by a state alone. */
 static int end_job(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
 {
 	if (j->ended)
@@ -308,6 +340,7 @@ static int end_job(struct model *m, struct job *j, const struct event *ev, struc
 		return 0;
 	}
 	if (ev->ended.state == GPUQ_JOB_PREEMPTED || ev->ended.state == GPUQ_JOB_NODE_FAIL)
+		/* The work of an attempt that was cut short is lost, unless it was saved. */
 		accounting_charge_attempt_lost(m, j,
 					       j->life->leave_cause != GPUQ_CAUSE_NONE
 						       ? j->life->leave_cause
@@ -335,6 +368,7 @@ int job_apply_ended(struct model *m, const struct event *ev, struct gpuq_err *er
 
 /* ---- placing and preempting ---- */
 
+/* Check everything that could fail before anything is changed. */
 int job_placed_check(const struct model *m, const struct job *j, const struct placed_pod *pods,
 		     uint32_t n, struct gpuq_err *err)
 {
@@ -366,6 +400,7 @@ struct pod *job_placed_add(struct model *m, struct job *j, const struct placed_p
 	return p;
 }
 
+/* Forget that an outside cause blocks the job. */
 static void job_unblock(struct job *j)
 {
 	if (!j->life->blocked)
@@ -380,6 +415,7 @@ void job_attempt_begin(struct model *m, struct job *j, const char *token, const 
 	struct life *l;
 
 	job_unblock(j);
+	job_clear_trouble(j);
 	job_set_promise(m, j, NULL);
 	l = job_life(j);
 	free(l->token);
@@ -420,11 +456,13 @@ int job_apply_placed(struct model *m, const struct event *ev, struct gpuq_err *e
 	}
 	if (j->state != GPUQ_JOB_PENDING && j->state != GPUQ_JOB_PROVISIONING)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u is not pending", j->key.id);
+	/* The first attempt has the number 0. */
 	if (j->started_once)
 		j->attempt++;
 	j->started_once = true;
 	job_attempt_begin(m, j, ev->placed.token, ev->placed.flavor, ev->at_us);
 	job_life(j)->yield_us = ev->placed.yield_us;
+	/* It may have been given less time, to fit before a start reservation. */
 	if (ev->placed.time_limit_us)
 		j->time_limit_us = ev->placed.time_limit_us;
 	for (uint32_t i = 0; i < ev->placed.n_pods; i++)
@@ -435,6 +473,7 @@ int job_apply_placed(struct model *m, const struct event *ev, struct gpuq_err *e
 	return 0;
 }
 
+/* A pending job ends at once; a live one is signalled first, and ends when its pods have ended. */
 int job_apply_cancel(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct job *j = job_of_event(m, ev, err);
@@ -466,6 +505,7 @@ int job_apply_cancel(struct model *m, const struct event *ev, struct gpuq_err *e
  * others could use. An operator should check and release it. */
 #define START_TIMEOUTS_MAX 5
 
+/* Count the evictions from the last one back, as long as all are start timeouts. */
 static void hold_if_it_never_runs(struct job *j)
 {
 	uint32_t n = 0;
@@ -475,6 +515,21 @@ static void hold_if_it_never_runs(struct job *j)
 		       0)
 		n++;
 	j->held_retries |= n >= START_TIMEOUTS_MAX;
+}
+
+/* A node that refuses the pods of others as well is suspect, and no witness. */
+static bool is_rejected(const struct model *m, const struct job *j)
+{
+	const struct rejected *r = j->life->rejected;
+	uint32_t n = 0, n_suspect = 0;
+
+	for (uint32_t i = 0; r && i < r->n_nodes; i++) {
+		const struct node *node = model_find_node(m, r->nodes[i]);
+
+		n_suspect += node && node->suspect;
+		n += !node || !node->suspect;
+	}
+	return r && (n >= REJECTED_NODES || (n_suspect == 0 && r->n >= REJECTED_MAX));
 }
 
 int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err *err)
@@ -487,6 +542,7 @@ int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err 
 		return GPUQ_ENOENT;
 	if (!model_job_is_live(j) || !model_job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has no attempt that is over", j->key.id);
+	/* Losses are charged while the pods of the attempt are still known. */
 	accounting_charge_attempt_lost(m, j, ev->requeued.cause);
 	if (ev->requeued.counts)
 		job_life(j)->n_retries++;
@@ -497,6 +553,7 @@ int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err 
 	/* A job being moved leaves in order to start on its new places: they stay nominated. */
 	if (!job_cause_is_eviction(j->life->leave_cause))
 		job_set_promise(m, j, NULL);
+	/* A shortened time limit was for that attempt only. */
 	if (j->wish->time_asked_us)
 		j->time_limit_us = j->wish->time_asked_us;
 	l = job_life(j);
@@ -506,8 +563,10 @@ int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err 
 	l->leave_cause = GPUQ_CAUSE_NONE;
 	l->leave_us = 0;
 	l->start_us = 0;
-	if (ev->requeued.cause == GPUQ_CAUSE_INFRA)
+	if (ev->requeued.cause == GPUQ_CAUSE_INFRA) {
 		hold_if_it_never_runs(j);
+		j->held_retries |= is_rejected(m, j);
+	}
 	job_set_message(j, ev->requeued.message); /* it may belong to a pod that is removed now */
 	job_drop_gone_pods(m, j);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
@@ -520,19 +579,50 @@ int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err 
 int job_apply_blocked(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct job *j = job_of_event(m, ev, err);
+	const char *words;
 	struct life *l;
 
 	if (!j)
 		return GPUQ_ENOENT;
+	/* It may no longer start when its equals do. */
 	equivalent_forget(m, j);
 	job_unblock(j);
 	if (ev->blocked.reason.code == GPUQ_R_NONE)
 		return 0;
 	l = job_life(j);
-	l->blocked = must(malloc(sizeof(*l->blocked)));
-	*l->blocked = (struct blocked){ ev->blocked.reason.code,
-					model_intern(m, ev->blocked.reason.object),
-					ev->blocked.until_us };
+	words = ev->blocked.words ? ev->blocked.words : "";
+	l->blocked = must(malloc(sizeof(*l->blocked) + strlen(words) + 1));
+	l->blocked->code = ev->blocked.reason.code;
+	l->blocked->object = model_intern(m, ev->blocked.reason.object);
+	l->blocked->since_us = ev->at_us;
+	l->blocked->until_us = ev->blocked.until_us;
+	memcpy(l->blocked->words, words, strlen(words) + 1);
+	return 0;
+}
+
+int job_apply_trouble(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
+	const char *words = ev->trouble.words ? ev->trouble.words : "";
+	struct trouble *t;
+
+	if (!j)
+		return GPUQ_ENOENT;
+	if (!ev->trouble.object) {
+		job_clear_trouble(j);
+		return 0;
+	}
+	/* Copied before the present one is freed: the words may be its own. */
+	t = must(malloc(sizeof(*t) + strlen(words) + 1));
+	t->object = model_intern(m, ev->trouble.object);
+	t->whose = ev->trouble.whose;
+	t->pod = ev->trouble.pod;
+	t->since_us = ev->at_us;
+	memcpy(t->words, words, strlen(words) + 1);
+	job_clear_trouble(j);
+	job_life(j)->trouble = t;
+	if (ev->trouble.tell_site)
+		notify_refused(m, j);
 	return 0;
 }
 
@@ -545,6 +635,7 @@ int job_apply_niced(struct model *m, const struct event *ev, struct gpuq_err *er
 
 	if (!j)
 		return GPUQ_ENOENT;
+	/* A wish is shared by jobs with equal settings: it is replaced, never changed. */
 	w = *j->wish;
 	w.nice = ev->nice;
 	job_set_wish(m, j, &w);
@@ -588,6 +679,17 @@ int job_apply_held(struct model *m, const struct event *ev, struct gpuq_err *err
 	return 0;
 }
 
+/* A job that is released by hand tries all nodes anew. */
+static void forget_nodes(struct model *m, struct job *j)
+{
+	job_clear_rejected(j);
+	if (!j->life->avoids)
+		return;
+	free(j->life->avoids);
+	job_life(j)->avoids = NULL;
+	m->n_avoiding--;
+}
+
 int job_apply_released(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct job *j = job_of_event(m, ev, err);
@@ -596,12 +698,16 @@ int job_apply_released(struct model *m, const struct event *ev, struct gpuq_err 
 		return GPUQ_ENOENT;
 	if (j->ended)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
+	if (j->held_retries)
+		forget_nodes(m, j);
 	j->held_user = j->held_retries = false;
+	/* Only an operator may release what an operator held, or what a restore left unknown. */
 	if (ev->held.admin) {
 		job_count(j, -1);
 		j->held_admin = j->held_restore = false;
 		job_count(j, 1);
 	}
+	/* Time in which it was held does not count as pending time. */
 	if (j->eligible_us < ev->at_us && j->state == GPUQ_JOB_PENDING)
 		j->eligible_us = ev->at_us;
 	model_job_dirty(m, j);
@@ -617,6 +723,7 @@ int job_apply_reasons(struct model *m, const struct event *ev, struct gpuq_err *
 
 	if (!j)
 		return GPUQ_ENOENT;
+	/* It may have started since the cycle began. */
 	if (j->state == GPUQ_JOB_PENDING)
 		job_set_outlook(m, j, &o, ev->reasons.items, ev->reasons.n, ev->at_us);
 	return 0;

@@ -51,6 +51,8 @@ static void life_free(const struct life *l)
 	free(l->apart);
 	free(l->avoids);
 	free(l->blocked);
+	free(l->trouble);
+	free(l->rejected);
 	free(l->load);
 	free(l->message);
 	free(l->token);
@@ -196,4 +198,38 @@ void job_parts_free(struct model *m, struct job *j)
 	blob_put(&m->shared, j->labels);
 	blob_put(&m->shared, j->notes);
 	blob_put(&m->shared, j->name);
+}
+
+/* ---- trouble ---- */
+
+void job_clear_trouble(struct job *j)
+{
+	if (!j->life->trouble)
+		return;
+	free(j->life->trouble);
+	job_life(j)->trouble = NULL;
+}
+
+/* ---- refusals of kubelets ---- */
+
+void job_note_rejected(struct job *j, const char *node)
+{
+	struct rejected *r = j->life->rejected;
+	uint32_t i = 0;
+
+	if (!r)
+		r = job_life(j)->rejected = must(calloc(1, sizeof(*r)));
+	r->n++;
+	while (i < r->n_nodes && r->nodes[i] != node)
+		i++;
+	if (i == r->n_nodes && i < REJECTED_NODES)
+		r->nodes[r->n_nodes++] = node;
+}
+
+void job_clear_rejected(struct job *j)
+{
+	if (!j->life->rejected)
+		return;
+	free(j->life->rejected);
+	job_life(j)->rejected = NULL;
 }

@@ -20,6 +20,7 @@ static uint32_t n_staying(const struct job *j, uint32_t group)
 	return n;
 }
 
+/* True if some group has fewer pods than it must have. */
 static bool is_short(const struct job *j)
 {
 	const struct request_spec *spec = &j->request->spec;
@@ -37,6 +38,7 @@ void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_
 {
 	struct life *l = job_life(j);
 
+	/* The first cause decides how the attempt ends. */
 	if (l->outcome == GPUQ_JOB_PENDING)
 		l->outcome = outcome;
 	l->leave_cause = cause;
@@ -69,12 +71,14 @@ void job_note_eviction(struct model *m, struct job *j, enum gpuq_cause cause,
 				   .why = text_or_none(ev->evict.why) };
 }
 
+/* Return the state in which the attempt of an evicted job ends. */
 static enum gpuq_job_state outcome_of(const struct event *ev)
 {
 	switch (ev->evict.cause) {
 	case GPUQ_CAUSE_LIMIT:
-		return strcmp(ev->evict.rule, RULE_DEADLINE) == 0 ? GPUQ_JOB_DEADLINE
-								  : GPUQ_JOB_TIMEOUT;
+		return strcmp(ev->evict.rule, RULE_DEADLINE) == 0       ? GPUQ_JOB_DEADLINE
+		       : strcmp(ev->evict.rule, RULE_CANNOT_START) == 0 ? GPUQ_JOB_FAILED
+									: GPUQ_JOB_TIMEOUT;
 	case GPUQ_CAUSE_IDLE:
 		return GPUQ_JOB_TIMEOUT;
 	case GPUQ_CAUSE_INFRA:
@@ -98,17 +102,23 @@ int job_preempt_apply_evict(struct model *m, const struct event *ev, struct gpuq
 		job_set_message(j, ev->evict.why);
 	else if (cause != GPUQ_CAUSE_LIMIT && cause != GPUQ_CAUSE_REQUEUE)
 		job_note_eviction(m, j, cause, ev);
+	/* Nodes on which its pods did not come to run are avoided for a while. */
 	if (cause == GPUQ_CAUSE_INFRA) {
 		DL_FOREACH2(j->pods, p, job_next)
 			if (p->attempt == j->attempt && p->state < GPUQ_POD_RUNNING)
 				pod_avoid(m, j, p->node->name, ev->at_us + JOB_AVOID_US);
 	}
 	job_leave(m, j, cause, outcome_of(ev), ev->at_us, ev->evict.grace_us);
+	if (cause == GPUQ_CAUSE_LIMIT && strcmp(ev->evict.rule, RULE_CANNOT_START) == 0) {
+		job_set_message(j, ev->evict.why);
+		job_life(j)->outcome_exit = 1; /* as of a program that fails at once */
+	}
 	return 0;
 }
 
 /* ---- elastic jobs ---- */
 
+/* Return the pod of the current attempt with that index; NULL if it has ended or was dropped. */
 static struct pod *staying_pod(const struct job *j, uint32_t index)
 {
 	struct pod *p;
@@ -145,6 +155,7 @@ int job_preempt_apply_shrink(struct model *m, const struct event *ev, struct gpu
 	if (ev->evict.n_pods == 0 || ev->evict.n_pods >= n_left)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " has %" PRIu32 " pods to keep",
 				 j->key.id, n_left);
+	/* All pods are checked before any is dropped. */
 	for (uint32_t i = 0; i < ev->evict.n_pods; i++)
 		if (!staying_pod(j, ev->evict.pods[i]))
 			return gpuq_fail(err, GPUQ_ENOENT, "job %" PRIu32 " has no pod %" PRIu32,
@@ -160,6 +171,7 @@ int job_preempt_apply_shrink(struct model *m, const struct event *ev, struct gpu
 	job_note_eviction(m, j, GPUQ_CAUSE_SHRINK, ev);
 	job_life(j)->shrunk_us = ev->at_us;
 	model_job_dirty(m, j);
+	/* The pods still to start may have been the ones dropped. */
 	job_start_if_all_run(m, j, ev->at_us);
 	return 0;
 }
@@ -200,6 +212,7 @@ bool job_goes_on_without(struct model *m, struct job *j, struct pod *lost, int64
 	return true;
 }
 
+/* Return the lowest index in the group that no pod has: replacements take the numbers of lost pods. */
 static uint32_t free_group_index(const struct job *j, uint32_t group)
 {
 	const struct pod *p;
@@ -272,6 +285,8 @@ void job_promise_count(struct model *m, const struct job *j)
 	j->queue->held_milli += job_promise_milli(j->life->promise);
 }
 
+/* Replace the nominated placement, or withdraw it (NULL). Devices kept free for the old one are
+ * charged as held until now. */
 void job_set_promise(struct model *m, struct job *j, struct promise *p)
 {
 	struct promise *old = j->life->promise;
@@ -294,6 +309,7 @@ void job_set_promise(struct model *m, struct job *j, struct promise *p)
 	model_job_dirty(m, j);
 }
 
+/* Set the reason of the job: it waits for its victims, the first of which is named. */
 static void tell_who_is_waited_for(struct model *m, struct job *j, int64_t at_us)
 {
 	const struct promise *p = j->life->promise;

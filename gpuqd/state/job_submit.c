@@ -55,6 +55,7 @@ static void take_name(struct model *m, struct job *j, const struct gpuq_spec *sp
 	job_set_name(m, j, spec->name ? spec->name : "job");
 }
 
+/* Note what it depends on; job_insert() links these to their subjects. */
 static void take_depends(struct model *m, struct job *j, const struct gpuq_spec *spec)
 {
 	struct deps *all = spec->n_depends ? deps_new((uint32_t)spec->n_depends) : NULL;
@@ -69,6 +70,7 @@ static void take_depends(struct model *m, struct job *j, const struct gpuq_spec 
 	deps_set(m, j, all);
 }
 
+/* Make the pending part of an array: an element becomes a job of its own when an event names it. */
 static void take_array(struct job *j, const struct gpuq_spec *spec)
 {
 	struct gpuq_buf text = GPUQ_BUF_INIT;
@@ -112,6 +114,7 @@ int job_submit_apply(struct model *m, const struct event *ev, struct gpuq_err *e
 	struct job *j;
 	int rc;
 
+	/* An id that skips or repeats belongs to an event made for another state. */
 	if (ev->job.id != m->next_job_id)
 		return gpuq_fail(err, GPUQ_EINTERNAL, "job ids must come in order");
 	rc = job_submit(m, ev, &j, err);
@@ -140,6 +143,7 @@ int job_submit(struct model *m, const struct event *ev, struct job **out, struct
 		return err && err->code ? err->code : GPUQ_EINVAL;
 
 	m->meta_dirty = true;
+	/* Nothing below can fail: the job becomes part of the model as a whole. */
 	j = job_new(m, ev->job);
 	j->request = r;
 	take_name(m, j, spec);
@@ -169,6 +173,7 @@ int job_submit(struct model *m, const struct event *ev, struct job **out, struct
 	deps_singletons(m, j, ev->at_us);
 	job_count(j, 1);
 	model_job_dirty(m, j);
+	/* The specification is stored as submitted, and not kept in memory. */
 	change_batch_put(&m->direct, TABLE_SPEC, key, change_key_u32(key, j->key.id),
 			 ev->submitted.spec_bytes, ev->submitted.spec_len);
 	take_key(m, j, ev);

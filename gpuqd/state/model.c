@@ -27,10 +27,13 @@ struct model *model_new(const char *cluster_id)
 	struct model *m = calloc(1, sizeof(*m));
 	struct site *s = site_default();
 
-	if (m)
+	if (m) {
 		m->readers = calloc(1, sizeof(*m->readers));
-	if (!m || !s || !m->readers) {
+		m->objects = objects_new();
+	}
+	if (!m || !s || !m->readers || !m->objects) {
 		site_free(s);
+		objects_free(m ? m->objects : NULL);
 		free(m ? m->readers : NULL);
 		free(m);
 		return NULL;
@@ -70,14 +73,17 @@ void model_free(struct model *m)
 		HASH_DEL(m->foreigns, f);
 		free(f);
 	}
+	objects_free(m->objects);
 	keys_done(&m->keys);
 	HASH_ITER(hh, m->usages, u, ut) {
 		HASH_DEL(m->usages, u);
 		free(u);
 	}
 	account_free_all(m);
-	for (uint32_t i = 0; i < m->n_queues; i++)
+	for (uint32_t i = 0; i < m->n_queues; i++) {
+		free(m->queues[i]->refused);
 		free(m->queues[i]);
+	}
 	free(m->queues);
 	site_free(m->site);
 	HASH_ITER(hh, m->strs, s, st) {
@@ -89,6 +95,14 @@ void model_free(struct model *m)
 	free(m->marks.items);
 	free(m->readers);
 	free(m);
+}
+
+int model_apply_fenced(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	(void)err;
+	snprintf(m->fenced_by, sizeof(m->fenced_by), "%s", ev->fence.by);
+	snprintf(m->keeps_out, sizeof(m->keeps_out), "%s", ev->fence.waits);
+	return 0;
 }
 
 int model_apply_cluster(struct model *m, const struct event *ev, struct gpuq_err *err)

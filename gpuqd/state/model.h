@@ -23,6 +23,7 @@
 #include "gpuqd/state/record/change.h"
 #include "gpuqd/state/event.h"
 #include "gpuqd/state/idle.h"
+#include "gpuqd/state/objects/objects.h"
 #include "gpuqd/state/record/keys.h"
 #include "gpuqd/site/policy.h"
 #include "gpuqd/state/record/request.h"
@@ -47,6 +48,24 @@ struct queue {
 	 * rates; counted on first use, not stored. */
 	int64_t spent_us, granted_us, spent_from;
 	bool spent_known;
+	struct refused
+		*refused; /* the cluster takes none of its pods; NULL = it does; not stored */
+};
+
+/* Why the cluster takes no pod of a queue. */
+struct refused {
+	const char *object; /* kind/name of what refuses; interned */
+	int64_t since_us;
+	char words[]; /* the cluster's, one line */
+};
+
+/* Why the pods of a job that starts do not run, or why the last attempt had none. */
+struct trouble {
+	const char *object; /* interned */
+	enum trouble_whose whose;
+	uint32_t pod; /* its index */
+	int64_t since_us;
+	char words[];
 };
 
 struct reason {
@@ -59,7 +78,8 @@ struct reason {
 struct blocked {
 	enum gpuq_reason code;
 	const char *object; /* interned */
-	int64_t until_us;
+	int64_t since_us, until_us;
+	char words[]; /* the cluster's, one line; "" none */
 };
 
 struct dep {
@@ -142,7 +162,9 @@ struct pod {
 	int exit_code; /* -1 until it ended, or when it never ran */
 	int64_t placed_us, start_us, end_us;
 	int64_t strand_from_us; /* the node's strand_us at its arrival; not stored */
-	int64_t cpu_milli, memory_bytes, gpus_milli; /* held while not ENDED or GONE */
+	/* Held while not ENDED or GONE. cpu and memory: its request's, or those that the cluster
+	 * reports where they are larger. */
+	int64_t cpu_milli, memory_bytes, gpus_milli;
 	char uid[48];
 	char *message; /* NULL = none */
 	uint32_t n_devices;
@@ -151,6 +173,11 @@ struct pod {
 
 /* The rule of evicting a job whose start timed out. */
 #define RULE_START_TIMEOUT "start_timeout"
+/* The rule of giving back the places of a job that the cluster refuses: it does not count as a try. */
+#define RULE_REFUSED "ClusterRefused"
+/* The rule of failing a job whose pods cannot run for a reason of its own: with the cause of a limit,
+ * that of the time for which they may try. */
+#define RULE_CANNOT_START "cannot_start"
 /* The rule of a time limit that follows from a deadline. */
 #define RULE_DEADLINE "deadline"
 
@@ -169,6 +196,16 @@ struct avoided {
 struct avoids {
 	struct avoided items[JOB_AVOIDS_MAX]; /* oldest first */
 	uint32_t n;
+};
+
+/* Nodes whose kubelets refused its pods since any of them last ran. The job is at fault after three
+ * nodes, or after so many refusals where there are fewer. */
+#define REJECTED_NODES 3
+#define REJECTED_MAX 8
+
+struct rejected {
+	const char *nodes[REJECTED_NODES]; /* interned */
+	uint32_t n_nodes, n; /* n: refusals */
 };
 
 /* Utilization of the attempt's devices. */
@@ -231,6 +268,8 @@ struct life {
 	struct avoids *avoids; /* NULL = none */
 	struct blocked
 		*blocked; /* due to outside causes (NamespaceQuota); NULL = not; not stored */
+	struct rejected *rejected; /* NULL = by none; not stored */
+	struct trouble *trouble; /* of this attempt; NULL = none is known; not stored */
 	struct job_load *load; /* NULL = no measurement; not stored */
 	/* How this attempt will end, once that is known. */
 	enum gpuq_job_state outcome; /* GPUQ_JOB_PENDING = not known */
@@ -302,6 +341,8 @@ struct node {
 	bool dirty, gone; /* gone: kept while its pods are not known to be gone */
 	bool drain;
 	const char *drain_why; /* interned */
+	const char
+		*ill; /* why its conditions or taints keep new work away; interned; NULL = well */
 	bool suspect;
 	bool frozen; /* its devices do not add up: no more starts there; not stored */
 	const char *frozen_why; /* interned */
@@ -333,6 +374,9 @@ struct foreign {
 	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
 	uint32_t n_mig;
 };
+
+/* True if the foreign pod holds what the model says already, or nothing in both. */
+bool node_foreign_is_known(const struct model *m, const struct pod_fact *p);
 
 /* Use of devices, or the cause of their loss. */
 enum charge {
@@ -400,6 +444,9 @@ struct marks {
 struct model {
 	char cluster_id[9]; /* 8 hex */
 	char cluster_uid[64]; /* the cluster's own identity; "" = not known */
+	/* As the cluster reports it, for people; not stored. While fenced_by is not "", nothing that
+	 * is stored changes and no job starts. */
+	char fenced_by[256], keeps_out[256];
 	uint32_t next_job_id, next_request_id;
 	int64_t charges_from; /* first day with charges kept for single pods */
 	uint64_t next_notice; /* number of the next outgoing message */
@@ -424,6 +471,7 @@ struct model {
 	struct node *nodes; /* hash by name */
 	struct requests requests;
 	struct foreign *foreigns;
+	struct objects *objects; /* of the cluster, that pods depend on; not stored */
 	struct keys keys;
 	struct usage *usages;
 	struct account *accounts, *dirty_accounts;
@@ -510,6 +558,8 @@ int64_t budget_committed_ms(const struct model *m, const struct queue *q, const 
  * that counts for budgets alone. */
 typedef bool (*account_fn)(void *arg, struct queue *q, const char *user, usage_q32 used);
 void account_each(const struct model *m, int64_t now_us, account_fn fn, void *arg);
+/* Extract the i-th of the strings that a key joins; "" when there is none. */
+void account_key_part(const unsigned char *bytes, size_t n, int i, char *out, size_t room);
 
 /* True if no job is to be started, evicted or removed, since the cluster has not been listed since
  * the store was restored. */
@@ -517,12 +567,19 @@ static inline bool recovery_waits(const struct model *m)
 {
 	return m->recovery.since_us && !m->recovery.listed;
 }
+static inline bool model_is_fenced(const struct model *m)
+{
+	return *m->fenced_by != '\0';
+}
 /* Count jobs held for a decision (held_restore), and jobs made from their pods, so far. */
 void recover_count(const struct model *m, uint32_t *n_unknown, uint32_t *n_recovered);
 
 /* Return an empty model with the default site. cluster_id: 8 hex, drawn by the caller. */
 struct model *model_new(const char *cluster_id);
 void model_free(struct model *m);
+
+/* Take these objects as those of the cluster; takes ownership. */
+void model_set_objects(struct model *m, struct objects *o);
 
 /* Set the policy; before the first event, but for notify, which may change. */
 void model_set_policy(struct model *m, const struct policy *p);
@@ -586,6 +643,11 @@ bool model_job_is_live(const struct job *j); /* has a current attempt */
 bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n);
 bool model_job_is_over(
 	const struct job *j); /* the outcome of its attempt is known, or it was signalled to end */
+/* True if POD_AMOUNTS with these amounts would change the ledger. */
+bool pod_amounts_differ(const struct model *m, const struct pod *p, int64_t cpu_milli,
+			int64_t memory_bytes);
+/* Return the namespace of the queue's pods; "" = the cluster's default. */
+const char *model_queue_namespace(const struct queue *q);
 bool model_pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
 uint32_t model_job_pods(const struct job *j); /* pods of one start */
 int64_t model_job_gpus_milli(const struct job *j); /* devices of one start */
@@ -604,6 +666,7 @@ int64_t load_idle_for_us(const struct model *m, const struct job *j, int64_t now
 /* Return the number of victims that still hold resources where the job has a nominated
  * placement. */
 uint32_t job_victims_left(const struct model *m, const struct job *j);
+int64_t job_promise_milli(const struct promise *p); /* devices; NULL = none */
 bool job_victim_left(const struct model *m, const struct job *j, struct job_key *first);
 bool deps_are_awaited(const struct job *j, int64_t now_us, bool *never);
 

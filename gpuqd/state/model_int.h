@@ -1,4 +1,4 @@
-/* model_int.h - shared by the files of the model; no other room includes it */
+/* model_int.h - shared by the files of the model, and by those of record/ that load and apply it */
 #ifndef GPUQD_STATE_MODEL_INT_H
 #define GPUQD_STATE_MODEL_INT_H
 
@@ -75,10 +75,9 @@ struct str {
 	char s[];
 };
 
-/* Odd factors: successive jobs, and the elements of an array, never collide. */
 static inline uint32_t job_key_hash(struct job_key key)
 {
-	return key.id * UINT32_C(0x9e3779b1) + (uint32_t)(key.index + 1) * UINT32_C(0x85ebca6b);
+	return hash_number(key.index < 0 ? key.id : (uint64_t)key.id << 32 | (uint32_t)key.index);
 }
 
 void model_job_dirty(struct model *m, struct job *j);
@@ -163,9 +162,11 @@ void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_
 /* Note an eviction by ev: the job it is for, the rule and the numbers. */
 void job_note_eviction(struct model *m, struct job *j, enum gpuq_cause cause,
 		       const struct event *ev);
+void job_clear_trouble(struct job *j);
+void job_note_rejected(struct job *j, const char *node); /* interned */
+void job_clear_rejected(struct job *j);
 void job_set_promise(struct model *m, struct job *j, struct promise *p); /* takes p; NULL = none */
 struct promise *job_promise_new(uint32_t n_pods, uint32_t n_victims);
-int64_t job_promise_milli(const struct promise *p); /* devices; NULL = none */
 void job_promise_count(struct model *m, const struct job *j); /* of a loaded job */
 /* Check that every pod can be placed as given. */
 int job_placed_check(const struct model *m, const struct job *j, const struct placed_pod *pods,
@@ -190,6 +191,8 @@ void pod_remove(struct model *m, struct pod *p); /* with its record */
 /* Return the node, made when new. */
 struct node *node_get(struct model *m, const char *cluster, const char *name);
 int node_set_fact(struct model *m, struct node *n, const struct node_fact *f);
+/* Decide whether its conditions and taints keep new work away. */
+void node_judge(struct model *m, struct node *n);
 void node_classify(struct model *m, struct node *n); /* pool and flavor by the site */
 void node_free(struct model *m, struct node *n);
 void node_drop_if_empty(struct model *m, struct node *n);
@@ -213,8 +216,6 @@ void account_refund(struct model *m, const struct pod *p, int64_t from_us, int64
  * above them as they are until now and from now on. */
 void account_site_changing(struct model *m, int64_t now_us);
 void account_site_changed(struct model *m, int64_t now_us);
-/* Extract the i-th of the strings that a key joins; "" when there is none. */
-void account_key_part(const unsigned char *bytes, size_t n, int i, char *out, size_t room);
 int64_t budget_half_life(const struct queue *q); /* 0 = it does not decay */
 int64_t account_rate_of(const struct model *m, const char *flavor); /* in thousandths */
 

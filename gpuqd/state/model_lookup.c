@@ -11,6 +11,7 @@
 
 /* ---- permanent names ---- */
 
+/* Interned strings live as long as the model, and equal ones have equal addresses. */
 const char *model_intern(struct model *m, const char *s)
 {
 	struct str *p = NULL;
@@ -91,6 +92,8 @@ struct idem_key *model_find_key(const struct model *m, const char *user, const c
 
 void model_pod_key_name(const char *cluster_id, struct pod_key key, char *out)
 {
+	/* The names of pods are the identity by which a restarted gpuqd recognises them, so their
+	 * form must never change. */
 	if (key.job.index >= 0)
 		snprintf(out, 64, "gpuq-%s-%" PRIu32 "-%" PRId32 "-%" PRIu32 "-%" PRIu32,
 			 cluster_id, key.job.id, key.job.index, key.attempt, key.index);
@@ -113,6 +116,7 @@ bool model_pod_name_parse(const struct model *m, const char *name, struct pod_ke
 	if (strncmp(name, "gpuq-", 5) != 0 || strncmp(name + 5, m->cluster_id, 8) != 0 ||
 	    name[13] != '-')
 		return false;
+	/* Three numbers, or four for an array's element: job, element, attempt, index. */
 	for (name += 14; n < 4; name = end + 1) {
 		unsigned long x;
 
@@ -181,6 +185,7 @@ bool model_job_attempt_over(const struct job *j)
 
 void model_job_dirty(struct model *m, struct job *j)
 {
+	/* A job that changed may no longer equal those it was grouped with. */
 	equivalent_forget(m, j);
 	if (j->dirty)
 		return;
@@ -196,6 +201,21 @@ void model_set_policy(struct model *m, const struct policy *p)
 	m->policy = *p;
 }
 
+void model_set_objects(struct model *m, struct objects *o)
+{
+	objects_free(m->objects);
+	m->objects = o;
+}
+
+const char *model_queue_namespace(const struct queue *q)
+{
+	/* The nearest queue on the path that names one decides. */
+	for (; q; q = q->parent)
+		if (q->site->namespace_)
+			return q->site->namespace_;
+	return "";
+}
+
 void model_set_besides(struct model *m, bool has)
 {
 	m->has_besides = has;
@@ -209,6 +229,7 @@ bool model_is_dirty(const struct model *m)
 
 /* ---- requests ---- */
 
+/* Give a new request its id, which is stored with the model, so that none is used twice. */
 static struct request *add_request(struct model *m, struct request *r)
 {
 	r->id = m->next_request_id++;
@@ -219,6 +240,7 @@ static struct request *add_request(struct model *m, struct request *r)
 	return r;
 }
 
+/* Jobs with equal requests share one, by the bytes of their encoding. */
 struct request *model_request_intern(struct model *m, const void *bytes, size_t n,
 				     struct gpuq_err *err)
 {
@@ -251,6 +273,7 @@ void model_request_put(struct model *m, struct request *r)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 
+	/* The last job to use it is gone. */
 	if (!r || --r->n_jobs > 0)
 		return;
 	change_batch_put(&m->direct, TABLE_REQUEST, key, change_key_u32(key, r->id), NULL, 0);

@@ -1,9 +1,11 @@
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/site/health.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Copy a string into the arena of the node's fact; NULL becomes an empty string. */
 static char *adup(struct node *n, const char *s)
 {
 	char *p = gpuq_arena_strdup(&n->arena, s ? s : "");
@@ -33,12 +35,15 @@ struct node *node_get(struct model *m, const char *cluster, const char *name)
 
 void node_free(struct model *m, struct node *n)
 {
+	m->n_node_changes++;
 	HASH_DEL(m->nodes, n);
 	gpuq_arena_done(&n->arena);
 	free(n->devices);
 	free(n);
 }
 
+/* A node that is gone is kept as long as a pod may still run there: its devices are not free for
+ * certain before that. */
 void node_drop_if_empty(struct model *m, struct node *n)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
@@ -66,11 +71,14 @@ static bool strmap_same(const struct gpuq_strmap *a, const struct gpuq_strmap *b
 	return true;
 }
 
+/* True if both are the same bytes, or both are absent. */
 static bool bytes_same(const uint8_t *a, const uint8_t *b, size_t n)
 {
 	return a && b ? memcmp(a, b, n) == 0 : !a && !b;
 }
 
+/* True if the cluster reports what the model has already. Nodes are reported again and again: only
+ * a real change is stored and rebuilt. */
 static bool fact_same(const struct node *n, const struct node_fact *f)
 {
 	const struct node_fact *o = &n->fact;
@@ -82,6 +90,12 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
 	    !strmap_same(&o->labels, &f->labels))
 		return false;
+	if (o->n_conditions != f->n_conditions)
+		return false;
+	for (size_t i = 0; i < f->n_conditions; i++)
+		if (strcmp(o->conditions[i].type, f->conditions[i].type) != 0 ||
+		    o->conditions[i].on != f->conditions[i].on)
+			return false;
 	for (size_t i = 0; i < f->n_taints; i++)
 		if (strcmp(o->taints[i].key, f->taints[i].key) ||
 		    strcmp(o->taints[i].value, f->taints[i].value) ||
@@ -121,6 +135,7 @@ void node_classify(struct model *m, struct node *n)
 			if (k == n->fact.labels.n)
 				break;
 		}
+		/* All labels of the selector hold. */
 		if (i == p->selector.n) {
 			n->pool = model_intern(m, p->name);
 			if (p->flavor) {
@@ -142,6 +157,44 @@ void node_classify(struct model *m, struct node *n)
 	}
 }
 
+/* A taint that only discourages placement does not make the node ill, but is marked as a sign of
+ * it. */
+void node_judge(struct model *m, struct node *n)
+{
+	/* Copied here, in the node's own arena. */
+	struct taint_fact *taints = (struct taint_fact *)(uintptr_t)n->fact.taints;
+	const char *ill = NULL, *why;
+
+	for (size_t i = 0; i < n->fact.n_taints; i++) {
+		why = health_of_taint(m->site, taints[i].key);
+		taints[i].ill = why != NULL;
+		if (why && strcmp(taints[i].effect, "PreferNoSchedule") != 0)
+			ill = why;
+	}
+	for (size_t i = 0; i < n->fact.n_conditions; i++) {
+		why = health_of_condition(m->site, n->fact.conditions[i].type,
+					  n->fact.conditions[i].on);
+		if (why)
+			ill = why;
+	}
+	n->ill = ill ? model_intern(m, ill) : NULL;
+}
+
+/* Copy the conditions of the fact into the node's arena. */
+static void keep_conditions(struct node *n, const struct node_fact *f)
+{
+	struct condition_fact *kept =
+		gpuq_arena_calloc(&n->arena, f->n_conditions + 1, sizeof(*kept));
+
+	if (!kept)
+		abort();
+	for (size_t i = 0; i < f->n_conditions; i++)
+		kept[i] = (struct condition_fact){ adup(n, f->conditions[i].type),
+						   f->conditions[i].on };
+	n->fact.conditions = kept;
+	n->fact.n_conditions = f->n_conditions;
+}
+
 /* Copy bytes of the devices that the fact names; devices that stay only for their pods have no
  * links. */
 static const uint8_t *keep_bytes(struct node *n, const uint8_t *bytes, size_t len, bool whole)
@@ -157,6 +210,8 @@ static const uint8_t *keep_bytes(struct node *n, const uint8_t *bytes, size_t le
 	return copy;
 }
 
+/* Copy instances, links and NUMA numbers, and make the counters of foreign pods, all 0: the caller
+ * counts those anew. */
 static void keep_parts(struct model *m, struct node *n, const struct node_fact *f,
 		       uint32_t n_devices)
 {
@@ -205,6 +260,7 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
 			devices[i] = (struct device){ n->devices[i].uuid, n->devices[i].product,
 						      n->devices[i].memory_mib, false, 0 };
 	}
+	/* The old arena lives until the end: the new fact may point into it. */
 	memset(&n->arena, 0, sizeof(n->arena));
 	taints = gpuq_arena_calloc(&n->arena, f->n_taints ? f->n_taints : 1, sizeof(*taints));
 	n->fact.name = n->name;
@@ -226,9 +282,10 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
 	for (size_t i = 0; i < f->n_taints; i++)
 		taints[i] =
 			(struct taint_fact){ adup(n, f->taints[i].key), adup(n, f->taints[i].value),
-					     adup(n, f->taints[i].effect) };
+					     adup(n, f->taints[i].effect), false };
 	n->fact.taints = taints;
 	n->fact.n_taints = f->n_taints;
+	keep_conditions(n, f);
 	keep_parts(m, n, f, n_new);
 	free(n->devices);
 	n->devices = devices;
@@ -238,9 +295,12 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
 	n->gone = false;
 	gpuq_arena_done(&old);
 	node_classify(m, n);
+	node_judge(m, n);
 	return 0;
 }
 
+/* Add the amounts of a foreign pod to its node, or subtract them (sign -1). Devices that the node
+ * does not have count as unnamed ones. */
 static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 {
 	struct node *n = model_find_node(m, f->node);
@@ -266,6 +326,7 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 				n->foreign_mig[k] += (uint32_t)sign * f->mig[i].count;
 }
 
+/* Forget a foreign pod, whose amounts are released. */
 static void foreign_drop(struct model *m, struct foreign *f)
 {
 	foreign_sum(m, f, -1);
@@ -289,28 +350,69 @@ static void foreign_devices(struct foreign *f, const struct pod_fact *p)
 	f->n_devices = (uint32_t)p->n_devices;
 }
 
+/* True if a pod occupies no resources: it is not bound to a node, or has ended. */
+static bool holds_nothing(const struct pod_fact *p)
+{
+	return !*p->node || p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
+}
+
+/* Take what a foreign pod holds; its strings are those of p. */
+static void foreign_fill(struct foreign *f, const struct pod_fact *p)
+{
+	memset(f, 0, sizeof(*f));
+	snprintf(f->uid, sizeof(f->uid), "%s", p->uid);
+	f->node = p->node;
+	f->cpu_milli = p->cpu_milli;
+	f->memory_bytes = p->memory_bytes;
+	f->gpus_milli = p->gpus_milli;
+	foreign_devices(f, p);
+	for (size_t i = 0; i < p->n_mig && f->n_mig < FOREIGN_MIG_MAX; i++)
+		f->mig[f->n_mig++] = p->mig[i];
+}
+
+/* True if both hold the same resources on the same node. */
+static bool foreign_same(const struct foreign *a, const struct foreign *b)
+{
+	for (uint32_t i = 0; i < a->n_mig && a->n_mig == b->n_mig; i++)
+		if (a->mig[i].count != b->mig[i].count ||
+		    strcmp(a->mig[i].profile, b->mig[i].profile) != 0)
+			return false;
+	return strcmp(a->node, b->node) == 0 && a->cpu_milli == b->cpu_milli &&
+	       a->memory_bytes == b->memory_bytes && a->gpus_milli == b->gpus_milli &&
+	       a->n_devices == b->n_devices && a->n_mig == b->n_mig &&
+	       memcmp(a->devices, b->devices, sizeof(a->devices)) == 0;
+}
+
+bool node_foreign_is_known(const struct model *m, const struct pod_fact *p)
+{
+	const struct foreign *f = NULL;
+	struct foreign now;
+
+	HASH_FIND_STR(m->foreigns, p->uid, f);
+	if (!f || holds_nothing(p))
+		return !f && holds_nothing(p);
+	foreign_fill(&now, p);
+	return foreign_same(f, &now);
+}
+
 /* Count a foreign pod on its node for as long as it holds resources. */
 static void apply_foreign(struct model *m, const struct pod_fact *p, bool gone)
 {
 	struct foreign *f = NULL;
 
 	HASH_FIND_STR(m->foreigns, p->uid, f);
+	/* It is counted anew rather than by the difference: its node or amounts may have changed. */
 	if (f)
 		foreign_drop(m, f);
-	if (gone || !*p->node || p->phase == POD_SUCCEEDED || p->phase == POD_FAILED)
+	if (gone || holds_nothing(p))
 		return;
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		abort();
-	snprintf(f->uid, sizeof(f->uid), "%s", p->uid);
+	foreign_fill(f, p);
 	f->node = model_intern(m, p->node);
-	f->cpu_milli = p->cpu_milli;
-	f->memory_bytes = p->memory_bytes;
-	f->gpus_milli = p->gpus_milli;
-	foreign_devices(f, p);
-	for (size_t i = 0; i < p->n_mig && f->n_mig < FOREIGN_MIG_MAX; i++)
-		f->mig[f->n_mig++] =
-			(struct mig_fact){ model_intern(m, p->mig[i].profile), p->mig[i].count };
+	for (uint32_t i = 0; i < f->n_mig; i++)
+		f->mig[i].profile = model_intern(m, f->mig[i].profile);
 	HASH_ADD_STR(m->foreigns, uid, f);
 	foreign_sum(m, f, 1);
 }
@@ -336,12 +438,14 @@ void node_set_parts(struct model *m, struct node *n, const struct node_fact *f)
 	recount_foreign(m, n);
 }
 
+/* Mark a node to be stored, and tell readers that nodes have changed. */
 static void touch(struct model *m, struct node *n)
 {
 	n->dirty = m->nodes_dirty = true;
 	m->n_node_changes++;
 }
 
+/* Return the node of that name; NULL after an error. */
 static struct node *find(const struct model *m, const char *name, struct gpuq_err *err)
 {
 	struct node *n = model_find_node(m, name);
@@ -356,12 +460,15 @@ int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *er
 	struct node *n = model_find_node(m, ev->node->name);
 
 	(void)err;
+	/* Nothing changed: nothing is to be stored. */
 	if (n && fact_same(n, ev->node)) {
 		n->seen_us = ev->at_us;
 		return 0;
 	}
 	if (!n)
 		n = node_get(m, CLUSTER_DEFAULT, ev->node->name);
+	/* Charge what was stranded until now by the old fact; the second call begins with the new
+	 * one. */
 	accounting_charge_strand(m, n);
 	node_set_fact(m, n, ev->node);
 	recount_foreign(m, n);
@@ -379,6 +486,7 @@ int node_apply_gone(struct model *m, const struct event *ev, struct gpuq_err *er
 		return GPUQ_ENOENT;
 	accounting_charge_strand(m, n);
 	n->gone = true;
+	/* Not ready even if it is kept for its pods. */
 	n->fact.ready = false;
 	touch(m, n);
 	node_drop_if_empty(m, n);
@@ -434,6 +542,7 @@ int node_apply_foreign_gone(struct model *m, const struct event *ev, struct gpuq
 	return 0;
 }
 
+/* The worst state that applies comes first. */
 enum gpuq_node_state node_state(const struct node *n)
 {
 	int64_t taken = n->foreign_gpus_milli;
@@ -450,7 +559,7 @@ enum gpuq_node_state node_state(const struct node *n)
 		}
 	if (n->gone || !n->fact.ready)
 		return GPUQ_NODE_DOWN;
-	if (n->drain || n->fact.unschedulable)
+	if (n->drain || n->fact.unschedulable || n->ill)
 		return busy ? GPUQ_NODE_DRAIN : GPUQ_NODE_DRAINED;
 	if (n->suspect || n->frozen)
 		return GPUQ_NODE_SUSPECT;

@@ -92,6 +92,17 @@ void notify_requeued(struct model *m, struct job *j, enum gpuq_cause cause)
 	tell(m, j, job_cause_is_eviction(cause) ? GPUQ_NOTIFY_PREEMPT : GPUQ_NOTIFY_REQUEUE, cause);
 }
 
+void notify_refused(struct model *m, struct job *j)
+{
+	const struct policy_notify *site = &m->policy.notify;
+	unsigned on = 0;
+
+	for (unsigned i = 0; i < site->n_hooks; i++)
+		on |= site->hooks[i].on;
+	if (on & GPUQ_NOTIFY_REFUSED)
+		marks_notice(m, j, GPUQ_NOTIFY_REFUSED, GPUQ_CAUSE_NONE);
+}
+
 void notify_never(struct model *m, struct job *j)
 {
 	if (j->life->told & GPUQ_NOTIFY_INVALID_DEPEND)

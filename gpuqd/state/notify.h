@@ -24,6 +24,8 @@ bool notify_wants(unsigned on, const struct job *j, unsigned what);
 void notify_started(struct model *m, struct job *j);
 void notify_ended(struct model *m, struct job *j);
 void notify_requeued(struct model *m, struct job *j, enum gpuq_cause cause);
+/* The cluster refuses it and others like it; only hooks of the site are told. */
+void notify_refused(struct model *m, struct job *j);
 void notify_never(struct model *m, struct job *j);
 /* Return the part of its time that has passed and was not reported, in percent; 0 = none. */
 int notify_time_due(const struct model *m, const struct job *j, int64_t now_us);

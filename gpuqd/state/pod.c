@@ -44,6 +44,8 @@ void pod_free(struct model *m, struct pod *p)
 	(void)m;
 }
 
+/* Remove the pod from memory and from the table of pods. Its node, if that is gone, may go with the
+ * last of them. */
 void pod_remove(struct model *m, struct pod *p)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
@@ -54,6 +56,7 @@ void pod_remove(struct model *m, struct pod *p)
 	node_drop_if_empty(m, n);
 }
 
+/* Note that the pod is to be stored, with its job. */
 static void touch(struct model *m, struct pod *p)
 {
 	p->dirty = true;
@@ -103,14 +106,18 @@ void pod_avoid(struct model *m, struct job *j, const char *node, int64_t until_u
 	a->items[a->n++] = (struct avoided){ node, until_us };
 }
 
-/* A job that lost a pod to a node avoids the node while there are others. A node that refuses pods
- * is suspended for all jobs (EV_NODE_BACKOFF). */
+/* A job that lost a pod to a node, or whose pod was refused there, avoids the node while there are
+ * others. A node that refuses the pods of different jobs is suspended for all (EV_NODE_BACKOFF). */
 static void avoid_node(struct model *m, struct job *j, const struct pod *p, int64_t at_us)
 {
-	if (p->fault == POD_FAULT_INFRA)
+	if (p->fault == POD_FAULT_INFRA || p->fault == POD_FAULT_REJECTED)
 		pod_avoid(m, j, p->node->name, at_us + JOB_AVOID_US);
+	if (p->fault == POD_FAULT_REJECTED)
+		job_note_rejected(j, p->node->name);
 }
 
+/* Release the devices of a pod that has ended, and let the job react: it goes on without the pod,
+ * or its attempt ends. */
 static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 {
 	struct job *j = p->job;
@@ -145,6 +152,7 @@ static int64_t earliest(const struct pod *p)
 	return p->recovered && p->job->submit_us < p->placed_us ? p->job->submit_us : p->placed_us;
 }
 
+/* Note the start of a pod: its node works, and earlier refusals of the job's pods no longer count. */
 static void started(struct model *m, struct pod *p, const struct event *ev)
 {
 	struct job *j = p->job;
@@ -155,6 +163,9 @@ static void started(struct model *m, struct pod *p, const struct event *ev)
 		p->placed_us = p->start_us;
 	p->state = GPUQ_POD_RUNNING;
 	p->node->suspect = false;
+	job_clear_rejected(j);
+	if (j->life->trouble && j->life->trouble->pod == p->index)
+		job_clear_trouble(j);
 	account_pod_started(m, p, ev->at_us);
 	touch(m, p);
 	/* It started long before it was reported, and so did its time limit. */
@@ -162,6 +173,8 @@ static void started(struct model *m, struct pod *p, const struct event *ev)
 		job_start_if_all_run(m, j, p->recovered ? p->start_us : ev->at_us);
 }
 
+/* Note the end of a pod. Times are put in order, then use is charged, then the devices are
+ * released. */
 static void ended(struct model *m, struct pod *p, const struct event *ev)
 {
 	int64_t end = ev->pod_ended.end_us ? ev->pod_ended.end_us : ev->at_us;
@@ -194,6 +207,7 @@ static void ended(struct model *m, struct pod *p, const struct event *ev)
 	touch(m, p);
 }
 
+/* Note that the cluster no longer has the pod. */
 static void gone(struct model *m, struct pod *p, const struct event *ev)
 {
 	struct job *j = p->job;
@@ -220,6 +234,7 @@ static void gone(struct model *m, struct pod *p, const struct event *ev)
 
 /* ---- events ---- */
 
+/* Return the pod of the event; NULL after an error. */
 static struct pod *find(const struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct pod *p = model_find_pod(m, ev->pod);
@@ -294,6 +309,7 @@ int pod_apply_signalled(struct model *m, const struct event *ev, struct gpuq_err
 	return find(m, ev, err) ? 0 : GPUQ_ENOENT; /* in its log only */
 }
 
+/* True if the pod has that device. */
 static bool has_device(const struct pod *p, int device)
 {
 	for (uint32_t i = 0; i < p->n_devices; i++)
@@ -330,5 +346,65 @@ int pod_apply_devices(struct model *m, const struct event *ev, struct gpuq_err *
 	for (size_t i = 0; i < ev->devices.n; i++)
 		p->devices[i] = (uint16_t)ev->devices.items[i];
 	touch(m, p);
+	return 0;
+}
+
+/* ---- requests as the cluster has them ---- */
+
+/* Compute the part that could not be predicted from what the cluster reports of the namespace and
+ * the runtime: sidecars, and other changes by policies. */
+static void beyond(const struct model *m, const struct pod *p, int64_t *cpu_milli,
+		   int64_t *memory_bytes)
+{
+	const struct request_group *g = &p->job->request->spec.groups[p->group];
+	struct objects_pod known = { .queue = p->job->queue->name,
+				     .namespace_ = model_queue_namespace(p->job->queue),
+				     .runtime_class = g->where ? g->where->runtime_class : NULL,
+				     .cpu_milli = g->cpu_milli,
+				     .memory_bytes = g->memory_bytes };
+
+	objects_add_known(m->objects, &known);
+	*cpu_milli = *cpu_milli > known.cpu_milli ? *cpu_milli - known.cpu_milli : 0;
+	*memory_bytes = *memory_bytes > known.memory_bytes ? *memory_bytes - known.memory_bytes : 0;
+}
+
+/* A pod that runs may have been resized since, so it teaches only while nothing is known. */
+static bool teaches(const struct model *m, const struct pod *p)
+{
+	return p->group < p->job->request->spec.n_groups &&
+	       (p->state < GPUQ_POD_RUNNING ||
+		!objects_has_learnt(m->objects, p->job->queue->name));
+}
+
+bool pod_amounts_differ(const struct model *m, const struct pod *p, int64_t cpu_milli,
+			int64_t memory_bytes)
+{
+	if (cpu_milli > p->cpu_milli || memory_bytes > p->memory_bytes)
+		return true;
+	if (!teaches(m, p))
+		return false;
+	beyond(m, p, &cpu_milli, &memory_bytes);
+	return objects_would_learn(m->objects, p->job->queue->name, cpu_milli, memory_bytes);
+}
+
+int pod_apply_amounts(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	int64_t cpu_milli = ev->amounts.cpu_milli, memory_bytes = ev->amounts.memory_bytes;
+	struct pod *p = find(m, ev, err);
+
+	if (!p)
+		return GPUQ_ENOENT;
+	if (!model_pod_takes(p))
+		return gpuq_fail(err, GPUQ_EINVAL, "the pod has ended already");
+	if (cpu_milli > p->cpu_milli || memory_bytes > p->memory_bytes) {
+		p->cpu_milli = cpu_milli > p->cpu_milli ? cpu_milli : p->cpu_milli;
+		p->memory_bytes = memory_bytes > p->memory_bytes ? memory_bytes : p->memory_bytes;
+		accounting_charge_strand(m, p->node);
+		touch(m, p);
+	}
+	if (teaches(m, p)) {
+		beyond(m, p, &cpu_milli, &memory_bytes);
+		objects_learn(m->objects, p->job->queue->name, cpu_milli, memory_bytes);
+	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 
+/* Return the queue of that name; NULL = there is none. */
 static struct queue *find_in(struct queue **qs, uint32_t n, const char *name)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -73,6 +74,8 @@ void queue_set_site(struct model *m, struct site *s)
 	site_each(site_queue, s->queues, sq)
 		add_queue(m, s, sq, queues, &n);
 	for (uint32_t i = 0; i < n; i++)
+		/* The default budget is for leaves: a queue above others would count their use
+		 * again. */
 		queues[i]->budget = queues[i]->site->budget ? queues[i]->site->budget
 				    : queues[i]->n_children ? NULL
 							    : s->default_budget;
@@ -87,16 +90,20 @@ void queue_set_site(struct model *m, struct site *s)
 	}
 	free(now);
 	queues_recount(m, queues, n);
-	for (uint32_t i = 0; i < m->n_queues; i++)
+	for (uint32_t i = 0; i < m->n_queues; i++) {
+		free(m->queues[i]->refused);
 		free(m->queues[i]);
+	}
 	free(m->queues);
 	site_free(m->site);
 	m->queues = queues;
 	m->n_queues = n;
 	m->site = s;
 	m->site_dirty = true;
-	for (struct node *node = m->nodes; node; node = node->hh.next)
+	for (struct node *node = m->nodes; node; node = node->hh.next) {
 		node_classify(m, node);
+		node_judge(m, node);
+	}
 }
 
 int queue_apply_granted(struct model *m, const struct event *ev, struct gpuq_err *err)
@@ -111,6 +118,24 @@ int queue_apply_granted(struct model *m, const struct event *ev, struct gpuq_err
 		account_grant(m, q, ev->granted.gpu_minutes * 60 * GPUQ_US_PER_S, ev->at_us);
 	else
 		accounting_charge_grant(m, q->name, ev->granted.gpu_minutes * 60 * GPUQ_US_PER_S);
+	return 0;
+}
+
+int queue_apply_refused(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct queue *q = model_find_queue(m, ev->queue_refused.name);
+	const char *words = ev->queue_refused.words ? ev->queue_refused.words : "";
+
+	if (!q)
+		return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->queue_refused.name);
+	free(q->refused);
+	q->refused = NULL;
+	if (!ev->queue_refused.object)
+		return 0;
+	q->refused = must(malloc(sizeof(*q->refused) + strlen(words) + 1));
+	q->refused->object = model_intern(m, ev->queue_refused.object);
+	q->refused->since_us = ev->at_us;
+	memcpy(q->refused->words, words, strlen(words) + 1);
 	return 0;
 }
 

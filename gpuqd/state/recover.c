@@ -15,6 +15,8 @@ void recover_count(const struct model *m, uint32_t *n_unknown, uint32_t *n_recov
 	}
 }
 
+/* Continue job ids well above the highest known one: jobs that the copy does not know may have been
+ * given the next ones. */
 static void pass_over(struct model *m, uint32_t highest)
 {
 	const uint32_t next =
@@ -25,6 +27,8 @@ static void pass_over(struct model *m, uint32_t highest)
 	m->meta_dirty = true;
 }
 
+/* Begin the recovery: the store is a copy of an earlier state, and the cluster must be listed
+ * before anything starts. */
 static void begin(struct model *m, int64_t at_us)
 {
 	m->recovery = (struct recovery){ .since_us = at_us,
@@ -54,6 +58,7 @@ static struct node *node_of(struct model *m, const char *name)
 	return n;
 }
 
+/* Add a pod that the cluster reports, as if it had been placed just now. */
 static void add_pod(struct model *m, struct job *j, const struct recovered_pod *rp, int64_t at_us)
 {
 	struct life *l = job_life(j);
@@ -79,6 +84,7 @@ static void add_pod(struct model *m, struct job *j, const struct recovered_pod *
 	p->strand_from_us = p->node->strand_us;
 }
 
+/* True if the job has a pod of that attempt and index. */
 static bool has_pod(const struct job *j, uint32_t attempt, uint32_t index)
 {
 	const struct pod *p;

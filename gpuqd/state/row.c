@@ -1,5 +1,6 @@
 /* Records without an object in memory: the audit log, outgoing messages, and traces of jobs that
- * have left memory. Applying such an event changes the store alone. */
+ * have left memory. Applying such an event changes the store alone. And the reverse: objects of the
+ * cluster that are in memory alone. */
 #include "gpuqd/state/model_int.h"
 
 int row_apply_audited(struct model *m, const struct event *ev, struct gpuq_err *err)
@@ -55,5 +56,28 @@ int row_apply_history(struct model *m, const struct event *ev, struct gpuq_err *
 	(void)m;
 	(void)ev;
 	(void)err;
+	return 0;
+}
+
+int row_apply_object_seen(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	return objects_seen(m->objects, ev->object)
+		       ? 0
+		       : gpuq_fail(err, GPUQ_EINVAL, "%s is as before", ev->object->name);
+}
+
+int row_apply_object_gone(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	const struct object_fact *f = ev->object;
+
+	return objects_gone(m->objects, f->kind, f->namespace_, f->name)
+		       ? 0
+		       : gpuq_fail(err, GPUQ_ENOENT, "%s is not known", f->name);
+}
+
+int row_apply_objects_known(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	(void)err;
+	objects_known(m->objects, ev->objects.kind, ev->objects.known, ev->objects.home);
 	return 0;
 }

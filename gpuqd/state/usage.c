@@ -64,7 +64,8 @@ usage_q32 usage_left(usage_q32 u, int64_t dt_us, int64_t half_life_us)
 	return times(u, usage_factor(dt_us, half_life_us));
 }
 
-usage_q32 usage_of(int64_t milli, int64_t dt_us, int64_t half_life_us)
+/* usage_of() with usage_factor(dt_us, half_life_us) at hand. */
+static usage_q32 of_factor(int64_t milli, int64_t dt_us, int64_t half_life_us, uint64_t factor)
 {
 	const int64_t span = half_life_us > 0 ? half_life_us : dt_us;
 	fixed_u128 x = (fixed_u128)(uint64_t)milli * (uint64_t)(span > 0 ? span : 0);
@@ -77,7 +78,14 @@ usage_q32 usage_of(int64_t milli, int64_t dt_us, int64_t half_life_us)
 		return scaled(x << 8, PER_SECOND, 61 + 8);
 	for (; x >> 63; shift--)
 		x >>= 1;
-	return scaled(x * (ONE - usage_factor(dt_us, half_life_us)), PER_SECOND_LN2, shift);
+	return scaled(x * (ONE - factor), PER_SECOND_LN2, shift);
+}
+
+usage_q32 usage_of(int64_t milli, int64_t dt_us, int64_t half_life_us)
+{
+	if (milli <= 0 || dt_us <= 0)
+		return 0;
+	return of_factor(milli, dt_us, half_life_us, usage_factor(dt_us, half_life_us));
 }
 
 usage_q32 usage_scaled(usage_q32 u, int64_t milli)
@@ -97,10 +105,12 @@ usage_q32 usage_scaled(usage_q32 u, int64_t milli)
 usage_q32 usage_at(const struct usage_account *a, int64_t now_us, int64_t half_life_us)
 {
 	const int64_t dt = now_us - a->at_us;
+	uint64_t factor;
 
 	if (dt <= 0 || (a->sum == 0 && a->rate_milli == 0))
 		return a->sum;
-	return usage_left(a->sum, dt, half_life_us) + usage_of(a->rate_milli, dt, half_life_us);
+	factor = usage_factor(dt, half_life_us);
+	return times(a->sum, factor) + of_factor(a->rate_milli, dt, half_life_us, factor);
 }
 
 static void advance(struct usage_account *a, int64_t now_us, int64_t half_life_us)

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/base/sdnotify.h"
 #include "libgpuq/units.h"
@@ -319,6 +320,15 @@ static const enum table first[] = { TABLE_META,    TABLE_SITE,   TABLE_NODE,   T
 				    TABLE_TEXT };
 enum { N_FIRST = sizeof(first) / sizeof(first[0]) };
 
+/* True for a table that a start does not need soon. */
+static bool is_late(enum table t)
+{
+	for (size_t k = 0; k < N_FIRST; k++)
+		if (first[k] == t)
+			return false;
+	return true;
+}
+
 /* The next table to check: one that is waited for, else the next of the list. TREES_MAX = none
  * is left. */
 static size_t next_tree(struct check *c, const bool *begun)
@@ -359,6 +369,8 @@ static int check_trees(struct check *c, struct gpuq_err *err)
 
 	while (rc == 0 && (i = next_tree(c, begun)) != TREES_MAX) {
 		begun[i] = true;
+		if (is_late(c->tables[i]))
+			(void)FAILPOINT("store.check.late"); /* it sleeps */
 		if (c->tables[i] != TABLE_META) /* it was read when the file was opened */
 			rc = check_table(c, i, err);
 		c->n_records += c->trees[i].n_records;
@@ -401,6 +413,20 @@ int check_start(struct check *c, store_damaged_fn on_bad, struct gpuq_err *err)
 		return gpuq_fail(err, GPUQ_ENOMEM, "store: cannot start a thread");
 	c->running = true;
 	return 0;
+}
+
+bool check_is_done(struct check *c, enum table t)
+{
+	bool done;
+
+	if (!c || atomic_load_explicit(&c->all, memory_order_acquire))
+		return true;
+	pthread_mutex_lock(&c->mu);
+	done = !c->running || c->over || c->checked[t];
+	if (!done)
+		c->wanted = t;
+	pthread_mutex_unlock(&c->mu);
+	return done;
 }
 
 int check_wait(struct check *c, enum table t, struct gpuq_err *err)

@@ -34,6 +34,8 @@ int check_fd(const struct check *c);
 int check_start(struct check *c, store_damaged_fn on_bad, struct gpuq_err *err);
 /* Wait until a table was checked; N_TABLES: until all is. Without a thread it is done now. */
 int check_wait(struct check *c, enum table t, struct gpuq_err *err);
+/* True if a table was checked, or all is over: check_wait() would not wait. Otherwise it is next. */
+bool check_is_done(struct check *c, enum table t);
 /* Records of all tables; after all was checked. */
 uint64_t check_records(const struct check *c);
 

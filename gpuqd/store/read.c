@@ -64,6 +64,11 @@ static int value(struct store *st, MDB_txn *txn, enum table t, const MDB_val *v,
 	return gpuq_buf_add(out, bytes, v->mv_size - SEAL_BYTES);
 }
 
+bool store_is_checked(struct store *st, enum table t)
+{
+	return check_is_done(st->check, t);
+}
+
 /* ---- a reading transaction of one table ---- */
 
 /* Nothing is read of a table before it was checked. */

@@ -8,6 +8,10 @@
 
 #include "gpuqd/store/store.h"
 
+/* True if readers of the table do not wait for its check at the start, so that the event loop may
+ * read it; if false, it is checked next. */
+bool store_is_checked(struct store *st, enum table t);
+
 /* One committed record into val (appended). Returns 0, GPUQ_ENOENT, GPUQ_ECORRUPT
  * (err names table and key), GPUQ_EIO. */
 int store_get(struct store *st, enum table t, const void *key, size_t key_len, struct gpuq_buf *val,

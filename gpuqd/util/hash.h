@@ -2,7 +2,7 @@
  *
  * Owns     nothing.
  * Touches  memory only. A hash decides where a thing is looked for, never an order.
- * Used by  core: intern.c, blob.c, keys.c, the model's table of jobs.
+ * Used by  core: intern.c, blob.c, keys.c, the model's table of jobs, requests.
  */
 #ifndef GPUQD_UTIL_HASH_H
 #define GPUQD_UTIL_HASH_H
@@ -17,6 +17,13 @@ static inline uint32_t hash_mix(uint64_t x)
 	x ^= x >> 32;
 	x *= UINT64_C(0xd6e8feb86659fd93);
 	return (uint32_t)(x >> 32);
+}
+
+/* Hash a number from a series: eight in a row are looked for side by side, in one line of the
+ * processor's cache, so that a walk in order of number seldom waits for memory. */
+static inline uint32_t hash_number(uint64_t x)
+{
+	return hash_mix((x >> 3) * UINT64_C(0x9e3779b97f4a7c15)) << 3 | (uint32_t)(x & 7);
 }
 
 /* FNV-1a, 64 bits, over n more bytes; begin with HASH_FNV_START. The same everywhere: it may be stored.

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+/* Append a head byte and a number, the most significant byte first. */
 static void put_be(struct gpuq_buf *b, unsigned char head, uint64_t x, int bytes)
 {
 	unsigned char out[9] = { head };
@@ -67,6 +68,8 @@ void varint_bool(struct gpuq_buf *b, bool v)
 	gpuq_buf_addc(b, (char)(v ? 0xc3 : 0xc2));
 }
 
+/* Fail the record: every further read yields nothing, so callers need to check only once, at the
+ * end. */
 static uint64_t fail(struct rec *r)
 {
 	r->bad = true;
@@ -74,6 +77,7 @@ static uint64_t fail(struct rec *r)
 	return 0;
 }
 
+/* Read a number of so many bytes. */
 static uint64_t get_be(struct rec *r, int bytes)
 {
 	uint64_t x = 0;
@@ -113,6 +117,7 @@ uint32_t varint_get_long_array(struct rec *r)
 	return (uint32_t)n;
 }
 
+/* All forms of an integer are read, though only some are written; null reads as 0. */
 int64_t varint_get_long_int(struct rec *r)
 {
 	unsigned char h = (unsigned char)get_be(r, 1);
@@ -228,6 +233,8 @@ void varint_skip(struct rec *r)
 		if (r->p >= r->end)
 			fail(r);
 		else if ((h & 0xf0) == 0x90 || h == 0xdc || h == 0xdd)
+			/* Members are counted instead of visited by recursion: a hostile record
+			 * cannot exhaust the stack. */
 			left += rec_get_array(r);
 		else if ((h & 0xf0) == 0x80 || h == 0xde || h == 0xdf)
 			left += get_map(r);

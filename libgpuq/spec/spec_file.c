@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/kinds/kinds.h"
+#include "libgpuq/spec/kinds/others.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/yaml.h"
 
@@ -149,6 +151,50 @@ static int read_one(struct gpuq_reader *r, const struct gpuq_spec_opts *opts,
 	return finish(r, &st, out);
 }
 
+/* A file whose objects are no jobs: the first says why. */
+static int read_none(struct gpuq_reader *r, const struct gpuq_val *doc, struct gpuq_buf *warnings)
+{
+	const struct gpuq_val *items = gpuq_get(doc, "items");
+	struct gpuq_spec none;
+
+	if (!spec_is_list(doc))
+		return spec_manifest_read(r, warnings, doc, &none);
+	gpuq_reader_enter(r, "items");
+	if (!items || items->type != GPUQ_LIST || items->n == 0)
+		return spec_fail(r, items ? items : doc, GPUQ_EINVAL, "expected a list of jobs");
+	gpuq_reader_enter_item(r, 0);
+	return spec_manifest_read(r, warnings, items->items[0], &none);
+}
+
+/* A document: a job, jobs of a List, or nothing of ours. */
+static int read_document(struct gpuq_reader *r, const struct gpuq_spec_opts *opts,
+			 const struct gpuq_val *doc, struct gpuq_buf *warnings,
+			 struct gpuq_specs *got)
+{
+	const bool list = spec_is_list(doc);
+	const struct gpuq_val *items = gpuq_get(doc, "items");
+	const size_t n = !list ? 1 : items && items->type == GPUQ_LIST ? items->n : 0;
+	int rc = 0;
+
+	for (size_t k = 0; rc == 0 && k < n; k++) {
+		const struct gpuq_val *v = list ? items->items[k] : doc;
+		const struct kind *kind = spec_kind_of(v);
+
+		if (spec_is_manifest(v) && !(kind && kind->read))
+			continue;
+		if (got->n == 0)
+			got->form = spec_is_manifest(v) ? GPUQ_FORM_MANIFEST : GPUQ_FORM_JOB;
+		r->path[0] = 0;
+		if (list) {
+			gpuq_reader_enter(r, "items");
+			gpuq_reader_enter_item(r, k);
+		}
+		rc = read_one(r, opts, v, warnings, &got->items[got->n]);
+		got->n += rc == 0;
+	}
+	return rc;
+}
+
 int gpuq_specs_read(struct gpuq_arena *a, const struct gpuq_spec_opts *opts, const char *text,
 		    size_t n, struct gpuq_specs *out, struct gpuq_buf *warnings,
 		    struct gpuq_err *err)
@@ -164,11 +210,12 @@ int gpuq_specs_read(struct gpuq_arena *a, const struct gpuq_spec_opts *opts, con
 
 	if (n >= 2 && text[0] == '#' && text[1] == '!')
 		return read_script(&r, opts, text, n, out, warnings);
-	rc = gpuq_yaml_parse(a, opts->file, text, n, &docs, &n_docs, r.err);
+	rc = gpuq_yaml_parse_jobs(a, opts->file, text, n, &docs, &n_docs, r.err);
 	if (rc < 0)
 		return rc;
-	for (size_t i = 0; i < n_docs; i++)
-		total += spec_manifest_count(docs[i]);
+	total = spec_jobs_count(docs, n_docs);
+	if (total == 0 && n_docs > 0)
+		return read_none(&r, docs[0], warnings);
 	if (total == 0)
 		return gpuq_fail(
 			r.err, GPUQ_EINVAL,
@@ -180,24 +227,11 @@ int gpuq_specs_read(struct gpuq_arena *a, const struct gpuq_spec_opts *opts, con
 	got.items = gpuq_arena_calloc(a, total, sizeof(*got.items));
 	if (!got.items)
 		return gpuq_no_memory(r.err);
-	got.form = spec_is_manifest(docs[0]) ? GPUQ_FORM_MANIFEST : GPUQ_FORM_JOB;
-	for (size_t i = 0; i < n_docs; i++) {
-		const struct gpuq_val *items = gpuq_get(docs[i], "items");
-		const bool list = spec_is_list(docs[i]);
-
-		for (size_t k = 0; k < spec_manifest_count(docs[i]); k++) {
-			r.path[0] = 0;
-			if (list) {
-				gpuq_reader_enter(&r, "items");
-				gpuq_reader_enter_item(&r, k);
-			}
-			rc = read_one(&r, opts, list ? items->items[k] : docs[i], warnings,
-				      &got.items[got.n]);
-			if (rc < 0)
-				return rc;
-			got.n++;
-		}
-	}
+	rc = spec_others(&r, warnings, docs, n_docs, text, n, opts->ignore_other_kinds);
+	for (size_t i = 0; rc == 0 && i < n_docs; i++)
+		rc = read_document(&r, opts, docs[i], warnings, &got);
+	if (rc < 0)
+		return rc;
 	*out = got;
 	return 0;
 }

@@ -11,6 +11,9 @@
 #define LIBGPUQ_SPEC_SPEC_INT_H
 
 #include "libgpuq/spec.h"
+#include "libgpuq/spec/spec_check.h"
+#include "libgpuq/spec/spec_template.h"
+#include "libgpuq/spec/spec_util.h"
 
 /* A list that grows; what it holds is handed over as a gpuq_strlist at the end. */
 struct spec_list {
@@ -20,26 +23,6 @@ struct spec_list {
 
 int spec_list_add(struct gpuq_arena *a, struct spec_list *l, const char *s);
 struct gpuq_strlist spec_list_end(const struct spec_list *l);
-
-/* Set key in m (a copy with one more pair when it is new). Returns 0, GPUQ_ENOMEM, or
- * GPUQ_ETOOBIG past GPUQ_MAP_MAX pairs; spec_map_failed says it in words. */
-int spec_map_set(struct gpuq_arena *a, struct gpuq_strmap *m, const char *key, const char *val);
-int spec_map_failed(struct gpuq_err *err, int code);
-const char *spec_map_get(const struct gpuq_strmap *m, const char *key);
-
-/* A whole decimal number in [min, max] at *at, which moves behind it. */
-bool spec_digits(const char **at, int64_t min, int64_t max, int64_t *out);
-
-/* The text of a scalar as its author wrote it, NULL when v is none (or null). */
-const char *spec_scalar(struct gpuq_arena *a, const struct gpuq_val *v);
-
-/* Cut text at sep into trimmed, non-empty words. */
-int spec_split(struct gpuq_arena *a, const char *text, char sep, struct gpuq_strlist *out);
-
-/* A name made of anything: other bytes become '-', ends are letters or digits, at
- * most 63 bytes; "job" when nothing is left. NULL without memory. */
-const char *spec_name_from(struct gpuq_arena *a, const char *text);
-bool spec_name_ok(const char *name);
 
 /* ---- small languages (spec_text.c, spec_place.c) ---- */
 
@@ -96,48 +79,10 @@ int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *grou
 int spec_check(struct gpuq_reader *r, const struct gpuq_val *v, void *spec);
 /* Rules over groups and job together. */
 int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_spec *spec);
-void spec_group_defaults(void *group);
-void spec_defaults(void *spec);
-
-/* gpuq_reader_fail that accepts no value. */
-int spec_fail(struct gpuq_reader *r, const struct gpuq_val *v, int code, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-
-/* ---- manifests (spec_manifest.c, spec_devices.c) ---- */
-
-/* A line "file:line:col: path: text" to `to` (may be NULL). */
-void spec_warn(struct gpuq_reader *r, struct gpuq_buf *to, const struct gpuq_val *v,
-	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
-/* Is this document a manifest? */
-bool spec_is_manifest(const struct gpuq_val *doc);
-bool spec_is_list(const struct gpuq_val *doc);
-/* How many jobs a document is (items of a List, else 1). */
-size_t spec_manifest_count(const struct gpuq_val *doc);
-int spec_manifest_read(struct gpuq_reader *r, struct gpuq_buf *warnings, const struct gpuq_val *doc,
-		       struct gpuq_spec *out);
-
-/* Check a pod template (metadata + spec) and read the group's fields from it. */
-int spec_template_read(struct gpuq_reader *r, struct gpuq_buf *warnings,
-		       const struct gpuq_val *tmpl, struct gpuq_group *g);
-
-/* Labels and annotations: strings, with keys that are not gpuqd's. r stands at
- * metadata, which may be NULL. */
-int spec_read_metadata(struct gpuq_reader *r, const struct gpuq_val *meta);
-
 /* Read the requests of the pod: gpus_milli, gpu_memory_bytes, gpu_cores, mig, cpu_milli,
  * memory_bytes of g. r is at the template, meta and spec are its members. */
 int spec_devices_read(struct gpuq_reader *r, const struct gpuq_val *meta,
 		      const struct gpuq_val *spec, struct gpuq_group *g);
-
-/* Members of a map by type; *out stays when one is absent or null, other types are
- * refused (spec_want_type: *out is NULL then). */
-int spec_want_type(struct gpuq_reader *r, const struct gpuq_val *map, const char *key,
-		   enum gpuq_type type, const struct gpuq_val **out);
-int spec_want_str(struct gpuq_reader *r, const struct gpuq_val *map, const char *key,
-		  const char **out);
-int spec_want_int(struct gpuq_reader *r, const struct gpuq_val *map, const char *key, int64_t min,
-		  int64_t max, int64_t *out);
 
 /* ---- options and scripts (spec_options.c, spec_unused.c, spec_script.c) ---- */
 

@@ -70,6 +70,7 @@ static const struct gpuq_field group_fields[] = {
 	G("env", STRMAP, env, .doc = "Environment variables."),
 	G("volumes", OBJECTS, volumes, .sub = &volume_schema, .doc = "Volumes mounted into each pod."),
 	G("workdir", STR, workdir, .doc = "Working directory in the container."),
+	G("runtime_class", STR, runtime_class, .doc = "RuntimeClass of the pods."),
 	C("topology", topology, topology_required, .doc = "Proximity of the pods: {required: LEVEL, preferred: LEVEL, slices: [...]}."),
 	C("node_selector", selector, required, .doc = "Labels a node must have."),
 	C("affinity", affinity, required, .doc = "{required, preferred}: terms over node labels."),

@@ -361,6 +361,8 @@ int spec_template_read(struct gpuq_reader *r, struct gpuq_buf *warnings,
 	gpuq_reader_enter(r, "spec");
 	rc = apply_pod_rules(r, warnings, spec);
 	if (rc == 0)
+		rc = spec_want_str(r, spec, "runtimeClassName", &g->runtime_class);
+	if (rc == 0)
 		rc = read_containers(r, spec, g);
 	if (rc == 0)
 		rc = read_placement(r, warnings, spec, g);

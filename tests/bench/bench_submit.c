@@ -5,12 +5,14 @@
  *   bench_submit SERVER SECONDS OUT [different]
  *                                        submits per second through a running gpuqd with
  *                                        OUT calls under way (1: each waits for its answer)
- *   bench_submit fill SERVER JOBS FILE [different]
+ *   bench_submit fill SERVER JOBS FILE [KIND]
  *                                        JOBS of those that FILE describes, as fast as may be
  *
  * Prints one number. Jobs are held, so that nothing but taking them is measured. Different jobs
  * are those of FILE with another name, command, environment, time, cpus and memory each: no
- * two ask for the same.
+ * two ask for the same. KIND is alike, different, alike+login, different+login or different+logins:
+ * with a login the jobs bring the submitter's environment, as gpuq submit sends it, and with logins
+ * each another one.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -76,6 +78,33 @@ static int raw(const char *dir, double seconds, int jobs)
 
 static const char held[] = "name: bench\ngpus: 1\nhold: true\ncommand: [sleep, '1']\n";
 
+#define VARIABLES 60 /* of an environment, as a login has them: about four KiB */
+
+static struct gpuq_strmap environment(struct gpuq_arena *a)
+{
+	const char **names = gpuq_arena_calloc(a, VARIABLES, sizeof(*names));
+	const char **values = gpuq_arena_calloc(a, VARIABLES, sizeof(*values));
+
+	for (int i = 0; i < VARIABLES; i++) {
+		names[i] = gpuq_arena_printf(a, "SITE_MODULE_%02d_PATH", i);
+		values[i] =
+			gpuq_arena_printf(a, "/opt/site/modules/%02d-%08x/lib:/opt/site/common/lib",
+					  i, (unsigned)i * 2654435761u);
+	}
+	return (struct gpuq_strmap){ names, values, VARIABLES };
+}
+
+/* Two variables of each submission are its own. */
+static void vary_environment(struct gpuq_arena *a, struct gpuq_spec *spec, uint64_t n)
+{
+	const char **values = gpuq_arena_calloc(a, VARIABLES, sizeof(*values));
+
+	memcpy(values, spec->context.environ.vals, VARIABLES * sizeof(*values));
+	values[7] = gpuq_arena_printf(a, "10.0.%" PRIu64 ".%" PRIu64 " 22", n / 250 % 250, n % 250);
+	values[31] = gpuq_arena_printf(a, "/run/user/1000/session-%" PRIu64, n);
+	spec->context.environ.vals = values;
+}
+
 /* Make number n of the different jobs of it. */
 static void vary(struct gpuq_arena *a, struct gpuq_spec *spec, uint64_t n)
 {
@@ -98,7 +127,19 @@ static void vary(struct gpuq_arena *a, struct gpuq_spec *spec, uint64_t n)
 	spec->time_us = (int64_t)(60 + n % 1000000) * 1000000;
 }
 
+struct kind {
+	bool different, login, logins;
+};
+
+static struct kind kind_of(const char *word)
+{
+	return (struct kind){ .different = strncmp(word, "different", 9) == 0,
+			      .login = strstr(word, "+login") != NULL,
+			      .logins = strstr(word, "+logins") != NULL };
+}
+
 struct load {
+	struct kind kind;
 	struct gpuq_specs specs;
 	struct gpuq_arena mem; /* of the specs */
 	struct gpuq_arena call; /* of what is sent */
@@ -116,15 +157,17 @@ static struct gpuq_val *write_params(struct gpuq_arena *a, const struct gpuq_spe
 	return v;
 }
 
-static void load_open(struct load *l, const char *text, bool different)
+static void load_open(struct load *l, const char *text, struct kind kind)
 {
 	struct gpuq_spec_opts opts = { .file = "bench" };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	*l = (struct load){ .first = (uint64_t)time(NULL) * 1000000 };
+	*l = (struct load){ .kind = kind, .first = (uint64_t)time(NULL) * 1000000 };
 	if (gpuq_specs_read(&l->mem, &opts, text, strlen(text), &l->specs, NULL, &err) < 0)
 		die("spec", &err);
-	if (!different)
+	if (kind.login)
+		l->specs.items[0].context.environ = environment(&l->mem);
+	if (!kind.different)
 		l->params = write_params(&l->mem, &l->specs);
 }
 
@@ -142,6 +185,8 @@ static struct gpuq_val *load_params(struct load *l, uint64_t n)
 	one.groups = &group;
 	one.n_groups = 1;
 	vary(&l->call, &one, l->first + n);
+	if (l->kind.logins)
+		vary_environment(&l->call, &one, l->first + n);
 	return write_params(&l->call, &varied);
 }
 
@@ -153,7 +198,7 @@ static void load_close(struct load *l)
 
 /* Until the time is over, or so many calls were answered. */
 static int through(const char *server, const char *text, double seconds, uint64_t most,
-		   unsigned out, bool different)
+		   unsigned out, struct kind kind)
 {
 	struct gpuq_arena reply = GPUQ_ARENA_INIT(0);
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -165,7 +210,7 @@ static int through(const char *server, const char *text, double seconds, uint64_
 	double start, end;
 	uint32_t id;
 
-	load_open(&l, text, different);
+	load_open(&l, text, kind);
 	if (gpuq_connect(server, "bench_submit", 0, &g, &err) < 0)
 		die("connect", &err);
 	start = end = now_s();
@@ -195,7 +240,7 @@ static int through(const char *server, const char *text, double seconds, uint64_
 	return 0;
 }
 
-static int fill(const char *server, uint64_t jobs, const char *file, bool different)
+static int fill(const char *server, uint64_t jobs, const char *file, struct kind kind)
 {
 	char text[4096];
 	FILE *f = fopen(file, "r");
@@ -204,23 +249,24 @@ static int fill(const char *server, uint64_t jobs, const char *file, bool differ
 	text[n] = '\0';
 	if (f)
 		fclose(f);
-	return through(server, text, 1e9, jobs, 128, different);
+	return through(server, text, 1e9, jobs, 128, kind);
 }
 
 int main(int argc, char **argv)
 {
-	const bool different = argc > 4 && strcmp(argv[argc - 1], "different") == 0;
+	const bool kind_given = argc > 4 && (strncmp(argv[argc - 1], "different", 9) == 0 ||
+					     strncmp(argv[argc - 1], "alike", 5) == 0);
+	const struct kind kind = kind_of(kind_given ? argv[argc - 1] : "alike");
 
 	if (argc == 5 && strcmp(argv[1], "raw") == 0)
 		return raw(argv[2], strtod(argv[3], NULL), (int)strtol(argv[4], NULL, 10));
-	argc -= different;
+	argc -= kind_given;
 	if (argc == 5 && strcmp(argv[1], "fill") == 0)
-		return fill(argv[2], strtoull(argv[3], NULL, 10), argv[4], different);
+		return fill(argv[2], strtoull(argv[3], NULL, 10), argv[4], kind);
 	if (argc == 4)
 		return through(argv[1], held, strtod(argv[2], NULL), UINT64_MAX,
-			       (unsigned)strtoul(argv[3], NULL, 10), different);
+			       (unsigned)strtoul(argv[3], NULL, 10), kind);
 	fprintf(stderr, "usage: bench_submit raw DIR SECONDS JOBS | "
-			"SERVER SECONDS OUTSTANDING [different] | "
-			"fill SERVER JOBS FILE [different]\n");
+			"SERVER SECONDS OUTSTANDING [KIND] | fill SERVER JOBS FILE [KIND]\n");
 	return 2;
 }

@@ -8,6 +8,7 @@
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/watch/decode_pod.h"
 #include "gpuqd/cluster/kube/watch/decode_node.h"
+#include "gpuqd/cluster/kube/watch/decode_object.h"
 #include "gpuqd/cluster/kube/watch/split.h"
 #include "gpuqd/cluster/kube/http/status.h"
 #include "libgpuq/limits.h"
@@ -49,6 +50,25 @@ static int cut(enum split_kind kind, const char *p, size_t n, size_t chunk, stru
 	return rc;
 }
 
+/* A claim as a volume, and so on: each reader refuses or copes. */
+static void read_as_objects(struct kube_object *o)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct object_fact f;
+
+	for (int k = 0; k < OBJECT_BINDING; k++) {
+		if (kube_read_object(o, (enum object_kind)k, &f, &err) != 0)
+			continue;
+		if (!*f.name || !f.namespace_ || !f.volume || !f.class_ || !f.selected ||
+		    f.cpu_milli < 0 || f.memory_bytes < 0)
+			abort();
+		for (size_t t = 0; t < f.n_required; t++)
+			for (size_t i = 0; i < f.required[t].n; i++)
+				if (!f.required[t].all[i].key)
+					abort();
+	}
+}
+
 static void read_one(const char *json, size_t n, bool event, bool node)
 {
 	struct kube_object o = KUBE_OBJECT_INIT;
@@ -70,6 +90,8 @@ static void read_one(const char *json, size_t n, bool event, bool node)
 		if (pf.phase == POD_FAILED && pf.fault == POD_FAULT_NONE && pf.exit_code == 0)
 			abort(); /* a failure must never read as a success */
 	}
+	if (rc == 0)
+		read_as_objects(&o);
 	kube_object_done(&o);
 }
 

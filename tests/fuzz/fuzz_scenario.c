@@ -7,6 +7,8 @@
 #include "gpuqd/sim/outcome.h"
 #include "gpuqd/sim/scenario/scenario.h"
 #include "gpuqd/sim/world.h"
+#include "gpuqd/sim/world_cycle.h"
+#include "gpuqd/sim/world_events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

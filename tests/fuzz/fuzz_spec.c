@@ -1,5 +1,6 @@
 /* A submitted file, in any of the three forms: it is refused with a place, or becomes jobs whose
- * written form reads back as the same jobs. */
+ * written form reads back as the same jobs. A sum of the bytes is the options, so that a change of
+ * one byte tries others. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +31,26 @@ static void reads_back(struct gpuq_arena *a, const struct gpuq_spec *spec)
 		abort();
 }
 
+static unsigned bits_of(const uint8_t *data, size_t n)
+{
+	unsigned sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += data[i];
+	return sum;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static const char *const argv[] = { "-t", "5", NULL };
+	const unsigned bits = bits_of(data, n);
 	const struct gpuq_spec_opts opts = {
 		.file = "f",
 		.default_name = "f",
 		.now_us = INT64_C(1800000000000000),
-		.ignore_unknown = n % 2,
-		.argv = n % 3 ? NULL : argv,
+		.ignore_unknown = bits & 1,
+		.ignore_other_kinds = bits & 2,
+		.argv = bits & 12 ? NULL : argv,
 	};
 	struct gpuq_arena arena = GPUQ_ARENA_INIT(64 << 20);
 	struct gpuq_buf warnings = GPUQ_BUF_INIT_MAX(1 << 20);

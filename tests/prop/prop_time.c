@@ -620,6 +620,36 @@ static bool try_cycle(int64_t *planned, int ix, struct place *places)
 	return starts;
 }
 
+/* True if whole devices and cpu that no running job uses hold all its pods: counted here, not asked
+ * of the scheduler. */
+static bool has_room(const struct job *j)
+{
+	int room = 0;
+
+	for (int n = 0; n < w.n_nodes; n++) {
+		int free = w.gpus[n], cpu = w.cpu[n], fit = PODS;
+		bool used[DEVICES] = { false }, closed = false;
+
+		for (int i = 0; i < w.n_jobs; i++)
+			for (int k = 0; w.jobs[i].state == RUNNING && k < w.jobs[i].pods; k++) {
+				const struct place *p = &w.jobs[i].places[k];
+
+				for (int d = 0; p->node == n && d < p->n_devices; d++)
+					used[p->devices[d]] = true;
+				cpu -= p->node == n ? w.jobs[i].cpu : 0;
+				closed |= p->node == n && w.jobs[i].exclusive;
+			}
+		for (int d = 0; d < DEVICES; d++)
+			free -= used[d];
+		if (j->milli)
+			fit = free / (j->milli / SNAP_MILLI);
+		if (w.cpu[n] && j->cpu && cpu / j->cpu < fit)
+			fit = cpu / j->cpu;
+		room += closed || fit < 0 ? 0 : fit;
+	}
+	return room >= j->pods;
+}
+
 /* At rest no pending job fits on free devices, unless its start would delay a start reservation:
  * with all others hidden it does not start either, or if it does and runs there, one of the start
  * reservations moves to a later time, or is lost. */
@@ -639,6 +669,9 @@ static void check_barred(int ix)
 		w.hidden |= (unsigned)(i != ix && w.jobs[i].state == WAITING) << i;
 	fits = try_cycle(after, ix, places);
 	w.hidden = 0;
+	if (!fits && w.n_slices == 0 && !was.exclusive && !was.mig && was.milli % SNAP_MILLI == 0 &&
+	    has_room(&was))
+		wrong("job %d has room, nothing else is pending, and it does not start", ix + 1);
 	if (!fits)
 		return;
 	w.jobs[ix].state = RUNNING;
@@ -657,8 +690,8 @@ static void check_barred(int ix)
 			return;
 	}
 	n_missed++;
-	/* Now and then all of them get the same times again only when each gets other nodes than
-	 * before, in a search from the start: seldom, see main(). */
+	/* Now and then the places that the job was given when it was alone would do, and those that
+	 * it is tried on beside the others do not: seldom, see main(). */
 	if (!any)
 		wrong("job %d fits at %" PRId64 " and delays nothing, but does not start", ix + 1,
 		      (w.now - 10000 * MINUTE) / MINUTE);
@@ -798,7 +831,8 @@ int main(int argc, char **argv)
 	printf("%ld displaced, %ld given less time, %ld barred by planned starts, %ld of them "
 	       "starving, %ld for nothing\n",
 	       n_displaced, n_shorter, n_barred, n_barred_starving, n_missed);
-	if (n_missed > 1 + n_barred / 4000) {
+	/* Another choice of places for the job might delay none: one choice is tried. */
+	if (n_missed > 1 + n_barred / 15000) {
 		printf("too many are barred for nothing\n");
 		failed++;
 	}

@@ -136,3 +136,25 @@ node_is() {
 	node_got=$(node_state "$1")
 	[ "$node_got" = "$2" ] || { echo "$1 is ${node_got:-not there}, not $2"; return 1; }
 }
+
+# bound_claim NAME [LABELS]: a claim that is bound to a volume of every node; LABELS as JSON
+bound_claim() {
+	kube apply -f - <<-END >/dev/null &&
+		apiVersion: v1
+		kind: PersistentVolume
+		metadata: {name: pv-$1}
+		spec:
+		  accessModes: [ReadWriteOnce]
+		  capacity: {storage: 1Gi}
+		  storageClassName: none
+		  persistentVolumeReclaimPolicy: Retain
+		  claimRef: {namespace: gpuq-jobs, name: $1}
+		  hostPath: {path: /nowhere}
+		---
+		apiVersion: v1
+		kind: PersistentVolumeClaim
+		metadata: {name: $1, namespace: gpuq-jobs, labels: ${2:-"{}"}}
+		spec: {accessModes: [ReadWriteOnce], storageClassName: none, resources: {requests: {storage: 1Gi}}}
+	END
+		kube wait "gpuq-jobs/persistentvolumeclaims/$1" status.phase=Bound --timeout 60
+}

@@ -66,6 +66,8 @@ export GPUQ_SERVER
 gpuqd_pid=
 
 [ "$(id -u)" = 0 ] && test_set_prereq ROOT
+# A job that requests two CPUs stays pending where this process may use one.
+[ "$(nproc)" -ge 2 ] && test_set_prereq TWO_CPUS
 # as USER command...: as another user than ours, who may have no way to our build
 as() {
 	as_user=$1
@@ -216,10 +218,15 @@ submit() {
 	gpuq submit --parsable "$@"
 }
 
-# sh_job COMMANDS [option...]: submits a script of these commands, prints the id
+# sh_job COMMANDS [option...]: submits a script of these commands, prints the id. It takes no CPU unless an
+# option says so: the machine may have one, and another job of the test hold it.
 sh_job() {
 	sh_text=$1
 	shift
+	case " $* " in
+	*' -c '* | *' --cpus'*) ;;
+	*) set -- --cpus 0 "$@" ;;
+	esac
 	printf '#!/bin/sh\n%s\n' "$sh_text" | submit "$@" -
 }
 

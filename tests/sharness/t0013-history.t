@@ -61,4 +61,12 @@ test_expect_success FAILPOINTS 'a job on its way from memory to the disk is in e
 	wait $cancel_pid && exits 1 gpuq cancel "$id" && says err "already ended" && stop_gpuqd
 '
 
+test_expect_success FAILPOINTS 'no other call waits with a list of the history for its check at the start' '
+	GPUQ_FAILPOINT="store.check.late:1=delay:6000" start_gpuqd --gpus 4 &&
+	{ gpuq history --json >late 3>&- 4>&- 5>&- & } && history_pid=$! && sleep 1 &&
+	begin=$(date +%s) && gpuq version && gpuq diag >/dev/null && took=$(($(date +%s) - begin)) &&
+	test_must_be_empty late && test $took -le 3 && wait $history_pid &&
+	test -s late && gpuq history --json | cmp - late && stop_gpuqd
+'
+
 test_done

@@ -69,7 +69,7 @@ test_expect_success '--top puts a job before the others of its owner' '
 	job_becomes "$c" RUNNING && job_is "$a" state PENDING && gpuq cancel "$a" "$b" "$c"
 '
 
-test_expect_success 'scripts with #SBATCH lines find the variables that they know' '
+test_expect_success TWO_CPUS 'scripts with #SBATCH lines find the variables that they know' '
 	cat >slurm.sh <<-\END &&
 	#!/bin/sh
 	#SBATCH --job-name=vars --ntasks-per-node=2 --cpus-per-task=1 --array=0-4:2
@@ -85,12 +85,12 @@ test_expect_success 'scripts with #SBATCH lines find the variables that they kno
 '
 
 test_expect_success 'a pod finds what says something of its job, and no more' '
-	echo "{command: [env]}" >env.yaml && id=$(submit env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
+	echo "{command: [env], cpus: 0}" >env.yaml && id=$(submit env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
 	for want in GPUQ_JOB_ID=$id GPUQ_ATTEMPT=0 GPUQ_POD_INDEX=0 GPUQ_POD_COUNT=1 GPUQ_NNODES=1 GPUQ_GPUS=0; do
 		grep -qxF "$want" out || { echo "no $want"; cat out; return 1; }
 	done &&
 	! grep -E "^(GPUQ_(NODELIST|NTASKS|QOS|GROUP)|RANK|WORLD_SIZE|PET_.*)=" out &&
-	id=$(submit --ntasks-per-node=2 env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
+	id=$(submit --ntasks-per-node=2 --cpus 0 env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
 	grep -qx GPUQ_NTASKS=2 out && grep -qx GPUQ_NNODES=1 out && grep -qx GPUQ_QOS=normal out && ! grep "^GPUQ_GROUP=" out &&
 	id=$(submit --pods 2 env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
 	for want in GPUQ_GROUP=main GPUQ_GROUP_INDEX=0 GPUQ_NNODES=2 WORLD_SIZE=2 RANK=0 PET_NNODES=2 PET_NODE_RANK=1 PET_MASTER_ADDR=127.0.0.1; do

@@ -73,7 +73,8 @@ run() {
 }
 
 for script in "$scripts"/${GPUQ_TEST_SCRIPTS:-[0-9]*}; do
-	test_expect_success "$(basename "$script")" '
+	# shellcheck disable=SC2046 # a word or none
+	test_expect_success $(said "$script" needs) "$(basename "$script")" '
 		top=$PWD && { run "$script"; ran=$?; cd "$top"; test $ran = 0; }
 	'
 done

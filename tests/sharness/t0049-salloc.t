@@ -79,7 +79,7 @@ test_expect_success 'it may run nothing' '
 	exits 1 srun --jobid=999 true && says err "Invalid job id specified"
 '
 
-test_expect_success 'srun outside of a job: tasks, input, a terminal' '
+test_expect_success TWO_CPUS 'srun outside of a job: tasks, input, a terminal' '
 	exits 0 srun -n 2 -l sh -c "echo of \$SLURM_NTASKS" && sort out >sorted && printf "0: of 2\n1: of 2\n" | test_cmp - sorted &&
 	exits 1 srun -n 2 sh -c "exit \$SLURM_PROCID" && says out "task 1: Exited with exit code 1" &&
 	exits 0 srun -n 2 -G 2 --gpus-per-task=1 sh -c "echo \$SLURM_PROCID \$CUDA_VISIBLE_DEVICES" && says out "^0 0$" && says out "^1 1$" &&

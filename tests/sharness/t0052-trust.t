@@ -138,7 +138,7 @@ test_expect_success ROOT 'a record that names a file of root shows nothing of it
 '
 
 test_expect_success ROOT 'nor does the same of a job that runs' '
-	id2=$(cd open && printf "#!/bin/sh\necho begun; sleep 300\n" | as nobody env HOME=/ gpuq submit --parsable -o own2 -) &&
+	id2=$(cd open && printf "#!/bin/sh\n#GPUQ --cpus=0\necho begun; sleep 300\n" | as nobody env HOME=/ gpuq submit --parsable -o own2 -) &&
 	wait_for 60 grep -q begun open/own2 && wait_for 60 eval "test -e state/logs/*-$id2-0-0.*.to" && to2=$(echo state/logs/*-"$id2"-0-0.*.to) && cp "$to2" to2.kept &&
 	forged "$PWD/secret" | tail -c +2 >"$to2" && test_might_fail as nobody env HOME=/ gpuq logs "$id2" >out 2>&1 &&
 	test_must_fail grep topsecret out && cp to2.kept "$to2" && as nobody env HOME=/ gpuq logs "$id2" >out && says out "^begun$"

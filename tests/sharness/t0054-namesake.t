@@ -29,6 +29,17 @@ test_expect_success 'its end is not the end of ours' '
 	sleep 1 && job_is "$id" state RUNNING && gpuq cancel "$id" && job_becomes "$id" CANCELLED && test "$(n_pods "$id")" = 1
 '
 
+# A deletion that reaches the apiserver late finds another pod of that name there.
+test_expect_success 'one that takes the place of ours is not deleted in its stead' '
+	id=$(fake_job hang=true) && job_becomes "$id" RUNNING && name=gpuq-$cluster-$id-0-0 && ours=$(pod "$name" metadata.uid) &&
+	fault "on DELETE pods ns=$namespace name=$name count=1 delay=5s" && { gpuq cancel "$id" & } && wait_for 60 job_is "$id" state COMPLETING &&
+	fault "delete-pod $namespace/$name grace=0" && wait_for 60 eval "test -z \"\$(pod $name metadata.uid 2>/dev/null)\"" &&
+	printf "{\"metadata\": {\"name\": \"%s\"}, \"spec\": {\"containers\": [{\"name\": \"a\", \"image\": \"test\"}]}}" "$name" >theirs.json &&
+	/usr/bin/curl -sSf -H "Content-Type: application/json" --data-binary @theirs.json "http://127.0.0.1:$fake_port/api/v1/namespaces/$namespace/pods" >made &&
+	theirs=$(json metadata.uid <made) && test "$theirs" != "$ours" && job_becomes "$id" CANCELLED && sleep 6 &&
+	test "$(pod "$name" metadata.uid)" = "$theirs" && test -z "$(pod "$name" metadata.deletionTimestamp 2>/dev/null)"
+'
+
 test_expect_success 'end' '
 	stop_gpuqd && stop_fake
 '

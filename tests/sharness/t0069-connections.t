@@ -69,7 +69,8 @@ test_expect_success 'the reserve is of a few, and no place to stay' '
 
 test_expect_success 'an operator with 256 waits still sees and ends jobs' '
 	hold taken hostile waiters 256 "$own" && test "$(cat taken)" = 256 && exits 0 gpuq queue && exits 0 gpuq diag && exits 0 gpuq status "$own" &&
-	exits 0 gpuq hold "$own" && let_go
+	exits 0 gpuq hold "$own" && eval "exec 8>&9 9>&-" && first=$hold_pid && hold idle hostile idle 31 && test "$(cat idle)" = 31 &&
+	exits 0 gpuq queue && let_go && exec 8>&- && wait "$first"
 '
 
 test_expect_success 'the bound is a key that is read again; none is refused' '

@@ -40,4 +40,16 @@ test_expect_success 'what cannot be asked is not known, and nobody waits for it'
 	stop_fake && { gpuq doctor >out || :; } && says out "^warning +rights +running jobs: not known whether the account of gpuqd may create pods in " && kill_gpuqd
 '
 
+test_expect_success 'kustomization.yaml has each file of base, and names the image of the Deployment' '
+	/usr/bin/python3 -c "
+import glob, os, sys, yaml
+top = sys.argv[1]
+k = yaml.safe_load(open(top + \"/kustomization.yaml\"))
+files = sorted(\"base/\" + os.path.basename(f) for f in glob.glob(top + \"/base/*.yaml\"))
+assert files and k[\"resources\"] == files, (k[\"resources\"], files)
+pod = [d for d in yaml.safe_load_all(open(top + \"/base/40-gpuqd.yaml\")) if d[\"kind\"] == \"Deployment\"][0][\"spec\"][\"template\"][\"spec\"]
+images = [c[\"image\"].rsplit(\":\", 1)[0] for c in pod[\"containers\"]]
+assert images == [k[\"images\"][0][\"name\"]], images" "$test_source/etc/kubernetes"
+'
+
 test_done

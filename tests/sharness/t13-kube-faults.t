@@ -84,7 +84,7 @@ test_expect_success 'a node falls silent: it is down, its job stays while the po
 	id=$(fake_job "gpus: 2\nnodes: [node2]\n$(fate hang=true)") && job_becomes "$id" RUNNING 120 &&
 	cluster node-down node2 && wait_for 120 node_is node2 down && job_is "$id" state RUNNING &&
 	other=$(fake_job "gpus: 1\nnodes: [node2]") &&
-	wait_for 60 eval "job $other reason | grep -Ex \"NodesUnavailable|Unsatisfiable\"" && n_pods "$other" 0
+	wait_for 60 job_is "$other" reason NodesUnavailable && n_pods "$other" 0
 '
 
 test_expect_success 'and comes back' '

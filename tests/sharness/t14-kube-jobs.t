@@ -182,9 +182,10 @@ test_expect_success 'a job without an image is refused' '
 	printf "command: [sleep]\n" >bare.yaml && exits 1 gpuq submit bare.yaml && says err "image"
 '
 
-test_expect_success 'a queue whose namespace the daemon has no rights in: the job ends and says why' '
-	id=$(fake_job "queue: nowhere\ngpus: 1") && job_becomes "$id" FAILED 120 && gpuq status "$id" >out &&
-	says out "forbidden"
+# Rights are bound in each namespace: without it the right to create pods there is missing first.
+test_expect_success 'a queue whose namespace is missing: the job waits and says why' '
+	id=$(fake_job "queue: nowhere\ngpus: 1") && wait_for 120 job_is "$id" reason ClusterRefused &&
+	gpuq status "$id" >out && says out "right/create pods" && says out "namespace .forbidden" && gpuq cancel "$id" && job_becomes "$id" CANCELLED 60
 '
 
 # ---- ends ----

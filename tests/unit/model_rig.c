@@ -149,7 +149,7 @@ const char *submit_text(struct model *m, const char *text, const char *key)
 		ev.submitted.request_bytes = req.data;
 		ev.submitted.request_len = req.len;
 		ev.submitted.user = "ann";
-		ev.submitted.queue = "default";
+		ev.submitted.queue = specs.items[0].queue ? specs.items[0].queue : "default";
 		ev.submitted.qos = "normal";
 		ev.submitted.time_limit_us = GPUQ_UNLIMITED;
 		ev.submitted.key = key;

@@ -47,7 +47,7 @@ static inline int spec_read_text(struct gpuq_arena *a, const char *file, const c
 	return gpuq_specs_read(a, &opts, text, strlen(text), out, warnings, err);
 }
 
-/* All jobs of it as JSON, one a line; a template is left out, and of scripts the text and whether it
+/* All jobs of it as JSON, one a line; templates are left out, and of scripts the text and whether it
  * is told SLURM_* variables. */
 static inline const char *spec_json(struct gpuq_arena *a, const struct gpuq_specs *s)
 {
@@ -56,9 +56,12 @@ static inline const char *spec_json(struct gpuq_arena *a, const struct gpuq_spec
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct gpuq_val *v = gpuq_spec_write(a, &s->items[i]);
+		const struct gpuq_val *groups = gpuq_get(v, "groups");
 
 		cr_assert_not_null(v);
 		gpuq_unset(v, "template");
+		for (size_t g = 0; groups && g < groups->n; g++)
+			gpuq_unset(groups->items[g], "template");
 		if (s->form == GPUQ_FORM_SCRIPT)
 			gpuq_unset(v, "script"), gpuq_unset(v, "slurm_env");
 		if (i)

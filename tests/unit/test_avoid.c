@@ -153,13 +153,13 @@ Test(avoid, outlives_a_restart_and_is_shown)
 
 /* ---- start timeouts ---- */
 
-static void start_too_late(struct model *m, uint32_t n, const char *rule)
+static void leaves(struct model *m, uint32_t n, enum gpuq_cause cause, const char *rule)
 {
 	struct event ev = { .type = EV_JOB_EVICT_ASKED, .at_us = T0 + 50, .job = J1 };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	enum event_type type;
 
-	ev.evict.cause = GPUQ_CAUSE_INFRA;
+	ev.evict.cause = cause;
 	ev.evict.rule = rule;
 	ev.evict.by = "";
 	ev.evict.why = "not running 10m after it was placed: pod 0 on n0 (created)";
@@ -169,6 +169,26 @@ static void start_too_late(struct model *m, uint32_t n, const char *rule)
 	cr_assert_eq(pod_event(m, EV_POD_GONE, J1, n, 0, T0 + 60, 0, 0), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 60, &type), 0);
 	cr_assert_eq(type, EV_JOB_REQUEUED);
+}
+
+static void start_too_late(struct model *m, uint32_t n, const char *rule)
+{
+	leaves(m, n, GPUQ_CAUSE_INFRA, rule);
+}
+
+/* A Secret that only kubelets miss is an operator's business, however often the job tries. */
+Test(avoid, tries_that_the_cluster_refuses_do_not_count)
+{
+	struct model *m = fresh(3, 1);
+	const struct job *j;
+
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a], retry: {limit: 1}}", NULL));
+	j = model_find_job(m, J1);
+	for (uint32_t n = 0; n < 7; n++)
+		leaves(m, n, GPUQ_CAUSE_REQUEUE, RULE_REFUSED);
+	cr_expect_not(j->held_retries);
+	cr_expect_eq(j->life->n_retries, 0);
+	model_free(m);
 }
 
 Test(avoid, what_never_runs_is_held_with_the_reason)

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "gpuqd/cluster/kube/http/backoff.h"
@@ -21,7 +22,7 @@ static const struct {
 	{ 201, "{}", STATUS_DONE, "" },
 	{ 404, STATUS("NotFound", "pods \\\"x\\\" not found"), STATUS_GONE,
 	  "404: pods \"x\" not found" },
-	{ 404, STATUS("NotFound", "namespaces \\\"ml\\\" not found"), STATUS_REFUSED,
+	{ 404, STATUS("NotFound", "namespaces \\\"ml\\\" not found"), STATUS_CLUSTER,
 	  "namespaces" },
 	{ 409, STATUS("AlreadyExists", "pods \\\"p\\\" already exists"), STATUS_EXISTS, "already" },
 	{ 409, STATUS("Conflict", "the UID in the precondition"), STATUS_CONFLICT, "UID" },
@@ -29,13 +30,13 @@ static const struct {
 	{ 403, STATUS("Forbidden", "pods \\\"p\\\" is forbidden: exceeded quota: rq"), STATUS_QUOTA,
 	  "rq" },
 	{ 403, STATUS("Forbidden", "status unknown for quota: rq"), STATUS_QUOTA, "" },
-	{ 403, STATUS("Forbidden", "failed quota: rq: must specify limits.cpu"), STATUS_REFUSED,
+	{ 403, STATUS("Forbidden", "failed quota: rq: must specify limits.cpu"), STATUS_CLUSTER,
 	  "limits.cpu" },
 	{ 403, STATUS("Forbidden", "violates PodSecurity \\\"restricted:latest\\\""),
-	  STATUS_REFUSED, "" },
-	{ 403, STATUS("Forbidden", "maximum cpu usage per Container is 2"), STATUS_REFUSED, "" },
+	  STATUS_CLUSTER, "" },
+	{ 403, STATUS("Forbidden", "maximum cpu usage per Container is 2"), STATUS_CLUSTER, "" },
 	{ 403, STATUS("Forbidden", "rpc error: code = Unavailable"), STATUS_FORBIDDEN, "" },
-	{ 403, STATUS("Forbidden", "User \\\"a\\\" cannot create"), STATUS_FORBIDDEN, "" },
+	{ 403, STATUS("Forbidden", "User \\\"a\\\" cannot get"), STATUS_FORBIDDEN, "" },
 	{ 422,
 	  "{\"reason\":\"Invalid\",\"message\":\"Pod is "
 	  "invalid\",\"details\":{\"causes\":[{\"field\":\"spec.x\","
@@ -43,11 +44,11 @@ static const struct {
 	  STATUS_REFUSED, "422: Pod is invalid; spec.x: must be" },
 	{ 400, "bad", STATUS_REFUSED, "400: bad" },
 	{ 413, STATUS("RequestEntityTooLarge", "limit is 3145728"), STATUS_REFUSED, "" },
-	{ 401, STATUS("Unauthorized", "Unauthorized"), STATUS_LATER, "" },
+	{ 401, STATUS("Unauthorized", "Unauthorized"), STATUS_LATER, "expired" },
 	{ 429, "Too many requests, please try again later.", STATUS_LATER, "429: Too many" },
 	{ 503, STATUS("", "apiserver is shutting down"), STATUS_LATER, "" },
 	{ 500, STATUS("", "etcdserver: request is too large"), STATUS_REFUSED, "" },
-	{ 500, STATUS("InternalError", "failed calling webhook"), STATUS_UNKNOWN, "" },
+	{ 500, STATUS("InternalError", "oops"), STATUS_UNKNOWN, "" },
 	{ 504, STATUS("Timeout", "request did not complete"), STATUS_UNKNOWN, "" },
 	{ 504,
 	  "{\"message\":\"Timeout\",\"details\":{\"causes\":[{\"reason\":"
@@ -72,6 +73,69 @@ Test(kube_status, tells_what_an_answer_means)
 			     answers[i].body, st.kind);
 		cr_expect(strstr(st.text, answers[i].words) != NULL, "%s: %s", answers[i].words,
 			  st.text);
+	}
+}
+
+/* Refusals in the words of real apiservers (1.34 to 1.37), and the object that each names. */
+static const struct {
+	int code;
+	const char *message, *object;
+	enum refusal_scope scope;
+	const char *level;
+} refusals[] = {
+	{ 404, "namespaces \\\"ml\\\" not found", "namespace/", REFUSED_NAMESPACE, "" },
+	{ 403,
+	  "pods \\\"p\\\" is forbidden: unable to create new content in namespace ml because it is "
+	  "being terminated",
+	  "namespace/", REFUSED_NAMESPACE, "" },
+	{ 403,
+	  "pods is forbidden: User \\\"system:serviceaccount:gpuq-system:gpuqd\\\" cannot create "
+	  "resource \\\"pods\\\" in API group \\\"\\\" in the namespace \\\"ml\\\"",
+	  "right/create pods", REFUSED_NAMESPACE, "" },
+	{ 403,
+	  "pods \\\"p\\\" is forbidden: error looking up service account ml/runner: "
+	  "serviceaccount \\\"runner\\\" not found",
+	  "serviceaccount/runner", REFUSED_QUEUE, "" },
+	{ 403, "pods \\\"p\\\" is forbidden: no PriorityClass with name low was found",
+	  "priorityclass/low", REFUSED_QUEUE, "" },
+	{ 403, "pods \\\"p\\\" is forbidden: pod rejected: RuntimeClass \\\"nv\\\" not found",
+	  "runtimeclass/nv", REFUSED_JOB, "" },
+	{ 403,
+	  "pods \\\"p\\\" is forbidden: violates PodSecurity \\\"restricted:v1.36\\\": "
+	  "runAsNonRoot != true",
+	  "namespace/", REFUSED_JOB, "restricted" },
+	{ 403, "pods \\\"p\\\" is forbidden: failed quota: rq: must specify limits.cpu for: main",
+	  "resourcequota/rq", REFUSED_JOB, "" },
+	{ 403, "pods \\\"p\\\" is forbidden: maximum cpu usage per Container is 1, but limit is 2",
+	  "limitrange/", REFUSED_JOB, "" },
+	{ 500,
+	  "Internal error occurred: failed calling webhook \\\"v.example.org\\\": failed to call "
+	  "webhook: Post \\\"https://1/\\\": connection refused",
+	  "webhook/v.example.org", REFUSED_NAMESPACE, "" },
+	{ 400, "admission webhook \\\"v.example.org\\\" denied the request: no label",
+	  "webhook/v.example.org", REFUSED_JOB, "" },
+	{ 422,
+	  "pods \\\"p\\\" is forbidden: ValidatingAdmissionPolicy 'few.example.org' with binding "
+	  "'b' denied request: too many",
+	  "validatingadmissionpolicy/few.example.org", REFUSED_JOB, "" },
+};
+
+Test(kube_status, names_what_refuses_for_reasons_of_its_own)
+{
+	for (size_t i = 0; i < N(refusals); i++) {
+		struct status st;
+		char body[600];
+		struct http_answer a = {
+			.status = refusals[i].code, .complete = true, .body = body, .error = ""
+		};
+
+		snprintf(body, sizeof(body), "{\"message\":\"%s\"}", refusals[i].message);
+		a.n = strlen(body);
+		status_read(&a, &st);
+		cr_expect_eq(st.kind, STATUS_CLUSTER, "%s: %d", body, st.kind);
+		cr_expect_str_eq(st.object, refusals[i].object);
+		cr_expect_eq(st.scope, refusals[i].scope, "%s: scope %d", body, st.scope);
+		cr_expect_str_eq(st.level, refusals[i].level);
 	}
 }
 

@@ -5,6 +5,7 @@
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/watch/decode_pod.h"
 #include "gpuqd/cluster/kube/watch/decode_node.h"
+#include "gpuqd/cluster/kube/watch/decode_object.h"
 #include "libgpuq/limits.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
@@ -272,12 +273,23 @@ Test(kube_decode, sees_what_cannot_start)
 	cr_expect(p.waiting_bad);
 	cr_expect_str_eq(p.reason, "ImagePullBackOff");
 	cr_expect_str_eq(p.message, "no such");
+	cr_expect_str_eq(p.trouble, "ImagePullBackOff");
+	cr_expect_eq(p.whose, TROUBLE_USERS);
+	cr_assert_eq(pod("{" META
+			 ",\"status\":{\"phase\":\"Pending\",\"containerStatuses\":[{\"state\":"
+			 "{\"waiting\":{\"reason\":\"CreateContainerConfigError\",\"message\":"
+			 "\"couldn't find key k in Secret ml/tokens\"}}}]}}",
+			 &p, NULL),
+		     0);
+	cr_expect_str_eq(p.trouble, "secret/tokens");
+	cr_expect_eq(p.whose, TROUBLE_OPERATORS);
 	cr_assert_eq(pod("{" META
 			 ",\"status\":{\"phase\":\"Pending\",\"containerStatuses\":[{\"state\":"
 			 "{\"waiting\":{\"reason\":\"ContainerCreating\"}}}]}}",
 			 &p, NULL),
 		     0);
 	cr_expect_not(p.waiting_bad);
+	cr_expect_null(p.trouble);
 }
 
 Test(kube_decode, reads_devices_back)
@@ -453,4 +465,134 @@ Test(node, instances_of_mig_profiles)
 	cr_assert_eq(p.n_mig, 1);
 	cr_expect_eq(p.mig[0].count, 3);
 	cr_expect_eq(p.gpus_milli, 0);
+}
+
+/* ---- what pods depend on ---- */
+
+static int thing(enum object_kind kind, const char *json, struct object_fact *out)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	kube_object_done(&object);
+	cr_assert_eq(kube_parse_item(json, strlen(json), &object, &err), 0, "%s", err.text);
+	return kube_read_object(&object, kind, out, &err);
+}
+
+Test(kube_decode, reads_the_defaults_of_containers)
+{
+	struct object_fact f;
+
+	cr_assert_eq(thing(OBJECT_LIMITS,
+			   "{" META ",\"spec\":{\"limits\":[{\"type\":\"Pod\",\"defaultRequest\":"
+			   "{\"cpu\":\"9\"}},{\"type\":\"Container\",\"default\":{\"cpu\":\"8\"},"
+			   "\"defaultRequest\":{\"cpu\":\"500m\",\"memory\":\"1Gi\"}}]}}",
+			   &f),
+		     0);
+	cr_expect_eq(f.cpu_milli, 500);
+	cr_expect_eq(f.memory_bytes, 1 << 30);
+	cr_expect_str_eq(f.namespace_, "n");
+}
+
+Test(kube_decode, reads_the_overhead_and_the_nodes_of_a_runtime)
+{
+	struct object_fact f;
+
+	cr_assert_eq(thing(OBJECT_RUNTIME,
+			   "{\"metadata\":{\"name\":\"kata\"},\"overhead\":{\"podFixed\":{\"cpu\":"
+			   "\"250m\",\"memory\":\"120Mi\"}},\"scheduling\":{\"nodeSelector\":"
+			   "{\"kata\":\"yes\"}}}",
+			   &f),
+		     0);
+	cr_expect_eq(f.cpu_milli, 250);
+	cr_assert_eq(f.n_required, 1);
+	cr_expect_str_eq(f.required[0].all[0].key, "kata");
+	cr_expect_str_eq(f.required[0].all[0].values.items[0], "yes");
+}
+
+static const struct {
+	const char *json;
+	enum claim_state state;
+	const char *volume, *selected;
+} claims[] = {
+	{ "{" META ",\"spec\":{\"storageClassName\":\"late\"},\"status\":{\"phase\":\"Pending\"}}",
+	  CLAIM_PENDING, "", "" },
+	{ "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"annotations\":"
+	  "{\"volume.kubernetes.io/selected-node\":\"n7\"}},\"spec\":{\"volumeName\":\"early\"}}",
+	  CLAIM_PENDING, "", "n7" },
+	{ "{" META ",\"spec\":{\"volumeName\":\"pv\"},\"status\":{\"phase\":\"Bound\"}}",
+	  CLAIM_BOUND, "pv", "" },
+	{ "{" META ",\"spec\":{\"volumeName\":\"pv\"},\"status\":{\"phase\":\"Lost\"}}", CLAIM_LOST,
+	  "pv", "" },
+};
+
+Test(kube_decode, reads_claims)
+{
+	struct object_fact f;
+
+	for (size_t i = 0; i < N(claims); i++) {
+		cr_assert_eq(thing(OBJECT_CLAIM, claims[i].json, &f), 0, "%zu", i);
+		cr_expect_eq(f.state, claims[i].state, "%zu", i);
+		cr_expect_str_eq(f.volume, claims[i].volume, "%zu", i);
+		cr_expect_str_eq(f.selected, claims[i].selected, "%zu", i);
+	}
+}
+
+Test(kube_decode, reads_the_nodes_of_a_volume)
+{
+	struct object_fact f;
+
+	cr_assert_eq(
+		thing(OBJECT_VOLUME,
+		      "{\"metadata\":{\"name\":\"pv\",\"labels\":{\"topology.kubernetes.io/zone\":"
+		      "\"a__b\"}},\"spec\":{\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":["
+		      "{"
+		      "\"matchExpressions\":[{\"key\":\"disk\",\"operator\":\"In\",\"values\":["
+		      "\"x\","
+		      "\"y\"]}]}]}}}}",
+		      &f),
+		0);
+	cr_assert_eq(f.n_required, 1);
+	cr_assert_eq(f.required[0].n, 2);
+	cr_expect_eq(f.required[0].all[0].values.n, 2);
+	cr_expect_str_eq(f.required[0].all[1].key, "topology.kubernetes.io/zone");
+	cr_expect_str_eq(f.required[0].all[1].values.items[1], "b");
+	/* An operator that is not known could mean anything: the volume is left out. */
+	cr_expect_eq(
+		thing(OBJECT_VOLUME,
+		      "{\"metadata\":{\"name\":\"pv\"},\"spec\":{\"nodeAffinity\":{\"required\":"
+		      "{\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"disk\","
+		      "\"operator\":"
+		      "\"Near\"}]}]}}}}",
+		      &f),
+		GPUQ_EINVAL);
+}
+
+Test(kube_decode, knows_classes_that_wait_for_a_pod)
+{
+	struct object_fact f;
+
+	cr_assert_eq(thing(OBJECT_CLASS,
+			   "{\"metadata\":{\"name\":\"late\"},\"volumeBindingMode\":"
+			   "\"WaitForFirstConsumer\"}",
+			   &f),
+		     0);
+	cr_expect(f.waits);
+	cr_assert_eq(thing(OBJECT_CLASS, "{\"metadata\":{\"name\":\"now\"}}", &f), 0);
+	cr_expect_not(f.waits);
+}
+
+Test(kube_decode, names_the_claims_of_a_pod_of_ours_without_a_node)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct pod_fact p;
+
+	cr_assert_eq(
+		pod("{\"metadata\":{\"name\":\"gpuq-" ID "-1-0-0\",\"namespace\":\"n\",\"labels\":"
+		    "{\"gpuq.io/cluster\":\"" ID "\"},\"annotations\":{\"gpuq.io/token\":\"t\","
+		    "\"gpuq.io/claims\":\"data,scratch\"}},\"spec\":{}}",
+		    &p, &err),
+		0, "%s", err.text);
+	cr_assert_eq(p.claims.n, 2);
+	cr_expect_str_eq(p.claims.items[0], "data");
+	cr_expect_str_eq(p.claims.items[1], "scratch");
 }

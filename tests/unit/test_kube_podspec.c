@@ -6,6 +6,8 @@
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/podspec.h"
 #include "gpuqd/cluster/kube/pods/policy.h"
+#include "gpuqd/cluster/kube/pods/label.h"
+#include "gpuqd/cluster/kube/pods/mounts.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
 
@@ -23,6 +25,7 @@ static void init(void)
 	group = (struct gpuq_group){ .name = "main", .pods_min = 1, .pods_max = 1 };
 	spec = (struct gpuq_spec){ .name = "job", .groups = &group, .n_groups = 1 };
 	order = (struct pod_order){
+		.queue = "q",
 		.name = names[0],
 		.token = "00112233445566778899aabbccddeeff",
 		.record = "{\"v\":1}",
@@ -136,7 +139,7 @@ Test(kube_podspec, own_form, .init = init)
 	expect(pod, "metadata|annotations|gpuq.io/record", "\"{\\\"v\\\":1}\"");
 	expect(pod, "metadata|finalizers", "(none)");
 	expect(pod, "spec|nodeName", "\"n1\"");
-	expect(pod, "spec|schedulerName", "\"gpuqd\"");
+	expect(pod, "spec|schedulerName", "\"gpuq\"");
 	expect(pod, "spec|restartPolicy", "\"Never\"");
 	expect(pod, "spec|enableServiceLinks", "false");
 	expect(pod, "spec|automountServiceAccountToken", "false");
@@ -235,7 +238,7 @@ Test(kube_podspec, a_manifest_goes_through, .init = init)
 	expect(pod, "spec|priorityClassName", "(none)");
 	expect(pod, "spec|automountServiceAccountToken", "false");
 	expect(pod, "spec|restartPolicy", "\"Never\"");
-	expect(pod, "spec|schedulerName", "\"gpuqd\"");
+	expect(pod, "spec|schedulerName", "\"gpuq\"");
 	expect(pod, "spec|nodeSelector", "{\"a\":\"b\"}");
 	expect(pod, "spec|securityContext",
 	       "{\"runAsUser\":5,\"seccompProfile\":{\"type\":\"RuntimeDefault\"}}");
@@ -285,6 +288,52 @@ Test(kube_podspec, a_gang_has_names, .init = init)
 	expect(v, "spec|selector",
 	       "{\"gpuq.io/cluster\":\"0123abcd\",\"gpuq.io/job\":\"17\",\"gpuq.io/"
 	       "array-index\":\"4\"}");
+	json_decref(v);
+}
+
+/* As the Job controller does it: annotation, label, host name; a Service of the owner's stays. */
+Test(kube_podspec, an_indexed_job_is_one, .init = init)
+{
+	const char *keys[] = { "MASTER_ADDR", "JOB_COMPLETION_INDEX" };
+	const char *vals[] = { "gpuq-0123abcd-17-1-0", "3" };
+	struct pod_host hosts[2] = { { "train-0", NULL }, { "train-1", NULL } };
+	json_t *v;
+
+	group.template_ = yaml("metadata:\n"
+			       "  labels: {job-name: train}\n"
+			       "  annotations: {batch.kubernetes.io/job-completion-index: ''}\n"
+			       "spec:\n"
+			       "  initContainers: [{name: i, image: i}]\n"
+			       "  containers:\n"
+			       "  - name: main\n"
+			       "    image: i\n"
+			       "    env: [{name: A, value: b}, {name: P, value: $(MASTER_ADDR)}]\n"
+			       "  - {name: side, image: i}\n");
+	order.n_pods = 2;
+	order.hosts = hosts;
+	order.completion_index = 3;
+	order.env = (struct gpuq_strmap){ keys, vals, 2 };
+	v = made();
+	expect(v, "metadata|annotations|batch.kubernetes.io/job-completion-index", "\"3\"");
+	expect(v, "metadata|labels|batch.kubernetes.io/job-completion-index", "\"3\"");
+	expect(v, "metadata|labels|job-name", "\"train\"");
+	expect(v, "spec|hostname", "\"train-0\"");
+	expect(v, "spec|subdomain", "\"gpuq-0123abcd-17\"");
+	/* gpuqd's variables first: the owner's may refer to them. */
+	expect(v, "spec|containers|0|env|0|value", "\"train-0.gpuq-0123abcd-17\"");
+	expect(v, "spec|containers|0|env|2|name", "\"A\"");
+	expect(v, "spec|containers|0|env|3|name", "\"P\"");
+	expect(v, "spec|containers|1|env|1|name", "\"JOB_COMPLETION_INDEX\"");
+	expect(v, "spec|initContainers|0|env|1|name", "\"JOB_COMPLETION_INDEX\"");
+	expect(v, "spec|initContainers|0|env|1|value", "\"3\"");
+	json_decref(v);
+
+	hosts[0].domain = hosts[1].domain = "svc";
+	gpuq_put(&arena, gpuq_get(group.template_, "spec"), "subdomain", gpuq_str(&arena, "svc"));
+	v = made();
+	expect(v, "spec|hostname", "\"train-0\"");
+	expect(v, "spec|subdomain", "\"svc\"");
+	expect(v, "spec|containers|0|env|0|value", "\"train-0.svc\"");
 	json_decref(v);
 }
 
@@ -478,7 +527,7 @@ Test(podspec, restricted_is_said_where_the_owner_did_not, .init = init)
 {
 	json_t *pod;
 
-	order.restricted = true;
+	order.walls.pod_policy = "restricted";
 	pod = made();
 	cr_expect_str_eq(at(pod, "spec|securityContext|runAsNonRoot"), "true");
 	cr_expect_str_eq(
@@ -496,7 +545,7 @@ Test(podspec, restricted_is_said_where_the_owner_did_not, .init = init)
 	cr_expect_str_eq(at(pod, "spec|containers|0|securityContext|capabilities"),
 			 "{\"drop\":[\"ALL\"],\"add\":[\"NET_BIND_SERVICE\"]}");
 	json_decref(pod);
-	order.restricted = false;
+	order.walls.pod_policy = "baseline";
 	pod = made();
 	cr_expect_str_eq(at(pod, "spec|initContainers|0|securityContext"), "(none)");
 	json_decref(pod);
@@ -533,4 +582,113 @@ Test(podspec, a_part_of_a_device_by_gpushare, .init = init)
 	json_decref(pod);
 	order.sharing = "whole";
 	cr_expect_eq(podspec_share_units(&order), 0);
+}
+
+/* ---- what is named of the namespace ---- */
+
+static const struct mount_case {
+	const char *spec, *field; /* field NULL: accepted */
+} mount_cases[] = {
+	{ "{volumes: [{secret: {secretName: a}}]}", "spec.volumes[0].secret.secretName" },
+	{ "{volumes: [{projected: {sources: [{secret: {name: a}}]}}]}",
+	  "spec.volumes[0].projected.sources[0].secret" },
+	{ "{volumes: [{configMap: {name: a}}]}", "spec.volumes[0].configMap" },
+	{ "{volumes: [{persistentVolumeClaim: {claimName: a}}]}",
+	  "spec.volumes[0].persistentVolumeClaim.claimName" },
+	{ "{volumes: [{csi: {nodePublishSecretRef: {name: a}}}]}",
+	  "spec.volumes[0].csi.nodePublishSecretRef" },
+	{ "{volumes: [{ephemeral: {volumeClaimTemplate: {spec: {dataSourceRef: {kind: "
+	  "PersistentVolumeClaim, name: a}}}}}]}",
+	  "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.dataSourceRef" },
+	{ "{containers: [{envFrom: [{secretRef: {name: a}}]}]}",
+	  "spec.containers[0].envFrom[0].secretRef" },
+	{ "{initContainers: [{env: [{valueFrom: {configMapKeyRef: {name: a}}}]}]}",
+	  "spec.initContainers[0].env[0].valueFrom.configMapKeyRef" },
+	{ "{imagePullSecrets: [{name: a}]}", "spec.imagePullSecrets" },
+	{ "{imagePullSecrets: [{name: ok-1}], volumes: [{configMap: {name: ok-2}}]}", NULL },
+	{ "{volumes: [{configMap: {name: gpuq-0123abcd-7-script}}]}", "spec.volumes[0].configMap" },
+	{ "{volumes: [{projected: {sources: [{serviceAccountToken: {path: t}}]}}]}",
+	  "spec.volumes[0].projected.sources[0]" },
+	{ "{containers: [{volumeMounts: [{mountPath: //run/./nvidia-container-devices/0}]}]}",
+	  "spec.containers[0].volumeMounts[0].mountPath" },
+	{ "{containers: [{volumeMounts: [{mountPath: /a/../run/nvidia-container-devices}]}]}",
+	  "spec.containers[0].volumeMounts[0].mountPath" },
+	{ "{containers: [{volumeMounts: [{mountPath: /run/nvidia-container-device}]}]}", NULL },
+};
+
+Test(kube_mounts, names_paths_and_tokens, .init = init)
+{
+	const char *globs[] = { "ok-*" };
+	const struct site_mounts only = { WALL_LIST, { globs, 1 } };
+	const struct site_walls walls = { "baseline", only, only, only, false };
+
+	for (size_t i = 0; i < N(mount_cases); i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		char text[512], field[160];
+		const char *want = mount_cases[i].field;
+		int rc;
+
+		snprintf(text, sizeof(text), "{spec: %s}", mount_cases[i].spec);
+		group.template_ = yaml(text);
+		rc = mounts_check(&spec, &walls, &err);
+		cr_expect_eq(rc, want ? GPUQ_EPERM : 0, "%s: %s", mount_cases[i].spec, err.text);
+		snprintf(field, sizeof(field), "groups[0].template.%s", want ? want : "");
+		cr_expect_str_eq(err.field, want ? field : "", "%s: %s", mount_cases[i].spec,
+				 err.field);
+	}
+}
+
+/* Rules by name do not keep a queue from what gpuqd made for another job. */
+Test(kube_mounts, scripts_of_jobs_in_no_queue, .init = init)
+{
+	struct gpuq_volume v = { .config_map = "gpuq-0123abcd-7-script", .path = "/x" };
+	const struct site_walls walls = { .pod_policy = "privileged", .tokens = true };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	group.volumes = &v;
+	group.n_volumes = 1;
+	cr_expect_eq(mounts_check(&spec, &walls, &err), GPUQ_EPERM);
+	v.config_map = "gpuq-settings";
+	cr_expect_eq(mounts_check(&spec, &walls, &err), 0);
+	group.n_volumes = 0;
+}
+
+Test(kube_label, any_name_becomes_a_value_and_no_two_become_one)
+{
+	char a[LABEL_ROOM], b[LABEL_ROOM], name[200];
+
+	label_value("ann_b.c-1", a);
+	cr_expect_str_eq(a, "ann_b.c-1");
+	label_value("ann@site", a);
+	label_value("ann_site", b);
+	cr_expect(strncmp(a, "ann_site-", 9) == 0 && strlen(a) == 17, "%s", a);
+	cr_expect_str_eq(b, "ann_site");
+	label_value("-x", a);
+	cr_expect(strncmp(a, "xx-", 3) == 0, "%s", a);
+	memset(name, 'n', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	label_value(name, a);
+	cr_expect_eq(strlen(a), LABEL_ROOM - 1);
+}
+
+/* Its node is given to it later: pod_bind() of cluster.h. */
+Test(kube_podspec, a_pod_that_is_bound_later_says_what_it_waits_for, .init = init)
+{
+	const char *claims[] = { "data", "scratch" };
+	json_t *pod;
+
+	group.runtime_class = "kata";
+	order.unbound = true;
+	order.claims = (struct gpuq_strlist){ claims, 2 };
+	pod = made();
+	expect(pod, "spec|nodeName", "(none)");
+	expect(pod, "spec|schedulerName", "\"gpuq\"");
+	expect(pod, "spec|runtimeClassName", "\"kata\"");
+	expect(pod, "metadata|annotations|gpuq.io/claims", "\"data,scratch\"");
+	json_decref(pod);
+	order.unbound = false;
+	pod = made();
+	expect(pod, "spec|nodeName", "\"n1\"");
+	expect(pod, "metadata|annotations|gpuq.io/claims", "(none)");
+	json_decref(pod);
 }

@@ -299,6 +299,19 @@ Test(model_usage, an_end_before_its_start_is_nothing)
 	end(&r);
 }
 
+/* Nothing shows how far off its clock is: what was seen limits what is charged. */
+Test(model_usage, an_end_without_a_start_is_not_in_the_future)
+{
+	struct rig r;
+
+	begin(&r, plain);
+	job(&r, "ann", "a1", 1, T0);
+	started(&r, 1, 0, T0 + 10 * S, T0 + 10 * S);
+	ended(&r, 1, 0, 0, T0 + 30 * DAY, T0 + 10 * S + HOUR);
+	cr_expect_eq(ran_for(&r), HOUR);
+	end(&r);
+}
+
 /* ---- our own wall clock ---- */
 
 static void clock_set(struct rig *r, int64_t ahead_us, int64_t at_us)

@@ -51,7 +51,8 @@ static void nominate(struct model *m, struct job_key key, struct job_key victim)
 static struct model *full(void)
 {
 	const char *keys[] = { "rack", "zone" }, *vals[] = { "r1", "z9" };
-	const struct taint_fact taints[] = { { "a", "b", "NoSchedule" }, { "c", "", "NoExecute" } };
+	const struct taint_fact taints[] = { { "a", "b", "NoSchedule", false },
+					     { "c", "", "NoExecute", false } };
 	const struct device_fact devices[] = { { "GPU-0", "H100", 81920, true },
 					       { "GPU-1", "H100", 81920, false },
 					       { "GPU-2", "H100", 81920, true },

@@ -114,6 +114,45 @@ Test(request, several_groups_and_where_they_may_run_are_kept)
 	request_done(&all);
 }
 
+/* The spec that it was read from is freed: one block is left, which holds nothing else. */
+Test(request, constraints_are_in_its_own_block)
+{
+	static const char text[] =
+		"{command: [a], gpus: 1, nodes: [n1, n2], exclude: [n3], "
+		"affinity: {required: [{match: [{key: rack, operator: In, values: [r1, r2]}, "
+		"{key: disk, operator: Exists}]}, "
+		"{match: [{key: zone, operator: In, values: [a]}]}], "
+		"preferred: [{weight: 7, match: [{key: rack, operator: In, values: [r1]}]}]}, "
+		"tolerations: [{key: slow, value: very, effect: NoSchedule}], "
+		"topology: {required: rack}}";
+	struct requests all = { 0 }, first = { 0 };
+	struct request *r;
+	struct gpuq_group g;
+	size_t before;
+
+	r = decoded(text);
+	request_add(&all, r);
+	before = mallinfo2().uordblks;
+	for (int i = 0; i < 100; i++)
+		request_add(&first, decoded(text));
+	cr_expect_leq((mallinfo2().uordblks - before) / 100, malloc_usable_size(r) + 256);
+	request_group_of(&r->spec.groups[0], &g);
+	cr_assert_eq(g.n_required, 2);
+	cr_assert_eq(g.required[0].n, 2);
+	cr_expect_str_eq(g.required[0].all[0].key, "rack");
+	cr_expect_str_eq(g.required[0].all[0].values.items[1], "r2");
+	cr_expect_str_eq(g.required[1].all[0].key, "zone");
+	cr_assert_eq(g.n_preferred, 1);
+	cr_expect_eq(g.preferred[0].weight, 7);
+	cr_expect_str_eq(g.preferred[0].all[0].values.items[0], "r1");
+	cr_assert_eq(g.n_tolerations, 1);
+	cr_expect_str_eq(g.tolerations[0].value, "very");
+	cr_expect_str_eq(g.exclude.items[0], "n3");
+	cr_expect_str_eq(g.topology_required, "rack");
+	request_done(&first);
+	request_done(&all);
+}
+
 static void encode(const char *text, struct gpuq_buf *out)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);

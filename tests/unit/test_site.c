@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/site/health.h"
 #include "gpuqd/site/site_merge.h"
+#include "gpuqd/site/walls.h"
 #include "gpuqd/flow/admit/apply.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
@@ -189,7 +191,7 @@ Test(site, objects_are_removed_from_a_tree_of_their_own)
 }
 
 /* A list that is not known as one would be taken as a whole: what a file does not mention of
- * it would go. */
+ * it would go. Entries of health have no names: the list is one setting. */
 Test(site, every_list_is_keyed_by_name)
 {
 	for (const struct gpuq_field *f = site_schema.fields; f->key; f++) {
@@ -197,7 +199,8 @@ Test(site, every_list_is_keyed_by_name)
 
 		while (k->list && strcmp(k->list, f->key) != 0)
 			k++;
-		cr_expect_eq(f->kind == GPUQ_K_OBJECTS, k->list != NULL, "%s", f->key);
+		cr_expect_eq(f->kind == GPUQ_K_OBJECTS && strcmp(f->key, "health") != 0,
+			     k->list != NULL, "%s", f->key);
 	}
 }
 
@@ -315,6 +318,10 @@ static void random_queue(struct gpuq_buf *b, uint32_t i)
 	ADD("node_loss", "strict", "available", "{mode: available, after: 90s}");
 	ADD("stopped", "true", "false");
 	ADD("pod_policy", "restricted");
+	ADD("secrets", "any", "owner", "[team-*, x]");
+	ADD("config_maps", "owner");
+	ADD("volume_claims", "[data]");
+	ADD("service_account_token", "true");
 	ADD("accounting_finalizer", "true");
 	gpuq_buf_adds(b, "}\n");
 }
@@ -413,7 +420,7 @@ Test(site, what_is_exported_changes_nothing_when_applied)
 	"- {name: a, parent: mine, quota: 4}\n- {name: b, parent: mine}\n- {name: a1, parent: "    \
 	"a}\n"                                                                                     \
 	"- {name: other, parent: top, quota: 8}\n- {name: poor, parent: top, managers: [eve]}\n"   \
-	"- {name: p1, parent: poor}\n"
+	"- {name: p1, parent: poor}\n- {name: far, namespace: z, managers: [eve]}\n"
 
 static const struct {
 	const char *file; /* on top of REALM */
@@ -422,6 +429,10 @@ static const struct {
 	{ "queues: [{name: a, quota: 6, weight: 2, max_gpus: 3}, {name: b, stopped: true}]", true },
 	{ "queues: [{name: a1, quota: 2}, {name: a2, parent: a, users: [x]}]", true },
 	{ "queues: [{name: mine, users: [x], closed: true, default_time: 1h}]", true },
+	{ "queues: [{name: far, users: [eve, x]}]", true },
+	/* Secrets of the namespace would be any. */
+	{ "queues: [{name: far, users: [eve]}]", false },
+	{ "queues: [{name: near, parent: far, users: [eve]}]", false },
 	{ "queues: [{name: mine, image: i}]", false }, /* it would run in pods of others */
 	{ "queues: [{name: a1, parent: b}]", true },
 	{ "queues: [{name: mine, quota: 9}]", false },
@@ -517,4 +528,118 @@ Test(site, what_running_jobs_do_not_feel)
 		cr_expect_eq(apply_may_evict(parse(rows[i].changes)), rows[i].may, "%s",
 			     rows[i].changes);
 	gpuq_arena_done(&mem);
+}
+
+/* ---- what pods may mount ---- */
+
+static struct site_walls walls_of(const char *queues, const char *queue)
+{
+	char text[1024];
+	struct site_walls w;
+	struct site *s;
+
+	snprintf(text, sizeof(text), "{version: 1, pod_policy: restricted, queues: [%s]}", queues);
+	s = site_of(parse(text));
+	walls_of_queue(s, queue, &w);
+	w.secrets.globs.n = w.config_maps.globs.n = w.volume_claims.globs.n = 0;
+	cr_expect_str_eq(w.pod_policy, "restricted");
+	w.pod_policy = "";
+	site_free(s);
+	return w;
+}
+
+Test(walls, secrets_are_owner_where_a_namespace_has_several_users)
+{
+	static const char one[] = "{name: a, users: [ann], namespace: x}";
+	static const char two[] = "{name: a, users: [ann], namespace: x}, {name: b, users: [bob], "
+				  "namespace: x}";
+	static const char apart[] = "{name: a, users: [ann], namespace: x}, {name: b, users: "
+				    "[bob], namespace: y}";
+	static const char same[] = "{name: t, users: [ann], namespace: x}, {name: a, parent: t}, "
+				   "{name: b, parent: t}";
+
+	cr_expect_eq(walls_of(one, "a").secrets.kind, WALL_ANY);
+	cr_expect_eq(walls_of(two, "a").secrets.kind, WALL_OWNER);
+	cr_expect_eq(walls_of(apart, "a").secrets.kind, WALL_ANY);
+	cr_expect_eq(walls_of(same, "b").secrets.kind, WALL_ANY);
+	cr_expect_eq(walls_of("{name: a}", "a").secrets.kind, WALL_OWNER);
+	cr_expect_eq(walls_of("{name: a, groups: [ml]}", "a").secrets.kind, WALL_OWNER);
+	cr_expect_eq(walls_of("{name: a}", "a").config_maps.kind, WALL_ANY);
+	cr_expect_eq(walls_of("{name: a}", "a").volume_claims.kind, WALL_ANY);
+	cr_expect_not(walls_of("{name: a}", "a").tokens);
+}
+
+Test(walls, keys_are_those_of_the_queue_above)
+{
+	static const char tree[] = "{name: t, secrets: [a, b], service_account_token: true}, "
+				   "{name: a, parent: t}, {name: b, parent: t, secrets: any}";
+
+	cr_expect_eq(walls_of(tree, "a").secrets.kind, WALL_LIST);
+	cr_expect(walls_of(tree, "a").tokens);
+	cr_expect_eq(walls_of(tree, "b").secrets.kind, WALL_ANY);
+}
+
+Test(walls, wrong_forms_are_refused)
+{
+	static const char *const wrong[] = {
+		"{version: 1, pod_policy: tight}",
+		"{version: 1, queues: [{name: a, secrets: []}]}",
+		"{version: 1, queues: [{name: a, secrets: [any, x]}]}",
+		"{version: 1, queues: [{name: a, config_maps: [A]}]}",
+		"{version: 1, queues: [{name: a, volume_claims: ['']}]}",
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct site *s = NULL;
+
+		cr_expect_eq(site_read(parse(wrong[i]), "f", 0, &s, &err), GPUQ_EINVAL, "%s",
+			     wrong[i]);
+		site_free(s);
+	}
+}
+
+/* ---- health of nodes ---- */
+
+Test(health, knows_the_usual_conditions_and_taints)
+{
+	struct site *s = site_default();
+
+	cr_expect_str_eq(health_of_condition(s, "GpuXidError", true),
+			 "a GPU reported an Xid error");
+	cr_expect_null(health_of_condition(s, "GpuXidError", false));
+	cr_expect_not_null(health_of_condition(s, "KernelDeadlock", true));
+	cr_expect_null(health_of_condition(s, "AcceleratedHardwareReady", true));
+	cr_expect_not_null(health_of_condition(s, "AcceleratedHardwareReady", false));
+	cr_expect_null(health_of_condition(s, "SomethingElse", true));
+	cr_expect_not_null(health_of_taint(s, "node.kubernetes.io/not-ready"));
+	cr_expect_null(health_of_taint(s, "nvidia.com/gpu"));
+	cr_expect_null(health_of_taint(s, "gpuq.io/reserved"));
+	site_free(s);
+}
+
+Test(health, a_site_adds_to_them_and_turns_them_off)
+{
+	struct site *s = site_of(parse("version: 1\n"
+				       "health:\n"
+				       "- {condition: 'Rack*', reason: the rack is hot}\n"
+				       "- {condition: '!FansOk'}\n"
+				       "- {condition: '!KernelDeadlock'}\n"
+				       "- {taint: example.org/broken}\n"));
+
+	cr_expect_str_eq(health_of_condition(s, "RackHot", true), "the rack is hot");
+	cr_expect_str_eq(health_of_condition(s, "FansOk", false), "FansOk");
+	cr_expect_null(health_of_condition(s, "FansOk", true));
+	cr_expect_null(health_of_condition(s, "KernelDeadlock", true));
+	cr_expect_str_eq(health_of_taint(s, "example.org/broken"), "example.org/broken");
+	site_free(s);
+}
+
+Test(health, an_entry_has_one_of_the_two)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct site *s = NULL;
+
+	cr_expect_lt(site_read(parse("version: 1\nhealth:\n- {reason: x}\n"), "f", 0, &s, &err), 0);
+	cr_expect(strstr(err.text, "f:3:3") && strstr(err.text, "condition"), "%s", err.text);
 }

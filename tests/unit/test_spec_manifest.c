@@ -112,22 +112,22 @@ static const struct spec_case accepted[] = {
 	  .want = "{\"name\":\"p\",\"cpus\":0,\"image\":\"i\",\"env\":{\"B\":\"c\"}}",
 	  .warns = "pod.yaml:8:11: NVIDIA_VISIBLE_DEVICES is omitted: gpuqd sets the devices\n" },
 	{ .text = JOB("", "", "", ""),
-	  .want = "{\"name\":\"j\",\"cpus\":0,\"image\":\"i\"}",
+	  .want = "{\"name\":\"j\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
 	{ .text = JOB("", "  parallelism: 4\n", "", ""),
-	  .want = "{\"name\":\"j\",\"pods\":4,\"cpus\":0,\"image\":\"i\"}",
+	  .want = "{\"name\":\"j\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"pods\":4,\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
 	{ .text = JOB("", "  parallelism: 4\n" "  completions: 4\n", "", ""),
-	  .want = "{\"name\":\"j\",\"pods\":4,\"cpus\":0,\"image\":\"i\"}",
+	  .want = "{\"name\":\"j\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"pods\":4,\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
 	{ .text = JOB("", "  parallelism: 4\n" "  completions: 2\n", "", ""),
-	  .want = "{\"name\":\"j\",\"pods\":2,\"cpus\":0,\"image\":\"i\"}",
+	  .want = "{\"name\":\"j\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"pods\":2,\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
 	{ .text = JOB("", "  parallelism: 3\n" "  completions: 10\n" "  completionMode: Indexed\n", "", ""),
-	  .want = "{\"name\":\"j\",\"array\":\"0-9%3\",\"cpus\":0,\"image\":\"i\"}",
+	  .want = "{\"name\":\"j\",\"array\":\"0-9%3\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
 	{ .text = JOB("", "  parallelism: 3\n" "  completionMode: Indexed\n", "", ""),
-	  .want = "{\"name\":\"j\",\"pods\":3,\"cpus\":0,\"image\":\"i\"}",
+	  .want = "{\"name\":\"j\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"pods\":3,\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
 	{ .text = JOB("", "  backoffLimit: 2\n", "", "      restartPolicy: Never\n"),
 	  .want = "{\"name\":\"j\",\"retry\":{\"limit\":2,\"on\":[\"infra\",\"failure\",\"oom\"]},"
@@ -141,22 +141,21 @@ static const struct spec_case accepted[] = {
 	  "\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
 	{ .text = JOB("", "  suspend: true\n" "  ttlSecondsAfterFinished: 60\n" "  activeDeadlineSeconds: 100\n", "", "      activeDeadlineSeconds: 50\n"),
-	  .want = "{\"name\":\"j\",\"time\":\"50s\",\"cpus\":0,\"image\":\"i\"}",
-	  .warns = "" },
+	  .want = "{\"name\":\"j\",\"time\":\"50s\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"cpus\":0,\"image\":\"i\"}",
+	  .warns = "pod.yaml:6:28: spec.ttlSecondsAfterFinished: is not used: the pods go when the job has "
+	  "ended, its record stays (gpuq history)\n" },
 	{ .text = JOB("", "  podFailurePolicy: {rules: []}\n" "  backoffLimitPerIndex: 1\n", "", ""),
 	  .want = "{\"name\":\"j\",\"retry\":{\"limit\":1,\"on\":[\"infra\",\"failure\",\"oom\"]},"
 	  "\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "pod.yaml:5:21: spec.podFailurePolicy: is not used\n" },
 	{ .text = JOB(", labels: {kueue.x-k8s.io/max-exec-time-seconds: \"300\"}", "", "    metadata: {labels: {kai.scheduler/queue: q, app: x}}\n", ""),
-	  .want = "{\"name\":\"j\",\"queue\":\"q\",\"time\":\"5m\",\"cpus\":0,\"image\":\"i\"}",
+	  .want = "{\"name\":\"j\",\"queue\":\"q\",\"time\":\"5m\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
 	{ .text = JOB("", "  parallelism: 4\n", "    metadata: {annotations: {kueue.x-k8s.io/podset-slice-required-topology: rack, " "kueue.x-k8s.io/podset-slice-size: \"2\"}}\n", ""),
-	  .want = "{\"name\":\"j\",\"pods\":4,\"cpus\":0,\"image\":\"i\","
-	  "\"topology\":{\"slices\":[{\"level\":\"rack\",\"size\":2}]}}",
+	  .want = "{\"name\":\"j\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"pods\":4,\"cpus\":0,\"image\":\"i\",\"topology\":{\"slices\":[{\"level\":\"rack\",\"size\":2}]}}",
 	  .warns = "" },
 	{ .text = JOB(", annotations: {kueue.x-k8s.io/job-min-parallelism: \"2\"}", "  parallelism: 4\n", "    metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: " "cloud.example/rack}}\n", ""),
-	  .want = "{\"name\":\"j\",\"pods\":{\"min\":2,\"max\":4},\"cpus\":0,\"image\":\"i\","
-	  "\"topology\":{\"required\":\"cloud.example/rack\"}}",
+	  .want = "{\"name\":\"j\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"pods\":{\"min\":2,\"max\":4},\"cpus\":0,\"image\":\"i\",\"topology\":{\"required\":\"cloud.example/rack\"}}",
 	  .warns = "" },
 	{ .text = "apiVersion: v1\n"
 	  "kind: List\n"
@@ -177,11 +176,11 @@ static const struct spec_case accepted[] = {
 	  "        containers:\n"
 	  "        - {name: c, image: i}\n",
 	  .want = "{\"name\":\"p\",\"cpus\":0,\"image\":\"i\"}\n"
-	  "{\"name\":\"j\",\"cpus\":0,\"image\":\"i\"}",
+	  "{\"name\":\"j\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
 	{ .text = POD("", "", "") "---\n" JOB("", "", "", "") "---\n" "command: x\n",
 	  .want = "{\"name\":\"p\",\"cpus\":0,\"image\":\"i\"}\n"
-	  "{\"name\":\"j\",\"cpus\":0,\"image\":\"i\"}\n"
+	  "{\"name\":\"j\",\"retry\":{\"limit\":6,\"on\":[\"infra\",\"failure\",\"oom\"]},\"cpus\":0,\"image\":\"i\"}\n"
 	  "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"]}",
 	  .warns = "" },
 	{ .text = POD("", "", ""),
@@ -202,12 +201,12 @@ static const struct spec_case refused[] = {
 	{ .text = "apiVersion: apps/v1\n"
 	  "kind: Deployment\n"
 	  "spec: {}\n",
-	  .want = "pod.yaml:2:7: kind: expected v1 Pod or batch/v1 Job, not 'apps/v1 Deployment'" },
+	  .want = "pod.yaml:2:7: kind: a Deployment is not a job: submit what it runs as a v1 Pod or batch/v1 Job" },
 	{ .text = "apiVersion: v1\n"
 	  "kind: Service\n",
-	  .want = "pod.yaml:2:7: kind: expected v1 Pod or batch/v1 Job, not 'v1 Service'" },
+	  .want = "pod.yaml:2:7: kind: expected a Pod, Job, JobSet, PyTorchJob or another kind of job (gpuq-job(5)), not 'v1 Service'" },
 	{ .text = "apiVersion: batch/v1\n",
-	  .want = "pod.yaml:1:1: kind: expected v1 Pod or batch/v1 Job, not 'batch/v1 '" },
+	  .want = "pod.yaml:1:1: kind: expected a Pod, Job, JobSet, PyTorchJob or another kind of job (gpuq-job(5)), not 'batch/v1 '" },
 	{ .text = "apiVersion: v1\n"
 	  "kind: Pod\n",
 	  .want = "pod.yaml:1:1: spec: expected a map" },
@@ -239,7 +238,7 @@ static const struct spec_case refused[] = {
 	{ .text = "apiVersion: v1\n"
 	  "kind: List\n"
 	  "items: []\n",
-	  .want = "pod.yaml:1:1: expected a job: the file is empty (a script begins with #!)" },
+	  .want = "pod.yaml:3:8: items: expected a list of jobs" },
 	{ .text = "apiVersion: v1\n"
 	  "kind: List\n"
 	  "items: [a]\n",
@@ -414,8 +413,7 @@ static const struct spec_case refused[] = {
 	{ .text = POD("", "  tolerations: {key: a}\n", ""),
 	  .want = "pod.yaml:5:16: spec.tolerations: expected a list, not a map" },
 	{ .text = POD("", "  restartPolicy: Sometimes\n", ""),
-	  .want = "pod.yaml:5:18: spec.restartPolicy: expected Never or OnFailure or Always, not "
-	  "'Sometimes'" },
+	  .want = "pod.yaml:5:18: spec.restartPolicy: expected Never, OnFailure or Always, not 'Sometimes'" },
 	{ .text = POD("", "  activeDeadlineSeconds: 0\n", ""),
 	  .want = "pod.yaml:5:26: spec.activeDeadlineSeconds: expected an integer from 1 to 2147483647" },
 	{ .text = POD("", "  terminationGracePeriodSeconds: -1\n", ""),

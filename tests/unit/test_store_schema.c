@@ -412,6 +412,30 @@ Test(schema, a_table_of_a_later_gpuqd_is_kept_and_one_that_it_lacks_is_made)
 	store_close(st);
 }
 
+/* Every record holds and is counted, but the meta page is not that of what gpuqd wrote last. */
+Test(schema, pages_of_another_transaction_are_refused)
+{
+	struct store *st = open_with(&plain);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct store_meta m;
+	struct raw r;
+
+	put(st, TABLE_JOB, 1, "one");
+	store_close(st);
+	r = raw_begin();
+	m = raw_read_meta(&r);
+	raw_meta(&r, &m);
+	raw_end(&r);
+	store_close(open_with(&plain));
+	r = raw_begin();
+	m = raw_read_meta(&r);
+	m.txn--;
+	raw_meta(&r, &m);
+	raw_end(&r);
+	cr_expect_eq(open_fails(&plain, &err), GPUQ_ECORRUPT);
+	cr_expect_not_null(strstr(err.text, "transaction"), "%s", err.text);
+}
+
 Test(schema, a_newer_schema_is_refused)
 {
 	struct store *st = open_with(&plain);
@@ -678,6 +702,35 @@ Test(schema, a_file_that_is_cut_under_a_reader_ends_it_with_74_and_the_table)
 	char said[512];
 
 	cr_expect_eq(in_child(read_a_file_that_is_cut, said), STORE_EXIT_DAMAGED);
+	cr_expect_not_null(strstr(said, "table log is damaged"), "%s", said);
+}
+
+/* Each page but the two of META becomes one of a tree with a single child, which LMDB never writes and
+ * asserts not to find. */
+static void read_a_tree_of_one_child(void)
+{
+	struct store *st = open_with(&plain);
+	const uint16_t branch = 1, lower = 16 + 2;
+	char path[128];
+	struct stat sb;
+	int fd;
+
+	put(st, TABLE_LOG, 1, "one");
+	path_of(path, "data.mdb");
+	fd = open(path, O_RDWR);
+	if (fd < 0 || fstat(fd, &sb) != 0)
+		_exit(1);
+	for (off_t at = 2 * 4096; at < sb.st_size; at += 4096)
+		if (pwrite(fd, &branch, 2, at + 10) != 2 || pwrite(fd, &lower, 2, at + 12) != 2)
+			_exit(1);
+	has(st, TABLE_LOG, 1, "one");
+}
+
+Test(schema, an_assertion_of_lmdb_ends_it_with_74_and_the_table)
+{
+	char said[512];
+
+	cr_expect_eq(in_child(read_a_tree_of_one_child, said), STORE_EXIT_DAMAGED, "%s", said);
 	cr_expect_not_null(strstr(said, "table log is damaged"), "%s", said);
 }
 

@@ -259,6 +259,22 @@ static void ask(uint64_t *seed, int64_t now_us, const struct snapshot *all)
 	snapshot_free(s);
 }
 
+/* A key of likeness costs memory: the only job with its request has none, until another requests
+ * the same. */
+Test(tell, the_only_job_with_its_request_needs_no_key)
+{
+	const uint32_t first = rig.model->next_job_id;
+
+	submit_text(rig.model, "{command: [true], gpus: 1, cpus: 3}", NULL);
+	submit_text(rig.model, "{command: [true], gpus: 1, cpus: 4}", NULL);
+	cr_expect_null(equivalent_of(rig.model, job(first)));
+	submit_text(rig.model, "{command: [false], gpus: 1, cpus: 3}", NULL);
+	cr_assert_not_null(equivalent_of(rig.model, job(first)));
+	cr_expect_eq(equivalent_of(rig.model, job(first)),
+		     equivalent_of(rig.model, job(first + 2)));
+	cr_expect(equivalent_holds(rig.model));
+}
+
 /* A plan on few of those that are alike is the plan on all of them, and once it has been
  * told, in several bites, there is nothing that the other could tell. */
 Test(tell, a_few_of_those_that_are_alike_are_enough)

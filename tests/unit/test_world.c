@@ -5,6 +5,8 @@
 
 #include "gpuqd/sim/outcome.h"
 #include "gpuqd/sim/world.h"
+#include "gpuqd/sim/world_cycle.h"
+#include "gpuqd/sim/world_happen.h"
 
 /* Effects of plans on a world, whatever their source. */
 

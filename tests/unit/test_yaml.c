@@ -152,6 +152,99 @@ Test(yaml, keeps_to_its_limits)
 	cr_expect_eq(parse_repeated("", "#", GPUQ_YAML_BYTES_MAX + 1, &err), GPUQ_ETOOBIG);
 }
 
+static int parse_jobs(const char *text, struct gpuq_val ***docs, size_t *n, struct gpuq_err *err)
+{
+	return gpuq_yaml_parse_jobs(&arena, "f", text, strlen(text), docs, n, err);
+}
+
+Test(yaml, files_of_jobs_have_aliases_merge_keys_and_octal)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{ "a: &x {b: 1}\nc: *x\nd: [*x, *x]\n",
+		  "{\"a\":{\"b\":1},\"c\":{\"b\":1},\"d\":[{\"b\":1},{\"b\":1}]}" },
+		{ "a: &x 1\nb: &x 2\nc: *x\n", "{\"a\":1,\"b\":2,\"c\":2}" },
+		/* The map's own keys win, then the earlier map. */
+		{ "a: &x {p: 1, q: 2}\nb:\n  q: 3\n  <<: *x\n",
+		  "{\"a\":{\"p\":1,\"q\":2},\"b\":{\"q\":3,\"p\":1}}" },
+		{ "{<<: [{p: 1}, {p: 2, q: 3}], r: 4}", "{\"r\":4,\"p\":1,\"q\":3}" },
+		{ "<<: {p: 1}\n<<: {q: 2}\n", "{\"p\":1,\"q\":2}" },
+		{ "{'<<': 1}", "{\"<<\":1}" },
+		{ "apiVersion: v1\nm: [0755, 0o755, 00]\n",
+		  "{\"apiVersion\":\"v1\",\"m\":[493,493,0]}" },
+	};
+	static const struct {
+		const char *text, *want;
+	} refused[] = {
+		{ "a: *x\n", "f:1:4: no value above is named &x in this document" },
+		{ "a: &x 1\n---\nb: *x\n", "f:3:4: no value above is named &x in this document" },
+		{ "a: &x {b: *x}\n", "f:1:11: the alias *x contains itself" },
+		{ "<<: 1\n", "f:1:1: <<: expected a map or a list of maps" },
+		{ "<<: [{a: 1}, b]\n", "f:1:1: <<: expected a map or a list of maps" },
+		{ "a: &x 1\n*x : 2\n", "f:2:1: a key must be text, not an alias" },
+		{ "mode: 0644\n", "f:1:7: '0644' starts with 0" },
+		{ "apiVersion: v1\nm: 0844\n", "f:2:4: '0844' starts with 0" },
+	};
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val **docs;
+	size_t n;
+
+	for (size_t i = 0; i < N(cases); i++) {
+		cr_expect_eq(parse_jobs(cases[i].text, &docs, &n, &err), 0, "%s: %s", cases[i].text,
+			     err.text);
+		cr_expect_str_eq(json(docs, n), cases[i].want, "%s", cases[i].text);
+	}
+	for (size_t i = 0; i < N(refused); i++) {
+		cr_expect_lt(parse_jobs(refused[i].text, &docs, &n, &err), 0, "%s",
+			     refused[i].text);
+		cr_expect_eq(strncmp(err.text, refused[i].want, strlen(refused[i].want)), 0,
+			     "got  %s\nwant %s", err.text, refused[i].want);
+	}
+	gpuq_arena_done(&arena);
+}
+
+/* head, then part so often; parsed as a file of jobs. */
+static int repeat_jobs(const char *head, const char *part, size_t times, struct gpuq_err *err)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	struct gpuq_val **docs;
+	size_t n;
+	int rc;
+
+	gpuq_buf_adds(&b, head);
+	for (size_t i = 0; i < times; i++)
+		gpuq_buf_adds(&b, part);
+	rc = gpuq_yaml_parse_jobs(&arena, "f", b.data, b.len, &docs, &n, err);
+	gpuq_buf_done(&b);
+	gpuq_arena_done(&arena);
+	return rc;
+}
+
+Test(yaml, aliases_have_their_limits)
+{
+	static const char bomb[] = "a: &a [1,1,1,1,1,1,1,1,1,1]\n"
+				   "b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
+				   "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
+				   "d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n"
+				   "e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n";
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	cr_expect_eq(repeat_jobs("a: &x 1\nb:\n", "- *x\n", 999, &err), 0, "%s", err.text);
+	cr_expect_eq(repeat_jobs("a: &x 1\nb:\n", "- *x\n", 1000, &err), GPUQ_ETOOBIG);
+	cr_expect_str_eq(err.text, "f:1002:3: more than 999 aliases");
+	cr_expect_eq(repeat_jobs(bomb, "", 0, &err), GPUQ_ETOOBIG);
+	cr_expect_str_eq(err.text, "f:5:20: more than 65536 values, aliases written out");
+	cr_expect_eq(repeat_jobs("", "#\n", 2u << 20, &err), GPUQ_ETOOBIG);
+	cr_expect_str_eq(err.text, "f: larger than 1048576 bytes");
+	/* Levels count where the alias stands. */
+	cr_expect_eq(repeat_jobs("- &x [[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]\n- "
+				 "[[[[[[[[[[[*x]]]]]]]]]]]\n",
+				 "", 0, &err),
+		     GPUQ_EINVAL);
+	cr_expect_not_null(strstr(err.text, "nested deeper than 32 levels"), "%s", err.text);
+}
+
 Test(yaml, keeps_places_and_what_was_written)
 {
 	const char *text = "a: 0x10\nb:\n  c: [1.50, 'q']\n";

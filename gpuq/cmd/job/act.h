@@ -1,7 +1,7 @@
-/* act.h - do one thing to many jobs: cancel, hold, release
+/* act.h - do one thing to many jobs: cancel, hold, release, requeue, update
  *
  * Touches  the server, standard output.
- * Used by  cmd_cancel.c, cmd_hold.c.
+ * Used by  cmd_cancel.c, cmd_hold.c, cmd_update.c.
  */
 #ifndef GPUQ_CMD_JOB_ACT_H
 #define GPUQ_CMD_JOB_ACT_H

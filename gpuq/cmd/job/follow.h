@@ -2,7 +2,7 @@
  *
  * Owns     the board of their states, the progress line, the deadlines.
  * Touches  the server, standard error.
- * Used by  attend.c, logs.c (ticks).
+ * Used by  attend.c, logs.c (ticks), slurm_salloc.c.
  *
  * A stream that breaks is opened anew; a server that stays away for FOLLOW_AWAY_US
  * is given up. Signals and deadlines are looked at several times a second.

@@ -193,6 +193,7 @@ static int read_file(struct cli *c, struct gpuq_spec_opts *opts, struct submissi
 		rc = sort_output(c, err);
 	opts->argv = c->args.job;
 	opts->ignore_unknown = opt_given(&c->args, OPT_IGNORE_UNKNOWN);
+	opts->ignore_other_kinds = opt_given(&c->args, OPT_IGNORE_OTHER_KINDS);
 	opts->file = path;
 	opts->default_name = base_name(path);
 	if (rc == 0)

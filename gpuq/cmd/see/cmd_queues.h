@@ -1,7 +1,7 @@
 /* cmd_queues.h - the list of queues, for others that show it
  *
  * Touches  the server, standard output.
- * Used by  cmd_status.c, top.
+ * Used by  cmd_status.c (the table), top_data.c (the columns).
  */
 #ifndef GPUQ_CMD_SEE_CMD_QUEUES_H
 #define GPUQ_CMD_SEE_CMD_QUEUES_H

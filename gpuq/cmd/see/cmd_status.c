@@ -16,16 +16,6 @@
 #include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
-static void reason_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_buf *text)
-{
-	const struct gpuq_val *reasons = gpuq_get(job, "reasons");
-
-	for (size_t i = 0; reasons && reasons->type == GPUQ_LIST && i < reasons->n; i++) {
-		reason_text(text, reasons->items[i], now_us);
-		line_print(line_label("Reason", i), text);
-	}
-}
-
 static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 {
 	const struct gpuq_val *pods = gpuq_get(job, "pods");
@@ -369,6 +359,42 @@ static void recovering_line(const struct gpuq_val *status, struct gpuq_buf *text
 	line_print("Recovering", text);
 }
 
+/* "serviceaccount/runner in ml: 40 jobs wait, for 2:10", and the cluster's words. */
+static void refused_lines(const struct gpuq_val *cluster, struct gpuq_buf *text)
+{
+	const struct gpuq_val *list = gpuq_get(cluster, "refused");
+
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		const struct gpuq_val *r = list->items[i];
+		const int64_t n = gpuq_get_int(r, "jobs", 0);
+
+		view_cell(text, gpuq_get(r, "object"));
+		gpuq_buf_adds(text, " in ");
+		view_cell(text, gpuq_get(r, "namespace"));
+		gpuq_buf_printf(text, ": %" PRId64 " job%s wait%s, since ", n, line_s(n),
+				n == 1 ? "s" : "");
+		view_time(text, gpuq_get(r, "since"));
+		line_print(line_label("Refused", i), text);
+		view_cell(text, gpuq_get(r, "message"));
+		line_print("", text);
+	}
+}
+
+static void fence_line(const struct gpuq_val *cluster, struct gpuq_buf *text)
+{
+	if (line_says(gpuq_get(cluster, "fenced_by"))) {
+		gpuq_buf_adds(text, "no job starts: ");
+		view_cell(text, gpuq_get(cluster, "fenced_by"));
+		gpuq_buf_adds(text, " acts under this identity");
+		line_print("Fenced", text);
+	} else if (line_says(gpuq_get(cluster, "keeps_out"))) {
+		gpuq_buf_adds(text, "keeps out ");
+		view_cell(text, gpuq_get(cluster, "keeps_out"));
+		gpuq_buf_adds(text, ", which has the same identity");
+		line_print("Fence", text);
+	}
+}
+
 static void print_cluster(struct cli *c, const struct gpuq_val *status)
 {
 	const struct gpuq_val *info = gpuq_server_info(c->conn);
@@ -384,12 +410,18 @@ static void print_cluster(struct cli *c, const struct gpuq_val *status)
 	if (line_says(gpuq_get(cluster, "stale_since"))) {
 		gpuq_buf_adds(&text, ", stale since ");
 		view_time(&text, gpuq_get(cluster, "stale_since"));
+		if (line_says(gpuq_get(cluster, "stale_why"))) {
+			gpuq_buf_adds(&text, ": ");
+			view_cell(&text, gpuq_get(cluster, "stale_why"));
+		}
 	}
 	if (gpuq_get_bool(cluster, "read_only", false))
 		gpuq_buf_adds(&text, ", read only: no space on the server's disk");
 	else if (gpuq_get_bool(cluster, "no_new_jobs", false))
 		gpuq_buf_adds(&text, ", no new jobs: the server's disk is full");
 	line_print("Cluster", &text);
+	refused_lines(cluster, &text);
+	fence_line(cluster, &text);
 	recovering_line(status, &text);
 	device_line(status, &text);
 	jobs_line(status, &text);

@@ -54,6 +54,11 @@ static void print_reasons(const struct gpuq_val *job, int64_t now_us, struct gpu
 
 		reason_text(text, reasons->items[i], now_us);
 		line_print(line_label("Reason", i), text);
+		if (line_says(gpuq_get(reasons->items[i], "message"))) {
+			gpuq_buf_adds(text, "  ");
+			view_cell(text, gpuq_get(reasons->items[i], "message"));
+			line_print("", text);
+		}
 		if (*doc) {
 			gpuq_buf_printf(text, "  %s", doc);
 			line_print("", text);

@@ -1,4 +1,4 @@
-/* gpuq apply: change the site as a file says. */
+/* gpuq apply: merge a site file into the current site. */
 #include <string.h>
 
 #include "gpuq/cli.h"

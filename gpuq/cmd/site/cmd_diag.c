@@ -1,4 +1,4 @@
-/* gpuq diag: the server's inner figures, section by section. */
+/* gpuq diag: internal statistics of the server, section by section. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -152,20 +152,39 @@ static void check_cluster(struct exam *x)
 {
 	const struct gpuq_val *cluster = gpuq_get(x->diag, "cluster");
 	const char *kind = gpuq_get_str(cluster, "kind", "?");
+	const char *why = gpuq_get_str(cluster, "stale_why", "");
 	const int64_t since_us = gpuq_get_int(cluster, "stale_since", 0);
 	const int64_t now_us = figure(x, "process", "now_time", 0);
 
 	if (!gpuq_get_bool(cluster, "connected", false))
 		find(x, BAD, "cluster", "see the log of gpuqd for the reason",
 		     "no cluster (%s): no job starts", kind);
-	else if (since_us && now_us - since_us > STALE_US)
-		find(x, BAD, "cluster",
+	else if (since_us)
+		find(x, now_us - since_us > STALE_US ? BAD : WARN, "cluster",
 		     "see whether the apiserver answers, and whether the account of gpuqd may list "
 		     "and watch pods and nodes (gpuqd(8) names the rights)",
-		     "the cluster (%s) has not answered for %" PRId64 " s", kind,
-		     (now_us - since_us) / GPUQ_US_PER_S);
+		     "the cluster (%s) has not answered for %" PRId64 " s%s%s", kind,
+		     (now_us - since_us) / GPUQ_US_PER_S, *why ? ": " : "", why);
 	else
 		find(x, GOOD, "cluster", "", "the cluster (%s) is reachable", kind);
+}
+
+/* A finding for each object that jobs wait for. */
+static void check_refused(struct exam *x)
+{
+	const struct gpuq_val *list = gpuq_get(gpuq_get(x->diag, "cluster"), "refused");
+
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		const struct gpuq_val *r = list->items[i];
+		const int64_t n = gpuq_get_int(r, "jobs", 0);
+
+		find(x, BAD, "refused",
+		     "repair it in the cluster, or name another in the queue; the jobs go on by "
+		     "themselves",
+		     "%" PRId64 " job%s wait%s for %s in %s: %s", n, line_s(n), n == 1 ? "s" : "",
+		     gpuq_get_str(r, "object", "?"), gpuq_get_str(r, "namespace", "?"),
+		     gpuq_get_str(r, "message", ""));
+	}
 }
 
 /* Without measurements no job is stopped for being idle. */
@@ -349,6 +368,21 @@ static void check_account(struct exam *x)
 		find(x, GOOD, "rights", "", "the account of gpuqd has all rights of all features");
 }
 
+static void check_fence(struct exam *x)
+{
+	const struct gpuq_val *cluster = gpuq_get(x->diag, "cluster");
+	const char *by = gpuq_get_str(cluster, "fenced_by", "");
+	const char *waits = gpuq_get_str(cluster, "keeps_out", "");
+
+	if (*by)
+		find(x, BAD, "fence",
+		     "end the one whose state directory is a copy; the other acts 10 s later",
+		     "another gpuqd acts under this identity, and this one starts nothing: %s", by);
+	else if (*waits)
+		find(x, WARN, "fence", "end the one whose state directory is a copy",
+		     "another gpuqd with this identity waits to act: %s", waits);
+}
+
 /* Pods that a restored database does not know hold devices, and are not ended automatically. */
 static void check_recovery(struct exam *x)
 {
@@ -471,9 +505,9 @@ static int ask(struct exam *x, struct gpuq_err *err)
 static void examine(struct exam *x)
 {
 	static void (*const checks[])(struct exam *) = {
-		check_version, check_rights,  check_clock,     check_jumps, check_disk,
-		check_cluster, check_nodes,   check_scheduler, check_loop,  check_measured,
-		check_notify,  check_account, check_recovery,
+		check_version,  check_rights,  check_clock,   check_jumps,     check_disk,
+		check_cluster,  check_refused, check_nodes,   check_scheduler, check_loop,
+		check_measured, check_notify,  check_account, check_fence,     check_recovery,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

@@ -3,14 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/cluster/kube/pods/mounts.h"
 #include "gpuqd/cluster/kube/pods/policy.h"
 
 int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
-		    const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err)
+		    const struct site_walls *walls, struct gpuq_buf *warnings, struct gpuq_err *err)
 {
-	enum kube_policy level = strcmp(pod_policy, "privileged") == 0   ? KUBE_POLICY_PRIVILEGED
-				 : strcmp(pod_policy, "restricted") == 0 ? KUBE_POLICY_RESTRICTED
-									 : KUBE_POLICY_BASELINE;
+	const char *policy = walls->pod_policy;
+	enum kube_policy level = strcmp(policy, "privileged") == 0   ? KUBE_POLICY_PRIVILEGED
+				 : strcmp(policy, "restricted") == 0 ? KUBE_POLICY_RESTRICTED
+								     : KUBE_POLICY_BASELINE;
+	int rc;
 	char path[64];
 
 	(void)c;
@@ -27,5 +30,6 @@ int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char 
 	}
 	if (spec->output || spec->error || spec->input)
 		gpuq_buf_adds(warnings, "output files are ignored on Kubernetes: see gpuq logs\n");
-	return podspec_check(spec, level, err);
+	rc = podspec_check(spec, level, err);
+	return rc == 0 ? mounts_check(spec, walls, err) : rc;
 }

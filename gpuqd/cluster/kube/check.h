@@ -8,6 +8,7 @@
 #include "gpuqd/cluster/cluster.h"
 
 int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
-		    const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err);
+		    const struct site_walls *walls, struct gpuq_buf *warnings,
+		    struct gpuq_err *err);
 
 #endif

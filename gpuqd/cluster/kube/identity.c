@@ -6,6 +6,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/kube/http/backoff.h"
+#include "gpuqd/cluster/kube/http/status.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 
 #define PATH "/api/v1/namespaces/kube-system"
@@ -19,7 +20,7 @@ struct identity {
 	struct loop_timer *again;
 	struct backoff back;
 	bool told;
-	identity_fn fn;
+	identity_fn fn, silent;
 	void *arg;
 };
 
@@ -36,6 +37,7 @@ static void on_again(void *arg)
 static void answered(void *arg, const struct http_answer *a)
 {
 	struct identity *i = arg;
+	struct status st;
 	int64_t wait;
 
 	i->req = NULL;
@@ -58,6 +60,8 @@ static void answered(void *arg, const struct http_answer *a)
 	if (!i->told)
 		log_warn("kube.no_answer", "status=%d error=%s", a->status, LOGS(a->error));
 	i->told = true;
+	status_read(a, &st);
+	i->silent(i->arg, st.text);
 	wait = backoff_next_us(&i->back, FIRST_US, MAX_US);
 	i->again = loop_after(i->loop, a->retry_us > wait ? a->retry_us : wait, on_again, i);
 }
@@ -74,7 +78,8 @@ static void ask(struct identity *i)
 	i->req = http_start(i->http, &call);
 }
 
-struct identity *identity_ask(struct loop *l, struct http *h, identity_fn fn, void *arg)
+struct identity *identity_ask(struct loop *l, struct http *h, identity_fn fn, identity_fn silent,
+			      void *arg)
 {
 	struct identity *i = calloc(1, sizeof(*i));
 
@@ -83,6 +88,7 @@ struct identity *identity_ask(struct loop *l, struct http *h, identity_fn fn, vo
 	i->loop = l;
 	i->http = h;
 	i->fn = fn;
+	i->silent = silent;
 	i->arg = arg;
 	ask(i);
 	return i;

@@ -17,8 +17,9 @@ struct identity;
  * again until there is an answer. */
 typedef void (*identity_fn)(void *arg, const char *uid);
 
-struct identity *identity_ask(struct loop *l, struct http *h, identity_fn fn,
-			      void *arg); /* NULL: no memory */
+/* silent: why there was no answer, in words, each time. NULL: no memory. */
+struct identity *identity_ask(struct loop *l, struct http *h, identity_fn fn, identity_fn silent,
+			      void *arg);
 void identity_free(struct identity *i); /* NULL is allowed; not from inside the callback */
 
 #endif

@@ -5,17 +5,22 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/cluster/kube/pods/api.h"
+#include "gpuqd/cluster/kube/pods/api_bind.h"
 #include "gpuqd/cluster/kube/pods/api_remove.h"
 #include "gpuqd/cluster/kube/pods/api_create.h"
+#include "gpuqd/cluster/kube/pods/refused.h"
 #include "gpuqd/cluster/kube/check.h"
 #include "gpuqd/cluster/kube/auth/config.h"
 #include "gpuqd/cluster/kube/http/http.h"
 #include "gpuqd/cluster/kube/identity.h"
+#include "gpuqd/cluster/kube/lease.h"
 #include "gpuqd/cluster/kube/logs.h"
 #include "gpuqd/cluster/kube/metrics.h"
+#include "gpuqd/cluster/kube/pod_events.h"
 #include "gpuqd/cluster/kube/rights.h"
 #include "gpuqd/cluster/kube/session.h"
 #include "gpuqd/cluster/kube/signal.h"
+#include "gpuqd/cluster/kube/trial.h"
 #include "gpuqd/cluster/kube/watch/watch.h"
 
 /* The Kubernetes cluster: credentials, connections, what is heard, what is asked. Each
@@ -26,9 +31,14 @@ struct kube {
 	struct kube_config config;
 	struct http *http;
 	struct identity *identity; /* NULL: not requested */
+	struct kube_lease *lease; /* NULL: there is no fence, or not yet */
+	char *store_id, *place, *words; /* of the fence; NULL none */
+	bool known; /* the cluster is the right one */
+	bool may_act, fenced; /* the fence lets us; another daemon acts */
 	struct watch *watch; /* NULL before start */
 	struct asks *asks;
 	struct signals *signals;
+	struct pod_events *pod_events;
 	struct metrics *metrics; /* NULL: not wanted */
 	struct gpuq_strlist metrics_urls; /* the caller's, until start */
 	int64_t measure_every_us;
@@ -36,6 +46,7 @@ struct kube {
 	cluster_rights_fn rights_fn;
 	void *rights_arg;
 	struct cluster_sink sink;
+	int64_t start_us;
 	char *namespace_, *cluster_id;
 	int64_t creates_per_s;
 };
@@ -53,29 +64,84 @@ static void kube_free(struct cluster *c)
 		return;
 	metrics_free(k->metrics);
 	identity_free(k->identity);
+	kube_lease_free(k->lease);
 	rights_free(k->rights);
 	signals_free(k->signals);
+	pod_events_free(k->pod_events);
 	asks_free(k->asks);
 	watch_free(k->watch);
 	http_free(k->http);
 	kube_config_done(&k->config);
 	free(k->namespace_);
 	free(k->cluster_id);
+	free(k->store_id);
+	free(k->place);
+	free(k->words);
 	free(k);
 }
 
 static void on_own(void *arg, const struct pod_fact *f, bool gone)
 {
-	asks_shown(arg, f, gone);
+	struct kube *k = arg;
+
+	asks_shown(k->asks, f, gone);
+	pod_events_shown(k->pod_events, f, gone);
 }
 
-/* In another cluster nothing is read or changed. */
+/* In another cluster, or beside another daemon of our name, nothing is read or changed. */
+static void sync_hold(struct kube *k)
+{
+	http_hold(k->http, !k->known || !k->may_act);
+}
+
+static void on_fence(void *arg, const struct cluster_fence *f)
+{
+	struct kube *k = arg;
+
+	k->fenced = *f->by != '\0';
+	k->may_act = !k->fenced;
+	sync_hold(k);
+	k->sink.fenced(k->sink.arg, f);
+}
+
+/* Return the daemon's own namespace: in a cluster that of its account, which need not be that of
+ * jobs. */
+static const char *own_namespace(const struct kube *k)
+{
+	return strcmp(k->config.origin, "in-cluster") == 0 && *k->config.namespace_
+		       ? k->config.namespace_
+		       : k->namespace_;
+}
+
+static void begin(struct kube *k)
+{
+	const struct lease_opts o = { own_namespace(k), k->cluster_id, k->store_id, k->place,
+				      k->words };
+
+	k->known = true;
+	k->may_act = !k->store_id || !k->sink.fenced;
+	if (!k->may_act) {
+		k->lease = kube_lease_new(k->loop, k->http, &o, on_fence, k);
+		if (!k->lease)
+			abort(); /* a few bytes, and without them nothing may be done */
+	}
+	sync_hold(k);
+}
+
 static void on_identity(void *arg, const char *uid)
 {
 	struct kube *k = arg;
 
 	if (k->sink.identity(k->sink.arg, uid))
-		http_hold(k->http, false);
+		begin(k);
+}
+
+/* Nothing is known of this cluster yet: what stands in the way (expired credentials) is told. */
+static void on_silence(void *arg, const char *why)
+{
+	struct kube *k = arg;
+
+	k->sink.stale(k->sink.arg, k->start_us, why);
 }
 
 static void on_delete(void *arg, const struct pod_ref *ref, int64_t grace_us)
@@ -99,6 +165,7 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 	int rc;
 
 	k->sink = *sink;
+	k->start_us = loop_now_us(k->loop);
 	rc = asks_new(k->loop, k->http, k->namespace_, k->cluster_id, k->creates_per_s, &k->sink,
 		      &k->asks, err);
 	if (rc == 0)
@@ -106,18 +173,22 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 				 &(struct signals_sink){ k, on_delete, on_signalled }, &k->signals,
 				 err);
 	if (rc == 0)
+		rc = pod_events_new(k->loop, k->http, &k->sink, &k->pod_events, err);
+	if (rc == 0)
 		rc = watch_new(k->loop, k->http, k->cluster_id, &k->sink, &k->watch, err);
 	if (rc == 0 && k->sink.identity) {
 		http_hold(k->http, true);
-		k->identity = identity_ask(k->loop, k->http, on_identity, k);
+		k->identity = identity_ask(k->loop, k->http, on_identity, on_silence, k);
 		if (!k->identity)
 			rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+	} else if (rc == 0) {
+		begin(k);
 	}
 	if (rc == 0 && k->sink.measured)
 		rc = metrics_new(k->loop, &k->metrics_urls, k->measure_every_us, &k->sink,
 				 &k->metrics, err);
 	if (rc == 0)
-		watch_on_own(k->watch, on_own, k->asks);
+		watch_on_own(k->watch, on_own, k);
 	return rc;
 }
 
@@ -129,6 +200,14 @@ static bool kube_busy(struct cluster *c)
 static void kube_pod_create(struct cluster *c, const struct pod_order *order)
 {
 	asks_create(of(c)->asks, order);
+}
+
+static struct cluster_trial *kube_pod_try(struct cluster *c, const struct pod_order *order,
+					  cluster_trial_fn fn, void *arg, struct gpuq_err *err)
+{
+	struct kube *k = of(c);
+
+	return trial_start(k->http, k->namespace_, order, fn, arg, err);
 }
 
 static const char *namespace_of(const struct kube *k, const struct pod_ref *ref)
@@ -152,16 +231,45 @@ static int kube_pod_signal(struct cluster *c, const struct pod_ref *ref, int sig
 	return signals_send(k->signals, namespace_of(k, ref), ref, signal, err);
 }
 
+static bool kube_refusal_probe(struct cluster *c, const char *key)
+{
+	return refused_probe(of(c)->asks, key);
+}
+
+static void kube_refusal_forget(struct cluster *c, const char *key)
+{
+	refused_forget(of(c)->asks, key);
+}
+
 static void kube_pod_forget(struct cluster *c, const struct pod_ref *ref)
 {
 	signals_gone(of(c)->signals, ref->name);
 	asks_forget(of(c)->asks, ref);
 }
 
+static void kube_claim_select(struct cluster *c, const struct pod_ref *ref, const char *claim)
+{
+	asks_claim_select(of(c)->asks, ref, claim);
+}
+
+static void kube_pod_bind(struct cluster *c, const struct pod_ref *ref)
+{
+	asks_bind(of(c)->asks, ref);
+}
+
 static void kube_job_forget(struct cluster *c, uint32_t job, int64_t array_index,
 			    const char *namespace_)
 {
 	asks_job_forget(of(c)->asks, job, array_index, namespace_);
+}
+
+/* While fenced, a request would wait for as long as the other daemon lives. */
+static bool may_read(const struct kube *k, struct gpuq_err *err)
+{
+	if (k->fenced)
+		gpuq_fail(err, GPUQ_EBUSY,
+			  "another gpuqd acts under this identity: ask that one, see gpuq status");
+	return !k->fenced;
 }
 
 static struct cluster_log *kube_log_open(struct cluster *c, const struct pod_ref *ref,
@@ -171,8 +279,8 @@ static struct cluster_log *kube_log_open(struct cluster *c, const struct pod_ref
 	struct kube *k = of(c);
 	struct cluster_log *log;
 
-	if (logs_open(k->loop, k->http, k->watch, namespace_of(k, ref), ref, opts, fn, arg, &log,
-		      err) != 0)
+	if (!may_read(k, err) || logs_open(k->loop, k->http, k->watch, namespace_of(k, ref), ref,
+					   opts, fn, arg, &log, err) != 0)
 		return NULL;
 	return log;
 }
@@ -194,7 +302,7 @@ static int kube_rights(struct cluster *c, const char *const *namespaces, size_t 
 		return gpuq_fail(err, GPUQ_EBUSY, "a review is under way");
 	k->rights_fn = fn;
 	k->rights_arg = arg;
-	return rights_ask(k->http, namespaces, n, on_rights, k, &k->rights, err);
+	return rights_ask(k->http, own_namespace(k), namespaces, n, on_rights, k, &k->rights, err);
 }
 
 static struct cluster_session *kube_session_open(struct cluster *c, const struct pod_ref *ref,
@@ -204,8 +312,21 @@ static struct cluster_session *kube_session_open(struct cluster *c, const struct
 {
 	struct kube *k = of(c);
 
-	(void)err;
+	if (!may_read(k, err))
+		return NULL;
 	return session_open(k->loop, k->http, namespace_of(k, ref), ref->name, opts, sink);
+}
+
+static void kube_release(struct cluster *c, void (*done)(void *arg), void *arg)
+{
+	struct kube *k = of(c);
+
+	k->may_act = false;
+	sync_hold(k);
+	if (k->lease)
+		kube_lease_release(k->lease, done, arg);
+	else
+		done(arg);
 }
 
 static const struct cluster_ops ops = {
@@ -213,8 +334,14 @@ static const struct cluster_ops ops = {
 	.nodes_remove = true,
 	.start = kube_start,
 	.spec_check = kube_spec_check,
+	.pod_try = kube_pod_try,
+	.trial_cancel = trial_cancel,
 	.busy = kube_busy,
 	.pod_create = kube_pod_create,
+	.refusal_probe = kube_refusal_probe,
+	.refusal_forget = kube_refusal_forget,
+	.claim_select = kube_claim_select,
+	.pod_bind = kube_pod_bind,
 	.pod_delete = kube_pod_delete,
 	.pod_signal = kube_pod_signal,
 	.pod_forget = kube_pod_forget,
@@ -229,6 +356,7 @@ static const struct cluster_ops ops = {
 	.session_resize = session_resize,
 	.session_resume = session_resume,
 	.session_close = session_close,
+	.release = kube_release,
 	.free = kube_free,
 };
 
@@ -253,7 +381,13 @@ int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct c
 		ns = *k->config.namespace_ ? k->config.namespace_ : "default";
 	k->namespace_ = strdup(ns);
 	k->cluster_id = strdup(o->cluster_id ? o->cluster_id : "");
-	if (!k->namespace_ || !k->cluster_id) {
+	if (o->store_id) {
+		k->store_id = strdup(o->store_id);
+		k->place = strdup(o->place);
+		k->words = strdup(o->words);
+	}
+	if (!k->namespace_ || !k->cluster_id ||
+	    (o->store_id && (!k->store_id || !k->place || !k->words))) {
 		rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 		goto fail;
 	}

@@ -133,8 +133,9 @@ static void refused(struct cluster_log *log, const struct http_answer *a)
 		later(log, FIRST_US + random_between(0, FIRST_US));
 	} else if (not_yet) {
 		log->fn(log->arg, NULL, 0, NULL);
-	} else if (st.kind == STATUS_REFUSED || st.kind == STATUS_FORBIDDEN) {
-		fail(log, st.kind == STATUS_FORBIDDEN ? GPUQ_EPERM : GPUQ_EINVAL, st.text);
+	} else if (st.kind == STATUS_REFUSED || st.kind == STATUS_FORBIDDEN ||
+		   st.kind == STATUS_CLUSTER) {
+		fail(log, st.kind == STATUS_REFUSED ? GPUQ_EINVAL : GPUQ_EPERM, st.text);
 	} else if (log->back.fails >= TRIES || !log->follow) {
 		fail(log, GPUQ_EIO, st.text);
 	} else {

@@ -12,45 +12,92 @@
 /* A right, as etc/kubernetes/base and optional give it. */
 static const struct right {
 	const char *feature;
-	bool needed; /* of base */
-	bool spaced; /* in each namespace of jobs; else in the whole cluster */
+	bool needed; /* gpuqd is of no use without it; else the feature is off */
+	enum {
+		WHOLE,
+		SPACED,
+		OWN
+	} where; /* the cluster; each namespace of jobs; the daemon's own */
 	const char *group, *resource, *subresource, *name;
 	const char *verbs[5];
 } table[] = {
-	{ "seeing nodes", true, false, "", "nodes", "", "", { "get", "list", "watch" } },
-	{ "seeing pods", true, false, "", "pods", "", "", { "get", "list", "watch" } },
+	{ "seeing nodes", true, WHOLE, "", "nodes", "", "", { "get", "list", "watch" } },
+	{ "seeing pods", true, WHOLE, "", "pods", "", "", { "get", "list", "watch" } },
 	{ "knowing the cluster again",
 	  true,
-	  false,
+	  WHOLE,
 	  "",
 	  "namespaces",
 	  "",
 	  "kube-system",
 	  { "get" } },
-	{ "running jobs", true, true, "", "pods", "", "", { "create", "delete", "patch" } },
-	{ "gpuq logs", true, true, "", "pods", "log", "", { "get" } },
-	{ "scripts", true, true, "", "configmaps", "", "", { "get", "create", "delete" } },
-	{ "gangs", true, true, "", "services", "", "", { "get", "create", "delete" } },
-	{ "start: bind", false, true, "", "pods", "binding", "", { "create" } },
-	{ "gpuq exec", false, true, "", "pods", "exec", "", { "create" } },
-	{ "gpuq attach", false, true, "", "pods", "attach", "", { "create" } },
-	{ "gpuq port-forward", false, true, "", "pods", "portforward", "", { "create" } },
-	{ "users by token",
+	{ "running jobs", true, SPACED, "", "pods", "", "", { "create", "delete", "patch" } },
+	{ "gpuq logs", true, SPACED, "", "pods", "log", "", { "get" } },
+	{ "scripts", true, SPACED, "", "configmaps", "", "", { "get", "create", "delete" } },
+	{ "gangs", true, SPACED, "", "services", "", "", { "get", "create", "delete" } },
+	{ "volume_claims: owner", false, SPACED, "", "persistentvolumeclaims", "", "", { "get" } },
+	{ "secrets: owner", false, SPACED, "", "secrets", "", "", { "get" } },
+	{ "causes of failed mounts", false, SPACED, "", "events", "", "", { "list" } },
+	{ "requests that a LimitRange adds",
 	  false,
-	  false,
-	  "authentication.k8s.io",
-	  "tokenreviews",
+	  WHOLE,
 	  "",
+	  "limitranges",
+	  "",
+	  "",
+	  { "list", "watch" } },
+	{ "the overhead of a RuntimeClass",
+	  false,
+	  WHOLE,
+	  "node.k8s.io",
+	  "runtimeclasses",
+	  "",
+	  "",
+	  { "list", "watch" } },
+	{ "nodes of volumes",
+	  false,
+	  WHOLE,
+	  "",
+	  "persistentvolumeclaims",
+	  "",
+	  "",
+	  { "list", "watch" } },
+	{ "nodes of volumes", false, WHOLE, "", "persistentvolumes", "", "", { "list", "watch" } },
+	{ "claims bound at their first pod",
+	  false,
+	  WHOLE,
+	  "storage.k8s.io",
+	  "storageclasses",
+	  "",
+	  "",
+	  { "list", "watch" } },
+	{ "claims bound at their first pod",
+	  false,
+	  SPACED,
+	  "",
+	  "persistentvolumeclaims",
+	  "",
+	  "",
+	  { "patch" } },
+	{ "claims bound at their first pod",
+	  false,
+	  SPACED,
+	  "",
+	  "pods",
+	  "binding",
 	  "",
 	  { "create" } },
-	{ "users by token",
+	{ "gpuq exec", false, SPACED, "", "pods", "exec", "", { "create" } },
+	{ "gpuq attach", false, SPACED, "", "pods", "attach", "", { "create" } },
+	{ "gpuq port-forward", false, SPACED, "", "pods", "portforward", "", { "create" } },
+	{ "one daemon of an identity",
 	  false,
-	  false,
-	  "authorization.k8s.io",
-	  "subjectaccessreviews",
+	  OWN,
+	  "coordination.k8s.io",
+	  "leases",
 	  "",
 	  "",
-	  { "create" } },
+	  { "get", "create", "patch" } },
 };
 
 struct question {
@@ -63,6 +110,7 @@ struct question {
 
 struct rights {
 	struct http *http;
+	const char *own; /* the daemon's namespace */
 	cluster_rights_fn fn;
 	void *arg;
 	struct question *questions;
@@ -146,7 +194,7 @@ static size_t fill(struct rights *r, const char *const *namespaces, size_t n)
 	size_t at = 0;
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		for (size_t k = 0; k < (table[i].spaced ? n : 1); k++)
+		for (size_t k = 0; k < (table[i].where == SPACED ? n : 1); k++)
 			for (size_t v = 0; table[i].verbs[v]; v++, at++) {
 				struct question *q = r->questions ? &r->questions[at] : NULL;
 
@@ -155,7 +203,9 @@ static size_t fill(struct rights *r, const char *const *namespaces, size_t n)
 				q->r = r;
 				q->right = &table[i];
 				snprintf(q->ns, sizeof(q->ns), "%s",
-					 table[i].spaced ? namespaces[k] : "");
+					 table[i].where == SPACED ? namespaces[k]
+					 : table[i].where == OWN  ? r->own
+								  : "");
 				snprintf(q->resource, sizeof(q->resource), "%s%s%s",
 					 table[i].resource, *table[i].subresource ? "/" : "",
 					 table[i].subresource);
@@ -171,14 +221,15 @@ static size_t fill(struct rights *r, const char *const *namespaces, size_t n)
 	return at;
 }
 
-int rights_ask(struct http *h, const char *const *namespaces, size_t n, cluster_rights_fn fn,
-	       void *arg, struct rights **out, struct gpuq_err *err)
+int rights_ask(struct http *h, const char *own, const char *const *namespaces, size_t n,
+	       cluster_rights_fn fn, void *arg, struct rights **out, struct gpuq_err *err)
 {
 	struct rights *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	r->http = h;
+	r->own = own;
 	r->fn = fn;
 	r->arg = arg;
 	r->n = fill(r, namespaces, n);

@@ -126,6 +126,7 @@ static void refused(struct cluster_session *s, const struct http_answer *a)
 
 	status_read(a, &st);
 	switch (st.kind) {
+	case STATUS_CLUSTER:
 	case STATUS_FORBIDDEN:
 		snprintf(text, sizeof(text),
 			 "gpuqd lacks the right to get and create pods/%s (" RIGHTS "): %s",

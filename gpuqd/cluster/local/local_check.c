@@ -4,17 +4,19 @@
 
 /* An image has a command of its own that a process of this machine has not. */
 int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
-		     const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err)
+		     const struct site_walls *walls, struct gpuq_buf *warnings,
+		     struct gpuq_err *err)
 {
-	bool image = false, volumes = false;
+	bool image = false, volumes = false, runtime = false;
 	char path[64];
 
-	(void)c, (void)queue_image, (void)pod_policy;
+	(void)c, (void)queue_image, (void)walls;
 	for (size_t i = 0; i < spec->n_groups; i++) {
 		const struct gpuq_group *g = &spec->groups[i];
 
 		image |= g->image && *g->image;
 		volumes |= g->n_volumes > 0;
+		runtime |= g->runtime_class != NULL;
 		if (g->command.n == 0 && !spec->script) {
 			snprintf(path, sizeof(path),
 				 spec->n_groups > 1 ? "groups[%zu].command" : "command", i);
@@ -30,5 +32,7 @@ int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char
 			      "as a process of this machine\n");
 	if (volumes)
 		gpuq_buf_adds(warnings, "volumes mean nothing on the local cluster\n");
+	if (runtime)
+		gpuq_buf_adds(warnings, "runtime_class means nothing on the local cluster\n");
 	return 0;
 }

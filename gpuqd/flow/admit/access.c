@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpuqd/flow/admit/submit.h"
+#include "gpuqd/site/walls.h"
 
 static bool has(const struct gpuq_strlist *l, const char *name)
 {
@@ -65,8 +66,23 @@ static const size_t pod_keys[] = {
 	offsetof(struct site_queue, namespace_),
 	offsetof(struct site_queue, service_account),
 	offsetof(struct site_queue, image),
-	offsetof(struct site_queue, pod_policy),
 };
+
+static bool same_mounts(const struct site_mounts *a, const struct site_mounts *b)
+{
+	bool same = a->kind == b->kind && a->globs.n == b->globs.n;
+
+	for (size_t i = 0; same && i < a->globs.n; i++)
+		same = strcmp(a->globs.items[i], b->globs.items[i]) == 0;
+	return same;
+}
+
+static bool same_walls(const struct site_walls *a, const struct site_walls *b)
+{
+	return strcmp(a->pod_policy, b->pod_policy) == 0 && same_mounts(&a->secrets, &b->secrets) &&
+	       same_mounts(&a->config_maps, &b->config_maps) &&
+	       same_mounts(&a->volume_claims, &b->volume_claims) && a->tokens == b->tokens;
+}
 
 static const struct site_queue *above(const struct site *s, const struct site_queue *q)
 {
@@ -84,12 +100,25 @@ static const char *inherited(const struct site *s, const struct site_queue *q, s
 	return "";
 }
 
-static struct gpuq_strlist pull_secrets(const struct site *s, const struct site_queue *q)
+static struct gpuq_strlist inherited_list(const struct site *s, const struct site_queue *q,
+					  size_t key)
 {
-	for (; q; q = above(s, q))
-		if (q->image_pull_secrets.n)
-			return q->image_pull_secrets;
+	for (; q; q = above(s, q)) {
+		const struct gpuq_strlist *l = (const void *)((const char *)q + key);
+
+		if (l->n)
+			return *l;
+	}
 	return (struct gpuq_strlist){ NULL, 0 };
+}
+
+static bool same_list(const struct gpuq_strlist *a, const struct gpuq_strlist *b)
+{
+	bool same = a->n == b->n;
+
+	for (size_t i = 0; same && i < a->n; i++)
+		same = strcmp(a->items[i], b->items[i]) == 0;
+	return same;
 }
 
 bool access_same_pods(const struct site *s, const char *queue, const struct site *other_site,
@@ -97,13 +126,23 @@ bool access_same_pods(const struct site *s, const char *queue, const struct site
 {
 	const struct site_queue *x = site_queue_find(s, queue);
 	const struct site_queue *y = site_queue_find(other_site, other_queue);
-	const struct gpuq_strlist a = pull_secrets(s, x), b = pull_secrets(other_site, y);
-	bool same = a.n == b.n;
+	static const size_t lists[] = { offsetof(struct site_queue, image_pull_secrets),
+					offsetof(struct site_queue, service_accounts) };
+	struct site_walls w, v;
+	bool same;
+
+	walls_of_queue(s, queue, &w);
+	walls_of_queue(other_site, other_queue, &v);
+	same = same_walls(&w, &v);
 
 	for (size_t i = 0; same && i < sizeof(pod_keys) / sizeof(pod_keys[0]); i++)
 		same = strcmp(inherited(s, x, pod_keys[i]),
 			      inherited(other_site, y, pod_keys[i])) == 0;
-	for (size_t i = 0; same && i < a.n; i++)
-		same = strcmp(a.items[i], b.items[i]) == 0;
+	for (size_t i = 0; same && i < sizeof(lists) / sizeof(lists[0]); i++) {
+		const struct gpuq_strlist a = inherited_list(s, x, lists[i]);
+		const struct gpuq_strlist b = inherited_list(other_site, y, lists[i]);
+
+		same = same_list(&a, &b);
+	}
 	return same;
 }

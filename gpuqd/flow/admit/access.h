@@ -1,7 +1,7 @@
 /* access.h - the rights of a caller: over a queue, over a job, over what pods run as
  *
  * Owns     the rules of roles: owner, manager, operator. Touches memory only.
- * Used by  flow/admit/submit, flow/admit/update, flow/admit/apply_access, rpc methods. */
+ * Used by  submit.c, update.c, update_keys.c and apply_access.c beside it, rpc methods. */
 #ifndef GPUQD_FLOW_ADMIT_ACCESS_H
 #define GPUQD_FLOW_ADMIT_ACCESS_H
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "gpuqd/site/site.h"
+#include "gpuqd/site/walls.h"
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/admit/apply.h"
 
@@ -47,8 +48,13 @@ static const struct {
 	{ "namespace", CALM },
 	{ "service_account", CALM },
 	{ "priority_class", CALM },
+	{ "service_accounts", CALM },
 	{ "image_pull_secrets", CALM },
 	{ "pod_policy", CALM },
+	{ "secrets", CALM },
+	{ "config_maps", CALM },
+	{ "volume_claims", CALM },
+	{ "service_account_token", CALM },
 	{ "qos", CALM },
 	{ "node_loss", CALM },
 	{ "accounting_finalizer", CALM },
@@ -168,6 +174,35 @@ static int check_queue(const struct site *old, const struct site *new_,
 				   err);
 }
 
+/* True if pods of the queue may mount any Secret of their namespace. */
+static bool mounts_secrets(const struct site *s, const char *queue)
+{
+	struct site_walls w;
+
+	walls_of_queue(s, queue, &w);
+	return w.secrets.kind == WALL_ANY;
+}
+
+/* Check that Secrets stay behind their wall. Its default follows from the users of all queues of a
+ * namespace: one who narrows these to one user must not come by the Secrets of the others. */
+static int check_secrets(const struct site *old, const struct site *new_, struct gpuq_err *err)
+{
+	site_each(site_queue, new_->queues, q) {
+		const struct site_queue *was = q;
+
+		while (was && !site_queue_find(old, was->name))
+			was = was->parent ? site_queue_find(new_, was->parent) : NULL;
+		if (was && !mounts_secrets(old, was->name) && mounts_secrets(new_, q->name))
+			return gpuq_fail(
+				err, GPUQ_EPERM,
+				"queue %s: only an operator may leave one user in its "
+				"namespace, whose jobs could mount all Secrets there; with "
+				"secrets: owner a manager may",
+				q->name);
+	}
+	return 0;
+}
+
 int apply_allowed(const struct site *old, const struct site *new_, const struct gpuq_val *changes,
 		  const char *who, bool operator_, struct gpuq_err *err)
 {
@@ -182,7 +217,7 @@ int apply_allowed(const struct site *old, const struct site *new_, const struct 
 		if (rc < 0)
 			return rc;
 	}
-	return 0;
+	return operator_ ? 0 : check_secrets(old, new_, err);
 }
 
 static bool all_calm(const struct gpuq_val *keys)

@@ -13,6 +13,7 @@
 #include "gpuqd/util/hash.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/flow/admit/access.h"
+#include "gpuqd/flow/admit/accounts.h"
 #include "gpuqd/flow/admit/draft_int.h"
 #include "gpuqd/flow/admit/draft_reservation.h"
 #include "gpuqd/flow/admit/draft_depends.h"
@@ -339,16 +340,16 @@ static int check_licenses(struct draft *d, struct gpuq_err *err)
 
 static int check_cluster(struct draft *d, struct gpuq_err *err)
 {
-	const char *image = NULL, *policy = NULL;
+	const char *image = NULL;
+	struct site_walls walls;
 
 	if (!d->cluster || !d->cluster->ops->spec_check)
 		return 0;
-	for (const struct queue *q = d->queue; q; q = q->parent) {
-		image = image ? image : q->site->image;
-		policy = policy ? policy : q->site->pod_policy;
-	}
-	return d->cluster->ops->spec_check(d->cluster, &d->spec, image ? image : "",
-					   policy ? policy : "baseline", &d->warnings, err);
+	for (const struct queue *q = d->queue; q && !image; q = q->parent)
+		image = q->site->image;
+	walls_of_queue(d->m->site, d->queue->name, &walls);
+	return d->cluster->ops->spec_check(d->cluster, &d->spec, image ? image : "", &walls,
+					   &d->warnings, err);
 }
 
 static bool has_devices(const struct node *n, const struct gpuq_group *g)
@@ -447,6 +448,7 @@ static const struct {
 	{ "reservation", draft_check_reservation },
 	{ "depends", draft_check_depends },
 	{ "cluster", check_cluster },
+	{ "service-accounts", accounts_check },
 	{ "notify", check_notify },
 	{ "encoding", check_encoding },
 	{ "stored", check_stored },
@@ -585,8 +587,11 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 	if (!specs || specs->type != GPUQ_LIST || specs->n == 0 || specs->n > GPUQ_DOCS_MAX)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "specs", "expected a list of 1 to %u jobs",
 				       GPUQ_DOCS_MAX);
-	if (!dry_run && journal_has_space(j, err) < 0)
-		return GPUQ_ESTORAGE;
+	if (!dry_run) {
+		rc = journal_has_space(j, err);
+		if (rc < 0)
+			return rc;
+	}
 	if (recovery_waits(m) && !dry_run)
 		return gpuq_fail(err, GPUQ_EBUSY,
 				 "gpuqd was restored from a backup and has not listed the cluster "

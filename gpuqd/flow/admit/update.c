@@ -201,8 +201,11 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 	job = job ? job : master;
 	if (!job || job->ended)
 		return gpuq_fail(err, GPUQ_EGONE, "already ended");
-	if (!dry_run && journal_has_space(j, err) < 0)
-		return GPUQ_ESTORAGE;
+	if (!dry_run) {
+		rc = journal_has_space(j, err);
+		if (rc < 0)
+			return rc;
+	}
 	whole = whole && element;
 	rc = check_keys(job, element, whole, rights, set, err);
 	if (rc == 0)

@@ -20,6 +20,7 @@ struct twin {
 	size_t n_facts;
 	struct node_fact *parts; /* likewise: how nodes' devices are partitioned and linked */
 	size_t n_parts;
+	struct objects *objects; /* of the cluster; copied */
 	bool failed; /* out of memory */
 };
 
@@ -105,6 +106,8 @@ int twin_new(const struct journal *j, struct twin **out, struct gpuq_err *err)
 	t->st = journal_store(j);
 	t->policy = m->policy;
 	t->has_besides = m->has_besides;
+	t->objects = objects_copy(m->objects);
+	t->failed |= !t->objects;
 	t->at_us = loop_now_us(journal_loop(j));
 	for (const struct foreign *f = m->foreigns; f; f = f->hh.next)
 		take_foreign(t, f);
@@ -126,6 +129,7 @@ void twin_free(struct twin *t)
 {
 	if (!t)
 		return;
+	objects_free(t->objects);
 	gpuq_arena_done(&t->mem);
 	free(t);
 }
@@ -133,6 +137,7 @@ void twin_free(struct twin *t)
 int twin_load(struct twin *t, struct model **out, struct gpuq_err *err)
 {
 	struct model *m = model_new("00000000");
+	struct objects *objects;
 	int rc;
 
 	if (!m)
@@ -144,6 +149,12 @@ int twin_load(struct twin *t, struct model **out, struct gpuq_err *err)
 		return rc;
 	}
 	model_set_besides(m, t->has_besides);
+	objects = objects_copy(t->objects);
+	if (!objects) {
+		model_free(m);
+		return gpuq_no_memory(err);
+	}
+	model_set_objects(m, objects);
 	for (size_t i = 0; i < t->n_parts; i++) {
 		struct node *n = model_find_node(m, t->parts[i].name);
 

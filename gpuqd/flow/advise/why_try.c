@@ -182,7 +182,11 @@ static void lift(struct snapshot *s, struct snap_job *j, enum gpuq_reason code)
 	case GPUQ_R_DEPENDENCY:
 	case GPUQ_R_DEPENDENCY_NEVER:
 	case GPUQ_R_NAMESPACE_QUOTA:
+	case GPUQ_R_CLUSTER_REFUSED:
 	case GPUQ_R_RECOVERING:
+	case GPUQ_R_FENCED:
+	case GPUQ_R_VOLUME_NOT_FOUND:
+	case GPUQ_R_VOLUME_PENDING:
 		j->gate = GPUQ_R_NONE;
 		break;
 	case GPUQ_R_ARRAY_LIMIT:

@@ -46,6 +46,7 @@ void outbox_json(const struct gpuq_val *msg, const char *id, const char *cluster
 		 struct gpuq_buf *out)
 {
 	static const char *const kept[] = { "time", "event", "cause" };
+	static const char *const refused[] = { "object", "message" };
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_val *v = gpuq_map(&a), *top, *job = gpuq_get(msg, "job");
 
@@ -54,6 +55,9 @@ void outbox_json(const struct gpuq_val *msg, const char *id, const char *cluster
 
 		gpuq_put(&a, v, kept[i], one ? gpuq_val_copy(&a, one) : gpuq_null(&a));
 	}
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (gpuq_get(msg, refused[i]))
+			gpuq_put(&a, v, refused[i], gpuq_val_copy(&a, gpuq_get(msg, refused[i])));
 	top = for_people(&a, v);
 	v = gpuq_map(&a);
 	gpuq_put(&a, v, "version", gpuq_int(&a, 1));
@@ -139,6 +143,7 @@ static void subject(struct gpuq_buf *out, const struct gpuq_val *msg, const stru
 		      { "requeue", "waits again" },
 		      { "preempt", "was evicted and is pending again" },
 		      { "invalid_depend", "has a dependency that can no longer be met" },
+		      { "refused", "is refused by the cluster" },
 		      { "time_90", "has used 90% of its time" },
 		      { "time_80", "has used 80% of its time" },
 		      { "time_50", "has used 50% of its time" } };

@@ -7,6 +7,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/state/record/history_index.h"
 #include "gpuqd/flow/report/charge_keep.h"
+#include "gpuqd/flow/report/history_scan.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/store/store.h"
@@ -158,10 +159,13 @@ static void look_later(void *arg, int rc, const struct gpuq_err *err)
 static void look(void *arg)
 {
 	struct history_keep *k = arg;
-	bool more = forget_some(k);
+	struct store *st = journal_store(k->j);
+	/* The event loop does not wait for the check of what has ended. */
+	const bool may = history_scan_may_read(st) && store_is_checked(st, TABLE_CHARGE);
+	bool more = may && forget_some(k);
 
 	k->timer = NULL;
-	more |= charge_keep_some(k->j, k->keep_us);
+	more |= may && charge_keep_some(k->j, k->keep_us);
 	if (more)
 		journal_after(k->j, look_later, k);
 	else

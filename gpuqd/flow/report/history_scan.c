@@ -270,6 +270,11 @@ static int step_ids(struct store *store, struct history_scan *s, history_fn fn, 
 	return f.rc;
 }
 
+bool history_scan_may_read(struct store *st)
+{
+	return store_is_checked(st, TABLE_PAST) && store_is_checked(st, TABLE_HISTORY);
+}
+
 int history_scan_run(struct store *st, struct history_scan *s, int64_t budget_us, history_fn fn,
 		     void *arg, struct gpuq_err *err)
 {

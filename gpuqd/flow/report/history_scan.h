@@ -53,6 +53,10 @@ enum {
 /* job is NULL for one of the live ones. It lives until this returns. */
 typedef int (*history_fn)(void *arg, struct job_key key, const struct gpuq_val *job);
 
+/* False while the check at the start has not come to the tables that it reads: then it would wait
+ * for them. */
+bool history_scan_may_read(struct store *st);
+
 /* Process the next piece, for at most budget_us. Returns 1 when there is more, 0 at the end, a
  * negative code when the store fails. */
 int history_scan_run(struct store *st, struct history_scan *s, int64_t budget_us, history_fn fn,

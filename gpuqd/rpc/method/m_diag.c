@@ -99,7 +99,7 @@ static struct gpuq_val *journal_figures(const struct methods *m, struct gpuq_are
 	PUT("most_us", s.most_us);
 	PUT("waiting", s.n_waiting);
 	gpuq_put(a, v, "read_only", gpuq_bool(a, journal_read_only(m->j)));
-	gpuq_put(a, v, "no_new_jobs", gpuq_bool(a, journal_has_space(m->j, NULL) < 0));
+	gpuq_put(a, v, "no_new_jobs", gpuq_bool(a, journal_has_space(m->j, NULL) == GPUQ_ESTORAGE));
 	return v;
 }
 
@@ -164,7 +164,10 @@ static struct gpuq_val *cluster_figures(const struct methods *m, struct gpuq_are
 	gpuq_put(a, v, "kind", gpuq_str(a, m->kind));
 	gpuq_put(a, v, "connected", gpuq_bool(a, m->cluster != NULL));
 	gpuq_put(a, v, "stale_since", instant(a, reconcile_stale_since_us(m->reconcile)));
+	gpuq_put(a, v, "stale_why", gpuq_str(a, reconcile_stale_why(m->reconcile)));
 	gpuq_put(a, v, "node_seen_time", instant(a, seen_us));
+	gpuq_put(a, v, "refused", view_refused(m, a));
+	view_fence(journal_model(m->j), a, v);
 	return v;
 }
 

@@ -8,6 +8,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/method/m_int.h"
 
+#define CHECK_US 20000 /* between two looks whether the history was checked */
 #define MISSING_US 20000 /* between two looks for a job that is on its way to the disk */
 #define MISSING_MAX 100 /* such looks: then it was forgotten meanwhile */
 
@@ -88,6 +89,11 @@ static void go_on(void *arg)
 
 	if (x->timer)
 		return; /* it has its turn */
+	/* Other calls do not wait for the check of a long history at the start. */
+	if (!x->over && !history_scan_may_read(journal_store(x->m->j))) {
+		x->timer = loop_after(journal_loop(x->m->j), CHECK_US, on_timer, x);
+		return;
+	}
 	x->blocked = x->missing = false;
 	if (!x->over)
 		rc = history_scan_run(journal_store(x->m->j), x->scan, PIECE_US, on_job, x, &err);

@@ -18,6 +18,7 @@
 struct history_live;
 struct lease;
 struct recent;
+struct refusals;
 struct rpc_server;
 struct worker;
 struct schedule;
@@ -27,6 +28,7 @@ struct logs;
 struct session;
 struct view_row;
 struct asking;
+struct trying;
 struct watch;
 struct why_log;
 
@@ -43,6 +45,7 @@ struct methods {
 	atomic_bool ends; /* the daemon is shutting down; threads look at it */
 	struct why_log *why; /* the numbers behind decisions */
 	struct schedule *schedule;
+	const struct refusals *refusals; /* NULL = the cluster never refuses */
 	const struct outbox *outbox; /* NULL while there is none */
 	int64_t start_us; /* of the daemon */
 	const char *backup_dir; /* where operators may have copies written; NULL = nowhere */
@@ -54,6 +57,7 @@ struct methods {
 	struct job_signal *signals; /* on their way */
 	struct watch *watches;
 	struct recent *recent; /* NULL = nothing has happened */
+	struct trying *tries; /* submissions that the cluster judges */
 	struct asking *rights; /* NULL = no check of rights under way */
 	bool operators_act_as_user; /* as gpuqd.yaml says */
 	bool flush_asked; /* waits and logs will look again when durable */
@@ -61,6 +65,10 @@ struct methods {
 
 /* m_status.c: utilization of devices, and its source. */
 struct gpuq_val *view_measured(const struct methods *m, struct gpuq_arena *a);
+/* Return what the cluster refuses for its own reasons: a list, mostly empty. */
+struct gpuq_val *view_refused(const struct methods *m, struct gpuq_arena *a);
+/* Put which other daemons act, or wait, under the identity of this one. */
+void view_fence(const struct model *m, struct gpuq_arena *a, struct gpuq_val *cluster);
 /* m_recover.c: null, or how far the recovery after a restore has come. */
 struct gpuq_val *view_recovering(const struct methods *m, struct gpuq_arena *a);
 
@@ -169,6 +177,13 @@ void job_signals_forget(struct methods *m, const void *arg); /* fn is not called
 void job_signals_on_told(void *arg, struct pod_key pod, int signal, const struct gpuq_err *err);
 void job_signals_drop_cluster(struct methods *m); /* no further reports */
 void rights_drop_cluster(struct methods *m); /* no further reports */
+/* m_try.c: have the pod templates of jobs judged before they are submitted. */
+bool try_needed(const struct methods *m, struct rpc_call *c, const struct gpuq_val *specs);
+/* done is called later, unless the call has failed: with notes for the submitter about each job (a
+ * list of lists of strings). Returns 0, or what the jobs' own checks say. */
+int try_start(struct methods *m, struct rpc_call *c, const struct gpuq_val *specs,
+	      void (*done)(void *arg, struct gpuq_val *notes), void *arg, struct gpuq_err *err);
+void tries_drop_cluster(struct methods *m); /* those under way fail */
 void watches_free(struct methods *m);
 void recent_on_event(struct methods *m, const struct event *ev);
 void recent_free(struct methods *m);

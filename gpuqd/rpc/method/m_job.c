@@ -1,4 +1,4 @@
-/* job.get: one job and its elements. */
+/* job.get: one job and its elements, from the model or, once it is gone from there, from history. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Signals to jobs, on their way until the cluster has told of each pod how that fared. */
+/* Signals to jobs: a request that sends one (job.cancel with a signal, m_act.c) is answered when the
+ * cluster has reported the result for each pod, or when the server stops. */
 #include <stdlib.h>
 
 #include "gpuqd/cluster/cluster.h"

@@ -6,6 +6,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/measure.h"
 #include "gpuqd/flow/reconcile.h"
+#include "gpuqd/flow/refusal/refusals.h"
 #include "gpuqd/rpc/method/m_int.h"
 
 /* Other jobs are in its way, not its own request. */
@@ -96,6 +97,40 @@ struct gpuq_val *view_measured(const struct methods *m, struct gpuq_arena *a)
 	return v;
 }
 
+struct refused_list {
+	struct gpuq_arena *a;
+	struct gpuq_val *list;
+};
+
+static void on_refused(void *arg, const struct refusal_view *r)
+{
+	const struct refused_list *l = arg;
+	struct gpuq_val *v = gpuq_map(l->a);
+
+	gpuq_put(l->a, v, "object", gpuq_str(l->a, r->object));
+	gpuq_put(l->a, v, "namespace", gpuq_str(l->a, r->namespace_));
+	gpuq_put(l->a, v, "message", gpuq_str(l->a, r->words));
+	gpuq_put(l->a, v, "since", gpuq_int(l->a, r->since_us));
+	gpuq_put(l->a, v, "next_time", r->next_us ? gpuq_int(l->a, r->next_us) : gpuq_null(l->a));
+	gpuq_put(l->a, v, "jobs", gpuq_int(l->a, r->jobs));
+	gpuq_add(l->a, l->list, v);
+}
+
+struct gpuq_val *view_refused(const struct methods *m, struct gpuq_arena *a)
+{
+	struct refused_list l = { a, gpuq_list(a) };
+
+	if (m->refusals)
+		refusals_each(m->refusals, on_refused, &l);
+	return l.list;
+}
+
+void view_fence(const struct model *m, struct gpuq_arena *a, struct gpuq_val *cluster)
+{
+	gpuq_put(a, cluster, "fenced_by", *m->fenced_by ? gpuq_str(a, m->fenced_by) : gpuq_null(a));
+	gpuq_put(a, cluster, "keeps_out", *m->keeps_out ? gpuq_str(a, m->keeps_out) : gpuq_null(a));
+}
+
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
@@ -111,8 +146,15 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	gpuq_put(a, v, "oldest_waiting", oldest(a, model, now_us));
 	gpuq_put(a, cluster, "kind", gpuq_str(a, m->kind));
 	gpuq_put(a, cluster, "stale_since", stale ? gpuq_int(a, stale) : gpuq_null(a));
+	gpuq_put(a, cluster, "stale_why",
+		 stale && *reconcile_stale_why(m->reconcile)
+			 ? gpuq_str(a, reconcile_stale_why(m->reconcile))
+			 : gpuq_null(a));
 	gpuq_put(a, cluster, "read_only", gpuq_bool(a, journal_read_only(m->j)));
-	gpuq_put(a, cluster, "no_new_jobs", gpuq_bool(a, journal_has_space(m->j, NULL) < 0));
+	gpuq_put(a, cluster, "no_new_jobs",
+		 gpuq_bool(a, journal_has_space(m->j, NULL) == GPUQ_ESTORAGE));
+	view_fence(model, a, cluster);
+	gpuq_put(a, cluster, "refused", view_refused(m, a));
 	gpuq_put(a, v, "cluster", cluster);
 	gpuq_put(a, v, "recovering", view_recovering(m, a));
 	gpuq_put(a, v, "measured", view_measured(m, a));

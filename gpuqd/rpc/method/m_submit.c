@@ -43,8 +43,20 @@ static struct gpuq_val *brief(struct gpuq_arena *a, const struct gpuq_val *jobs)
 	return list;
 }
 
+/* Append the cluster's notes to the warnings of each job. */
+static void add_notes(struct gpuq_arena *a, const struct gpuq_val *jobs,
+		      const struct gpuq_val *notes)
+{
+	for (uint32_t i = 0; notes && i < notes->n && i < jobs->n; i++) {
+		struct gpuq_val *warnings = gpuq_get(jobs->items[i], "warnings");
+
+		for (uint32_t k = 0; warnings && k < notes->items[i]->n; k++)
+			gpuq_add(a, warnings, notes->items[i]->items[k]);
+	}
+}
+
 static int submit(struct methods *m, struct rpc_call *c, const struct submit_params *p,
-		  struct gpuq_err *err)
+		  const struct gpuq_val *notes, struct gpuq_err *err)
 {
 	const struct submit_who who = peer_who(m, c);
 	struct gpuq_arena *a = rpc_call_arena(c);
@@ -54,16 +66,11 @@ static int submit(struct methods *m, struct rpc_call *c, const struct submit_par
 
 	if (p->lease_us && (p->lease_us < LEASE_LEAST_US || p->lease_us == GPUQ_UNLIMITED))
 		return gpuq_fail_field(err, GPUQ_EINVAL, "lease", "expected a lease of 5s or more");
-	/* Once on the wire, however many jobs a file holds: an environment each would not
-	 * fit into a message. */
-	for (uint32_t i = 0; p->context && p->specs->type == GPUQ_LIST && i < p->specs->n; i++)
-		if (p->specs->items[i]->type == GPUQ_MAP &&
-		    !gpuq_get(p->specs->items[i], "context"))
-			gpuq_put(a, p->specs->items[i], "context", p->context);
 	rc = submit_jobs(m->j, m->cluster, &who, p->specs, rpc_call_key(c), p->lease_us, p->dry_run,
 			 a, &r, err);
 	if (rc < 0)
 		return rc;
+	add_notes(a, r.jobs, notes);
 	v = gpuq_map(a);
 	gpuq_put(a, v, "jobs", p->brief ? brief(a, r.jobs) : r.jobs);
 	gpuq_put(a, v, "repeated", gpuq_bool(a, r.repeated));
@@ -75,6 +82,7 @@ struct again {
 	struct methods *m;
 	struct rpc_call *c;
 	const struct submit_params *p;
+	struct gpuq_val *notes; /* of the cluster, a list for each job; NULL none */
 };
 
 static void submit_again(void *arg, int rc, const struct gpuq_err *failed)
@@ -84,23 +92,50 @@ static void submit_again(void *arg, int rc, const struct gpuq_err *failed)
 
 	if (rc < 0)
 		rpc_fail(x->c, failed);
-	else if (submit(x->m, x->c, x->p, &err) < 0)
+	else if (submit(x->m, x->c, x->p, x->notes, &err) < 0)
 		rpc_fail(x->c, &err);
 }
 
 /* A job or key that has just left memory is in history only once that is durable: what
  * cannot be found is looked for once more then. */
-int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+static int is_later(struct again *x, int rc, const struct gpuq_err *err)
 {
-	struct again *x;
-	int rc = submit(arg, c, params, err);
-
 	if (rc != GPUQ_ENOENT || strcmp(err->field, "depends") != 0)
 		return rc;
-	x = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*x));
-	if (!x)
-		return rc;
-	*x = (struct again){ arg, c, params };
 	journal_after(x->m->j, submit_again, x);
 	return 0;
+}
+
+static void on_tried(void *arg, struct gpuq_val *notes)
+{
+	struct again *x = arg;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	x->notes = notes;
+	if (is_later(x, submit(x->m, x->c, x->p, notes, &err), &err) < 0)
+		rpc_fail(x->c, &err);
+}
+
+int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	const struct submit_params *p = params;
+	struct again *x = gpuq_arena_calloc(rpc_call_arena(c), 1, sizeof(*x));
+	int rc;
+
+	if (!x)
+		return gpuq_no_memory(err);
+	*x = (struct again){ arg, c, params, NULL };
+	/* Once on the wire, however many jobs a file holds: an environment each would not
+	 * fit into a message. */
+	for (uint32_t i = 0; p->context && p->specs->type == GPUQ_LIST && i < p->specs->n; i++)
+		if (p->specs->items[i]->type == GPUQ_MAP &&
+		    !gpuq_get(p->specs->items[i], "context"))
+			gpuq_put(rpc_call_arena(c), p->specs->items[i], "context", p->context);
+	/* Dependencies that are not durable yet are the business of is_later(). */
+	if (try_needed(x->m, c, p->specs)) {
+		rc = try_start(x->m, c, p->specs, on_tried, x, err);
+		if (rc != GPUQ_ENOENT)
+			return rc;
+	}
+	return is_later(x, submit(arg, c, params, NULL, err), err);
 }

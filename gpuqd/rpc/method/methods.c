@@ -271,6 +271,11 @@ static void on_plan(void *arg, const struct snapshot *s, const struct plan *p)
 	why_log_note(m->why, s, p);
 }
 
+void methods_set_refusals(struct methods *m, const struct refusals *r)
+{
+	m->refusals = r;
+}
+
 void methods_set_schedule(struct methods *m, struct schedule *s)
 {
 	m->schedule = s;
@@ -306,6 +311,7 @@ void methods_set_cluster(struct methods *m, struct cluster *c)
 {
 	if (!c) {
 		rights_drop_cluster(m);
+		tries_drop_cluster(m);
 		logs_drop_cluster(m);
 		sessions_drop_cluster(m);
 		job_signals_drop_cluster(m);

@@ -18,6 +18,7 @@ struct journal;
 struct methods;
 struct outbox;
 struct reconcile;
+struct refusals;
 struct schedule;
 
 int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind,
@@ -28,6 +29,7 @@ void methods_set_estimator(struct methods *m, struct estimator *e); /* before th
 
 /* The objects whose decisions and statistics are shown; both outlive m's calls. */
 void methods_set_schedule(struct methods *m, struct schedule *s);
+void methods_set_refusals(struct methods *m, const struct refusals *r);
 /* Without a '/' at its end; NULL = none. */
 void methods_set_backup_dir(struct methods *m, const char *dir);
 /* Let operators do what only a job's owner may: run programs in the job, attach to it, change

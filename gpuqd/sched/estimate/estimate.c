@@ -11,11 +11,13 @@
 
 /* ---- the jobs to be estimated ---- */
 
+/* True if nothing changed that a reader would notice; numbers may differ. */
 static bool same_reason(const struct plan_reason *x, const struct plan_reason *y)
 {
 	return x->code == y->code && strcmp(x->object, y->object) == 0;
 }
 
+/* Note the reason for which the job is pending from now on, if it is another one. */
 static int note_reason(struct lived *l, struct estimate *e, const struct plan_reason *why)
 {
 	const uint32_t n = e->n_changes;
@@ -45,6 +47,7 @@ static const struct plan_reason *reason_of(const struct snapshot *s, const struc
 	return plan_reasons(s, p, job, &why) ? why : NULL;
 }
 
+/* Note the reasons of all jobs in question that have not started. */
 static int note_all(struct lived *l, const struct plan *p)
 {
 	int rc = 0;
@@ -69,6 +72,8 @@ static struct estimate *asked(struct lived *l, uint32_t origin)
 	return NULL;
 }
 
+/* Return how the start was found: at once, by preempting others, at its start reservation, or in
+ * the course of the simulation. */
 static enum estimate_by start_by(const struct lived *l, const struct estimate *e)
 {
 	if (e->n_victims > 0 || l->from->jobs[e->job].n_promises > 0)
@@ -98,6 +103,7 @@ static void note_start(struct lived *l, uint32_t origin, uint32_t job, const str
 
 /* ---- the first cycle ---- */
 
+/* True if the action preempts work for that job. */
 static bool leaves_for(const struct plan_action *a, uint32_t claimant)
 {
 	return a->claimant == claimant &&
@@ -163,6 +169,8 @@ static int64_t grace_for(const struct lived *l, const struct plan *p, uint32_t c
 	return most;
 }
 
+/* Note from the first cycle, which is that of the present, the victims of claims and the planned
+ * starts. */
 static int note_first(struct lived *l, const struct plan *p)
 {
 	int rc = 0;
@@ -195,6 +203,7 @@ static int cmp_action(const void *ctx, uint32_t x, uint32_t y)
 	return a[x].job != a[y].job ? sort_i64(a[y].job, a[x].job) : sort_i64(x, y);
 }
 
+/* Start the job in the copy, and note it if it is in question. */
 static int starts(struct lived *l, const struct plan *p, const struct plan_action *a,
 		  int64_t after_us)
 {
@@ -287,6 +296,7 @@ static int one_cycle(struct lived *l, bool *changed, int64_t *wake_us)
 		l->steps += p.steps + l->s.n_jobs + l->s.n_allocs + l->s.n_nodes;
 	if (rc == 0 && (*changed || l->first))
 		rc = estimate_aside_renew(l, &renewed);
+	/* Only the present preempts: later preemptions would depend on too many guesses. */
 	l->first = l->s.config.reclaim = l->s.config.consolidation = false;
 	if (rc == 0 && (*changed || renewed))
 		rc = estimate_lived_settle(l);
@@ -296,6 +306,8 @@ static int one_cycle(struct lived *l, bool *changed, int64_t *wake_us)
 	return rc;
 }
 
+/* Return the next moment at which anything changes: work ends, pods are gone, or the plan asks to
+ * be woken. */
 static int64_t next_event(const struct lived *l, int64_t wake_us)
 {
 	const int64_t now = l->s.config.now_us;
@@ -333,6 +345,7 @@ static int advance(struct lived *l, int64_t to_us)
 	return estimate_lived_settle(l);
 }
 
+/* True while the bounds on work and time allow another event; the first few are always simulated. */
 static bool may_go_on(const struct lived *l, uint32_t n_events)
 {
 	const struct estimate_config *config = l->config;
@@ -342,6 +355,7 @@ static bool may_go_on(const struct lived *l, uint32_t n_events)
 	       (!config->go_on || config->go_on(config->go_on_arg));
 }
 
+/* Let time pass from event to event, until all jobs in question have started or a bound is reached. */
 static int live(struct lived *l, struct estimate_reach *reach)
 {
 	const uint32_t max = l->config->max_events ? l->config->max_events : ESTIMATE_EVENTS_MAX;

@@ -18,6 +18,8 @@ void *estimate_lived_copy(struct lived *l, const void *items, size_t n, size_t r
 
 /* ---- the copy ---- */
 
+/* Return when a job ends that started at its start_us: after the run time given for it, at the
+ * latest at its time limit. */
 static int64_t runs_until(const struct lived *l, uint32_t job)
 {
 	const struct snap_job *j = &l->s.jobs[job];
@@ -27,6 +29,8 @@ static int64_t runs_until(const struct lived *l, uint32_t job)
 	return amount_later(j->start_us, run < most ? run : most);
 }
 
+/* Begin the lives of jobs that hold pods now. Work that is past its time, or was signalled, ends
+ * soon. */
 static int begin_lives(struct lived *l)
 {
 	l->soon_us = l->s.config.now_us + 60 * GPUQ_US_PER_S;
@@ -57,6 +61,7 @@ int estimate_lived_begin(struct lived *l)
 	struct snapshot *s = &l->s;
 
 	*s = *from;
+	/* The copy owns nothing of the original, and changes only the tables copied below. */
 	s->arena = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
 	s->builder = NULL;
 	s->lines = (struct snap_lines){ 0 };
@@ -127,6 +132,7 @@ int estimate_lived_settle(struct lived *l)
 
 /* ---- jobs begin and end ---- */
 
+/* Take the licenses of a job (sign 1), or release them (-1). */
 static void use_licenses(struct lived *l, uint32_t job, int64_t sign)
 {
 	const struct snap_request *r = &l->s.requests[l->s.jobs[job].request];
@@ -185,6 +191,7 @@ static uint32_t new_element(struct lived *l, uint32_t array)
 		if (!s->jobs || !l->lives)
 			return SNAP_NONE;
 	}
+	/* Jobs stay sorted by id and element, so those behind it move up by one. */
 	memmove(&s->jobs[at + 1], &s->jobs[at], (s->n_jobs - at) * sizeof(*s->jobs));
 	memmove(&l->lives[at + 1], &l->lives[at], (s->n_jobs - at) * sizeof(*l->lives));
 	s->n_jobs++;
@@ -248,6 +255,7 @@ int estimate_lived_start(struct lived *l, uint32_t job, const struct plan *p,
 	struct snap_job *j = &l->s.jobs[job];
 
 	estimate_lived_drop_promises(l, job);
+	/* An element of an array starts in an entry of its own. */
 	if (j->n_ranges > 0) {
 		const uint32_t at = new_element(l, job);
 
@@ -284,6 +292,7 @@ void estimate_lived_evict(struct lived *l, uint32_t job)
 	j->state = SNAP_PENDING;
 	j->n_waiting = 1;
 	j->start_us = j->yield_us = 0;
+	/* A shortened time limit was for that attempt only. */
 	j->walltime_us = was->walltime_asked_us ? was->walltime_asked_us : was->walltime_us;
 	l->lives[job] = (struct life){ .origin = l->lives[job].origin, .end_us = GPUQ_UNLIMITED };
 }
@@ -295,6 +304,7 @@ void estimate_lived_shrink(struct lived *l, uint32_t job, const struct plan *p,
 	uint32_t kept = 0, gone = 0;
 
 	for (uint32_t i = 0; i < life->n_pods; i++) {
+		/* Both lists are in ascending order of index. */
 		while (gone < a->n_pods && p->pods[a->pod_first + gone].index < life->pods[i].index)
 			gone++;
 		if (gone == a->n_pods || p->pods[a->pod_first + gone].index != life->pods[i].index)

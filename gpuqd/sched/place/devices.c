@@ -1,5 +1,7 @@
 #include "gpuqd/sched/place/devices.h"
 
+#include "gpuqd/sched/place/nodes_int.h"
+
 #include "gpuqd/sched/quota/cycle.h"
 
 /* Parts of devices: thousandths of a device and bytes of its memory, neither of which may exceed
@@ -30,15 +32,18 @@ int64_t devices_bytes(const struct cycle *c, uint32_t device, int32_t milli, int
 
 void devices_shift(struct cycle *c, uint32_t device, int32_t milli, int64_t asked, int sign)
 {
-	c->device_free[device] = (int16_t)(c->device_free[device] + sign * milli);
-	c->device_memory[device] += sign * devices_bytes(c, device, milli, asked);
+	struct nodes *nodes = c->nodes;
+
+	nodes->now.device_free[device] = (int16_t)(nodes->now.device_free[device] + sign * milli);
+	nodes->now.device_memory[device] += sign * devices_bytes(c, device, milli, asked);
 }
 
 /* Return how many such parts the device has room for, up to max. */
 static uint32_t of_device(const struct cycle *c, uint32_t device, int32_t part, int64_t asked,
 			  uint32_t max)
 {
-	const int32_t free_milli = c->device_free[device];
+	struct nodes *nodes = c->nodes;
+	const int32_t free_milli = nodes->now.device_free[device];
 	uint32_t n;
 
 	if (free_milli < part)
@@ -46,7 +51,7 @@ static uint32_t of_device(const struct cycle *c, uint32_t device, int32_t part, 
 	n = (uint32_t)free_milli / (uint32_t)part;
 	if (c->s->devices[device].memory_bytes > 0) {
 		const int64_t bytes = devices_bytes(c, device, part, asked);
-		const int64_t left = c->device_memory[device];
+		const int64_t left = nodes->now.device_memory[device];
 
 		if (left < bytes)
 			return 0;
@@ -84,7 +89,7 @@ static uint32_t fullest(const struct cycle *c, uint32_t node, int32_t part, int6
 			const uint32_t *taken, uint32_t n_taken)
 {
 	const struct snap_node *n = &c->s->nodes[node];
-	const int16_t *free_milli = &c->device_free[n->device_first];
+	const int16_t *free_milli = &c->nodes->now.device_free[n->device_first];
 	uint32_t best = SNAP_NONE;
 
 	for (uint32_t d = 0; d < n->n_devices; d++) {
@@ -122,7 +127,7 @@ bool devices_parts(const struct cycle *c, uint32_t node, const struct need *n, s
 		taken[i] = fullest(c, node, out->part, n->part_memory, taken, i);
 		if (taken[i] == SNAP_NONE)
 			return false;
-		out->from = c->device_free[at->device_first + taken[i]];
+		out->from = c->nodes->now.device_free[at->device_first + taken[i]];
 		out->opened += out->from == SNAP_MILLI;
 		out->left += out->from - out->part;
 	}

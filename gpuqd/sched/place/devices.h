@@ -7,6 +7,7 @@
 #ifndef GPUQD_SCHED_PLACE_DEVICES_H
 #define GPUQD_SCHED_PLACE_DEVICES_H
 
+#include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/quota/cycle.h"
 
 /* Return the thousandths that a part costs on that node; above 1000: it fits on none of its

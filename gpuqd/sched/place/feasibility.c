@@ -1,14 +1,14 @@
 #include "gpuqd/sched/place/feasibility.h"
 
+#include "gpuqd/sched/place/nodes_int.h"
 #include "gpuqd/sched/quota/cycle.h"
+#include "gpuqd/util/require.h"
 
 #include <string.h>
 
 /* Where the constraints of a pod allow it to run: names, labels, taints; whether capacity is free
  * there is decided elsewhere. Evaluated once per node class, and per node only where a constraint
  * names nodes. Semantics: Kubernetes, "Assigning Pods to Nodes" and "Taints and Tolerations". */
-
-#define NAME_KEY "metadata.name"
 
 static bool listed(const struct gpuq_strlist *l, const char *s)
 {
@@ -18,29 +18,12 @@ static bool listed(const struct gpuq_strlist *l, const char *s)
 	return false;
 }
 
-/* Read a decimal integer with sign; false when it is not one. */
-static bool to_int(const char *s, int64_t *out)
-{
-	bool negative = *s == '-';
-	int64_t v = 0;
-
-	s += negative;
-	if (!*s)
-		return false;
-	for (; *s; s++) {
-		if (*s < '0' || *s > '9' || __builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, *s - '0', &v))
-			return false;
-	}
-	*out = negative ? -v : v;
-	return true;
-}
-
+/* Return the value of a label of the node, whose name counts as one; NULL = it has none. */
 static const char *value_of(const struct cycle *c, uint32_t node, const char *key)
 {
 	const struct snapshot *s = c->s;
 
-	if (strcmp(key, NAME_KEY) == 0)
+	if (strcmp(key, REQUIRE_NAME_KEY) == 0)
 		return s->nodes[node].name;
 	for (uint32_t k = 0; k < s->n_label_keys; k++)
 		if (strcmp(s->label_keys[k], key) == 0)
@@ -48,28 +31,7 @@ static const char *value_of(const struct cycle *c, uint32_t node, const char *ke
 	return NULL;
 }
 
-static bool require_holds(const struct gpuq_require *r, const char *value)
-{
-	int64_t have, want;
-
-	switch (r->op) {
-	case GPUQ_OP_IN:
-		return value && listed(&r->values, value);
-	case GPUQ_OP_NOT_IN:
-		return !value || !listed(&r->values, value);
-	case GPUQ_OP_EXISTS:
-		return value != NULL;
-	case GPUQ_OP_NOT_EXISTS:
-		return value == NULL;
-	default:
-		break;
-	}
-	if (!value || r->values.n != 1 || !to_int(value, &have) ||
-	    !to_int(r->values.items[0], &want))
-		return false;
-	return r->op == GPUQ_OP_GT ? have > want : have < want;
-}
-
+/* True if the node meets all requirements of a term. */
 static bool term_holds(const struct cycle *c, uint32_t node, const struct gpuq_term *t)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -129,11 +91,13 @@ static int64_t preference(const struct cycle *c, const struct snap_group *g, uin
 	return points;
 }
 
+/* True if a term mentions the names of nodes: then the answer for a class is not that for each of
+ * its nodes. */
 static bool speaks_of_names(const struct gpuq_term *terms, uint32_t n)
 {
 	for (uint32_t t = 0; t < n; t++)
 		for (size_t i = 0; i < terms[t].n; i++)
-			if (strcmp(terms[t].all[i].key, NAME_KEY) == 0)
+			if (strcmp(terms[t].all[i].key, REQUIRE_NAME_KEY) == 0)
 				return true;
 	return false;
 }
@@ -153,7 +117,7 @@ static void make_tiers(struct cycle *c, const struct snap_group *g, struct group
 				level = points[n];
 		if (level == INT64_MIN)
 			return;
-		tier = cycle_alloc(c, c->n_words, sizeof(*tier));
+		tier = cycle_alloc(c, c->nodes->n_words, sizeof(*tier));
 		tiers = cycle_alloc(c, fit->n_tiers + 1, sizeof(*tiers));
 		if (!tier || !tiers)
 			return;
@@ -168,6 +132,8 @@ static void make_tiers(struct cycle *c, const struct snap_group *g, struct group
 	}
 }
 
+/* Sort the nodes by preference, where anything is preferred or a taint discourages; otherwise all
+ * are equal. */
 static void prefer(struct cycle *c, const struct snap_group *g, struct group_fit *fit)
 {
 	const struct snapshot *s = c->s;
@@ -198,20 +164,38 @@ static void prefer(struct cycle *c, const struct snap_group *g, struct group_fit
 		fit->n_tiers = 0;
 }
 
+struct feasibility {
+	struct group_fit *fits; /* by snap_request.where */
+	struct glance *glances; /* by where, then flavor (n_flavors = none) */
+};
+
+void feasibility_init(struct cycle *c)
+{
+	const size_t n = c->s->n_wheres;
+	struct feasibility *f = cycle_alloc(c, 1, sizeof(*f));
+
+	c->feasibility = f;
+	if (!f)
+		return;
+	f->fits = cycle_alloc(c, n, sizeof(*f->fits));
+	f->glances = cycle_alloc(c, n * (c->s->n_flavors + 1), sizeof(*f->glances));
+}
+
 const struct group_fit *feasibility_of(struct cycle *c, uint32_t request, uint32_t group)
 {
 	const struct snapshot *s = c->s;
 	const struct snap_group *g = &s->requests[request].groups[group];
-	struct group_fit *fit = &c->fits[s->requests[request].where[group]];
+	struct group_fit *fit = &c->feasibility->fits[s->requests[request].where[group]];
 	enum { UNKNOWN, YES, NO };
 	uint8_t *verdict;
 	bool by_name;
 
+	/* Groups with equal constraints share one answer, computed once in a cycle. */
 	if (fit->nodes)
 		return fit;
 	by_name = speaks_of_names(g->required, g->n_required);
 	verdict = cycle_alloc(c, s->n_classes, sizeof(*verdict));
-	fit->nodes = cycle_alloc(c, c->n_words, sizeof(*fit->nodes));
+	fit->nodes = cycle_alloc(c, c->nodes->n_words, sizeof(*fit->nodes));
 	if (!verdict || !fit->nodes)
 		return fit;
 	for (uint32_t n = 0; n < s->n_nodes; n++) {
@@ -232,13 +216,14 @@ const struct group_fit *feasibility_of(struct cycle *c, uint32_t request, uint32
 	return fit;
 }
 
+/* Return the entry for the group's constraints on one flavor. */
 static struct glance *glance_at(const struct cycle *c, uint32_t request, uint32_t group,
 				uint32_t flavor)
 {
 	const uint32_t where = c->s->requests[request].where[group];
 
-	return &c->glances[(size_t)where * (c->s->n_flavors + 1) +
-			   (flavor == SNAP_NONE ? c->s->n_flavors : flavor)];
+	return &c->feasibility->glances[(size_t)where * (c->s->n_flavors + 1) +
+					(flavor == SNAP_NONE ? c->s->n_flavors : flavor)];
 }
 
 /* Free devices only become fewer in a cycle, so that the last count is still a bound. */
@@ -255,52 +240,61 @@ bool feasibility_glance_rules_out(const struct cycle *c, uint32_t request, uint3
 {
 	const struct glance *g = glance_at(c, request, group, flavor);
 
+	/* Parts and instances may fit where no whole device is free. */
 	if (!g->generation || !g->cpu || one->parts || one->migs)
 		return false;
-	return one->whole > c->max_whole || (one->cpu > 0 && one->cpu > g->cpu[one->whole]) ||
+	return one->whole > c->nodes->max_whole ||
+	       (one->cpu > 0 && one->cpu > g->cpu[one->whole]) ||
 	       (one->memory > 0 && one->memory > g->memory[one->whole]);
 }
 
+/* Count a node: its free devices, and the most cpu and memory beside exactly so many of them. */
 static void glance_at_node(struct cycle *c, struct glance *g, uint32_t node)
 {
-	const uint32_t whole = c->whole[node];
+	struct nodes *nodes = c->nodes;
+	const uint32_t whole = nodes->now.whole[node];
 
 	c->steps++;
 	g->devices += whole;
 	if (g->largest < whole)
 		g->largest = whole;
-	if (g->cpu[whole] < c->cpu[node])
-		g->cpu[whole] = c->cpu[node];
-	if (g->memory[whole] < c->memory[node])
-		g->memory[whole] = c->memory[node];
+	if (g->cpu[whole] < nodes->now.cpu[node])
+		g->cpu[whole] = nodes->now.cpu[node];
+	if (g->memory[whole] < nodes->now.memory[node])
+		g->memory[whole] = nodes->now.memory[node];
 }
 
 const struct glance *feasibility_glance(struct cycle *c, uint32_t request, uint32_t group,
 					uint32_t flavor)
 {
+	struct nodes *nodes = c->nodes;
 	struct glance *g = glance_at(c, request, group, flavor);
 	const struct group_fit *fit = feasibility_of(c, request, group);
 
-	if (g->generation == c->n_actions + 1 || c->failed)
+	/* Nothing has started since it was computed. */
+	if (g->generation == c->plan.n_actions + 1 || c->failed)
 		return g;
 	if (!g->cpu) {
-		g->cpu = cycle_alloc(c, c->max_whole + 1, sizeof(*g->cpu));
-		g->memory = cycle_alloc(c, c->max_whole + 1, sizeof(*g->memory));
+		g->cpu = cycle_alloc(c, nodes->max_whole + 1, sizeof(*g->cpu));
+		g->memory = cycle_alloc(c, nodes->max_whole + 1, sizeof(*g->memory));
 	}
 	if (c->failed)
 		return g;
-	memset(g->cpu, 0, (c->max_whole + 1) * sizeof(*g->cpu));
-	memset(g->memory, 0, (c->max_whole + 1) * sizeof(*g->memory));
-	*g = (struct glance){ .generation = c->n_actions + 1, .cpu = g->cpu, .memory = g->memory };
-	for (uint32_t w = 0; w < c->n_words; w++) {
-		uint64_t word = fit->nodes[w] & c->usable[w];
+	memset(g->cpu, 0, (nodes->max_whole + 1) * sizeof(*g->cpu));
+	memset(g->memory, 0, (nodes->max_whole + 1) * sizeof(*g->memory));
+	*g = (struct glance){ .generation = c->plan.n_actions + 1,
+			      .cpu = g->cpu,
+			      .memory = g->memory };
+	for (uint32_t w = 0; w < nodes->n_words; w++) {
+		uint64_t word = fit->nodes[w] & nodes->now.usable[w];
 
 		if (flavor != SNAP_NONE)
-			word &= c->flavors[flavor][w];
+			word &= nodes->flavors[flavor][w];
 		while (word)
 			glance_at_node(c, g, bits_pop(&word, w * 64));
 	}
-	for (uint32_t k = c->max_whole; k-- > 0;) {
+	/* A node with more free devices can serve a request for fewer as well. */
+	for (uint32_t k = nodes->max_whole; k-- > 0;) {
 		if (g->cpu[k] < g->cpu[k + 1])
 			g->cpu[k] = g->cpu[k + 1];
 		if (g->memory[k] < g->memory[k + 1])

@@ -6,8 +6,28 @@
 #ifndef GPUQD_SCHED_PLACE_FEASIBILITY_H
 #define GPUQD_SCHED_PLACE_FEASIBILITY_H
 
+#include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/quota/cycle.h"
 
+/* The nodes where pods under some constraints may run, whatever is free there; made on first
+ * use. */
+struct group_fit {
+	uint64_t *nodes; /* NULL = not made yet */
+	uint32_t n_nodes;
+	uint64_t **tiers; /* the same nodes by preference, best first; NULL = all alike */
+	uint32_t n_tiers;
+};
+
+/* The free capacity where pods under some constraints may run, on one flavor (feasibility.c). */
+struct glance {
+	uint32_t generation; /* actions + 1 when it was counted; 0 = never */
+	int64_t devices, largest; /* free whole devices: in total, on one node */
+	/* By number of devices, 0..max_whole: the most that a node with at least as many free
+	 * has. */
+	int64_t *cpu, *memory;
+};
+
+void feasibility_init(struct cycle *c);
 const struct group_fit *feasibility_of(struct cycle *c, uint32_t request, uint32_t group);
 /* Return the free devices where a group may run, counted again only after something was started. To
  * be called between jobs only, not while one is being placed. */

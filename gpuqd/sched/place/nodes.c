@@ -1,6 +1,8 @@
 #include "gpuqd/sched/place/nodes.h"
 
 #include "gpuqd/sched/place/devices.h"
+#include "gpuqd/sched/place/nodes_int.h"
+#include "gpuqd/sched/place/pack_int.h"
 #include "gpuqd/sched/place/score.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/sched/quota/cycle.h"
@@ -9,19 +11,24 @@
 
 #include <string.h>
 
+/* True if a part of a device is free, and another part of it is taken. */
 static bool part_free(int16_t milli)
 {
 	return milli > 0 && milli < SNAP_MILLI;
 }
 
+/* Return an empty set of nodes; NULL, and `failed` is set, without memory. */
 static uint64_t *new_set(struct cycle *c)
 {
-	return cycle_alloc(c, c->n_words, sizeof(uint64_t));
+	return cycle_alloc(c, c->nodes->n_words, sizeof(uint64_t));
 }
 
+/* Add a usable node to the bucket of its current number of free whole devices. Most buckets of a
+ * large cluster stay empty, so a set is allocated when its first node arrives. */
 static void bucket_add(struct cycle *c, uint32_t node)
 {
-	struct bucket *b = &c->buckets[c->whole[node]];
+	struct nodes *nodes = c->nodes;
+	struct bucket *b = &nodes->now.buckets[nodes->now.whole[node]];
 
 	if (!b->set)
 		b->set = new_set(c);
@@ -32,9 +39,12 @@ static void bucket_add(struct cycle *c, uint32_t node)
 	b->from = node / 64 < b->from ? node / 64 : b->from;
 }
 
+/* Remove a node from its bucket; `whole` must still have the value it was added with. `from` is
+ * left as it is: it is a lower bound, and remains one. */
 static void bucket_del(struct cycle *c, uint32_t node)
 {
-	struct bucket *b = &c->buckets[c->whole[node]];
+	struct nodes *nodes = c->nodes;
+	struct bucket *b = &nodes->now.buckets[nodes->now.whole[node]];
 
 	if (!b->set)
 		return;
@@ -45,8 +55,9 @@ static void bucket_del(struct cycle *c, uint32_t node)
 /* Recount the node's devices after they changed. */
 static void count_devices(struct cycle *c, uint32_t node)
 {
+	struct nodes *nodes = c->nodes;
 	const struct snap_node *n = &c->s->nodes[node];
-	const int16_t *free_milli = &c->device_free[n->device_first];
+	const int16_t *free_milli = &nodes->now.device_free[n->device_first];
 	uint16_t whole = 0;
 	bool parted = false;
 
@@ -55,22 +66,25 @@ static void count_devices(struct cycle *c, uint32_t node)
 		parted |= part_free(free_milli[d]);
 	}
 	if (parted)
-		bits_add(c->parted, node);
+		bits_add(nodes->now.parted, node);
 	else
-		bits_del(c->parted, node);
-	c->whole[node] = whole > c->withheld[node] ? whole - c->withheld[node] : 0;
+		bits_del(nodes->now.parted, node);
+	/* Devices withheld for start reservations are free, but do not count as available. */
+	nodes->now.whole[node] =
+		whole > nodes->now.withheld[node] ? whole - nodes->now.withheld[node] : 0;
 }
 
 /* Measure cpu and memory per device over all usable nodes with devices: what a node should keep for
  * each device that stays free. Per 1024 devices, for precision. */
 static void measure_balance(struct cycle *c)
 {
+	struct nodes *nodes = c->nodes;
 	int64_t cpu = 0, mib = 0, cpu_devices = 0, mib_devices = 0;
 
 	for (uint32_t i = 0; i < c->s->n_nodes; i++) {
 		const struct snap_node *n = &c->s->nodes[i];
 
-		if (n->n_devices == 0 || !bits_has(c->ready, i))
+		if (n->n_devices == 0 || !bits_has(nodes->ready, i))
 			continue;
 		if (n->cpu_milli != GPUQ_UNLIMITED) {
 			cpu = amount_sum(cpu, n->cpu_milli);
@@ -81,21 +95,23 @@ static void measure_balance(struct cycle *c)
 			mib_devices += n->n_devices;
 		}
 	}
-	c->cpu_per_device = cpu_devices ? amount_times(cpu / cpu_devices, 1024) : 0;
-	c->mib_per_device = mib_devices ? amount_times(mib / mib_devices, 1024) : 0;
+	nodes->cpu_per_device = cpu_devices ? amount_times(cpu / cpu_devices, 1024) : 0;
+	nodes->mib_per_device = mib_devices ? amount_times(mib / mib_devices, 1024) : 0;
 }
 
+/* Count the pods on each node. A pod of an exclusive job closes its node to all others. */
 static void seat_tenants(struct cycle *c)
 {
+	struct nodes *nodes = c->nodes;
 	const struct snapshot *s = c->s;
 
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
 		const struct snap_alloc *a = &s->allocs[i];
 
-		c->tenants[a->node]++;
-		bits_del(c->vacant, a->node);
+		nodes->now.tenants[a->node]++;
+		bits_del(nodes->now.vacant, a->node);
 		if (s->requests[s->jobs[a->job].request].exclusive)
-			bits_del(c->usable, a->node);
+			bits_del(nodes->now.usable, a->node);
 	}
 }
 
@@ -104,95 +120,176 @@ void nodes_init(struct cycle *c)
 	const struct snapshot *s = c->s;
 	const uint32_t n = s->n_nodes;
 
-	c->n_words = bits_words(n);
-	c->cpu = cycle_alloc(c, n, sizeof(*c->cpu));
-	c->memory = cycle_alloc(c, n, sizeof(*c->memory));
-	c->pods = cycle_alloc(c, n, sizeof(*c->pods));
-	c->whole = cycle_alloc(c, n, sizeof(*c->whole));
-	c->withheld = cycle_alloc(c, n, sizeof(*c->withheld));
-	c->tenants = cycle_alloc(c, n, sizeof(*c->tenants));
-	c->rank_nodes = cycle_alloc(c, n, sizeof(*c->rank_nodes));
-	c->rank_scratch = cycle_alloc(c, n, sizeof(*c->rank_scratch));
-	c->rank_room = cycle_alloc(c, n, sizeof(*c->rank_room));
-	c->rank_left = cycle_alloc(c, n, sizeof(*c->rank_left));
-	c->rank_count =
-		cycle_alloc(c, GPUQ_PODS_MAX + SNAP_DEVICES_MAX + 2, sizeof(*c->rank_count));
-	c->device_free = cycle_alloc(c, s->n_devices, sizeof(*c->device_free));
-	c->device_memory = cycle_alloc(c, s->n_devices, sizeof(*c->device_memory));
-	c->mig_free = cycle_alloc(c, (size_t)n * s->n_profiles, sizeof(*c->mig_free));
-	c->usable = new_set(c);
-	c->ready = new_set(c);
-	c->parted = new_set(c);
-	c->gpuless = new_set(c);
-	c->migs = new_set(c);
-	c->vacant = new_set(c);
-	c->skip = new_set(c);
-	c->links = cycle_alloc(c, s->n_joints, sizeof(*c->links));
-	c->flavors = cycle_alloc(c, s->n_flavors, sizeof(*c->flavors));
+	c->nodes = cycle_alloc(c, 1, sizeof(*c->nodes));
+	if (!c->nodes)
+		return;
+	c->nodes->n_words = bits_words(n);
+	c->nodes->now.cpu = cycle_alloc(c, n, sizeof(*c->nodes->now.cpu));
+	c->nodes->now.memory = cycle_alloc(c, n, sizeof(*c->nodes->now.memory));
+	c->nodes->now.pods = cycle_alloc(c, n, sizeof(*c->nodes->now.pods));
+	c->nodes->now.whole = cycle_alloc(c, n, sizeof(*c->nodes->now.whole));
+	c->nodes->now.withheld = cycle_alloc(c, n, sizeof(*c->nodes->now.withheld));
+	c->nodes->now.tenants = cycle_alloc(c, n, sizeof(*c->nodes->now.tenants));
+	c->nodes->now.device_free =
+		cycle_alloc(c, s->n_devices, sizeof(*c->nodes->now.device_free));
+	c->nodes->now.device_memory =
+		cycle_alloc(c, s->n_devices, sizeof(*c->nodes->now.device_memory));
+	c->nodes->now.mig_free =
+		cycle_alloc(c, (size_t)n * s->n_profiles, sizeof(*c->nodes->now.mig_free));
+	c->nodes->now.usable = new_set(c);
+	c->nodes->ready = new_set(c);
+	c->nodes->now.parted = new_set(c);
+	c->nodes->gpuless = new_set(c);
+	c->nodes->migs = new_set(c);
+	c->nodes->now.vacant = new_set(c);
+	c->nodes->links = cycle_alloc(c, s->n_joints, sizeof(*c->nodes->links));
+	c->nodes->flavors = cycle_alloc(c, s->n_flavors, sizeof(*c->nodes->flavors));
 	for (uint32_t f = 0; !c->failed && f < s->n_flavors; f++)
-		c->flavors[f] = new_set(c);
+		c->nodes->flavors[f] = new_set(c);
 	if (c->failed)
 		return;
 	for (uint32_t d = 0; d < s->n_devices; d++) {
-		c->device_free[d] = s->devices[d].free_milli;
-		c->device_memory[d] = s->devices[d].free_memory_bytes;
+		c->nodes->now.device_free[d] = s->devices[d].free_milli;
+		c->nodes->now.device_memory[d] = s->devices[d].free_memory_bytes;
 	}
 	for (size_t m = 0; m < (size_t)n * s->n_profiles; m++)
-		c->mig_free[m] = s->mig_free[m];
+		c->nodes->now.mig_free[m] = s->mig_free[m];
 	for (uint32_t i = 0; i < n; i++) {
 		const struct snap_node *node = &s->nodes[i];
 
-		c->cpu[i] = node->cpu_free;
-		c->memory[i] = node->memory_free;
-		c->pods[i] = node->pods_free;
-		if (node->n_devices > c->max_whole)
-			c->max_whole = node->n_devices;
+		c->nodes->now.cpu[i] = node->cpu_free;
+		c->nodes->now.memory[i] = node->memory_free;
+		c->nodes->now.pods[i] = node->pods_free;
+		if (node->n_devices > c->nodes->max_whole)
+			c->nodes->max_whole = node->n_devices;
 		if (node->state == SNAP_READY) {
-			bits_add(c->ready, i);
-			bits_add(c->usable, i);
+			bits_add(c->nodes->ready, i);
+			bits_add(c->nodes->now.usable, i);
 		}
-		bits_add(c->vacant, i);
+		/* Every node is vacant until seat_tenants() has seen its pods. */
+		bits_add(c->nodes->now.vacant, i);
 		if (node->n_mig)
-			bits_add(c->migs, i);
+			bits_add(c->nodes->migs, i);
 		else if (node->n_devices == 0)
-			bits_add(c->gpuless, i);
+			bits_add(c->nodes->gpuless, i);
 		if (node->flavor != SNAP_NONE)
-			bits_add(c->flavors[node->flavor], i);
+			bits_add(c->nodes->flavors[node->flavor], i);
 		count_devices(c, i);
 	}
 	seat_tenants(c);
 	measure_balance(c);
-	c->buckets = cycle_alloc(c, c->max_whole + 1, sizeof(*c->buckets));
+	/* Only now is the largest number of devices known, and which nodes are usable. */
+	c->nodes->now.buckets =
+		cycle_alloc(c, c->nodes->max_whole + 1, sizeof(*c->nodes->now.buckets));
 	if (!c->failed)
 		nodes_fill_buckets(c);
 }
 
 void nodes_fill_buckets(struct cycle *c)
 {
-	for (uint32_t f = 0; f <= c->max_whole; f++) {
-		if (c->buckets[f].set)
-			memset(c->buckets[f].set, 0, c->n_words * sizeof(uint64_t));
-		c->buckets[f].n = c->buckets[f].from = 0;
+	struct nodes *nodes = c->nodes;
+
+	for (uint32_t f = 0; f <= nodes->max_whole; f++) {
+		if (nodes->now.buckets[f].set)
+			memset(nodes->now.buckets[f].set, 0, nodes->n_words * sizeof(uint64_t));
+		nodes->now.buckets[f].n = nodes->now.buckets[f].from = 0;
 	}
 	for (uint32_t i = 0; !c->failed && i < c->s->n_nodes; i++)
-		if (bits_has(c->usable, i))
+		if (bits_has(nodes->now.usable, i))
 			bucket_add(c, i);
 }
 
+struct amounts *nodes_amounts(const struct cycle *c)
+{
+	return &c->nodes->now;
+}
+
+/* Tables by device and by profile are large, and needed only where some request names parts or
+ * instances; without them nodes_swap() lends the current ones. */
+struct amounts nodes_amounts_new(struct cycle *c, bool by_device, bool by_profile)
+{
+	const uint32_t n = c->s->n_nodes, d = by_device ? c->s->n_devices : 0;
+	const size_t n_slots = (size_t)n * c->s->n_profiles;
+
+	return (struct amounts){
+		.cpu = cycle_alloc(c, n, sizeof(int64_t)),
+		.memory = cycle_alloc(c, n, sizeof(int64_t)),
+		.pods = cycle_alloc(c, n, sizeof(int64_t)),
+		.whole = cycle_alloc(c, n, sizeof(uint16_t)),
+		.tenants = cycle_alloc(c, n, sizeof(uint16_t)),
+		.usable = new_set(c),
+		.vacant = new_set(c),
+		.buckets = cycle_alloc(c, c->nodes->max_whole + 1, sizeof(struct bucket)),
+		.device_free = by_device ? cycle_alloc(c, d, sizeof(int16_t)) : NULL,
+		.device_memory = by_device ? cycle_alloc(c, d, sizeof(int64_t)) : NULL,
+		.parted = by_device ? new_set(c) : NULL,
+		.withheld = by_device ? cycle_alloc(c, n, sizeof(uint16_t)) : NULL,
+		.mig_free = by_profile ? cycle_alloc(c, n_slots, sizeof(int32_t)) : NULL,
+	};
+}
+
+void nodes_swap(struct cycle *c, struct amounts *a)
+{
+	struct nodes *nodes = c->nodes;
+	struct amounts *now = &nodes->now;
+	const struct amounts was = *now;
+	const bool by_device = a->device_free, by_profile = a->mig_free;
+
+	*now = *a;
+	*a = was;
+	/* A moment without tables of its own shares those of the present; nodes.counting tells
+	 * nodes_take() to leave them alone. */
+	if (!by_device) {
+		now->device_free = was.device_free;
+		now->device_memory = was.device_memory;
+		now->parted = was.parted;
+		now->withheld = was.withheld;
+		a->device_free = NULL;
+		a->device_memory = NULL;
+		a->parted = NULL;
+		a->withheld = NULL;
+	}
+	if (!by_profile) {
+		now->mig_free = was.mig_free;
+		a->mig_free = NULL;
+	}
+	nodes->planning = !nodes->planning;
+	nodes->counting = nodes->planning && !by_device;
+}
+
+const uint64_t *nodes_ready(const struct cycle *c)
+{
+	return c->nodes->ready;
+}
+
+const uint64_t *nodes_of_flavor(const struct cycle *c, uint32_t flavor)
+{
+	return c->nodes->flavors[flavor];
+}
+
+uint32_t nodes_max_whole(const struct cycle *c)
+{
+	return c->nodes->max_whole;
+}
+
+/* The node leaves its bucket before `whole` changes, and joins the new one afterwards: the bucket
+ * is found by `whole`. */
 void nodes_change(struct cycle *c, uint32_t node)
 {
-	if (bits_has(c->usable, node))
+	if (bits_has(c->nodes->now.usable, node))
 		bucket_del(c, node);
 }
 
 void nodes_changed(struct cycle *c, uint32_t node)
 {
 	count_devices(c, node);
-	if (bits_has(c->usable, node))
+	if (bits_has(c->nodes->now.usable, node))
 		bucket_add(c, node);
 	score_touch(c, node);
 }
 
+/* Return the whole devices in an amount; a request beyond the range fits nowhere, so it may be
+ * capped. */
 static uint32_t devices_of(int64_t milli)
 {
 	return milli / SNAP_MILLI < UINT32_MAX ? (uint32_t)(milli / SNAP_MILLI) : UINT32_MAX;
@@ -221,6 +318,7 @@ struct need nodes_need(const struct snap_group *g)
 	return n;
 }
 
+/* Return the product; what exceeds the range fits on no node, so the maximum stands for it. */
 static uint32_t many(uint32_t one, uint32_t n)
 {
 	const uint64_t all = (uint64_t)one * n;
@@ -232,6 +330,7 @@ struct need nodes_need_times(const struct need *one, uint32_t n)
 {
 	struct need out = *one;
 
+	/* Parts stay those of one pod: whether several fit depends on the devices, not on a sum. */
 	out.whole = many(one->whole, n);
 	out.migs = many(one->migs, n);
 	out.cpu = amount_times(one->cpu, n);
@@ -250,20 +349,26 @@ static uint32_t times(int64_t free, int64_t one, uint32_t max)
 	return free / one < max ? (uint32_t)(free / one) : max;
 }
 
+/* Return the free instances of a profile; more may be in use than the node reports, which counts as
+ * none. */
 static int32_t mig_free(const struct cycle *c, uint32_t node, uint32_t profile)
 {
-	const int32_t n = c->mig_free[(size_t)node * c->s->n_profiles + profile];
+	const int32_t n = c->nodes->now.mig_free[(size_t)node * c->s->n_profiles + profile];
 
 	return n > 0 ? n : 0;
 }
 
 uint32_t nodes_room(const struct cycle *c, uint32_t node, const struct need *one, uint32_t max)
 {
-	max = times(c->cpu[node], one->cpu, max);
-	max = times(c->memory[node], one->memory, max);
-	max = times(c->pods[node], one->pods, max);
+	struct nodes *nodes = c->nodes;
+
+	/* Amounts come first: they are cheap, and devices need not be examined where one is
+	 * exhausted. */
+	max = times(nodes->now.cpu[node], one->cpu, max);
+	max = times(nodes->now.memory[node], one->memory, max);
+	max = times(nodes->now.pods[node], one->pods, max);
 	if (one->whole)
-		max = times(c->whole[node], one->whole, max);
+		max = times(nodes->now.whole[node], one->whole, max);
 	if (one->migs && max)
 		max = times(mig_free(c, node, one->profile), one->migs, max);
 	if (one->parts && max)
@@ -306,7 +411,7 @@ uint32_t nodes_room_empty(const struct cycle *c, uint32_t node, const struct nee
 /* Note that the current place has device d of its node, and take milli from it. */
 static void take_device(struct cycle *c, struct place *p, uint32_t d, int32_t milli, int64_t asked)
 {
-	uint32_t *at = CYCLE_PUSH(c, place_devices, 1);
+	uint32_t *at = CYCLE_PUSH(c, &c->places, devices, 1);
 
 	if (!at)
 		return;
@@ -319,20 +424,24 @@ static void take_device(struct cycle *c, struct place *p, uint32_t d, int32_t mi
  * known. As a mask of the first LINKS_DEVICES_MAX; all = any will do. */
 static uint64_t joined_best(struct cycle *c, uint32_t node, uint32_t whole)
 {
+	struct nodes *nodes = c->nodes;
 	const struct snap_node *n = &c->s->nodes[node];
 	const struct snap_joint *joint;
 	uint64_t free = 0;
 
-	if (n->joint == SNAP_NONE || whole == 0 || c->planning)
+	/* Links matter for actual starts, not for places in a plan. */
+	if (n->joint == SNAP_NONE || whole == 0 || nodes->planning)
 		return UINT64_MAX;
 	joint = &c->s->joints[n->joint];
-	if (!c->links[n->joint].n_devices &&
-	    !links_init(&c->links[n->joint], c->mem, joint->n_devices, joint->links, joint->numa))
+	/* Nodes with the same links share one table, made when it is first needed. */
+	if (!nodes->links[n->joint].n_devices &&
+	    !links_init(&nodes->links[n->joint], c->mem, joint->n_devices, joint->links,
+			joint->numa))
 		c->failed = true;
 	for (uint32_t d = 0; d < n->n_devices; d++)
-		if (c->device_free[n->device_first + d] == SNAP_MILLI)
+		if (nodes->now.device_free[n->device_first + d] == SNAP_MILLI)
 			free |= UINT64_C(1) << d;
-	return c->failed ? UINT64_MAX : links_choose(&c->links[n->joint], free, whole);
+	return c->failed ? UINT64_MAX : links_choose(&nodes->links[n->joint], free, whole);
 }
 
 /* Sort the devices in ascending order, as they are named. */
@@ -351,31 +460,33 @@ static void sort_devices(uint32_t *devices, uint32_t n)
 /* Take parts of devices, each of a different device. */
 static void take_parts(struct cycle *c, struct place *p, const struct need *one)
 {
+	struct pack *packing = c->pack;
 	const int32_t part = devices_part(c, p->node, one);
 
 	p->milli = part;
 	for (uint32_t i = 0; i < one->parts; i++) {
 		uint32_t d;
 
-		c->part_cpu = one->cpu;
-		if (c->policy == PACK_FGD)
+		packing->part_cpu = one->cpu;
+		if (packing->policy == PACK_FGD)
 			d = (uint32_t)score_fgd_device(c, p->node, part);
 		else
 			d = devices_pick(c, p->node, one,
-					 i ? c->place_devices + p->device_first : NULL, i);
+					 i ? c->places.devices + p->device_first : NULL, i);
 		if (d != SNAP_NONE)
 			take_device(c, p, d, part, one->part_memory);
 	}
 	if (p->n_devices > 1)
-		sort_devices(c->place_devices + p->device_first, p->n_devices);
+		sort_devices(c->places.devices + p->device_first, p->n_devices);
 }
 
 void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t group,
 		uint32_t index)
 {
+	struct nodes *nodes = c->nodes;
 	const struct snap_node *n = &c->s->nodes[node];
 	const uint64_t best = joined_best(c, node, one->whole);
-	struct place *p = CYCLE_PUSH(c, places, 1);
+	struct place *p = CYCLE_PUSH(c, &c->places, pods, 1);
 
 	if (!p)
 		return;
@@ -383,153 +494,175 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 		.group = group,
 		.index = index,
 		.node = node,
-		.device_first = c->n_place_devices,
+		.device_first = c->places.n_devices,
 		.milli = one->whole ? SNAP_MILLI : 0,
 	};
 	nodes_change(c, node);
-	if (c->counting)
-		c->whole[node] = (uint16_t)(c->whole[node] - one->whole);
-	if (!c->counting && one->parts)
+	/* With devices only counted, the number alone changes; otherwise count_devices() derives it
+	 * from the devices taken. */
+	if (nodes->counting)
+		nodes->now.whole[node] = (uint16_t)(nodes->now.whole[node] - one->whole);
+	if (!nodes->counting && one->parts)
 		take_parts(c, p, one);
 	if (one->migs)
-		c->mig_free[(size_t)node * c->s->n_profiles + one->profile] -= (int32_t)one->migs;
-	for (uint32_t d = 0; !c->counting && d < n->n_devices && p->n_devices < one->whole; d++)
-		if (c->device_free[n->device_first + d] == SNAP_MILLI &&
+		nodes->now.mig_free[(size_t)node * c->s->n_profiles + one->profile] -=
+			(int32_t)one->migs;
+	for (uint32_t d = 0; !nodes->counting && d < n->n_devices && p->n_devices < one->whole; d++)
+		if (nodes->now.device_free[n->device_first + d] == SNAP_MILLI &&
 		    (best == UINT64_MAX || best >> d & 1))
 			take_device(c, p, d, SNAP_MILLI, 0);
-	if (c->cpu[node] != GPUQ_UNLIMITED)
-		c->cpu[node] -= one->cpu;
-	if (c->memory[node] != GPUQ_UNLIMITED)
-		c->memory[node] -= one->memory;
-	if (c->pods[node] != GPUQ_UNLIMITED)
-		c->pods[node]--;
-	c->tenants[node]++;
-	bits_del(c->vacant, node);
+	if (nodes->now.cpu[node] != GPUQ_UNLIMITED)
+		nodes->now.cpu[node] -= one->cpu;
+	if (nodes->now.memory[node] != GPUQ_UNLIMITED)
+		nodes->now.memory[node] -= one->memory;
+	if (nodes->now.pods[node] != GPUQ_UNLIMITED)
+		nodes->now.pods[node]--;
+	nodes->now.tenants[node]++;
+	bits_del(nodes->now.vacant, node);
 	if (p->n_devices)
 		count_devices(c, node);
-	if (bits_has(c->usable, node))
+	if (bits_has(nodes->now.usable, node))
 		bucket_add(c, node);
 	score_touch(c, node);
 }
 
+/* The inverse of nodes_take(), step by step: places are a stack, so the last place's devices are
+ * the last ones noted. */
 void nodes_undo(struct cycle *c, const struct need *one)
 {
-	const struct place *p = &c->places[--c->n_places];
+	struct nodes *nodes = c->nodes;
+	const struct place *p = &c->places.pods[--c->places.n_pods];
 	const uint32_t first = c->s->nodes[p->node].device_first;
 
 	nodes_change(c, p->node);
-	if (c->counting)
-		c->whole[p->node] = (uint16_t)(c->whole[p->node] + one->whole);
+	if (nodes->counting)
+		nodes->now.whole[p->node] = (uint16_t)(nodes->now.whole[p->node] + one->whole);
 	if (one->migs)
-		c->mig_free[(size_t)p->node * c->s->n_profiles + one->profile] +=
+		nodes->now.mig_free[(size_t)p->node * c->s->n_profiles + one->profile] +=
 			(int32_t)one->migs;
-	while (c->n_place_devices > p->device_first)
-		devices_shift(c, first + c->place_devices[--c->n_place_devices], p->milli,
+	while (c->places.n_devices > p->device_first)
+		devices_shift(c, first + c->places.devices[--c->places.n_devices], p->milli,
 			      one->part_memory, 1);
-	if (c->cpu[p->node] != GPUQ_UNLIMITED)
-		c->cpu[p->node] += one->cpu;
-	if (c->memory[p->node] != GPUQ_UNLIMITED)
-		c->memory[p->node] += one->memory;
-	if (c->pods[p->node] != GPUQ_UNLIMITED)
-		c->pods[p->node]++;
-	if (--c->tenants[p->node] == 0)
-		bits_add(c->vacant, p->node);
+	if (nodes->now.cpu[p->node] != GPUQ_UNLIMITED)
+		nodes->now.cpu[p->node] += one->cpu;
+	if (nodes->now.memory[p->node] != GPUQ_UNLIMITED)
+		nodes->now.memory[p->node] += one->memory;
+	if (nodes->now.pods[p->node] != GPUQ_UNLIMITED)
+		nodes->now.pods[p->node]++;
+	if (--nodes->now.tenants[p->node] == 0)
+		bits_add(nodes->now.vacant, p->node);
 	if (p->n_devices)
 		count_devices(c, p->node);
-	if (bits_has(c->usable, p->node))
+	if (bits_has(nodes->now.usable, p->node))
 		bucket_add(c, p->node);
 	score_touch(c, p->node);
 }
 
+/* A node that is closed already stays as it is: several pods of a gang may be on one node. */
 void nodes_close(struct cycle *c)
 {
-	for (uint32_t i = 0; i < c->n_places; i++) {
-		const uint32_t node = c->places[i].node;
+	struct nodes *nodes = c->nodes;
 
-		if (!bits_has(c->usable, node))
+	for (uint32_t i = 0; i < c->places.n_pods; i++) {
+		const uint32_t node = c->places.pods[i].node;
+
+		if (!bits_has(nodes->now.usable, node))
 			continue;
 		bucket_del(c, node);
-		bits_del(c->usable, node);
+		bits_del(nodes->now.usable, node);
 		score_touch(c, node);
 	}
 }
 
 void nodes_reopen(struct cycle *c)
 {
-	for (uint32_t i = 0; i < c->n_places; i++) {
-		const uint32_t node = c->places[i].node;
+	struct nodes *nodes = c->nodes;
 
-		if (bits_has(c->usable, node))
+	for (uint32_t i = 0; i < c->places.n_pods; i++) {
+		const uint32_t node = c->places.pods[i].node;
+
+		if (bits_has(nodes->now.usable, node))
 			continue;
-		bits_add(c->usable, node);
+		bits_add(nodes->now.usable, node);
 		bucket_add(c, node);
 		score_touch(c, node);
 	}
 }
 
+/* Count a pod that leaves (sign 1) or arrives (-1), in the sense of nodes_shift(). */
 static void seat(struct cycle *c, uint32_t node, int sign)
 {
+	struct nodes *nodes = c->nodes;
+
 	if (sign > 0) {
-		if (--c->tenants[node] == 0)
-			bits_add(c->vacant, node);
+		if (--nodes->now.tenants[node] == 0)
+			bits_add(nodes->now.vacant, node);
 	} else {
-		c->tenants[node]++;
-		bits_del(c->vacant, node);
+		nodes->now.tenants[node]++;
+		bits_del(nodes->now.vacant, node);
 	}
 }
 
 void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 {
+	struct nodes *nodes = c->nodes;
 	const struct snap_node *n = &c->s->nodes[a->node];
 	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
 	const struct snap_group *g = snap_group_of(c->s, a);
 
 	nodes_change(c, a->node);
 	for (uint32_t k = 0; k < a->n_devices; k++) {
+		/* An unhealthy device, or one that disappeared, has nothing to release. */
 		const uint32_t d = n->device_first + a->devices[k];
 
 		if (a->devices[k] < n->n_devices && c->s->devices[d].healthy)
 			devices_shift(c, d, a->milli, g->mig ? 0 : g->gpu_memory_bytes, sign);
 	}
 	if (g->mig)
-		c->mig_free[(size_t)a->node * c->s->n_profiles + g->profile] +=
+		nodes->now.mig_free[(size_t)a->node * c->s->n_profiles + g->profile] +=
 			sign * (int32_t)(g->gpus_milli / SNAP_MILLI);
-	if (c->cpu[a->node] != GPUQ_UNLIMITED)
-		c->cpu[a->node] += sign * g->cpu_milli;
-	if (c->memory[a->node] != GPUQ_UNLIMITED)
-		c->memory[a->node] += sign * g->memory_bytes;
-	if (c->pods[a->node] != GPUQ_UNLIMITED)
-		c->pods[a->node] += sign;
+	if (nodes->now.cpu[a->node] != GPUQ_UNLIMITED)
+		nodes->now.cpu[a->node] += sign * g->cpu_milli;
+	if (nodes->now.memory[a->node] != GPUQ_UNLIMITED)
+		nodes->now.memory[a->node] += sign * g->memory_bytes;
+	if (nodes->now.pods[a->node] != GPUQ_UNLIMITED)
+		nodes->now.pods[a->node] += sign;
 	seat(c, a->node, sign);
 	/* A job with exclusive use of a node opens it to others when it ends. */
-	if (r->exclusive && sign > 0 && c->tenants[a->node] == 0 && bits_has(c->ready, a->node))
-		bits_add(c->usable, a->node);
+	if (r->exclusive && sign > 0 && nodes->now.tenants[a->node] == 0 &&
+	    bits_has(nodes->ready, a->node))
+		bits_add(nodes->now.usable, a->node);
 	if (r->exclusive && sign < 0)
-		bits_del(c->usable, a->node);
+		bits_del(nodes->now.usable, a->node);
 	nodes_changed(c, a->node);
 }
 
 bool nodes_hold(struct cycle *c, const struct snap_alloc *a)
 {
+	struct nodes *nodes = c->nodes;
 	const struct snap_group *g = snap_group_of(c->s, a);
 	const uint32_t first = c->s->nodes[a->node].device_first;
 
 	for (uint32_t k = 0; k < a->n_devices; k++) {
 		const uint32_t d = first + a->devices[k];
 
-		if (c->device_free[d] < a->milli ||
+		/* Memory is compared only where the node reports it. */
+		if (nodes->now.device_free[d] < a->milli ||
 		    (c->s->devices[d].memory_bytes > 0 && !g->mig &&
-		     c->device_memory[d] < devices_bytes(c, d, a->milli, g->gpu_memory_bytes)))
+		     nodes->now.device_memory[d] <
+			     devices_bytes(c, d, a->milli, g->gpu_memory_bytes)))
 			return false;
 	}
-	if (g->mig && c->mig_free[(size_t)a->node * c->s->n_profiles + g->profile] <
+	if (g->mig && nodes->now.mig_free[(size_t)a->node * c->s->n_profiles + g->profile] <
 			      g->gpus_milli / SNAP_MILLI)
 		return false;
-	if (c->cpu[a->node] < g->cpu_milli || c->memory[a->node] < g->memory_bytes ||
-	    c->pods[a->node] < 1)
+	if (nodes->now.cpu[a->node] < g->cpu_milli ||
+	    nodes->now.memory[a->node] < g->memory_bytes || nodes->now.pods[a->node] < 1)
 		return false;
-	if (c->s->requests[c->s->jobs[a->job].request].exclusive && !bits_has(c->vacant, a->node))
+	if (c->s->requests[c->s->jobs[a->job].request].exclusive &&
+	    !bits_has(nodes->now.vacant, a->node))
 		return false;
+	/* Nothing was changed before all was known to fit. */
 	nodes_shift(c, a, -1);
 	return true;
 }

@@ -2,7 +2,8 @@
 
 #include "gpuqd/sched/place/devices.h"
 #include "gpuqd/sched/place/feasibility.h"
-#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/nodes_int.h"
+#include "gpuqd/sched/place/pack_int.h"
 #include "gpuqd/sched/place/roles.h"
 #include "gpuqd/sched/place/topology.h"
 
@@ -19,24 +20,48 @@
 
 #define FITTING_MAX 64 /* compared in one bucket; the others are mostly equal to one of them */
 
+void pack_init(struct cycle *c, enum pack_policy policy, bool unhurried)
+{
+	const uint32_t n = c->s->n_nodes;
+	struct pack *p = cycle_alloc(c, 1, sizeof(*p));
+
+	c->pack = p;
+	if (!p)
+		return;
+	p->policy = policy;
+	p->unhurried = unhurried;
+	p->skip = cycle_alloc(c, cycle_words(c), sizeof(*p->skip));
+	p->rank_nodes = cycle_alloc(c, n, sizeof(*p->rank_nodes));
+	p->rank_scratch = cycle_alloc(c, n, sizeof(*p->rank_scratch));
+	p->rank_room = cycle_alloc(c, n, sizeof(*p->rank_room));
+	p->rank_left = cycle_alloc(c, n, sizeof(*p->rank_left));
+	p->rank_count =
+		cycle_alloc(c, GPUQ_PODS_MAX + SNAP_DEVICES_MAX + 2, sizeof(*p->rank_count));
+}
+
 static int64_t magnitude(int64_t x)
 {
 	return x < 0 ? -x : x;
 }
 
+/* The measure is how far the cpu and memory left on the node are from what its free devices would
+ * need at the average of the cluster, in devices times 1024; the worse of the two counts. */
 int64_t pack_imbalance(const struct cycle *c, uint32_t node, const struct need *n)
 {
-	int64_t left = ((int64_t)c->whole[node] - n->whole) * 1024, off = 0;
+	struct nodes *nodes = c->nodes;
+	int64_t left = ((int64_t)nodes->now.whole[node] - n->whole) * 1024, off = 0;
 
+	/* Without free devices nothing is left to be in balance with. */
 	if (left <= 0)
 		return 0;
-	if (c->cpu[node] != GPUQ_UNLIMITED && c->cpu_per_device)
-		off = magnitude(amount_times(c->cpu[node] - n->cpu, 1024 * 1024) /
-					c->cpu_per_device -
+	if (nodes->now.cpu[node] != GPUQ_UNLIMITED && nodes->cpu_per_device)
+		off = magnitude(amount_times(nodes->now.cpu[node] - n->cpu, 1024 * 1024) /
+					nodes->cpu_per_device -
 				left);
-	if (c->memory[node] != GPUQ_UNLIMITED && c->mib_per_device) {
-		int64_t mib = (c->memory[node] - n->memory) >> 20;
-		int64_t o = magnitude(amount_times(mib, 1024 * 1024) / c->mib_per_device - left);
+	if (nodes->now.memory[node] != GPUQ_UNLIMITED && nodes->mib_per_device) {
+		int64_t mib = (nodes->now.memory[node] - n->memory) >> 20;
+		int64_t o =
+			magnitude(amount_times(mib, 1024 * 1024) / nodes->mib_per_device - left);
 
 		off = o > off ? o : off;
 	}
@@ -47,12 +72,14 @@ int64_t pack_imbalance(const struct cycle *c, uint32_t node, const struct need *
 static uint32_t best_of_bucket(struct cycle *c, struct bucket *b, const struct need *n,
 			       const struct masks *m)
 {
+	struct nodes *nodes = c->nodes;
 	uint32_t best = SNAP_NONE, fitting = 0;
 	int64_t best_off = 0;
 
-	while (b->from < c->n_words && !b->set[b->from])
+	/* Remember how many leading words are empty: later searches begin behind them. */
+	while (b->from < nodes->n_words && !b->set[b->from])
 		b->from++;
-	for (uint32_t w = b->from; w < c->n_words; w++) {
+	for (uint32_t w = b->from; w < nodes->n_words; w++) {
 		uint64_t word = b->set[w] ? masks_of(m, b->set[w], w) : 0;
 
 		while (word) {
@@ -61,8 +88,8 @@ static uint32_t best_of_bucket(struct cycle *c, struct bucket *b, const struct n
 
 			c->steps++;
 			/* A node in the same state as the best comes after it by name. */
-			if (best != SNAP_NONE && c->cpu[node] == c->cpu[best] &&
-			    c->memory[node] == c->memory[best]) {
+			if (best != SNAP_NONE && nodes->now.cpu[node] == nodes->now.cpu[best] &&
+			    nodes->now.memory[node] == nodes->now.memory[best]) {
 				if (++fitting >= FITTING_MAX)
 					return best;
 				continue;
@@ -84,13 +111,16 @@ static uint32_t best_of_bucket(struct cycle *c, struct bucket *b, const struct n
 /* Choose one node for all that n needs, with the fewest whole devices left free. */
 static uint32_t choose_whole(struct cycle *c, const struct need *n, const struct masks *m)
 {
-	for (uint32_t i = n->whole; i <= c->max_whole; i++) {
-		const uint32_t f = c->spread ? c->max_whole - (i - n->whole) : i;
+	struct nodes *nodes = c->nodes;
+
+	for (uint32_t i = n->whole; i <= nodes->max_whole; i++) {
+		/* Spreading visits the emptiest nodes first. */
+		const uint32_t f = c->pack->spread ? nodes->max_whole - (i - n->whole) : i;
 		uint32_t node;
 
-		if (c->buckets[f].n == 0)
+		if (nodes->now.buckets[f].n == 0)
 			continue;
-		node = best_of_bucket(c, &c->buckets[f], n, m);
+		node = best_of_bucket(c, &nodes->now.buckets[f], n, m);
 		if (node != SNAP_NONE)
 			return node;
 	}
@@ -102,17 +132,19 @@ static uint32_t choose_whole(struct cycle *c, const struct need *n, const struct
  * as for whole devices. Spread is the other way round. */
 static uint32_t choose_part(struct cycle *c, const struct need *n, const struct masks *m)
 {
+	struct pack *packing = c->pack;
+	struct nodes *nodes = c->nodes;
 	uint32_t best = SNAP_NONE;
 	struct parts p, least = { 0 };
 
-	for (uint32_t w = 0; w < c->n_words; w++) {
+	for (uint32_t w = 0; w < nodes->n_words; w++) {
 		/* A node without a device in use is no better for one part than any other, unless
 		 * the search is for such nodes. One without anything free never fits. */
-		const uint64_t none = c->buckets[0].set ? c->buckets[0].set[w] : 0;
-		const uint64_t all = n->parts > 1 || c->spread || n->part_memory
-					     ? c->parted[w] | ~none
-					     : c->parted[w];
-		uint64_t word = masks_of(m, all & c->usable[w], w);
+		const uint64_t none = nodes->now.buckets[0].set ? nodes->now.buckets[0].set[w] : 0;
+		const uint64_t all = n->parts > 1 || packing->spread || n->part_memory
+					     ? nodes->now.parted[w] | ~none
+					     : nodes->now.parted[w];
+		uint64_t word = masks_of(m, all & nodes->now.usable[w], w);
 
 		while (word) {
 			const uint32_t node = bits_pop(&word, w * 64);
@@ -123,22 +155,25 @@ static uint32_t choose_part(struct cycle *c, const struct need *n, const struct 
 				continue;
 			better = best == SNAP_NONE || p.opened < least.opened;
 			if (best != SNAP_NONE && p.opened == least.opened)
-				better = c->whole[node] != c->whole[best]
-						 ? c->whole[node] < c->whole[best]
+				better = nodes->now.whole[node] != nodes->now.whole[best]
+						 ? nodes->now.whole[node] < nodes->now.whole[best]
 						 : p.left < least.left;
-			if (best != SNAP_NONE && c->spread)
-				better = c->whole[node] > c->whole[best] ||
-					 (c->whole[node] == c->whole[best] && p.left > least.left);
+			if (best != SNAP_NONE && packing->spread)
+				better = nodes->now.whole[node] > nodes->now.whole[best] ||
+					 (nodes->now.whole[node] == nodes->now.whole[best] &&
+					  p.left > least.left);
 			if (better) {
 				best = node;
 				least = p;
 			}
 		}
 	}
-	if (best == SNAP_NONE || (least.opened && n->parts == 1 && !n->part_memory && !c->spread)) {
+	if (best == SNAP_NONE ||
+	    (least.opened && n->parts == 1 && !n->part_memory && !packing->spread)) {
+		/* The part opens a device: where is decided as for a whole one. */
 		struct need whole = *n;
 
-		if (n->part_memory || n->parts > 1 || c->spread)
+		if (n->part_memory || n->parts > 1 || packing->spread)
 			return best;
 		whole.parts = 0;
 		whole.part = 0;
@@ -151,21 +186,22 @@ static uint32_t choose_part(struct cycle *c, const struct need *n, const struct 
 /* Choose a node for instances: the fewest of the profile left, then the fewest devices free. */
 static uint32_t choose_mig(struct cycle *c, const struct need *n, const struct masks *m)
 {
+	struct nodes *nodes = c->nodes;
 	uint32_t best = SNAP_NONE;
 	int32_t least = 0;
 
-	for (uint32_t w = 0; w < c->n_words; w++) {
-		uint64_t word = masks_of(m, c->migs[w] & c->usable[w], w);
+	for (uint32_t w = 0; w < nodes->n_words; w++) {
+		uint64_t word = masks_of(m, nodes->migs[w] & nodes->now.usable[w], w);
 
 		while (word) {
 			const uint32_t node = bits_pop(&word, w * 64);
 			const int32_t left =
-				c->mig_free[(size_t)node * c->s->n_profiles + n->profile];
+				nodes->now.mig_free[(size_t)node * c->s->n_profiles + n->profile];
 
 			c->steps++;
 			if (nodes_room(c, node, n, 1) == 0)
 				continue;
-			if (best == SNAP_NONE || (c->spread ? left > least : left < least)) {
+			if (best == SNAP_NONE || (c->pack->spread ? left > least : left < least)) {
 				best = node;
 				least = left;
 			}
@@ -179,7 +215,7 @@ static uint32_t choose_bare(struct cycle *c, const struct need *n, struct masks 
 {
 	uint32_t node;
 
-	m->also = c->gpuless;
+	m->also = c->nodes->gpuless;
 	node = choose_whole(c, n, m);
 	m->also = NULL;
 	return node != SNAP_NONE ? node : choose_whole(c, n, m);
@@ -189,9 +225,11 @@ static uint32_t choose_bare(struct cycle *c, const struct need *n, struct masks 
 static uint32_t choose(struct cycle *c, const struct need *n, uint32_t group, uint32_t pods,
 		       struct masks *m)
 {
+	struct pack *packing = c->pack;
 	uint32_t node;
 
-	if (pods == 1 && !n->migs && score_choose(c, c->request, group, c->flavor, n, m, &node))
+	if (pods == 1 && !n->migs &&
+	    score_choose(c, packing->request, group, packing->flavor, n, m, &node))
 		return node;
 	if (n->parts)
 		return choose_part(c, n, m);
@@ -205,22 +243,23 @@ static uint32_t choose(struct cycle *c, const struct need *n, uint32_t group, ui
 /* Stable counting sort of rank_nodes by key_of[node], 0..max; falling = largest first. */
 static void rank_by(struct cycle *c, uint32_t n, const uint32_t *key_of, uint32_t max, bool falling)
 {
-	uint32_t *count = c->rank_count;
+	struct pack *packing = c->pack;
+	uint32_t *count = packing->rank_count;
 
 	memset(count, 0, ((size_t)max + 2) * sizeof(*count));
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t k = key_of[c->rank_nodes[i]];
+		uint32_t k = key_of[packing->rank_nodes[i]];
 
 		count[(falling ? max - k : k) + 1]++;
 	}
 	for (uint32_t k = 1; k <= max; k++)
 		count[k] += count[k - 1];
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t k = key_of[c->rank_nodes[i]];
+		uint32_t k = key_of[packing->rank_nodes[i]];
 
-		c->rank_scratch[count[falling ? max - k : k]++] = c->rank_nodes[i];
+		packing->rank_scratch[count[falling ? max - k : k]++] = packing->rank_nodes[i];
 	}
-	memcpy(c->rank_nodes, c->rank_scratch, n * sizeof(*c->rank_nodes));
+	memcpy(packing->rank_nodes, packing->rank_scratch, n * sizeof(*packing->rank_nodes));
 }
 
 /* Rank all nodes with room for at least one pod: those with most room first, among them those with
@@ -228,11 +267,13 @@ static void rank_by(struct cycle *c, uint32_t n, const uint32_t *key_of, uint32_
 static uint32_t rank_nodes(struct cycle *c, const struct need *one, uint32_t pods,
 			   const struct masks *m)
 {
+	struct pack *packing = c->pack;
+	struct nodes *nodes = c->nodes;
 	uint64_t sum = 0;
 	uint32_t n = 0;
 
-	for (uint32_t w = 0; w < c->n_words; w++) {
-		uint64_t word = masks_of(m, c->usable[w], w);
+	for (uint32_t w = 0; w < nodes->n_words; w++) {
+		uint64_t word = masks_of(m, nodes->now.usable[w], w);
 
 		while (word) {
 			uint32_t node = bits_pop(&word, w * 64);
@@ -241,16 +282,16 @@ static uint32_t rank_nodes(struct cycle *c, const struct need *one, uint32_t pod
 			c->steps++;
 			if (room == 0)
 				continue;
-			c->rank_nodes[n++] = node;
-			c->rank_room[node] = room;
-			c->rank_left[node] = c->whole[node] - room * one->whole;
+			packing->rank_nodes[n++] = node;
+			packing->rank_room[node] = room;
+			packing->rank_left[node] = nodes->now.whole[node] - room * one->whole;
 			sum += room;
 		}
 	}
 	if (sum < pods)
 		return 0;
-	rank_by(c, n, c->rank_left, c->max_whole, false);
-	rank_by(c, n, c->rank_room, pods, true);
+	rank_by(c, n, packing->rank_left, nodes->max_whole, false);
+	rank_by(c, n, packing->rank_room, pods, true);
 	return n;
 }
 
@@ -260,7 +301,9 @@ static uint32_t rank_nodes(struct cycle *c, const struct need *one, uint32_t pod
 static bool rank_by_buckets(struct cycle *c, const struct need *one, uint32_t pods,
 			    const struct masks *m, uint32_t *n)
 {
-	const uint32_t most = one->whole ? c->max_whole / one->whole : 0;
+	struct pack *packing = c->pack;
+	struct nodes *nodes = c->nodes;
+	const uint32_t most = one->whole ? nodes->max_whole / one->whole : 0;
 	const uint32_t first = most < pods ? most : pods;
 	uint64_t sum = 0;
 
@@ -269,12 +312,12 @@ static bool rank_by_buckets(struct cycle *c, const struct need *one, uint32_t po
 		return false;
 	for (uint32_t room = first; room > 0 && sum < pods; room--) {
 		const uint32_t from = room * one->whole;
-		const uint32_t to = room == first ? c->max_whole : from + one->whole - 1;
+		const uint32_t to = room == first ? nodes->max_whole : from + one->whole - 1;
 
 		for (uint32_t f = from; f <= to && sum < pods; f++) {
-			const struct bucket *b = &c->buckets[f];
+			const struct bucket *b = &nodes->now.buckets[f];
 
-			for (uint32_t w = b->from; b->n && w < c->n_words && sum < pods; w++) {
+			for (uint32_t w = b->from; b->n && w < nodes->n_words && sum < pods; w++) {
 				uint64_t word = b->set[w] ? masks_of(m, b->set[w], w) : 0;
 
 				while (word && sum < pods) {
@@ -283,8 +326,8 @@ static bool rank_by_buckets(struct cycle *c, const struct need *one, uint32_t po
 					c->steps++;
 					if (nodes_room(c, node, one, pods) != room)
 						return false;
-					c->rank_nodes[(*n)++] = node;
-					c->rank_room[node] = room;
+					packing->rank_nodes[(*n)++] = node;
+					packing->rank_room[node] = room;
 					sum += room;
 				}
 			}
@@ -295,6 +338,8 @@ static bool rank_by_buckets(struct cycle *c, const struct need *one, uint32_t po
 	return true;
 }
 
+/* Rank nodes for the pods of a gang, those without devices first where the pods need none.
+ * rank_by_buckets() is tried first: it visits only as many nodes as are needed. */
 static uint32_t rank_bare(struct cycle *c, const struct need *one, uint32_t pods, struct masks *m)
 {
 	uint32_t n = 0;
@@ -303,7 +348,7 @@ static uint32_t rank_bare(struct cycle *c, const struct need *one, uint32_t pods
 		return n;
 	n = 0;
 	if (one->whole == 0) {
-		m->also = c->gpuless;
+		m->also = c->nodes->gpuless;
 		n = rank_nodes(c, one, pods, m);
 		m->also = NULL;
 	}
@@ -314,6 +359,7 @@ static uint32_t rank_bare(struct cycle *c, const struct need *one, uint32_t pods
  * rest fits on one, and for that the tightest. */
 static bool pack_alike(struct cycle *c, const struct batch *b, struct masks *m)
 {
+	struct pack *packing = c->pack;
 	uint32_t n = 0, at = 0, pods = b->pods, index = b->index;
 
 	while (pods > 0) {
@@ -325,23 +371,24 @@ static bool pack_alike(struct cycle *c, const struct batch *b, struct masks *m)
 				n = rank_bare(c, &b->one, pods, m);
 			if (at == n)
 				return false;
-			node = c->rank_nodes[at++];
-			take = c->rank_room[node];
+			node = packing->rank_nodes[at++];
+			take = packing->rank_room[node];
 		}
 		for (uint32_t i = 0; i < take; i++)
 			nodes_take(c, node, &b->one, b->group, index++);
 		pods -= take;
 		/* The rest of the gang fits on one node only if that node is no roomier than the
 		 * next in rank: no need to search before. */
-		while (pods > 0 && at < n && c->rank_room[c->rank_nodes[at]] < pods) {
-			node = c->rank_nodes[at++];
-			for (take = c->rank_room[node]; take > 0; take--, pods--)
+		while (pods > 0 && at < n && packing->rank_room[packing->rank_nodes[at]] < pods) {
+			node = packing->rank_nodes[at++];
+			for (take = packing->rank_room[node]; take > 0; take--, pods--)
 				nodes_take(c, node, &b->one, b->group, index++);
 		}
 	}
 	return true;
 }
 
+/* Place pods one by one, each where it fits best at that moment. */
 static bool pack_singly(struct cycle *c, const struct batch *b, struct masks *m)
 {
 	for (uint32_t i = 0; i < b->pods; i++) {
@@ -356,33 +403,37 @@ static bool pack_singly(struct cycle *c, const struct batch *b, struct masks *m)
 
 bool pack_pods(struct cycle *c, const struct batch *b, struct masks *m)
 {
-	return b->one.parts || c->spread ? pack_singly(c, b, m) : pack_alike(c, b, m);
+	return b->one.parts || c->pack->spread ? pack_singly(c, b, m) : pack_alike(c, b, m);
 }
 
 struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group)
 {
+	struct pack *packing = c->pack;
+	struct nodes *nodes = c->nodes;
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
 	struct masks m = { .fit = feasibility_of(c, j->request, group)->nodes,
-			   .skip = j->n_exclude || c->barred ? c->skip : NULL };
+			   .skip = j->n_exclude || packing->barred ? packing->skip : NULL };
 
 	if (r->groups[group].gpus_milli > 0 && flavor != SNAP_NONE)
-		m.flavor = c->flavors[flavor];
+		m.flavor = nodes->flavors[flavor];
 	if (r->groups[group].topology_required)
-		m.domain = c->domain;
-	if (r->groups[group].topology_preferred && c->near)
-		m.domain = c->near;
+		m.domain = packing->domain;
+	if (r->groups[group].topology_preferred && packing->near)
+		m.domain = packing->near;
 	if (!r->exclusive || c->failed)
 		return m;
 	/* Nodes with tenants, but not those that this gang has just been placed on. */
-	for (uint32_t w = 0; w < c->n_words; w++)
-		c->skip[w] |= ~c->vacant[w];
-	for (uint32_t i = 0; i < c->n_places; i++)
-		bits_del(c->skip, c->places[i].node);
-	m.skip = c->skip;
+	for (uint32_t w = 0; w < nodes->n_words; w++)
+		packing->skip[w] |= ~nodes->now.vacant[w];
+	for (uint32_t i = 0; i < c->places.n_pods; i++)
+		bits_del(packing->skip, c->places.pods[i].node);
+	m.skip = packing->skip;
 	return m;
 }
 
+/* Place pods of one group. On failure those placed before are left for the caller to undo, and
+ * those of the group are undone here. */
 static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group,
 		       uint32_t index, uint32_t pods)
 {
@@ -391,7 +442,7 @@ static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t 
 	const struct group_fit *fit = feasibility_of(c, request, group);
 	const struct batch b = { nodes_need(g), group, index, pods };
 	struct masks m = pack_masks(c, job, flavor, group);
-	const uint32_t before = c->n_places;
+	const uint32_t before = c->places.n_pods;
 
 	if (c->failed || pods == 0)
 		return !c->failed;
@@ -400,21 +451,25 @@ static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t 
 		m.tier = t < fit->n_tiers ? fit->tiers[t] : NULL;
 		if (topology_asked(g) ? topology_pack(c, g, &b, &m) : pack_pods(c, &b, &m))
 			return true;
-		while (c->n_places > before)
+		while (c->places.n_pods > before)
 			nodes_undo(c, &b.one);
 	}
 	return false;
 }
 
+/* Release all places, the last first. */
 static void undo_all(struct cycle *c, const struct snap_request *r)
 {
-	while (c->n_places > 0) {
-		const struct need one = nodes_need(&r->groups[c->places[c->n_places - 1].group]);
+	while (c->places.n_pods > 0) {
+		const struct need one =
+			nodes_need(&r->groups[c->places.pods[c->places.n_pods - 1].group]);
 
 		nodes_undo(c, &one);
 	}
 }
 
+/* Place the groups of a gang in that order; false, and nothing is placed, if one does not fit. Pods
+ * keep their indexes whatever the order. */
 static bool pack_in_order(struct cycle *c, uint32_t job, uint32_t flavor, const uint32_t *order)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
@@ -463,6 +518,7 @@ bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor)
 	const uint32_t n = c->s->requests[c->s->jobs[job].request].n_groups;
 	uint32_t order[GPUQ_GROUPS_MAX] = { 0 };
 
+	/* The two orders that succeed most often come first; few groups are then tried in all. */
 	for (int by_size = 0; by_size < (n > 1 ? 2 : 1); by_size++) {
 		roles_order(c, job, flavor, by_size, order);
 		if (pack_in_order(c, job, flavor, order))
@@ -498,20 +554,23 @@ static bool enough_at_a_glance(const struct cycle *c, uint32_t request, uint32_t
 	return true;
 }
 
+/* Prepare the search for a job: forget the last places, and note the nodes that it must not use. */
 static void begin(struct cycle *c, uint32_t job, uint32_t flavor, bool masked)
 {
+	struct pack *packing = c->pack;
+	struct nodes *nodes = c->nodes;
 	const struct snap_job *j = &c->s->jobs[job];
 
-	c->n_places = c->n_place_devices = 0;
-	c->request = j->request;
-	c->flavor = flavor;
-	c->spread = j->spread || c->s->queues[j->queue].spread;
-	if (c->barred)
-		memcpy(c->skip, c->barred, c->n_words * sizeof(*c->skip));
+	c->places.n_pods = c->places.n_devices = 0;
+	packing->request = j->request;
+	packing->flavor = flavor;
+	packing->spread = j->spread || c->s->queues[j->queue].spread;
+	if (packing->barred)
+		memcpy(packing->skip, packing->barred, nodes->n_words * sizeof(*packing->skip));
 	else if (masked)
-		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
+		memset(packing->skip, 0, nodes->n_words * sizeof(*packing->skip));
 	for (uint32_t i = 0; i < j->n_exclude; i++)
-		bits_add(c->skip, j->exclude[i]);
+		bits_add(packing->skip, j->exclude[i]);
 }
 
 bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
@@ -521,7 +580,8 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 	bool placed;
 
 	begin(c, job, flavor, j->n_exclude || r->exclusive);
-	if (!c->planning && !c->withholding && !c->in_later &&
+	/* The glance counts what is free now, so it says nothing of other states. */
+	if (!c->nodes->planning && !c->pack->withholding && !c->in_later &&
 	    !enough_at_a_glance(c, j->request, flavor))
 		return false;
 	placed = r->n_groups > 1 ? roles_pack(c, job, flavor) : pack_groups(c, job, flavor);
@@ -533,23 +593,50 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 bool pack_more(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group, uint32_t index,
 	       uint32_t pods, const uint64_t *domain)
 {
+	struct pack *packing = c->pack;
 	bool placed;
 
 	begin(c, job, flavor, true);
-	c->domain = domain;
+	packing->domain = domain;
 	placed = pack_group(c, job, flavor, group, index, pods);
-	c->domain = NULL;
+	packing->domain = NULL;
 	return placed && !c->failed;
+}
+
+void pack_bar(struct cycle *c, const uint64_t *set)
+{
+	c->pack->barred = set;
+}
+
+void pack_withhold(struct cycle *c, bool on)
+{
+	c->pack->withholding = on;
+}
+
+void pack_exclude(struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	uint64_t *skip = c->pack->skip;
+
+	memset(skip, 0, cycle_words(c) * sizeof(*skip));
+	for (uint32_t i = 0; i < j->n_exclude; i++)
+		bits_add(skip, j->exclude[i]);
+}
+
+const uint64_t *pack_skipped(const struct cycle *c)
+{
+	return c->pack->skip;
 }
 
 void pack_undo(struct cycle *c, uint32_t job)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	const uint32_t n = c->n_places, n_devices = c->n_place_devices;
+	const uint32_t n = c->places.n_pods, n_devices = c->places.n_devices;
 
 	if (r->exclusive)
 		nodes_reopen(c);
 	undo_all(c, r);
-	c->n_places = n;
-	c->n_place_devices = n_devices;
+	/* The places remain readable, though nothing is taken there any more. */
+	c->places.n_pods = n;
+	c->places.n_devices = n_devices;
 }

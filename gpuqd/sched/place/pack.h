@@ -5,7 +5,13 @@
 #ifndef GPUQD_SCHED_PLACE_PACK_H
 #define GPUQD_SCHED_PLACE_PACK_H
 
+#include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/quota/cycle.h"
+
+/* How nodes are chosen. All but the first exist for comparison. */
+enum pack_policy { PACK_DEFAULT, PACK_BESTFIT, PACK_FGD };
+
+void pack_init(struct cycle *c, enum pack_policy policy, bool unhurried);
 
 /* The nodes that a search may use: sets of nodes, ANDed with these (NULL = all nodes). */
 struct masks {
@@ -64,6 +70,14 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor);
  * anywhere). */
 bool pack_more(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group, uint32_t index,
 	       uint32_t pods, const uint64_t *domain);
+/* Keep jobs off these nodes (NULL = none) from now on. */
+void pack_bar(struct cycle *c, const uint64_t *set);
+/* Note that less is free than there is, as start reservations count on it; or no longer. */
+void pack_withhold(struct cycle *c, bool on);
+/* Start over with the nodes that the job excludes, for a search beside packing; return the nodes
+ * that the job packed last must not use. */
+void pack_exclude(struct cycle *c, uint32_t job);
+const uint64_t *pack_skipped(const struct cycle *c);
 /* Release the places, but keep the list of them. */
 void pack_undo(struct cycle *c, uint32_t job);
 

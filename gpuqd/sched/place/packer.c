@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/pack.h"
 #include "gpuqd/sched/quota/cycle.h"
@@ -26,12 +27,9 @@ int packer_new(const struct snapshot *s, enum packer_policy policy, struct packe
 	if (!p)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	p->mem = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
-	p->c = (struct cycle){
-		.s = s, .mem = &p->mem, .policy = policies[policy], .unhurried = true
-	};
-	p->c.fits = cycle_alloc(&p->c, s->n_wheres, sizeof(*p->c.fits));
-	p->c.glances =
-		cycle_alloc(&p->c, (size_t)s->n_wheres * (s->n_flavors + 1), sizeof(*p->c.glances));
+	p->c = (struct cycle){ .s = s, .mem = &p->mem };
+	feasibility_init(&p->c);
+	pack_init(&p->c, policies[policy], true);
 	nodes_init(&p->c);
 	if (p->c.failed) {
 		packer_free(p);
@@ -61,14 +59,14 @@ int packer_place(struct packer *p, uint32_t job, const struct plan_pod **pods, u
 	gpuq_arena_reset(&c->scratch);
 	for (uint32_t i = 0; i < n && !placed && !c->failed; i++)
 		placed = pack_job(c, job, r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE);
-	if (placed && p->room_pods < c->n_places) {
-		p->room_pods = c->n_places;
+	if (placed && p->room_pods < c->places.n_pods) {
+		p->room_pods = c->places.n_pods;
 		p->pods = cycle_alloc(c, p->room_pods, sizeof(*p->pods));
 	}
 	if (c->failed)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
-	for (uint32_t i = 0; placed && i < c->n_places; i++) {
-		const struct place *at = &c->places[i];
+	for (uint32_t i = 0; placed && i < c->places.n_pods; i++) {
+		const struct place *at = &c->places.pods[i];
 
 		p->pods[at->index] = (struct plan_pod){
 			.group = at->group,
@@ -81,8 +79,8 @@ int packer_place(struct packer *p, uint32_t job, const struct plan_pod **pods, u
 	}
 	if (placed) {
 		*pods = p->pods;
-		*n_pods = c->n_places;
-		*devices = c->place_devices;
+		*n_pods = c->places.n_pods;
+		*devices = c->places.devices;
 	}
 	return placed;
 }

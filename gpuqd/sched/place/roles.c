@@ -1,6 +1,7 @@
 #include "gpuqd/sched/place/roles.h"
 
-#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/nodes_int.h"
+#include "gpuqd/sched/place/pack_int.h"
 #include "gpuqd/sched/place/topology.h"
 
 #include <string.h>
@@ -17,13 +18,14 @@
 /* Return the number of places that the group would have if it were alone. */
 static uint64_t places_of(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group)
 {
+	struct nodes *nodes = c->nodes;
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const struct need one = nodes_need(&r->groups[group]);
 	const struct masks m = pack_masks(c, job, flavor, group);
 	uint64_t n = 0;
 
-	for (uint32_t w = 0; !c->failed && w < c->n_words; w++) {
-		uint64_t word = masks_of(&m, c->usable[w], w);
+	for (uint32_t w = 0; !c->failed && w < nodes->n_words; w++) {
+		uint64_t word = masks_of(&m, nodes->now.usable[w], w);
 
 		while (word) {
 			n += nodes_room(c, bits_pop(&word, w * 64), &one, GPUQ_PODS_MAX);
@@ -102,7 +104,7 @@ static struct masks whole_masks(struct cycle *c, uint32_t job, uint32_t flavor, 
 {
 	struct masks m = pack_masks(c, job, flavor, group);
 
-	m.domain = c->domain;
+	m.domain = c->pack->domain;
 	return m;
 }
 
@@ -139,19 +141,20 @@ static bool pack_in_one(struct cycle *c, uint32_t job, uint32_t flavor, const ch
 			bool required, uint32_t lead,
 			bool (*pack)(struct cycle *c, uint32_t job, uint32_t flavor))
 {
+	struct pack *packing = c->pack;
 	const struct snap_group *g = &c->s->requests[c->s->jobs[job].request].groups[lead];
 	const struct masks m = whole_masks(c, job, flavor, lead);
 	const struct batch b = { nodes_need(g), lead, 0, g->pods_min };
-	const uint64_t **where = required ? &c->domain : &c->near;
-	uint64_t *set = cycle_scratch(c, c->n_words, sizeof(*set));
+	const uint64_t **where = required ? &packing->domain : &packing->near;
+	uint64_t *set = cycle_scratch(c, c->nodes->n_words, sizeof(*set));
 	struct candidates k;
 	bool placed = false;
 
 	if (!set || !find_candidates(c, job, flavor, level, required, lead, &k))
 		return false;
-	while (!placed && c->n_tries < DOMAINS_TRIED &&
+	while (!placed && packing->n_tries < DOMAINS_TRIED &&
 	       topology_candidates_next(c, &k, &b, &m, set)) {
-		c->n_tries += !required;
+		packing->n_tries += !required;
 		*where = set;
 		placed = pack(c, job, flavor);
 		*where = NULL;
@@ -168,7 +171,7 @@ static bool pack_near(struct cycle *c, uint32_t job, uint32_t flavor)
 	uint32_t lead = 0, at, first = 0;
 	const char *level = common_level(r, false, &lead);
 
-	c->n_tries++;
+	c->pack->n_tries++;
 	if (level && r->groups[lead].topology_required) {
 		first = topology_position(c, r->groups[lead].topology_required);
 		first = first < n ? first + 1 : 0;
@@ -188,7 +191,7 @@ bool roles_pack(struct cycle *c, uint32_t job, uint32_t flavor)
 	uint32_t lead = 0;
 	const char *level = common_level(r, true, &lead);
 
-	c->n_tries = 0;
+	c->pack->n_tries = 0;
 	return level ? pack_in_one(c, job, flavor, level, true, lead, pack_near)
 		     : pack_near(c, job, flavor);
 }

@@ -2,11 +2,11 @@
 
 #include "gpuqd/sched/place/devices.h"
 #include "gpuqd/sched/place/feasibility.h"
-#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/nodes_int.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/sched/place/fgd.h"
-#include "gpuqd/sched/place/pack.h"
+#include "gpuqd/sched/place/pack_int.h"
 #include "gpuqd/util/sort.h"
 
 #include <string.h>
@@ -99,6 +99,7 @@ static bool before(const struct frequent *x, const struct frequent *y)
 	return x->what->memory_bytes > y->what->memory_bytes;
 }
 
+/* Count the pods of a job so many times, by group. */
 static void add_groups(const struct snapshot *s, uint32_t job, uint64_t times, uint64_t *of_group)
 {
 	const struct snap_request *r = &s->requests[s->jobs[job].request];
@@ -173,9 +174,10 @@ static uint32_t count_groups(struct cycle *c, struct frequent *top)
  * devices; and their share of the cluster's devices. False: no node. */
 static bool reach(struct cycle *c, uint32_t request, uint32_t group, struct fgd_kind *out)
 {
+	struct nodes *nodes = c->nodes;
 	const struct snap_request *r = &c->s->requests[request];
 	const struct group_fit *fit = feasibility_of(c, request, group);
-	uint64_t *set = cycle_alloc(c, c->n_words, sizeof(*set));
+	uint64_t *set = cycle_alloc(c, nodes->n_words, sizeof(*set));
 	int64_t all = 0, own = 0;
 
 	if (!set)
@@ -186,7 +188,7 @@ static bool reach(struct cycle *c, uint32_t request, uint32_t group, struct fgd_
 
 		for (uint32_t f = 0; f < r->n_flavor_ix && !may; f++)
 			may = n->flavor == r->flavor_ix[f] && bits_has(fit->nodes, i);
-		if (!bits_has(c->ready, i))
+		if (!bits_has(nodes->ready, i))
 			continue;
 		all += n->n_devices;
 		if (may) {
@@ -322,16 +324,18 @@ static bool hungrier(const struct fgd_kind *x, const struct fgd_kind *y, bool me
 	return __builtin_mul_overflow(nx, sy, &a) || (!__builtin_mul_overflow(ny, sx, &b) && a > b);
 }
 
+/* Describe the free resources of a node as the measures of waste need them. */
 static void look(const struct cycle *c, uint32_t node, struct fgd_left *out)
 {
+	struct nodes *nodes = c->nodes;
 	const struct snap_node *n = &c->s->nodes[node];
-	const int16_t *free_milli = &c->device_free[n->device_first];
+	const int16_t *free_milli = &nodes->now.device_free[n->device_first];
 
-	out->cpu = c->cpu[node];
-	out->memory = c->memory[node];
-	out->whole = c->whole[node];
+	out->cpu = nodes->now.cpu[node];
+	out->memory = nodes->now.memory[node];
+	out->whole = nodes->now.whole[node];
 	out->n_parts = 0;
-	for (uint32_t d = 0; bits_has(c->parted, node) && d < n->n_devices; d++)
+	for (uint32_t d = 0; bits_has(nodes->now.parted, node) && d < n->n_devices; d++)
 		if (free_milli[d] > 0 && free_milli[d] < SNAP_MILLI)
 			out->parts[out->n_parts++] = free_milli[d];
 }
@@ -351,7 +355,7 @@ static bool matters(const struct cycle *c, const struct grading *g)
 			worst[1] = g->kinds[i];
 	}
 	for (uint32_t i = 0; g->n_kinds && i < c->s->n_nodes; i++) {
-		if (!bits_has(c->usable, i) || c->s->nodes[i].n_devices == 0)
+		if (!bits_has(c->nodes->now.usable, i) || c->s->nodes[i].n_devices == 0)
 			continue;
 		look(c, i, &left);
 		if (fgd_may_strand(worst, 2, &left))
@@ -360,19 +364,21 @@ static bool matters(const struct cycle *c, const struct grading *g)
 	return false;
 }
 
+/* Return the tables of this cycle, made when a pod is first scored; NULL without memory. */
 static struct grading *grading_of(struct cycle *c)
 {
+	struct pack *packing = c->pack;
 	const uint32_t n = c->s->n_nodes;
-	struct grading *g = c->grading;
+	struct grading *g = packing->grading;
 	bool constrained = false;
 
 	if (g)
 		return g;
-	g = c->grading = cycle_alloc(c, 1, sizeof(*g));
+	g = packing->grading = cycle_alloc(c, 1, sizeof(*g));
 	if (!g)
 		return NULL;
 	expect(c, g);
-	g->wanted = !c->failed && (c->policy != PACK_DEFAULT || matters(c, g));
+	g->wanted = !c->failed && (packing->policy != PACK_DEFAULT || matters(c, g));
 	for (uint32_t k = 0; k < g->n_kinds; k++)
 		constrained |= g->kinds[k].nodes != NULL;
 	g->generation = cycle_alloc(c, n, sizeof(*g->generation));
@@ -392,10 +398,11 @@ static struct grading *grading_of(struct cycle *c)
 
 void score_touch(struct cycle *c, uint32_t node)
 {
-	struct grading *g = c->grading;
+	struct grading *g = c->pack->grading;
 	uint32_t *at;
 
-	if (!g || g->n_tables == 0 || c->planning)
+	/* Grades are of the present: changes while planning are undone before the next query. */
+	if (!g || g->n_tables == 0 || c->nodes->planning)
 		return;
 	at = cycle_push(c, &g->journal, &g->n_journal, &g->room_journal, sizeof(*at), 1);
 	if (!at)
@@ -406,14 +413,16 @@ void score_touch(struct cycle *c, uint32_t node)
 
 /* ---- grades ---- */
 
+/* Return the measure of waste of the policy in force. */
 static int64_t waste(const struct cycle *c, const struct grading *g, const struct fgd_left *l,
 		     uint32_t node)
 {
-	if (c->policy == PACK_FGD)
+	if (c->pack->policy == PACK_FGD)
 		return fgd_fragments(g->kinds, g->n_measured, l, node);
 	return fgd_stranded(g->kinds, g->n_measured, l, node, g->barred[node]);
 }
 
+/* Subtract, unless the amount is unlimited. */
 static int64_t less(int64_t have, int64_t need)
 {
 	return have == GPUQ_UNLIMITED ? have : have - need;
@@ -477,9 +486,10 @@ static void take_fullest(struct fgd_left *l, uint32_t n, int32_t part)
 
 int32_t score_fgd_device(const struct cycle *c, uint32_t node, int32_t part)
 {
-	const struct grading *g = c->grading;
+	struct pack *packing = c->pack;
+	const struct grading *g = packing->grading;
 	const struct snap_node *n = &c->s->nodes[node];
-	const int16_t *free_milli = &c->device_free[n->device_first];
+	const int16_t *free_milli = &c->nodes->now.device_free[n->device_first];
 	int32_t best = -1;
 	int64_t least = 0;
 
@@ -491,7 +501,7 @@ int32_t score_fgd_device(const struct cycle *c, uint32_t node, int32_t part)
 			continue;
 		look(c, node, &after);
 		take_part(&after, free_milli[d], part);
-		after.cpu = less(after.cpu, c->part_cpu);
+		after.cpu = less(after.cpu, packing->part_cpu);
 		f = fgd_fragments(g->kinds, g->n_measured, &after, node);
 		if (best < 0 || f < least) {
 			best = (int32_t)d;
@@ -501,11 +511,14 @@ int32_t score_fgd_device(const struct cycle *c, uint32_t node, int32_t part)
 	return best;
 }
 
+/* Return x as an offset from lo, bounded to what hi allows. */
 static uint64_t clamp(int64_t x, int64_t lo, int64_t hi)
 {
 	return (uint64_t)(x < lo ? 0 : x > hi ? hi - lo : x - lo);
 }
 
+/* Divide, rounding down for negative numbers as well, so that steps have equal size on both sides
+ * of 0. */
 static int64_t floor_div(int64_t x, int64_t y)
 {
 	return x / y - (x % y < 0);
@@ -524,9 +537,12 @@ static uint64_t pack_grade(bool wasted, uint32_t opened, int64_t steps, uint32_t
 	return g << 18 | clamp(imbalance, 0, (1 << 18) - 2);
 }
 
+/* Return the grade of a node for one pod: of the state that the node would be in with it. */
 static uint64_t grade(struct cycle *c, struct grading *g, const struct grade_table *t,
 		      uint32_t node)
 {
+	struct pack *packing = c->pack;
+	struct nodes *nodes = c->nodes;
 	struct parts p = { 0 };
 	struct fgd_left left;
 	int32_t from = 0;
@@ -541,10 +557,10 @@ static uint64_t grade(struct cycle *c, struct grading *g, const struct grade_tab
 		g->waste_seen[node] = g->generation[node];
 		g->waste[node] = waste(c, g, &left, node);
 	}
-	if (t->need.parts && c->policy == PACK_FGD) {
-		c->part_cpu = t->need.cpu;
+	if (t->need.parts && packing->policy == PACK_FGD) {
+		packing->part_cpu = t->need.cpu;
 		from = score_fgd_device(c, node, t->need.part);
-		from = c->device_free[c->s->nodes[node].device_first + (uint32_t)from];
+		from = nodes->now.device_free[c->s->nodes[node].device_first + (uint32_t)from];
 		take_part(&left, from, t->need.part);
 	} else if (t->need.parts) {
 		if (!devices_parts(c, node, &t->need, &p))
@@ -554,16 +570,16 @@ static uint64_t grade(struct cycle *c, struct grading *g, const struct grade_tab
 	left.whole -= t->need.whole;
 	left.cpu = less(left.cpu, t->need.cpu);
 	left.memory = less(left.memory, t->need.memory);
-	if (c->policy == PACK_BESTFIT)
+	if (packing->policy == PACK_BESTFIT)
 		return grade_bestfit(&left);
 	gain = g->wanted ? g->waste[node] - waste(c, g, &left, node) : 0;
-	if (c->policy == PACK_FGD)
+	if (packing->policy == PACK_FGD)
 		return 100 - fgd_score(gain);
-	return pack_grade(t->need.whole == 0 && t->need.parts == 0 && !bits_has(c->gpuless, node),
-			  c->spread ? 0 : p.opened, -floor_div(gain, STEP),
-			  t->spread ? SNAP_DEVICES_MAX - left.whole : left.whole,
-			  c->spread ? SNAP_MILLI - p.left : p.left,
-			  pack_imbalance(c, node, &t->need));
+	return pack_grade(
+		t->need.whole == 0 && t->need.parts == 0 && !bits_has(nodes->gpuless, node),
+		packing->spread ? 0 : p.opened, -floor_div(gain, STEP),
+		t->spread ? SNAP_DEVICES_MAX - left.whole : left.whole,
+		packing->spread ? SNAP_MILLI - p.left : p.left, pack_imbalance(c, node, &t->need));
 }
 
 /* ---- the best of them ---- */
@@ -576,6 +592,7 @@ static uint32_t better(const struct grade_table *t, uint32_t x, uint32_t y)
 	return y;
 }
 
+/* Return the best node below a place of the tree; leaves are the nodes themselves. */
 static uint32_t winner(const struct cycle *c, const struct grade_table *t, uint32_t at)
 {
 	if (at < t->n_leaves)
@@ -584,16 +601,18 @@ static uint32_t winner(const struct cycle *c, const struct grade_table *t, uint3
 	return at < c->s->n_nodes ? at : SNAP_NONE;
 }
 
+/* Decide one place of the tree again. */
 static void replay(const struct cycle *c, struct grade_table *t, uint32_t at)
 {
 	t->winners[at] = better(t, winner(c, t, at * 2), winner(c, t, at * 2 + 1));
 }
 
+/* Grade a node again; one outside the masks gets the worst grade. */
 static void grade_node(struct cycle *c, struct grading *g, struct grade_table *t, uint32_t node,
 		       const struct masks *m)
 {
 	t->seen[node] = g->generation[node];
-	t->grades[node] = masks_of(m, c->usable[node / 64], node / 64) >> (node % 64) & 1
+	t->grades[node] = masks_of(m, c->nodes->now.usable[node / 64], node / 64) >> (node % 64) & 1
 				  ? grade(c, g, t, node)
 				  : GRADE_NONE;
 }
@@ -610,7 +629,7 @@ static struct grade_table *new_table(struct cycle *c, struct grading *g, uint32_
 		return NULL;
 	*t = (struct grade_table){ .group = group,
 				   .flavor = flavor,
-				   .spread = c->spread,
+				   .spread = c->pack->spread,
 				   .need = *need,
 				   .n_leaves = 1,
 				   .at = g->n_journal,
@@ -645,12 +664,14 @@ static void catch_up(struct cycle *c, struct grading *g, struct grade_table *t,
 	}
 }
 
+/* Return the up-to-date table for such pods; NULL when there are too many tables, or without
+ * memory. */
 static struct grade_table *table_for(struct cycle *c, struct grading *g, uint32_t group,
 				     uint32_t flavor, const struct need *need,
 				     const struct masks *m)
 {
 	for (uint32_t i = g->table_of[group]; i != SNAP_NONE; i = g->tables[i].next) {
-		if (g->tables[i].flavor != flavor || g->tables[i].spread != c->spread)
+		if (g->tables[i].flavor != flavor || g->tables[i].spread != c->pack->spread)
 			continue;
 		catch_up(c, g, &g->tables[i], m);
 		return &g->tables[i];
@@ -661,25 +682,29 @@ static struct grade_table *table_for(struct cycle *c, struct grading *g, uint32_
 bool score_choose(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor,
 		  const struct need *need, const struct masks *m, uint32_t *node)
 {
+	struct nodes *nodes = c->nodes;
 	const struct masks own = { .fit = m->fit, .flavor = m->flavor };
-	struct grading *g = c->planning || c->s->n_nodes == 0 ? NULL : grading_of(c);
+	struct grading *g = nodes->planning || c->s->n_nodes == 0 ? NULL : grading_of(c);
 	struct grade_table *t;
 	uint32_t best = SNAP_NONE;
 
-	if (!g || (!g->wanted && need->parts == 0) || (g->n_graded > GRADES_MAX && !c->unhurried))
+	if (!g || (!g->wanted && need->parts == 0) ||
+	    (g->n_graded > GRADES_MAX && !c->pack->unhurried))
 		return false;
 	t = table_for(c, g, c->s->requests[request].group_first + group, flavor, need, &own);
 	if (!t)
 		return false;
 	*node = SNAP_NONE;
+	/* The tree knows the best of all nodes; under further restrictions the grades are compared
+	 * one by one. */
 	if (!m->tier && !m->domain && !m->also && !m->skip) {
 		best = t->n_leaves > 1 ? t->winners[1] : 0;
 		if (t->grades[best] != GRADE_NONE)
 			*node = best;
 		return true;
 	}
-	for (uint32_t w = 0; w < c->n_words; w++) {
-		uint64_t word = masks_of(m, c->usable[w], w);
+	for (uint32_t w = 0; w < nodes->n_words; w++) {
+		uint64_t word = masks_of(m, nodes->now.usable[w], w);
 
 		while (word) {
 			const uint32_t i = bits_pop(&word, w * 64);

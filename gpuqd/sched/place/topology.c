@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/nodes_int.h"
+#include "gpuqd/sched/place/pack_int.h"
 #include "gpuqd/sched/place/topology_count.h"
 #include "gpuqd/sched/place/topology_tree.h"
 #include "gpuqd/util/sort.h"
@@ -17,10 +18,12 @@
 static bool measure_nodes(struct cycle *c, const struct tree *tree, const struct snap_group *g,
 			  const struct batch *b, const struct masks *m, struct measure *out)
 {
+	struct nodes *nodes = c->nodes;
+
 	if (!tree || !topology_measure_init(c, tree, g, out))
 		return false;
-	for (uint32_t w = 0; w < c->n_words; w++) {
-		uint64_t word = masks_of(m, c->usable[w], w);
+	for (uint32_t w = 0; w < nodes->n_words; w++) {
+		uint64_t word = masks_of(m, nodes->now.usable[w], w);
 
 		while (word) {
 			const uint32_t node = bits_pop(&word, w * 64);
@@ -28,7 +31,7 @@ static bool measure_nodes(struct cycle *c, const struct tree *tree, const struct
 			c->steps++;
 			topology_measure_node(out, node,
 					      nodes_room(c, node, &b->one, GPUQ_PODS_MAX),
-					      c->whole[node]);
+					      nodes->now.whole[node]);
 		}
 	}
 	topology_measure_sum(out);
@@ -60,7 +63,7 @@ static bool pack_nodes(struct cycle *c, struct walk *w, const uint32_t *domains,
 		add_nodes(t, domains[i], w->masks->domain, w->set);
 	inside.domain = w->set;
 	packed = pack_pods(c, b, &inside);
-	memset(w->set, 0, c->n_words * sizeof(*w->set));
+	memset(w->set, 0, c->nodes->n_words * sizeof(*w->set));
 	return packed;
 }
 
@@ -120,7 +123,7 @@ static int cmp_seat(const void *ctx, uint32_t x, uint32_t y)
  * consecutive pods. */
 static void number_pods(struct cycle *c, const struct tree *t, const struct batch *b, uint32_t from)
 {
-	const uint32_t n = c->n_places - from;
+	const uint32_t n = c->places.n_pods - from;
 	struct seat *seats = cycle_scratch(c, n, sizeof(*seats));
 	uint32_t *order = cycle_scratch(c, n, sizeof(*order));
 	uint32_t *scratch = cycle_scratch(c, n, sizeof(*scratch));
@@ -128,7 +131,7 @@ static void number_pods(struct cycle *c, const struct tree *t, const struct batc
 	if (c->failed || t->n_rungs == 0)
 		return;
 	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t node = c->places[from + i].node;
+		const uint32_t node = c->places.pods[from + i].node;
 
 		seats[i] =
 			(struct seat){ from + i, node, t->rungs[t->n_rungs - 1].domain_of[node] };
@@ -136,12 +139,12 @@ static void number_pods(struct cycle *c, const struct tree *t, const struct batc
 	}
 	sort_ix(order, scratch, n, cmp_seat, seats);
 	for (uint32_t i = 0; i < n; i++)
-		c->places[seats[order[i]].place].index = b->index + i;
+		c->places.pods[seats[order[i]].place].index = b->index + i;
 }
 
 static void undo_to(struct cycle *c, const struct batch *b, uint32_t n_places)
 {
-	while (c->n_places > n_places)
+	while (c->places.n_pods > n_places)
 		nodes_undo(c, &b->one);
 }
 
@@ -150,10 +153,10 @@ static bool go_down(struct cycle *c, const struct snap_group *g, const struct ba
 		    const struct masks *m, uint32_t first)
 {
 	const struct tree *tree = topology_tree(c, g, NULL, first);
-	const uint32_t before = c->n_places;
+	const uint32_t before = c->places.n_pods;
 	uint32_t root = 0;
 	struct measure measure;
-	struct walk w = { &measure, m, cycle_scratch(c, c->n_words, sizeof(*w.set)) };
+	struct walk w = { &measure, m, cycle_scratch(c, c->nodes->n_words, sizeof(*w.set)) };
 
 	if (!measure_nodes(c, tree, g, b, m, &measure) || !w.set)
 		return false;
@@ -188,7 +191,7 @@ bool topology_candidates_next(struct cycle *c, struct candidates *k, const struc
 	if (at == SNAP_NONE || front->loose[at] || k->measure.at[0][at].room < b->pods)
 		return false;
 	k->measure.at[0][at].room = 0;
-	memset(set, 0, c->n_words * sizeof(*set));
+	memset(set, 0, c->nodes->n_words * sizeof(*set));
 	for (uint32_t n = 0; n < c->s->n_nodes; n++)
 		if (front->domain_of[n] == at && (!m->domain || bits_has(m->domain, n)))
 			bits_add(set, n);
@@ -203,7 +206,7 @@ static bool pack_in_one(struct cycle *c, const char *name, const struct batch *b
 			const struct snap_group *g)
 {
 	const uint32_t at = topology_position(c, name), n = c->s->config.n_levels;
-	uint64_t *set = cycle_scratch(c, c->n_words, sizeof(*set));
+	uint64_t *set = cycle_scratch(c, c->nodes->n_words, sizeof(*set));
 	struct candidates k;
 
 	if (!set || !topology_candidates_init(c, g, name, b, m, &k))
@@ -242,7 +245,7 @@ bool topology_pack(struct cycle *c, const struct snap_group *g, const struct bat
 		   struct masks *m)
 {
 	/* When the whole job is in one domain already, that one is required. */
-	if (g->topology_required && !c->domain)
+	if (g->topology_required && !c->pack->domain)
 		return pack_in_one(c, g->topology_required, b, m, pack_preferred, g);
 	if (!g->topology_required)
 		return pack_preferred(c, g, b, m, 0);

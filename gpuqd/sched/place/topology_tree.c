@@ -12,6 +12,7 @@
 
 static const char *const host_names[] = { "host", "node", "hostname", "kubernetes.io/hostname" };
 
+/* True for a name of the level of single nodes. */
 static bool is_host(const char *name)
 {
 	for (size_t i = 0; i < sizeof(host_names) / sizeof(host_names[0]); i++)
@@ -66,6 +67,7 @@ static size_t path_of(const struct cycle *c, uint32_t node, const char *name, ch
 	return used;
 }
 
+/* Order domains by their labels, so that their numbers do not depend on the order of nodes. */
 static int cmp_path(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct intern_key *a = (const struct intern_key *)ctx + x;
@@ -96,6 +98,7 @@ static bool renumber(struct cycle *c, const struct intern *seen, sort_cmp_fn cmp
 	return true;
 }
 
+/* Number the domains of a level, and note the domain of each node. */
 static void find_domains(struct cycle *c, struct level *l)
 {
 	struct intern seen = INTERN_INIT(c->mem);
@@ -115,19 +118,35 @@ static void find_domains(struct cycle *c, struct level *l)
 	intern_done(&seen);
 }
 
+struct topology {
+	struct level **levels; /* those used so far */
+	uint32_t n_levels, room_levels;
+	struct tree **trees; /* likewise */
+	uint32_t n_trees, room_trees;
+};
+
+/* Return the tables of this cycle, made on first use; NULL without memory. */
+static struct topology *topology_of(struct cycle *c)
+{
+	if (!c->topology)
+		c->topology = cycle_alloc(c, 1, sizeof(*c->topology));
+	return c->topology;
+}
+
 const struct level *topology_level(struct cycle *c, const char *name)
 {
+	struct topology *all = topology_of(c);
 	struct level *l;
 
-	for (uint32_t i = 0; i < c->n_levels; i++)
-		if (strcmp(c->levels[i]->name, name) == 0)
-			return c->levels[i];
+	for (uint32_t i = 0; all && i < all->n_levels; i++)
+		if (strcmp(all->levels[i]->name, name) == 0)
+			return all->levels[i];
 	l = cycle_alloc(c, 1, sizeof(*l));
-	if (!l || !CYCLE_PUSH(c, levels, 1))
+	if (!l || !CYCLE_PUSH(c, all, levels, 1))
 		return NULL;
 	l->name = name;
 	l->domain_of = cycle_alloc(c, c->s->n_nodes, sizeof(*l->domain_of));
-	c->levels[c->n_levels - 1] = l;
+	all->levels[all->n_levels - 1] = l;
 	if (!l->domain_of)
 		return NULL;
 	find_domains(c, l);
@@ -141,6 +160,7 @@ static bool is_site_level(const struct cycle *c, const char *name)
 	return topology_position(c, name) < c->s->config.n_levels;
 }
 
+/* Append a level to the chain, unless it is there already. */
 static void add_level(struct cycle *c, const struct level **chain, uint32_t *n, const char *name)
 {
 	const struct level *l = topology_level(c, name);
@@ -151,6 +171,7 @@ static void add_level(struct cycle *c, const struct level **chain, uint32_t *n, 
 	chain[(*n)++] = l;
 }
 
+/* True if the group requests slices on that level. */
 static bool has_slices(const struct snap_group *g, const char *name)
 {
 	for (uint32_t i = 0; i < g->n_slices; i++)
@@ -218,6 +239,7 @@ static bool make_rung(struct cycle *c, const struct level *l, const struct rung 
 		for (uint32_t d = 0; d < seen.n; d++) {
 			const uint32_t *pair = seen.keys[order[d]].bytes;
 
+			/* Pairs are in order of the parent, so the children of each are adjacent. */
 			while (parent < pair[0])
 				out->child_first[++parent] = d;
 			out->loose[d] = pair[1] == SNAP_NONE;
@@ -251,6 +273,7 @@ static bool list_nodes(struct cycle *c, struct tree *t)
 	return true;
 }
 
+/* True if the tree has these levels in this order. */
 static bool same_chain(const struct tree *t, const struct level *const *chain, uint32_t n)
 {
 	uint32_t i = 0;
@@ -266,17 +289,18 @@ const struct tree *topology_tree(struct cycle *c, const struct snap_group *g, co
 	const struct level **chain =
 		cycle_scratch(c, (size_t)c->s->config.n_levels + g->n_slices + 1, sizeof(*chain));
 	uint32_t n = chain ? make_chain(c, g, front, first, chain) : 0;
+	struct topology *all = topology_of(c);
 	struct tree *t;
 
 	if (c->failed)
 		return NULL;
-	for (uint32_t i = 0; i < c->n_trees; i++)
-		if (same_chain(c->trees[i], chain, n))
-			return c->trees[i];
+	for (uint32_t i = 0; i < all->n_trees; i++)
+		if (same_chain(all->trees[i], chain, n))
+			return all->trees[i];
 	t = cycle_alloc(c, 1, sizeof(*t));
-	if (!t || !CYCLE_PUSH(c, trees, 1))
+	if (!t || !CYCLE_PUSH(c, all, trees, 1))
 		return NULL;
-	c->trees[c->n_trees - 1] = t;
+	all->trees[all->n_trees - 1] = t;
 	t->n_rungs = n;
 	t->rungs = cycle_alloc(c, n, sizeof(*t->rungs));
 	for (uint32_t i = 0; !c->failed && i < n; i++)

@@ -74,7 +74,7 @@ bool topology_lacks(struct cycle *c, const struct snap_group *g, const struct me
 
 		if (have < need) {
 			if (said)
-				to = more ? CYCLE_PUSH(c, whys, 1) : NULL;
+				to = more ? PLAN_PUSH(c, reasons, 1) : NULL;
 			if (to)
 				*to = reason(code, have, need, m->tree->rungs[r].level->name);
 			said = true;

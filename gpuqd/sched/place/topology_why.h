@@ -14,7 +14,7 @@
 bool topology_survey(struct cycle *c, const struct snap_group *g, struct measure *out);
 /* True if its pods do not fit, all in one domain where it requires that, each slice in one of its
  * own. Then *why says how many slices fit on the widest level that lacks some (pods, where it
- * requests no slices); more: reasons for the other such levels follow in c->whys. */
+ * requests no slices); more: reasons for the other such levels follow in c->plan.reasons. */
 bool topology_lacks(struct cycle *c, const struct snap_group *g, const struct measure *m,
 		    enum gpuq_reason code, struct plan_reason *why, bool more);
 

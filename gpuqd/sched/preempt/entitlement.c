@@ -1,11 +1,12 @@
 #include "gpuqd/sched/preempt/entitlement.h"
 
 #include "gpuqd/sched/preempt/gangs.h"
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 #include <string.h>
 
 #include "gpuqd/sched/preempt/rules.h"
+#include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/sort.h"
 
@@ -19,22 +20,19 @@
 
 int64_t entitlement_line_of(const struct cycle *c, uint32_t queue, uint32_t res, enum line line)
 {
-	const size_t at = (size_t)queue * c->s->n_res + res;
-	const int64_t quota = c->s->shares[at].quota;
+	const int64_t quota = c->s->shares[(size_t)queue * c->s->n_res + res].quota;
+	int64_t fair;
 
+	if (line == LINE_QUOTA)
+		return quota;
+	fair = holdings_fair(c, queue)[res];
 	/* Cpu and memory that have no quota: the queue is entitled to its fair share. */
-	if (line == LINE_SHARE && res >= c->s->n_flavors && quota == GPUQ_UNLIMITED)
-		return c->fair[at];
-	return line == LINE_QUOTA || quota > c->fair[at] ? quota : c->fair[at];
+	if (res >= c->s->n_flavors && quota == GPUQ_UNLIMITED)
+		return fair;
+	return quota > fair ? quota : fair;
 }
 
-int64_t entitlement_stays(const struct cycle *c, uint32_t queue, uint32_t res)
-{
-	const size_t at = (size_t)queue * c->s->n_res + res;
-
-	return c->held[at] - c->leaving[at];
-}
-
+/* True if the current preemptor lacks this resource, while it lacks no devices. */
 static bool is_lacking(const struct cycle *c, uint32_t res)
 {
 	return (res == snap_cpu(c->s) && c->units->lacks & SHORT_CPU) ||
@@ -72,11 +70,13 @@ bool entitlement_beyond(const struct cycle *c, const struct claim *k, uint32_t q
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++)
 		if (k->need[res] > 0 && entitlement_counts(c, queue, res, line) &&
-		    entitlement_stays(c, queue, res) > entitlement_line_of(c, queue, res, line))
+		    holdings_stays(c, queue, res) > entitlement_line_of(c, queue, res, line))
 			return true;
 	return false;
 }
 
+/* Return the flags of a unit in a queue on its path. Depths on a path differ, so one row per unit
+ * suffices. */
 static uint8_t *flags_of(const struct cycle *c, uint32_t unit, uint32_t queue)
 {
 	return &c->units->inside[(size_t)unit * c->units->n_depths + c->s->queues[queue].depth];
@@ -84,6 +84,8 @@ static uint8_t *flags_of(const struct cycle *c, uint32_t unit, uint32_t queue)
 
 /* ---- order of entitlement ---- */
 
+/* Order by entitlement, the most entitled first. It is roughly the reverse of the order of victims;
+ * firm units come first, since they cannot be preempted anyway. */
 static int cmp_entitled(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct unit *a = (const struct unit *)ctx + x, *b = (const struct unit *)ctx + y;
@@ -104,22 +106,24 @@ static int cmp_entitled(const void *ctx, uint32_t x, uint32_t y)
 	return d ? d : sort_i64(x, y);
 }
 
+/* Return the number of units in a queue and all below it. */
 static uint32_t count_items(const struct cycle *c, uint32_t queue)
 {
 	uint32_t n = 0;
 
 	for (uint32_t u = c->units->leaf_first[queue]; u != SNAP_NONE; u = c->units->leaf_next[u])
 		n++;
-	for (uint32_t k = c->kid_first[queue]; k != SNAP_NONE; k = c->kid_next[k])
+	for (uint32_t k = c->kids.first[queue]; k != SNAP_NONE; k = c->kids.next[k])
 		n += count_items(c, k);
 	return n;
 }
 
+/* List these units. */
 static void collect(struct cycle *c, uint32_t queue, struct standing *st)
 {
 	for (uint32_t u = c->units->leaf_first[queue]; u != SNAP_NONE; u = c->units->leaf_next[u])
 		st->items[st->n_items++] = u;
-	for (uint32_t k = c->kid_first[queue]; k != SNAP_NONE; k = c->kid_next[k])
+	for (uint32_t k = c->kids.first[queue]; k != SNAP_NONE; k = c->kids.next[k])
 		collect(c, k, st);
 }
 
@@ -134,6 +138,8 @@ static void open_line(const struct cycle *c, uint32_t queue, enum line line, int
 				    : GPUQ_UNLIMITED;
 }
 
+/* Take a unit's amounts from what is left of a line. False, and nothing is taken, if any of them
+ * does not fit. */
 static bool fill(const struct cycle *c, uint32_t unit, int64_t *left)
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++)
@@ -145,6 +151,8 @@ static bool fill(const struct cycle *c, uint32_t unit, int64_t *left)
 	return true;
 }
 
+/* Fill the line with units in their order: the first fit, so a smaller unit may be inside where a
+ * larger one before it is not. */
 static void fill_line(struct cycle *c, uint32_t queue, const struct standing *st, enum line line)
 {
 	const uint8_t bit = (uint8_t)(1u << line);
@@ -174,9 +182,9 @@ static void refresh_leaves(struct cycle *c, uint32_t queue)
 	struct standing *st = &c->units->standings[queue];
 	bool changed = false;
 
-	for (uint32_t k = c->kid_first[queue]; k != SNAP_NONE; k = c->kid_next[k])
+	for (uint32_t k = c->kids.first[queue]; k != SNAP_NONE; k = c->kids.next[k])
 		refresh_leaves(c, k);
-	if (c->kid_first[queue] != SNAP_NONE)
+	if (c->kids.first[queue] != SNAP_NONE)
 		return;
 	for (int line = 0; line < N_LINES; line++)
 		refresh(c, queue, (enum line)line);
@@ -199,12 +207,13 @@ static void refresh_leaves(struct cycle *c, uint32_t queue)
 	}
 }
 
+/* Sort the units of a queue by entitlement. */
 static void sort_items(struct cycle *c, uint32_t queue, struct standing *st)
 {
 	uint32_t *scratch = cycle_alloc(c, st->n_items, sizeof(*scratch));
 
 	/* In a leaf the class is the result of this evaluation. */
-	for (uint32_t i = 0; c->kid_first[queue] == SNAP_NONE && i < st->n_items; i++)
+	for (uint32_t i = 0; c->kids.first[queue] == SNAP_NONE && i < st->n_items; i++)
 		c->units->units[st->items[i]].leaf_class = 0;
 	if (scratch)
 		sort_ix(st->items, scratch, st->n_items, cmp_entitled, c->units->units);
@@ -213,7 +222,7 @@ static void sort_items(struct cycle *c, uint32_t queue, struct standing *st)
 static void refresh(struct cycle *c, uint32_t queue, enum line line)
 {
 	struct standing *st = &c->units->standings[queue];
-	const bool leaf = c->kid_first[queue] == SNAP_NONE;
+	const bool leaf = c->kids.first[queue] == SNAP_NONE;
 
 	if (st->items && st->fresh & (1u << line))
 		return;
@@ -238,6 +247,7 @@ static void refresh(struct cycle *c, uint32_t queue, enum line line)
 	st->classed = false;
 }
 
+/* Return the units of a queue, up to date for that line; NULL without memory. */
 static struct standing *standing_of(struct cycle *c, uint32_t queue, enum line line)
 {
 	refresh(c, queue, line);
@@ -272,7 +282,7 @@ enum claim_depth entitlement_depth_of(struct cycle *c, const struct claim *k, ui
 	const uint32_t leaf = c->units->units[unit].queue;
 	struct standing *st;
 
-	if (c->units->standings[leaf].depths == k->number)
+	if (c->units->standings[leaf].depths == k->stamp.number)
 		return (enum claim_depth)c->units->units[unit].depth;
 	refresh(c, leaf, LINE_QUOTA);
 	st = standing_of(c, leaf, LINE_SHARE);
@@ -284,7 +294,7 @@ enum claim_depth entitlement_depth_of(struct cycle *c, const struct claim *k, ui
 										 : DEPTH_BEYOND;
 	}
 	if (st)
-		st->depths = k->number;
+		st->depths = k->stamp.number;
 	return (enum claim_depth)c->units->units[unit].depth;
 }
 
@@ -350,6 +360,8 @@ static bool others_make_up(struct cycle *c, const struct claim *k, uint32_t unit
 	if (!st)
 		return false;
 	remember_inside(c, st, queue, line);
+	/* Remove the unit as an experiment; the evaluation is repeated afterwards, and must be as
+	 * before. */
 	c->units->units[unit].gone = true;
 	entitlement_changed(c, unit);
 	st = standing_of(c, queue, line);
@@ -371,6 +383,7 @@ bool entitlement_concerns(const struct cycle *c, const struct claim *k, uint32_t
 	       gangs_amount(c, unit, k->flavor) > 0;
 }
 
+/* True if x holds no more than y of any resource. */
 static bool no_larger(const struct cycle *c, uint32_t x, uint32_t y)
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++)
@@ -379,9 +392,10 @@ static bool no_larger(const struct cycle *c, uint32_t x, uint32_t y)
 	return true;
 }
 
+/* True if the current plan preempts the unit as well. */
 static bool goes_as_well(const struct claim *k, const struct unit *u)
 {
-	return k->plan && u->planned == k->plan;
+	return k->stamp.plan && u->planned == k->stamp.plan;
 }
 
 /* Return the smallest unit outside, of the same leaf and priority, that could have been preempted
@@ -397,7 +411,7 @@ static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t u
 		const struct unit *o = &c->units->units[st->items[i]];
 
 		if (o->gone || o->fixed || o->queue != u->queue || o->priority != u->priority ||
-		    o->justifies[line] == k->number || goes_as_well(k, o) ||
+		    o->justifies[line] == k->stamp.number || goes_as_well(k, o) ||
 		    *flags_of(c, st->items[i], queue) & (1u << line))
 			continue;
 		if (no_larger(c, unit, st->items[i]) &&
@@ -428,13 +442,13 @@ bool entitlement_line_kept(struct cycle *c, const struct claim *k, uint32_t queu
 			   uint32_t unit)
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++) {
-		int64_t kept = entitlement_stays(c, queue, res);
+		int64_t kept = holdings_stays(c, queue, res);
 
 		if (k->need[res] == 0 || !entitlement_counts(c, queue, res, line))
 			continue;
 		if (unit != SNAP_NONE)
 			kept -= gangs_amount(c, unit, res);
-		if (k->plan || c->units->any_soft)
+		if (k->stamp.plan || c->units->any_soft)
 			kept -= uncertain(c, k, unit, queue, res);
 		if (kept < entitlement_line_of(c, queue, res, line))
 			return false;
@@ -469,6 +483,7 @@ bool entitlement_is_free(struct cycle *c, const struct claim *k, uint32_t unit, 
 	*instead = SNAP_NONE;
 	if (!standing_of(c, queue, line))
 		return false;
+	/* Outside the line there is no entitlement to lose. */
 	if (!(*flags_of(c, unit, queue) & (1u << line)))
 		return true;
 	if (others_make_up(c, k, unit, queue, line))
@@ -486,7 +501,7 @@ bool entitlement_is_free(struct cycle *c, const struct claim *k, uint32_t unit, 
 static bool stands_before(const struct cycle *c, const struct claim *k, const struct unit *u,
 			  bool firm, bool all)
 {
-	if (k->growth)
+	if (claim_is(k, CLAIM_GROWTH))
 		return u->firm || !u->surplus || u->priority >= k->priority;
 	if (u->surplus || u->firm || firm)
 		return u->firm && !u->surplus;
@@ -496,7 +511,7 @@ static bool stands_before(const struct cycle *c, const struct claim *k, const st
 uint8_t entitlement_claimant_stands(struct cycle *c, const struct claim *k, bool all)
 {
 	const struct standing *st = standing_of(c, k->leaf, LINE_QUOTA);
-	const bool firm = !c->s->jobs[k->job].preemptible && !k->growth;
+	const bool firm = !c->s->jobs[k->job].preemptible && !claim_is(k, CLAIM_GROWTH);
 
 	for (int line = 0; st && line < N_LINES; line++) {
 		int64_t *left = c->units->left;

@@ -8,6 +8,8 @@
 
 #include "gpuqd/sched/preempt/preempt.h"
 
+struct claim;
+
 /* Set the resources that the current preemptor lacks, enum claim_short; 0 = devices. Where it lacks
  * cpu or memory, only these are compared with fair shares; else they are where they have a
  * quota. */
@@ -17,8 +19,6 @@ bool entitlement_counts(const struct cycle *c, uint32_t queue, uint32_t res, enu
 /* Return the resource by which preemptor and victims are compared. */
 uint32_t entitlement_measure(const struct cycle *c, const struct claim *k);
 int64_t entitlement_line_of(const struct cycle *c, uint32_t queue, uint32_t res, enum line line);
-/* Return what the queue holds for good. */
-int64_t entitlement_stays(const struct cycle *c, uint32_t queue, uint32_t res);
 /* True if it fills the line, of all that the claim requests, without the unit (SNAP_NONE = all
  * stay), without units preempted by the same plan and without nominated placements that may yet be
  * withdrawn. */

@@ -1,5 +1,7 @@
 #include "gpuqd/sched/preempt/futile.h"
 
+#include "gpuqd/sched/quota/holdings.h"
+
 #include <string.h>
 
 #define FLAVORS_MAX 8 /* jobs that accept more are not compared */
@@ -23,10 +25,7 @@ struct failure {
 	uint32_t next; /* of its queue; SNAP_NONE */
 	struct asked asked;
 	struct least least;
-	uint32_t rests_with;
-	int64_t rests_until_us, spare_milli;
-	enum plan_bounded bound; /* N_PLAN_BOUNDS = no bound ended the search */
-	int64_t bound_most;
+	struct claim_told told;
 };
 
 struct futile {
@@ -49,7 +48,8 @@ static bool describe(const struct cycle *c, uint32_t job, struct asked *out, str
 	    j->evicted_us || j->deadline_us)
 		return false;
 	memset(out, 0, sizeof(*out)); /* compared byte by byte */
-	out->user = c->per_user[j->queue] || c->s->n_reservations > 0 ? j->user : SNAP_NONE;
+	out->user =
+		holdings_per_user(c, j->queue) || c->s->n_reservations > 0 ? j->user : SNAP_NONE;
 	out->capset = j->capset;
 	out->where = r->where[0];
 	out->profile = g->profile;
@@ -87,7 +87,7 @@ bool futile_known(const struct cycle *c, uint32_t job, struct claim *k)
 	struct asked asked;
 	struct least least;
 
-	if (!f || f->n_actions != c->n_actions || !describe(c, job, &asked, &least))
+	if (!f || f->n_actions != c->plan.n_actions || !describe(c, job, &asked, &least))
 		return false;
 	for (uint32_t i = f->first[c->s->jobs[job].queue]; i != SNAP_NONE;
 	     i = f->failures[i].next) {
@@ -95,11 +95,7 @@ bool futile_known(const struct cycle *c, uint32_t job, struct claim *k)
 
 		if (memcmp(&x->asked, &asked, sizeof(asked)) != 0 || !is_no_less(&least, &x->least))
 			continue;
-		k->rests_with = x->rests_with;
-		k->rests_until_us = x->rests_until_us;
-		k->spare_milli = x->spare_milli;
-		k->bound = x->bound;
-		k->bound_most = x->bound_most;
+		k->told = x->told;
 		return true;
 	}
 	return false;
@@ -120,7 +116,7 @@ static struct futile *anew(struct cycle *c)
 			return NULL;
 		c->futile = f;
 	}
-	f->n_actions = c->n_actions;
+	f->n_actions = c->plan.n_actions;
 	f->n = 0;
 	for (uint32_t q = 0; q < c->s->n_queues; q++) {
 		f->first[q] = SNAP_NONE;
@@ -137,18 +133,14 @@ void futile_note(struct cycle *c, uint32_t job, const struct claim *k)
 
 	if (c->failed || !describe(c, job, &now.asked, &now.least))
 		return;
-	if (!f || f->n_actions != c->n_actions)
+	if (!f || f->n_actions != c->plan.n_actions)
 		f = anew(c);
 	if (!f || f->n_of[q] == PER_QUEUE_MAX)
 		return;
 	x = cycle_push(c, &f->failures, &f->n, &f->room, sizeof(*x), 1);
 	if (!x)
 		return;
-	now.rests_with = k->rests_with;
-	now.rests_until_us = k->rests_until_us;
-	now.spare_milli = k->spare_milli;
-	now.bound = k->bound;
-	now.bound_most = k->bound_most;
+	now.told = k->told;
 	now.next = f->first[q];
 	*x = now;
 	f->first[q] = f->n - 1;

@@ -11,7 +11,7 @@
 #ifndef GPUQD_SCHED_PREEMPT_FUTILE_H
 #define GPUQD_SCHED_PREEMPT_FUTILE_H
 
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 /* True if the search would fail. k gets the same reasons as the search that was made. */
 bool futile_known(const struct cycle *c, uint32_t job, struct claim *k);

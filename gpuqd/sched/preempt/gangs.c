@@ -1,7 +1,7 @@
 #include "gpuqd/sched/preempt/gangs.h"
 
 #include "gpuqd/sched/preempt/entitlement.h"
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 #include <string.h>
 
@@ -17,6 +17,8 @@ int64_t gangs_amount(const struct cycle *c, uint32_t unit, uint32_t res)
 	return c->units->amounts[(size_t)unit * c->s->n_res + res];
 }
 
+/* Add a unit of the job without pods; NULL without memory. Its rows in the tables beside it, by the
+ * same number, are added with it. */
 static struct unit *new_unit(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -69,6 +71,7 @@ static void add_amounts(struct cycle *c, uint32_t unit, uint32_t flavor, const s
 		amount_sum(c->units->units[unit].gpus_milli, amount_times(devices, pods));
 }
 
+/* Add a pod of the snapshot to the unit that was made last. */
 static void add_pod(struct cycle *c, uint32_t unit, uint32_t alloc)
 {
 	const struct snap_alloc *a = &c->s->allocs[alloc];
@@ -97,6 +100,7 @@ static void add_surplus(struct cycle *c, uint32_t job, uint32_t gang)
 
 		if (al->releasing || !holdings_is_surplus(c, al))
 			continue;
+		/* A set is full, or a group has ended: the next unit begins. */
 		if (al->group != last_group || in_set >= (together ? together : 1)) {
 			struct unit *u = new_unit(c, job);
 
@@ -116,6 +120,8 @@ static void add_surplus(struct cycle *c, uint32_t job, uint32_t gang)
 	}
 }
 
+/* Add the units of a running job: its gang first, its surplus right behind it. search_take() relies
+ * on that order. */
 static void add_job(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -153,6 +159,7 @@ static void add_held(struct cycle *c, uint32_t job, uint32_t flavor, bool soft)
 			    cost_of_pod(c->s, &r->groups[g], flavor), r->groups[g].pods_min);
 }
 
+/* The entitlement of all queues on the path is computed anew when it is next needed. */
 static void forget_standings(struct cycle *c, uint32_t job)
 {
 	for (uint32_t q = c->s->jobs[job].queue; q != SNAP_NONE; q = c->s->queues[q].parent)
@@ -162,16 +169,16 @@ static void forget_standings(struct cycle *c, uint32_t job)
 /* True if the action is a nomination without victims. Its victims would follow it. */
 static bool is_soft(const struct cycle *c, uint32_t action)
 {
-	return c->actions[action].kind == PLAN_NOMINATE &&
-	       (action + 1 == c->n_actions ||
-		c->actions[action + 1].claimant != c->actions[action].job);
+	return c->plan.actions[action].kind == PLAN_NOMINATE &&
+	       (action + 1 == c->plan.n_actions ||
+		c->plan.actions[action + 1].claimant != c->plan.actions[action].job);
 }
 
 void gangs_add_started(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	if (!c->units)
 		return;
-	add_held(c, job, flavor, c->n_actions && is_soft(c, c->n_actions - 1));
+	add_held(c, job, flavor, c->plan.n_actions && is_soft(c, c->plan.n_actions - 1));
 	forget_standings(c, job);
 }
 
@@ -192,6 +199,8 @@ void gangs_add_more(struct cycle *c, uint32_t job, const int64_t *amounts, bool 
 	forget_standings(c, job);
 }
 
+/* Add what nominated placements hold, and the starts of this cycle. They are no victims, but count
+ * in their queues' entitlement. */
 static void add_promised(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
@@ -205,10 +214,12 @@ static void add_promised(struct cycle *c)
 					     s->jobs[i].n_promises),
 				 false);
 	}
-	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
-		if ((c->actions[i].kind == PLAN_PLACE || c->actions[i].kind == PLAN_NOMINATE) &&
-		    !bits_has(c->promised, c->actions[i].job))
-			add_held(c, c->actions[i].job, c->actions[i].flavor, is_soft(c, i));
+	for (uint32_t i = 0; !c->failed && i < c->plan.n_actions; i++)
+		if ((c->plan.actions[i].kind == PLAN_PLACE ||
+		     c->plan.actions[i].kind == PLAN_NOMINATE) &&
+		    !bits_has(c->promised, c->plan.actions[i].job))
+			add_held(c, c->plan.actions[i].job, c->plan.actions[i].flavor,
+				 is_soft(c, i));
 }
 
 /* Order of victims: lower priority first, those to be preempted last after their equals, surplus
@@ -256,6 +267,7 @@ bool gangs_make(struct cycle *c)
 	struct units *all;
 	uint32_t depth = 0;
 
+	/* Units are made when a job first tries to preempt: most cycles need none. */
 	if (c->units)
 		return true;
 	all = c->units = cycle_alloc(c, 1, sizeof(*all));
@@ -341,6 +353,7 @@ bool gangs_index(struct cycle *c)
 		for (uint32_t p = 0; p < u->n_pods; p++) {
 			const uint32_t node = c->s->allocs[all->pods[u->pod_first + p]].node;
 
+			/* A unit with several pods on a node is listed there once. */
 			if (last[node] != i + 1)
 				all->node_first[node]++;
 			last[node] = i + 1;
@@ -351,6 +364,7 @@ bool gangs_index(struct cycle *c)
 	for (uint32_t q = 0, sum = 0; q <= n_queues; q++)
 		all->line_first[q] = sum += q < n_queues ? all->line_first[q] : 0;
 	memset(last, 0, n_nodes * sizeof(*last));
+	/* Backwards, so that each part is in the order of victims. */
 	for (uint32_t i = all->n_by_rank; i-- > 0;) {
 		const uint32_t unit = all->by_rank[i];
 		const struct unit *u = &all->units[unit];

@@ -20,15 +20,17 @@
 /* Return how many pods of the only group fit, over all nodes where it may run. */
 static int64_t rooms(struct cycle *c, const struct claim *k, const struct need *one)
 {
+	const uint64_t *flavor = k->flavor == SNAP_NONE ? NULL : nodes_of_flavor(c, k->flavor);
+	const struct amounts *avail = nodes_amounts(c);
 	const uint32_t request = c->s->jobs[k->job].request;
 	const struct group_fit *fit = feasibility_of(c, request, 0);
 	int64_t sum = 0;
 
-	for (uint32_t w = 0; fit && w < c->n_words; w++) {
-		uint64_t word = fit->nodes[w] & c->usable[w];
+	for (uint32_t w = 0; fit && w < cycle_words(c); w++) {
+		uint64_t word = fit->nodes[w] & avail->usable[w];
 
-		if (k->flavor != SNAP_NONE)
-			word &= c->flavors[k->flavor][w];
+		if (flavor)
+			word &= flavor[w];
 		while (word)
 			sum += nodes_room(c, bits_pop(&word, w * 64), one, UINT32_MAX);
 	}
@@ -39,21 +41,22 @@ static int64_t rooms(struct cycle *c, const struct claim *k, const struct need *
 static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
 			  const struct need *one)
 {
+	const uint64_t *flavor = k->flavor == SNAP_NONE ? NULL : nodes_of_flavor(c, k->flavor);
+	const struct amounts *avail = nodes_amounts(c);
 	const struct unit *u = &c->units->units[unit];
 	const struct group_fit *fit = feasibility_of(c, c->s->jobs[k->job].request, 0);
-	uint64_t *seen = u->n_pods > 1 ? cycle_scratch(c, c->n_words, sizeof(*seen)) : NULL;
+	uint64_t *seen = u->n_pods > 1 ? cycle_scratch(c, cycle_words(c), sizeof(*seen)) : NULL;
 	int64_t before = 0, after = 0;
 
 	for (int turn = 0; turn < 2; turn++) {
 		if (seen)
-			memset(seen, 0, c->n_words * sizeof(*seen));
+			memset(seen, 0, cycle_words(c) * sizeof(*seen));
 		for (uint32_t p = 0; fit && p < u->n_pods; p++) {
 			const uint32_t node = c->s->allocs[c->units->pods[u->pod_first + p]].node;
 
 			/* The same nodes that rooms() counts, each once. */
 			if ((seen && bits_has(seen, node)) || !bits_has(fit->nodes, node) ||
-			    !bits_has(c->usable, node) ||
-			    (k->flavor != SNAP_NONE && !bits_has(c->flavors[k->flavor], node)))
+			    !bits_has(avail->usable, node) || (flavor && !bits_has(flavor, node)))
 				continue;
 			if (seen)
 				bits_add(seen, node);
@@ -83,36 +86,37 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
 	const struct need one = nodes_need(&r->groups[0]);
-	const bool countable = !k->fits && !k->movers && r->n_groups == 1 && !r->exclusive;
+	const bool countable =
+		!k->room.fits && !claim_is(k, CLAIM_MOVERS) && r->n_groups == 1 && !r->exclusive;
 	int64_t spare = countable ? rooms(c, k, &one) - r->groups[0].pods_min : 0;
-	struct victim *saved = cycle_scratch(c, k->n_victims, sizeof(*saved));
-	struct victim *fewer = cycle_scratch(c, k->n_victims, sizeof(*fewer));
+	struct victim *saved = cycle_scratch(c, k->victims.n, sizeof(*saved));
+	struct victim *fewer = cycle_scratch(c, k->victims.n, sizeof(*fewer));
 	bool refused = false, allowed;
 
 	*again = false;
-	k->reordered = false;
+	claim_set(k, CLAIM_REORDERED, false);
 	if (!saved || !fewer)
 		return false;
-	memcpy(saved, k->victims, k->n_victims * sizeof(*saved));
-	allowed = valid_or_restored(c, k, saved, k->n_victims);
-	for (uint32_t i = k->n_victims; i-- > 0 && !c->failed && k->n_packs < PACKS_MAX;) {
-		const struct unit *u = &c->units->units[k->victims[i].unit];
-		const uint32_t n = k->n_victims;
+	memcpy(saved, k->victims.items, k->victims.n * sizeof(*saved));
+	allowed = valid_or_restored(c, k, saved, k->victims.n);
+	for (uint32_t i = k->victims.n; i-- > 0 && !c->failed && k->tries.packs < PACKS_MAX;) {
+		const struct unit *u = &c->units->units[k->victims.items[i].unit];
+		const uint32_t n = k->victims.n;
 		int64_t lost = 0;
 
 		/* Without any victim it was tried before, but not with just those relocated. */
-		if (n == 1 && !k->movers)
+		if (n == 1 && !claim_is(k, CLAIM_MOVERS))
 			break;
 		if (u->surplus && c->units->units[u->gang].gone)
 			continue;
 		if (countable) {
-			lost = rooms_lost(c, k, k->victims[i].unit, &one);
+			lost = rooms_lost(c, k, k->victims.items[i].unit, &one);
 			if (lost > spare)
 				continue;
 		}
-		memcpy(saved, k->victims, n * sizeof(*saved));
+		memcpy(saved, k->victims.items, n * sizeof(*saved));
 		search_drop_at(c, k, i);
-		memcpy(fewer, k->victims, (n - 1) * sizeof(*fewer));
+		memcpy(fewer, k->victims.items, (n - 1) * sizeof(*fewer));
 		if (!search_fits(c, k)) {
 			search_restore(c, k, saved, n);
 			continue;
@@ -126,7 +130,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 			continue;
 		}
 		spare -= lost;
-		*again = refused || k->reordered;
+		*again = refused || claim_is(k, CLAIM_REORDERED);
 	}
 	return !c->failed;
 }
@@ -146,7 +150,7 @@ bool minimise_fewer(struct cycle *c, struct claim *k)
 static bool exchange_one(struct cycle *c, struct claim *k, uint32_t i, struct victim *saved)
 {
 	const struct units *all = c->units;
-	const uint32_t n = k->n_victims, unit = k->victims[i].unit;
+	const uint32_t n = k->victims.n, unit = k->victims.items[i].unit;
 	const struct unit *u = &all->units[unit];
 
 	if (u->surplus && all->units[u->gang].gone)
@@ -159,9 +163,9 @@ static bool exchange_one(struct cycle *c, struct claim *k, uint32_t i, struct vi
 		    other->lost >= u->lost || other->in_line_us < u->in_line_us ||
 		    (!other->surplus && other->surplus_left > 0))
 			continue;
-		if (k->n_packs >= PACKS_MAX)
+		if (k->tries.packs >= PACKS_MAX)
 			return false;
-		memcpy(saved, k->victims, n * sizeof(*saved));
+		memcpy(saved, k->victims.items, n * sizeof(*saved));
 		search_drop_at(c, k, i);
 		if (search_take(c, k, all->line_units[o]) && search_fits(c, k) && rules_valid(c, k))
 			return true;
@@ -173,12 +177,12 @@ static bool exchange_one(struct cycle *c, struct claim *k, uint32_t i, struct vi
 /* True if some were exchanged. */
 static bool exchange(struct cycle *c, struct claim *k)
 {
-	struct victim *saved = cycle_scratch(c, (size_t)k->n_victims + 1, sizeof(*saved));
+	struct victim *saved = cycle_scratch(c, (size_t)k->victims.n + 1, sizeof(*saved));
 	bool any = false;
 
-	if (!saved || k->n_victims > EXCHANGED_MAX)
+	if (!saved || k->victims.n > EXCHANGED_MAX)
 		return false;
-	for (uint32_t i = 0; i < k->n_victims && !c->failed; i++)
+	for (uint32_t i = 0; i < k->victims.n && !c->failed; i++)
 		any |= exchange_one(c, k, i, saved);
 	return any;
 }
@@ -187,7 +191,7 @@ bool minimise_improve(struct cycle *c, struct claim *k)
 {
 	bool found;
 
-	k->n_packs = 0;
+	k->tries.packs = 0;
 	found = minimise_fewer(c, k);
 	/* Units that were preempted with a gang which now stays need not be. */
 	if (exchange(c, k))

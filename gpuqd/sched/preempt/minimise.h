@@ -7,7 +7,7 @@
 #ifndef GPUQD_SCHED_PREEMPT_MINIMISE_H
 #define GPUQD_SCHED_PREEMPT_MINIMISE_H
 
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 /* Drop victims that are not needed for the job to fit, exchange the rest for cheaper ones where
  * possible, and check all rules once more. */

@@ -2,7 +2,7 @@
 
 #include "gpuqd/sched/preempt/rules.h"
 #include "gpuqd/util/amount.h"
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 #include "gpuqd/util/sort.h"
 
 /* A claim is a reversal when its job was itself preempted for the other side before. A queue may be

@@ -6,6 +6,7 @@
 #include "gpuqd/sched/preempt/futile.h"
 #include "gpuqd/sched/preempt/gangs.h"
 #include "gpuqd/sched/preempt/minimise.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 #include "gpuqd/sched/preempt/preempt_why.h"
 #include "gpuqd/sched/preempt/relocate.h"
 #include "gpuqd/sched/preempt/rules.h"
@@ -26,8 +27,8 @@
 
 void preempt_emit_victims(struct cycle *c, const struct claim *k)
 {
-	for (uint32_t i = 0; i < k->n_victims; i++) {
-		const struct victim *v = &k->victims[i];
+	for (uint32_t i = 0; i < k->victims.n; i++) {
+		const struct victim *v = &k->victims.items[i];
 		const struct unit *u = &c->units->units[v->unit];
 		const bool own = v->rule == RULE_OWN;
 		struct plan_action *a;
@@ -36,7 +37,7 @@ void preempt_emit_victims(struct cycle *c, const struct claim *k)
 		/* One eviction is enough when the gang is preempted as well. */
 		if (u->surplus && c->units->units[u->gang].gone)
 			continue;
-		a = CYCLE_PUSH(c, actions, 1);
+		a = PLAN_PUSH(c, actions, 1);
 		if (!a)
 			return;
 		*a = (struct plan_action){
@@ -51,10 +52,10 @@ void preempt_emit_victims(struct cycle *c, const struct claim *k)
 		};
 		if (!u->surplus)
 			continue;
-		pods = CYCLE_PUSH(c, plan_pods, u->n_pods);
+		pods = PLAN_PUSH(c, pods, u->n_pods);
 		if (!pods)
 			return;
-		a->pod_first = c->n_plan_pods - u->n_pods;
+		a->pod_first = c->plan.n_pods - u->n_pods;
 		a->n_pods = u->n_pods;
 		for (uint32_t p = 0; p < u->n_pods; p++) {
 			const struct snap_alloc *al =
@@ -78,21 +79,21 @@ void preempt_unit_leaves(struct cycle *c, uint32_t unit)
 void preempt_let_go(struct cycle *c, const struct claim *k)
 {
 	preempt_explain(c, k);
-	for (uint32_t i = 0; i < k->n_victims; i++) {
-		const struct unit *u = &c->units->units[k->victims[i].unit];
+	for (uint32_t i = 0; i < k->victims.n; i++) {
+		const struct unit *u = &c->units->units[k->victims.items[i].unit];
 
 		for (uint32_t p = 0; p < u->n_pods; p++)
 			timeline_shift(c, &c->s->allocs[c->units->pods[u->pod_first + p]], -1);
 	}
 	nominated_later_leave(c);
-	for (uint32_t i = 0; i < k->n_victims; i++)
-		preempt_unit_leaves(c, k->victims[i].unit);
+	for (uint32_t i = 0; i < k->victims.n; i++)
+		preempt_unit_leaves(c, k->victims.items[i].unit);
 }
 
 /* Decide the claim: the places of its victims are nominated for it. */
 static bool settle(struct cycle *c, struct claim *k)
 {
-	if (k->movers)
+	if (claim_is(k, CLAIM_MOVERS))
 		return relocate_for(c, k);
 	preempt_let_go(c, k);
 	emit_next(c, PLAN_NOMINATE, k->job, k->flavor);
@@ -103,23 +104,23 @@ static bool settle(struct cycle *c, struct claim *k)
 
 static bool own_and_others(struct cycle *c, struct claim *k)
 {
-	k->own = k->others = true;
+	claim_set(k, CLAIM_OWN | CLAIM_OTHERS, true);
 	for (uint32_t tries = 0; tries < OWN_MIXED_MAX && !c->failed; tries++) {
 		const struct units *all = c->units;
-		const uint32_t before = k->n_victims;
+		const uint32_t before = k->victims.n;
 
 		for (uint32_t i = all->line_first[k->leaf];
-		     k->n_victims == before && i < all->line_first[k->leaf + 1]; i++)
+		     k->victims.n == before && i < all->line_first[k->leaf + 1]; i++)
 			if (!all->units[all->line_units[i]].gone)
 				search_take(c, k, all->line_units[i]);
-		if (k->n_victims == before)
+		if (k->victims.n == before)
 			break;
-		k->own = false;
+		claim_set(k, CLAIM_OWN, false);
 		if (search_victims(c, k))
 			return true;
-		k->own = true;
+		claim_set(k, CLAIM_OWN, true);
 		/* The search undid its own removals; the victims given to it stay. */
-		if (k->n_victims <= before)
+		if (k->victims.n <= before)
 			break;
 	}
 	search_drop_all(c, k);
@@ -135,16 +136,16 @@ static bool with_moves(struct cycle *c, struct claim *k)
 
 	if (!c->s->config.consolidation || c->failed)
 		return false;
-	k->others = k->only_quota = true;
-	k->own = false;
-	k->movers = true;
+	claim_set(k, CLAIM_OTHERS | CLAIM_ONLY_QUOTA, true);
+	claim_set(k, CLAIM_OWN, false);
+	claim_set(k, CLAIM_MOVERS, true);
 	found = rules_possible(c, k) && search_victims(c, k);
-	k->movers = false;
+	claim_set(k, CLAIM_MOVERS, false);
 	/* A job that need not be preempted stays, whatever right the victims were taken by; and the
 	 * next search is not limited to the quota. */
-	k->only_quota = preempt_only_quota(c, k->job);
+	claim_set(k, CLAIM_ONLY_QUOTA, preempt_only_quota(c, k->job));
 	if (!found || !search_fits(c, k))
-		return k->movers = found;
+		return claim_set(k, CLAIM_MOVERS, found);
 	/* No job needs to be relocated after all. */
 	found = minimise_improve(c, k);
 	if (!found)
@@ -162,8 +163,8 @@ static bool waited_long(struct cycle *c, const struct claim *k)
 		return true;
 	if (__builtin_add_overflow(from, c->s->config.preemption_delay_us, &until))
 		return false;
-	if (until > c->s->config.now_us && until < c->wake_us)
-		c->wake_us = until;
+	if (until > c->s->config.now_us && until < c->plan.wake_us)
+		c->plan.wake_us = until;
 	return until <= c->s->config.now_us;
 }
 
@@ -175,8 +176,8 @@ static bool within_spare(struct cycle *c, struct claim *k)
 	} ways[] = { { true, false }, { false, true } };
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		k->others = ways[i].others;
-		k->own = ways[i].own;
+		claim_set(k, CLAIM_OTHERS, ways[i].others);
+		claim_set(k, CLAIM_OWN, ways[i].own);
 		if (rules_possible(c, k) && search_victims(c, k))
 			return true;
 	}
@@ -194,14 +195,14 @@ static bool by_eviction(struct cycle *c, struct claim *k)
 	bool found = false;
 
 	entitlement_set_lacks(c, shortage_of(c, k));
-	k->over_spare = true;
+	claim_set(k, CLAIM_OVER_SPARE, true);
 	for (size_t i = 0; !found && i < sizeof(spares) / sizeof(spares[0]) && !c->failed; i++) {
 		/* The next search would find as little. */
-		if (!k->over_spare || !gangs_index(c))
+		if (!claim_is(k, CLAIM_OVER_SPARE) || !gangs_index(c))
 			break;
-		k->over_spare = false;
+		claim_set(k, CLAIM_OVER_SPARE, false);
 		k->spare_max = spares[i];
-		k->owed_alone = spares[i] == GPUQ_UNLIMITED;
+		claim_set(k, CLAIM_OWED_ALONE, spares[i] == GPUQ_UNLIMITED);
 		found = within_spare(c, k);
 	}
 	return found;
@@ -238,7 +239,7 @@ static void prepare(struct cycle *c, struct claim *k)
 	k->need = cycle_scratch(c, c->s->n_res, sizeof(*k->need));
 	for (uint32_t res = 0; k->need && res < c->s->n_res; res++)
 		k->need[res] = holdings_need(c, k->job, k->flavor, res);
-	k->only_quota = preempt_only_quota(c, k->job);
+	claim_set(k, CLAIM_ONLY_QUOTA, preempt_only_quota(c, k->job));
 }
 
 /* True if it is known without looking at running jobs that nothing can be relocated or preempted
@@ -256,7 +257,8 @@ static bool hopeless(struct cycle *c, const struct claim *k)
 	if (rules_on_others_possible(c, k) || shortage_possible(c, k))
 		return false;
 	return q->preempt == SNAP_PREEMPT_NEVER ||
-	       c->least_priority[j->queue] > j->priority - (q->preempt == SNAP_PREEMPT_LOWER);
+	       holdings_least_priority(c, j->queue) >
+		       j->priority - (q->preempt == SNAP_PREEMPT_LOWER);
 }
 
 /* Add the reason that some of what it might have reclaimed is with a queue that it must not reclaim
@@ -265,27 +267,27 @@ static void why_rests(struct cycle *c, const struct claim *k)
 {
 	struct plan_reason *why;
 
-	if (k->rests_with == SNAP_NONE)
+	if (k->told.rests_with == SNAP_NONE)
 		return;
-	why = CYCLE_PUSH(c, whys, 1);
+	why = PLAN_PUSH(c, reasons, 1);
 	if (why)
 		*why = (struct plan_reason){ .code = GPUQ_R_CLAIMS_REST,
 					     .unit = PLAN_TIME,
 					     .have = c->s->config.now_us,
-					     .need = k->rests_until_us,
-					     .object = c->s->queues[k->rests_with].name };
+					     .need = k->told.rests_until_us,
+					     .object = c->s->queues[k->told.rests_with].name };
 }
 
 /* Add the reason that victims exist, but that they would leave too much over. */
 static void why_spare(struct cycle *c, const struct claim *k)
 {
-	struct plan_reason *why = k->spare_milli ? CYCLE_PUSH(c, whys, 1) : NULL;
+	struct plan_reason *why = k->told.spare_milli ? PLAN_PUSH(c, reasons, 1) : NULL;
 
 	if (why)
 		*why = (struct plan_reason){ .code = GPUQ_R_CLAIM_SPARE,
 					     .unit = PLAN_GPUS,
 					     .have = c->s->config.claim_spare_milli,
-					     .need = k->spare_milli,
+					     .need = k->told.spare_milli,
 					     .object = "claim_spare_max" };
 }
 
@@ -293,10 +295,7 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
-	struct claim k = { .job = job,
-			   .rests_with = SNAP_NONE,
-			   .spare_max = GPUQ_UNLIMITED,
-			   .bound = N_PLAN_BOUNDS };
+	struct claim k = { .job = job, .spare_max = GPUQ_UNLIMITED, .told = CLAIM_TOLD_NOTHING };
 	bool all_hopeless = true;
 	int way;
 
@@ -323,7 +322,7 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 			if (c->failed)
 				return false;
 			if (c->units)
-				k.number = ++c->units->n_claims;
+				k.stamp.number = ++c->units->n_claims;
 			nominated_later_enter(c);
 			k.free_milli = nominated_later_free_milli(c, k.flavor);
 			all_hopeless &= hopeless(c, &k);
@@ -345,7 +344,7 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 		futile_note(c, job, &k);
 	why_rests(c, &k);
 	why_spare(c, &k);
-	if (k.bound != N_PLAN_BOUNDS)
-		cycle_bounded(c, job, k.bound, k.bound_most);
+	if (k.told.bound != N_PLAN_BOUNDS)
+		cycle_bounded(c, job, k.told.bound, k.told.bound_most);
 	return false;
 }

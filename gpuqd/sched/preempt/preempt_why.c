@@ -2,9 +2,10 @@
 
 #include "gpuqd/sched/preempt/entitlement.h"
 #include "gpuqd/sched/preempt/gangs.h"
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 #include "gpuqd/sched/preempt/rules.h"
+#include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/quota/plan.h"
 #include "gpuqd/util/amount.h"
 
@@ -16,13 +17,13 @@ static int64_t taken_from(const struct cycle *c, const struct claim *k, uint32_t
 {
 	int64_t sum = 0;
 
-	for (uint32_t i = 0; i < k->n_victims; i++) {
-		uint32_t q = c->units->units[k->victims[i].unit].queue;
+	for (uint32_t i = 0; i < k->victims.n; i++) {
+		uint32_t q = c->units->units[k->victims.items[i].unit].queue;
 
 		while (q != SNAP_NONE && q != queue)
 			q = c->s->queues[q].parent;
 		if (q == queue)
-			sum = amount_sum(sum, gangs_amount(c, k->victims[i].unit, k->flavor));
+			sum = amount_sum(sum, gangs_amount(c, k->victims.items[i].unit, k->flavor));
 	}
 	return sum;
 }
@@ -31,19 +32,19 @@ static struct plan_side side_of(const struct cycle *c, const struct claim *k, ui
 				int64_t gains)
 {
 	const size_t at = (size_t)queue * c->s->n_res + k->flavor;
-	const int64_t held = entitlement_stays(c, queue, k->flavor);
+	const int64_t held = holdings_stays(c, queue, k->flavor);
 
 	return (struct plan_side){ .queue = queue,
 				   .before = amount_sum(held, taken_from(c, k, queue)),
 				   .after = amount_sum(held, gains),
-				   .fair_share = c->fair[at],
+				   .fair_share = holdings_fair(c, queue)[k->flavor],
 				   .quota = c->s->shares[at].quota };
 }
 
 static bool is_told(const struct cycle *c, const struct plan_claim *claim, uint32_t queue)
 {
 	for (uint32_t i = 0; i < claim->n_sides; i++)
-		if (c->claim_sides[claim->side_first + i].queue == queue)
+		if (c->plan.sides[claim->side_first + i].queue == queue)
 			return true;
 	return false;
 }
@@ -73,10 +74,10 @@ void preempt_explain(struct cycle *c, const struct claim *k)
 	struct plan_claim *claim;
 	struct plan_side *side;
 
-	if (k->n_victims == 0 || k->flavor == SNAP_NONE)
+	if (k->victims.n == 0 || k->flavor == SNAP_NONE)
 		return;
-	claim = CYCLE_PUSH(c, claims, 1);
-	side = CYCLE_PUSH(c, claim_sides, 1);
+	claim = PLAN_PUSH(c, claims, 1);
+	side = PLAN_PUSH(c, sides, 1);
 	if (!claim || !side)
 		return;
 	*claim = (struct plan_claim){ .job = k->job,
@@ -84,15 +85,15 @@ void preempt_explain(struct cycle *c, const struct claim *k)
 					       plan_next_element(c, k->job) },
 				      .flavor = k->flavor,
 				      .need = k->need[k->flavor],
-				      .side_first = c->n_claim_sides - 1,
+				      .side_first = c->plan.n_sides - 1,
 				      .n_sides = 1 };
 	*side = side_of(c, k, k->leaf, k->need[k->flavor]);
-	for (uint32_t i = 0; i < k->n_victims && !c->failed; i++) {
-		const uint32_t queue = k->victims[i].side;
+	for (uint32_t i = 0; i < k->victims.n && !c->failed; i++) {
+		const uint32_t queue = k->victims.items[i].side;
 
 		if (is_told(c, claim, queue))
 			continue;
-		side = CYCLE_PUSH(c, claim_sides, 1);
+		side = PLAN_PUSH(c, sides, 1);
 		if (!side)
 			return;
 		*side = side_of(c, k, queue, 0);

@@ -7,7 +7,7 @@
 #ifndef GPUQD_SCHED_PREEMPT_PREEMPT_WHY_H
 #define GPUQD_SCHED_PREEMPT_PREEMPT_WHY_H
 
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 /* Record the numbers of a decided claim, its victims tentatively removed and its own request not
  * yet charged. */

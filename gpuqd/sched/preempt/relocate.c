@@ -46,8 +46,8 @@ static int64_t wait_saved(const struct cycle *c, const struct snap_job *j)
 /* True if the job loses pods to the claim: it is not relocated for it as well. */
 static bool shrinks(const struct cycle *c, const struct claim *k, uint32_t gang)
 {
-	for (uint32_t i = 0; i < k->n_victims; i++)
-		if (c->units->units[k->victims[i].unit].job == c->units->units[gang].job)
+	for (uint32_t i = 0; i < k->victims.n; i++)
+		if (c->units->units[k->victims.items[i].unit].job == c->units->units[gang].job)
 			return true;
 	return false;
 }
@@ -67,7 +67,7 @@ static int64_t lost_of(const struct cycle *c, uint32_t gang)
  * again at its new places; beside victims no job is shrunk as well. */
 static bool is_whole(const struct cycle *c, const struct claim *k, uint32_t gang)
 {
-	if (c->units->units[gang].surplus_left > 0 && k->n_victims > 0)
+	if (c->units->units[gang].surplus_left > 0 && k->victims.n > 0)
 		return false;
 	for (uint32_t u = gang + 1; u < relocate_surplus_end(c, gang); u++)
 		if (c->units->units[u].gone || c->units->units[u].fixed)
@@ -179,12 +179,13 @@ static int cmp_target(const void *ctx, uint32_t x, uint32_t y)
 
 static int64_t free_on(const struct cycle *c, uint32_t node)
 {
+	const struct amounts *avail = nodes_amounts(c);
 	const struct snap_node *n = &c->s->nodes[node];
 	int64_t sum = 0;
 
 	for (uint32_t d = 0; d < n->n_devices; d++)
-		if (c->device_free[n->device_first + d] > 0)
-			sum += c->device_free[n->device_first + d];
+		if (avail->device_free[n->device_first + d] > 0)
+			sum += avail->device_free[n->device_first + d];
 	return sum;
 }
 
@@ -211,16 +212,18 @@ static uint32_t find_targets(struct cycle *c, const struct moving *m, uint32_t g
 			     struct target *out)
 {
 	const struct claim *k = m->k;
+	const uint64_t *flavor = k->flavor == SNAP_NONE ? NULL : nodes_of_flavor(c, k->flavor);
+	const struct amounts *avail = nodes_amounts(c);
 	const uint32_t request = c->s->jobs[k->job].request;
 	const struct group_fit *fit = feasibility_of(c, request, group);
 	const struct need one = nodes_need(&c->s->requests[request].groups[group]);
 	uint32_t n = 0;
 
-	for (uint32_t w = 0; fit && w < c->n_words; w++) {
-		uint64_t word = fit->nodes[w] & c->usable[w];
+	for (uint32_t w = 0; fit && w < cycle_words(c); w++) {
+		uint64_t word = fit->nodes[w] & avail->usable[w];
 
-		if (k->flavor != SNAP_NONE)
-			word &= c->flavors[k->flavor][w];
+		if (flavor)
+			word &= flavor[w];
 		while (word) {
 			const uint32_t node = bits_pop(&word, w * 64);
 			uint32_t first;
@@ -315,8 +318,8 @@ static bool clear_targets(struct cycle *c, struct moving *m, const struct target
 		}
 	}
 	if (i < n) {
-		m->k->bound = PLAN_BOUND_MOVES;
-		m->k->bound_most = tried;
+		m->k->told.bound = PLAN_BOUND_MOVES;
+		m->k->told.bound_most = tried;
 	}
 	m->n_homeless = 0;
 	put_back_all(c, m);
@@ -384,9 +387,9 @@ bool relocate_fits(struct cycle *c, struct claim *k)
 	struct moving m = { .k = k };
 	bool found;
 
-	k->movers = false; /* the search is for them */
+	claim_set(k, CLAIM_MOVERS, false); /* the search is for them */
 	found = search(c, &m);
-	k->movers = true;
+	claim_set(k, CLAIM_MOVERS, true);
 	if (found)
 		put_back_all(c, &m);
 	return found;
@@ -397,7 +400,7 @@ bool relocate_for(struct cycle *c, struct claim *k)
 	struct moving m = { .k = k };
 	struct plan_reason why;
 
-	k->movers = false;
+	claim_set(k, CLAIM_MOVERS, false);
 	if (!holdings_admits(c, k->job, k->flavor, &why) || !search(c, &m))
 		return false;
 	relocate_settle(c, &m);

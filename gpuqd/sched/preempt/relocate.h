@@ -6,7 +6,7 @@
 #ifndef GPUQD_SCHED_PREEMPT_RELOCATE_H
 #define GPUQD_SCHED_PREEMPT_RELOCATE_H
 
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 #define MOVED_MAX 4 /* jobs */
 #define SETS_MAX 16 /* sets of jobs to relocate that are tried for one job */

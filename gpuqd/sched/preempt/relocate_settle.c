@@ -44,16 +44,16 @@ bool relocate_keep_places(struct cycle *c, struct moving *m, uint32_t job, uint3
 			  uint32_t flavor)
 {
 	struct kept *kept = &m->kept[m->n_kept];
-	struct snap_alloc *pods = cycle_scratch(c, c->n_places, sizeof(*pods));
-	uint32_t *devices = cycle_scratch(c, c->n_place_devices, sizeof(*devices));
+	struct snap_alloc *pods = cycle_scratch(c, c->places.n_pods, sizeof(*pods));
+	uint32_t *devices = cycle_scratch(c, c->places.n_devices, sizeof(*devices));
 
 	if (!pods || !devices)
 		return false;
-	if (c->n_place_devices)
-		memcpy(devices, c->place_devices, c->n_place_devices * sizeof(*devices));
-	*kept = (struct kept){ unit, flavor, pods, c->n_places };
-	for (uint32_t i = 0; i < c->n_places; i++) {
-		const struct place *p = &c->places[i];
+	if (c->places.n_devices)
+		memcpy(devices, c->places.devices, c->places.n_devices * sizeof(*devices));
+	*kept = (struct kept){ unit, flavor, pods, c->places.n_pods };
+	for (uint32_t i = 0; i < c->places.n_pods; i++) {
+		const struct place *p = &c->places.pods[i];
 
 		pods[i] = (struct snap_alloc){ .job = job,
 					       .node = p->node,
@@ -96,11 +96,11 @@ void relocate_give_up_places(struct cycle *c, struct moving *m)
 /* Restore the places as those of the current job. */
 static void recall_places(struct cycle *c, const struct kept *kept)
 {
-	c->n_places = c->n_place_devices = 0;
+	c->places.n_pods = c->places.n_devices = 0;
 	for (uint32_t i = 0; i < kept->n_pods; i++) {
 		const struct snap_alloc *p = &kept->pods[i];
-		struct place *at = CYCLE_PUSH(c, places, 1);
-		uint32_t *devices = CYCLE_PUSH(c, place_devices, p->n_devices);
+		struct place *at = CYCLE_PUSH(c, &c->places, pods, 1);
+		uint32_t *devices = CYCLE_PUSH(c, &c->places, devices, p->n_devices);
 
 		if (!at || !devices)
 			return;
@@ -109,7 +109,7 @@ static void recall_places(struct cycle *c, const struct kept *kept)
 		*at = (struct place){ .group = p->group,
 				      .index = p->index,
 				      .node = p->node,
-				      .device_first = c->n_place_devices - p->n_devices,
+				      .device_first = c->places.n_devices - p->n_devices,
 				      .n_devices = p->n_devices,
 				      .milli = p->milli };
 	}
@@ -127,7 +127,7 @@ static void emit_moves(struct cycle *c, struct moving *m)
 		emit_next(c, PLAN_MOVE, job, m->kept[i].flavor);
 		if (c->failed)
 			return;
-		a = &c->actions[c->n_actions - 1];
+		a = &c->plan.actions[c->plan.n_actions - 1];
 		a->key = c->s->jobs[job].key;
 		a->cause = GPUQ_CAUSE_CONSOLIDATE;
 		a->claimant = m->k->job;
@@ -182,15 +182,15 @@ static void spare_victims(struct cycle *c, struct moving *m)
 {
 	struct claim *k = m->k;
 
-	if (k->n_victims == 0)
+	if (k->victims.n == 0)
 		return;
-	k->fits = fits_beside;
-	k->fits_ctx = m;
-	k->movers = true;
-	k->n_packs = 0;
+	k->room.fits = fits_beside;
+	k->room.ctx = m;
+	claim_set(k, CLAIM_MOVERS, true);
+	k->tries.packs = 0;
 	minimise_fewer(c, k);
-	k->movers = false;
-	k->fits = NULL;
+	claim_set(k, CLAIM_MOVERS, false);
+	k->room.fits = NULL;
 }
 
 static void forget_mover(struct moving *m, uint32_t i)
@@ -250,7 +250,7 @@ void relocate_settle(struct cycle *c, struct moving *m)
 			c->units->units[u].fixed = true;
 	for (uint32_t i = 0; i < m->n_movers; i++)
 		let_surplus_go(c, m->movers[i]);
-	if (m->k->n_victims)
+	if (m->k->victims.n)
 		preempt_let_go(c, m->k);
 	else
 		nominated_later_leave(c);

@@ -2,7 +2,7 @@
 
 #include "gpuqd/sched/preempt/entitlement.h"
 #include "gpuqd/sched/preempt/gangs.h"
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 #include "gpuqd/sched/preempt/search_set.h"
 #include "gpuqd/sched/preempt/shortage.h"
@@ -48,13 +48,15 @@ void rules_below_common(const struct cycle *c, uint32_t a, uint32_t b, uint32_t 
 /* True if the queue stays within the amounts with the preemptor. */
 static bool stays_inside(const struct cycle *c, const struct claim *k, uint32_t queue, bool quota)
 {
+	const int64_t *fair = holdings_fair(c, queue);
+
 	for (uint32_t res = 0; res < c->s->n_res; res++) {
 		const size_t at = (size_t)queue * c->s->n_res + res;
-		const int64_t line = quota ? c->s->shares[at].quota : c->fair[at];
+		const int64_t line = quota ? c->s->shares[at].quota : fair[res];
 
 		if (k->need[res] == 0 || c->s->shares[at].quota == GPUQ_UNLIMITED)
 			continue;
-		if (amount_sum(entitlement_stays(c, queue, res), k->need[res]) > line)
+		if (amount_sum(holdings_stays(c, queue, res), k->need[res]) > line)
 			return false;
 	}
 	return true;
@@ -67,8 +69,8 @@ static bool stays_inside_share(const struct cycle *c, const struct claim *k, uin
 		return stays_inside(c, k, queue, false);
 	for (uint32_t res = 0; res < c->s->n_res; res++)
 		if (entitlement_counts(c, queue, res, LINE_SHARE) &&
-		    amount_sum(entitlement_stays(c, queue, res), k->need[res]) >
-			    c->fair[(size_t)queue * c->s->n_res + res])
+		    amount_sum(holdings_stays(c, queue, res), k->need[res]) >
+			    holdings_fair(c, queue)[res])
 			return false;
 	return true;
 }
@@ -81,18 +83,20 @@ static bool is_below(const struct cycle *c, uint32_t queue, uint32_t top)
 }
 
 /* True if a, with the preemptor, holds a larger part of its share than b of its own, without the
- * unit (SNAP_NONE = none). Where both shares are 0: if it holds more. */
+ * unit (SNAP_NONE = none), in a resource that the line counts: a queue that reclaims its quota of
+ * devices may exceed its share of cpu. Where both shares are 0: if it holds more. */
 static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b,
-			 uint32_t unit)
+			 uint32_t unit, enum line line)
 {
+	const int64_t *share_a = holdings_fair(c, a), *share_b = holdings_fair(c, b);
+
 	for (uint32_t res = 0; res < c->s->n_res; res++) {
-		const size_t n_res = c->s->n_res;
-		const int64_t fair_a = c->fair[a * n_res + res], fair_b = c->fair[b * n_res + res];
-		const int64_t held_a = amount_sum(entitlement_stays(c, a, res), k->need[res]);
-		const int64_t held_b = entitlement_stays(c, b, res) -
+		const int64_t fair_a = share_a[res], fair_b = share_b[res];
+		const int64_t held_a = amount_sum(holdings_stays(c, a, res), k->need[res]);
+		const int64_t held_b = holdings_stays(c, b, res) -
 				       (unit == SNAP_NONE ? 0 : gangs_amount(c, unit, res));
 
-		if (k->need[res] == 0 || !entitlement_counts(c, a, res, LINE_SHARE))
+		if (k->need[res] == 0 || !entitlement_counts(c, a, res, line))
 			continue;
 		if (held_a <= fair_a)
 			continue;
@@ -135,8 +139,8 @@ static bool too_soon(struct cycle *c, int64_t until)
 {
 	if (until <= c->s->config.now_us)
 		return false;
-	if (until < c->wake_us)
-		c->wake_us = until;
+	if (until < c->plan.wake_us)
+		c->plan.wake_us = until;
 	return true;
 }
 
@@ -269,8 +273,8 @@ static bool share_legal(struct cycle *c, const struct claim *k, const struct uni
 	       stays_inside_share(c, k, k->leaf) &&
 	       !priority_exempt(c->s, u->job, min_runtime(c, u->queue, false)) &&
 	       entitlement_beyond(c, k, v->side, LINE_SHARE) &&
-	       !larger_share(c, k, x, v->side, v->unit) && free_on(c, k, v, LINE_SHARE) &&
-	       free_on(c, k, v, LINE_QUOTA);
+	       !larger_share(c, k, x, v->side, v->unit, LINE_SHARE) &&
+	       free_on(c, k, v, LINE_SHARE) && free_on(c, k, v, LINE_QUOTA);
 }
 
 /* A borrower of high priority preempts borrowers of low priority, though it exceeds its fair share.
@@ -285,7 +289,8 @@ static bool borrow_legal(struct cycle *c, const struct claim *k, const struct un
 				 c->s->queues[u->queue].reclaim == SNAP_RECLAIM_ANY;
 
 	forget_lines(v);
-	return !k->growth && c->s->queues[k->leaf].borrow_preempt_max_priority >= u->priority &&
+	return !claim_is(k, CLAIM_GROWTH) &&
+	       c->s->queues[k->leaf].borrow_preempt_max_priority >= u->priority &&
 	       u->priority < k->priority && entitlement_beyond(c, k, v->side, LINE_QUOTA) &&
 	       free_on(c, k, v, LINE_QUOTA) &&
 	       (!claims_back ||
@@ -328,8 +333,8 @@ static bool rests(struct cycle *c, struct claim *k, uint32_t x, uint32_t y, bool
 
 	if (!too_soon(c, until))
 		return false;
-	k->rests_with = y;
-	k->rests_until_us = until;
+	k->told.rests_with = y;
+	k->told.rests_until_us = until;
 	return true;
 }
 
@@ -337,8 +342,8 @@ static bool rests(struct cycle *c, struct claim *k, uint32_t x, uint32_t y, bool
  * require it to keep. */
 static bool leaves_enough(struct cycle *c, const struct claim *k, uint32_t unit)
 {
-	for (uint32_t i = 0; i < k->n_victims; i++) {
-		const struct victim *v = &k->victims[i];
+	for (uint32_t i = 0; i < k->victims.n; i++) {
+		const struct victim *v = &k->victims.items[i];
 
 		if (!v->must_keep || !is_below(c, c->units->units[unit].queue, v->side))
 			continue;
@@ -359,13 +364,13 @@ static bool leaves_over(const struct cycle *c, struct claim *k, int64_t gone_mil
 	const int64_t spare = gone_milli - need;
 
 	if (most != GPUQ_UNLIMITED && spare > most) {
-		if (k->spare_milli == 0 || spare < k->spare_milli)
-			k->spare_milli = spare;
+		if (k->told.spare_milli == 0 || spare < k->told.spare_milli)
+			k->told.spare_milli = spare;
 		return true;
 	}
 	if (spare <= k->spare_max && (owed || spare <= need))
 		return false;
-	k->over_spare = true;
+	claim_set(k, CLAIM_OVER_SPARE, true);
 	return true;
 }
 
@@ -381,8 +386,8 @@ static bool leaves_amounts_over(const struct cycle *c, const struct claim *k, ui
 	const uint32_t res = entitlement_measure(c, k);
 	int64_t sum = unit == SNAP_NONE ? 0 : gangs_amount(c, unit, res);
 
-	for (uint32_t i = 0; c->units->lacks && i < k->n_victims; i++)
-		sum = amount_sum(sum, gangs_amount(c, k->victims[i].unit, res));
+	for (uint32_t i = 0; c->units->lacks && i < k->victims.n; i++)
+		sum = amount_sum(sum, gangs_amount(c, k->victims.items[i].unit, res));
 	return c->units->lacks && sum > amount_times(k->need[res], 2);
 }
 
@@ -394,7 +399,7 @@ static enum claim_rule rule_for(struct cycle *c, struct claim *k, uint32_t unit,
 	int64_t until;
 
 	*v = (struct victim){ .unit = unit, .simple = true, .instead = { SNAP_NONE, SNAP_NONE } };
-	if (u->fixed || u->gone || u->job == k->job || (k->growth && !u->surplus) ||
+	if (u->fixed || u->gone || u->job == k->job || (claim_is(k, CLAIM_GROWTH) && !u->surplus) ||
 	    !entitlement_concerns(c, k, unit) || reservations_shields(c, u->job, k->job))
 		return RULE_NONE;
 	if (u->queue == k->leaf) {
@@ -408,7 +413,7 @@ static enum claim_rule rule_for(struct cycle *c, struct claim *k, uint32_t unit,
 		return RULE_NONE;
 	if (quota_legal(c, k, v, x))
 		return v->rule = RULE_QUOTA;
-	if (k->only_quota || k->owed_alone ||
+	if (claim_is(k, CLAIM_ONLY_QUOTA | CLAIM_OWED_ALONE) ||
 	    (config->claims_per_hour != 0 &&
 	     c->s->queues[u->queue].n_claims_hour >= config->claims_per_hour))
 		return RULE_NONE;
@@ -454,8 +459,8 @@ static int64_t least_wanted(struct cycle *c, const struct claim *k)
 
 		c->steps++;
 		/* The preemptor is served, and so are the jobs that this cycle has started. */
-		if (c->class_of[i] == SNAP_NONE || r->gpus_milli >= least ||
-		    ((job == k->job || c->started[job] == c->s->jobs[job].n_waiting) &&
+		if (c->classes.of_run[i] == SNAP_NONE || r->gpus_milli >= least ||
+		    ((job == k->job || c->plan.started[job] == c->s->jobs[job].n_waiting) &&
 		     lines->behind[job] == SNAP_NONE))
 			continue;
 		for (uint32_t f = 0; f < r->n_flavor_ix; f++)
@@ -479,7 +484,7 @@ static bool below_quota(const struct cycle *c, uint32_t queue, uint32_t side, ui
 			if (up == side)
 				break;
 		}
-		if (quota != GPUQ_UNLIMITED && entitlement_stays(c, q, flavor) < quota)
+		if (quota != GPUQ_UNLIMITED && holdings_stays(c, q, flavor) < quota)
 			return true;
 		if (q == side)
 			return false;
@@ -495,10 +500,10 @@ static bool wastes(struct cycle *c, const struct claim *k)
 				     : k->free_milli + search_gone_milli(c, k) - k->need[k->flavor];
 	bool below = false;
 
-	for (uint32_t i = 0; idle >= SNAP_MILLI && !below && i < k->n_victims; i++)
-		below = k->victims[i].rule != RULE_OWN &&
-			below_quota(c, c->units->units[k->victims[i].unit].queue,
-				    k->victims[i].side, k->flavor);
+	for (uint32_t i = 0; idle >= SNAP_MILLI && !below && i < k->victims.n; i++)
+		below = k->victims.items[i].rule != RULE_OWN &&
+			below_quota(c, c->units->units[k->victims.items[i].unit].queue,
+				    k->victims.items[i].side, k->flavor);
 	return below && idle < least_wanted(c, k);
 }
 
@@ -507,8 +512,8 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 	struct plan_reason why;
 	bool by_share = false, by_quota = false, owed = true;
 
-	for (uint32_t i = 0; i < k->n_victims; i++) {
-		const struct victim *v = &k->victims[i];
+	for (uint32_t i = 0; i < k->victims.n; i++) {
+		const struct victim *v = &k->victims.items[i];
 		uint32_t x, y;
 
 		/* Once all its victims are gone, its entitlement must be as it was assumed. */
@@ -532,7 +537,8 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 		/* A side that ends above its share must not reclaim from one that then holds a
 		 * smaller part of its own. */
 		rules_below_common(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
-		if (larger_share(c, k, x, y, SNAP_NONE))
+		if (larger_share(c, k, x, y, SNAP_NONE,
+				 v->rule == RULE_QUOTA ? LINE_QUOTA : LINE_SHARE))
 			return false;
 	}
 	if ((by_quota && !stays_inside(c, k, k->leaf, false)) ||
@@ -540,8 +546,8 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 	    leaves_over(c, k, search_gone_milli(c, k), owed) ||
 	    (by_share && leaves_amounts_over(c, k, SNAP_NONE)) || (!owed && wastes(c, k)))
 		return false;
-	return k->growth ? holdings_admits_more(c, k->job, k->flavor, k->need)
-			 : holdings_admits(c, k->job, k->flavor, &why);
+	return claim_is(k, CLAIM_GROWTH) ? holdings_admits_more(c, k->job, k->flavor, k->need)
+					 : holdings_admits(c, k->job, k->flavor, &why);
 }
 
 /* Victims of its own queue may have been what let it reclaim for its quota. */
@@ -565,7 +571,8 @@ static void take_each(struct cycle *c, struct claim *k, uint32_t *units, uint32_
 		for (uint32_t i = 0; i < before; i++)
 			if (!c->units->units[units[i]].gone && !search_take(c, k, units[i]))
 				units[(*n)++] = units[i];
-		k->reordered |= *n > 0;
+		if (*n > 0)
+			claim_set(k, CLAIM_REORDERED, true);
 	}
 }
 
@@ -578,10 +585,10 @@ static bool take_again(struct cycle *c, struct claim *k, uint32_t n)
 	if (!units)
 		return false;
 	/* A unit that is preempted by the same plan justifies no other victim by staying. */
-	k->plan = ++c->units->n_claims;
+	k->stamp.plan = ++c->units->n_claims;
 	for (uint32_t i = 0; i < n; i++) {
-		units[i] = units[2 * n - 1 - i] = k->victims[i].unit;
-		c->units->units[units[i]].planned = k->plan;
+		units[i] = units[2 * n - 1 - i] = k->victims.items[i].unit;
+		c->units->units[units[i]].planned = k->stamp.plan;
 	}
 	search_drop_all(c, k);
 	take_each(c, k, units, &left);
@@ -590,24 +597,24 @@ static bool take_again(struct cycle *c, struct claim *k, uint32_t n)
 		search_drop_all(c, k);
 		take_each(c, k, units + n, &left);
 	}
-	k->plan = 0;
+	k->stamp.plan = 0;
 	return left == 0;
 }
 
 bool rules_valid(struct cycle *c, struct claim *k)
 {
-	const uint32_t n = k->n_victims;
-	bool simple = !k->tangled;
+	const uint32_t n = k->victims.n;
+	bool simple = !claim_is(k, CLAIM_TANGLED);
 
 	for (uint32_t i = 0; i < n; i++)
-		simple &= k->victims[i].simple &&
-			  (k->victims[i].rule != RULE_QUOTA || inside_quota(c, k, &k->victims[i]));
+		simple &= k->victims.items[i].simple && (k->victims.items[i].rule != RULE_QUOTA ||
+							 inside_quota(c, k, &k->victims.items[i]));
 	if (simple)
 		return whole_valid(c, k);
-	k->tangled = false;
+	claim_set(k, CLAIM_TANGLED, false);
 	if (take_again(c, k, n))
 		return whole_valid(c, k);
-	k->tangled = true; /* nor may it be assumed to be allowed later */
+	claim_set(k, CLAIM_TANGLED, true); /* nor may it be assumed to be allowed later */
 	return false;
 }
 
@@ -636,14 +643,13 @@ bool rules_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
 {
 	const uint32_t leaf = c->s->jobs[job].queue, n_res = c->s->n_res;
 	const int64_t need = flavor == SNAP_NONE ? 0 : holdings_need(c, job, flavor, flavor);
-	int64_t have, others = 0;
+	int64_t have, held;
 
 	if (need == 0 || c->s->shares[(size_t)leaf * n_res + flavor].quota == GPUQ_UNLIMITED)
 		return false;
-	have = c->fair[(size_t)leaf * n_res + flavor] - entitlement_stays(c, leaf, flavor);
-	for (uint32_t q = c->kid_first[c->s->n_queues]; q != SNAP_NONE; q = c->kid_next[q])
-		others = amount_sum(others, entitlement_stays(c, q, flavor));
-	if (have >= need || others == entitlement_stays(c, leaf, flavor))
+	held = holdings_stays(c, leaf, flavor);
+	have = holdings_fair(c, leaf)[flavor] - held;
+	if (have >= need || held == holdings_all_stays(c, flavor))
 		return false;
 	*why = (struct plan_reason){ .code = GPUQ_R_FAIR_SHARE,
 				     .unit = PLAN_GPUS,
@@ -660,8 +666,8 @@ static bool somebody_borrows(const struct cycle *c, const struct claim *k)
 	for (uint32_t q = k->leaf; q != SNAP_NONE; q = c->s->queues[q].parent) {
 		const uint32_t parent = c->s->queues[q].parent;
 
-		for (uint32_t y = c->kid_first[parent == SNAP_NONE ? c->s->n_queues : parent];
-		     y != SNAP_NONE; y = c->kid_next[y])
+		for (uint32_t y = c->kids.first[parent == SNAP_NONE ? c->s->n_queues : parent];
+		     y != SNAP_NONE; y = c->kids.next[y])
 			if (y != q && entitlement_beyond(c, k, y, LINE_QUOTA))
 				return true;
 	}
@@ -683,7 +689,7 @@ bool rules_on_others_possible(const struct cycle *c, const struct claim *k)
 	const struct snap_queue *q = &c->s->queues[k->leaf];
 
 	/* Preempted jobs of its own queue may change that. */
-	if (k->owed_alone && !k->own && !owed_anything(c, k))
+	if (claim_is(k, CLAIM_OWED_ALONE) && !claim_is(k, CLAIM_OWN) && !owed_anything(c, k))
 		return false;
 	if (c->units && c->units->lacks && stays_inside_share(c, k, k->leaf) &&
 	    shortage_possible(c, k))
@@ -696,5 +702,6 @@ bool rules_on_others_possible(const struct cycle *c, const struct claim *k)
 
 bool rules_possible(const struct cycle *c, const struct claim *k)
 {
-	return (k->others && rules_on_others_possible(c, k)) || (k->own && own_possible(c, k));
+	return (claim_is(k, CLAIM_OTHERS) && rules_on_others_possible(c, k)) ||
+	       (claim_is(k, CLAIM_OWN) && own_possible(c, k));
 }

@@ -8,6 +8,10 @@
 #define GPUQD_SCHED_PREEMPT_RULES_H
 
 #include "gpuqd/sched/preempt/preempt.h"
+
+struct claim;
+struct unit;
+struct victim;
 #include "gpuqd/sched/quota/cycle.h"
 
 const char *rules_rule_word(enum claim_rule rule); /* "reclaim-quota"; "" for RULE_NONE */

@@ -8,6 +8,7 @@
 #include "gpuqd/sched/preempt/minimise.h"
 #include "gpuqd/sched/preempt/rules.h"
 #include "gpuqd/sched/preempt/search_set.h"
+#include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/sort.h"
 
@@ -24,11 +25,11 @@
 static int cmp_loser(const struct cycle *c, const struct claim *k, uint32_t x, uint32_t y)
 {
 	const uint32_t res = entitlement_measure(c, k);
-	const int64_t held_x = entitlement_stays(c, x, res), held_y = entitlement_stays(c, y, res);
+	const int64_t held_x = holdings_stays(c, x, res), held_y = holdings_stays(c, y, res);
 	const int64_t due_x = entitlement_line_of(c, x, res, LINE_SHARE);
 	const int64_t due_y = entitlement_line_of(c, y, res, LINE_SHARE);
-	const bool over_x = held_x > c->fair[(size_t)x * c->s->n_res + res];
-	const bool over_y = held_y > c->fair[(size_t)y * c->s->n_res + res];
+	const bool over_x = held_x > holdings_fair(c, x)[res];
+	const bool over_y = held_y > holdings_fair(c, y)[res];
 	__int128 a = (__int128)held_x * due_y, b = (__int128)held_y * due_x;
 
 	if (over_x != over_y)
@@ -71,10 +72,10 @@ static uint32_t first_legal(struct cycle *c, struct claim *k, uint32_t leaf)
 		struct victim v;
 
 		if (!search_looks_at(k, &all->units[all->line_units[i]]) ||
-		    all->units[all->line_units[i]].refused == k->turn)
+		    all->units[all->line_units[i]].refused == k->stamp.turn)
 			continue;
 		if (rules_legal(c, k, all->line_units[i], &v) != RULE_NONE &&
-		    (v.simple || !k->outside || leaf == k->leaf))
+		    (v.simple || !claim_is(k, CLAIM_OUTSIDE) || leaf == k->leaf))
 			return all->line_units[i];
 		if (++aside == ASIDE_MAX)
 			break;
@@ -91,7 +92,7 @@ static uint32_t next_victim(struct cycle *c, struct claim *k)
 		int d = 1;
 
 		if (c->units->line_first[q] == c->units->line_first[q + 1] ||
-		    (q == k->leaf ? !k->own : !k->others))
+		    !claim_is(k, q == k->leaf ? CLAIM_OWN : CLAIM_OTHERS))
 			continue;
 		if (leaf != SNAP_NONE)
 			d = cmp_leaves(c, k, leaf, q);
@@ -112,17 +113,17 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 	const int64_t most = UNITS_MAX + 2 * (need / SNAP_MILLI);
 	int64_t have = k->free_milli + search_gone_milli(c, k);
 
-	k->turn = ++c->units->n_claims;
-	while (!c->failed && k->n_packs < PACKS_MAX) {
-		const uint32_t before = k->n_victims;
+	k->stamp.turn = ++c->units->n_claims;
+	while (!c->failed && k->tries.packs < PACKS_MAX) {
+		const uint32_t before = k->victims.n;
 		uint32_t unit;
 
-		if (k->n_victims > 0 && have >= need && search_fits(c, k))
+		if (k->victims.n > 0 && have >= need && search_fits(c, k))
 			return true;
 		/* Much more than the request did not help: it is fragmented. */
-		if (k->n_victims > most) {
-			k->bound = PLAN_BOUND_VICTIMS;
-			k->bound_most = most;
+		if (k->victims.n > most) {
+			k->told.bound = PLAN_BOUND_VICTIMS;
+			k->told.bound_most = most;
 			return false;
 		}
 		unit = next_victim(c, k);
@@ -130,15 +131,15 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 			return false;
 		/* Set aside until another has been taken: its surplus may be refused, say. */
 		if (!search_take(c, k, unit)) {
-			c->units->units[unit].refused = k->turn;
+			c->units->units[unit].refused = k->stamp.turn;
 			continue;
 		}
-		k->turn = ++c->units->n_claims;
-		for (uint32_t i = before; i < k->n_victims; i++)
-			have += c->units->units[k->victims[i].unit].gpus_milli;
+		k->stamp.turn = ++c->units->n_claims;
+		for (uint32_t i = before; i < k->victims.n; i++)
+			have += c->units->units[k->victims.items[i].unit].gpus_milli;
 	}
-	k->bound = PLAN_BOUND_PLACEMENTS;
-	k->bound_most = PACKS_MAX;
+	k->told.bound = PLAN_BOUND_PLACEMENTS;
+	k->told.bound_most = PACKS_MAX;
 	return false;
 }
 
@@ -154,8 +155,8 @@ static bool wants_node(const struct snap_request *r)
 
 static bool all_outside(const struct claim *k, uint32_t from)
 {
-	for (uint32_t i = from; i < k->n_victims; i++)
-		if (!k->victims[i].simple && k->victims[i].rule != RULE_OWN)
+	for (uint32_t i = from; i < k->victims.n; i++)
+		if (!k->victims.items[i].simple && k->victims.items[i].rule != RULE_OWN)
 			return false;
 	return true;
 }
@@ -217,39 +218,39 @@ static bool find_surplus(struct cycle *c, struct claim *k, uint32_t from)
 	bool found = false;
 
 	for (size_t i = 0; !found && i < sizeof(ways) / sizeof(ways[0]) && !c->failed; i++) {
-		search_drop_to(c, k, k->n_victims < from ? k->n_victims : from);
-		k->n_packs = 0;
-		k->outside = ways[i].outside;
-		k->largest = ways[i].largest;
+		search_drop_to(c, k, k->victims.n < from ? k->victims.n : from);
+		k->tries.packs = 0;
+		claim_set(k, CLAIM_OUTSIDE, ways[i].outside);
+		claim_set(k, CLAIM_LARGEST, ways[i].largest);
 		found = (ways[i].by_node ? search_clear_nodes(c, k) : one_by_one(c, k)) &&
 			minimise_improve(c, k);
 	}
-	k->outside = k->largest = false;
+	claim_set(k, CLAIM_OUTSIDE | CLAIM_LARGEST, false);
 	return found;
 }
 
 /* Spare gangs where surplus of no higher priority in the same queue would do. */
 static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 {
-	const uint32_t n = k->n_victims;
+	const uint32_t n = k->victims.n;
 	struct victim *saved = NULL;
 	uint32_t at = from;
 	bool found = false;
 
 	while (!found && !c->failed &&
-	       next_broken(c, saved ? saved : k->victims, n, &at, &k->surplus_leaf,
-			   &k->surplus_priority)) {
-		if (!has_surplus(c, k->surplus_leaf, k->surplus_priority))
+	       next_broken(c, saved ? saved : k->victims.items, n, &at, &k->surplus.leaf,
+			   &k->surplus.priority)) {
+		if (!has_surplus(c, k->surplus.leaf, k->surplus.priority))
 			continue;
 		if (!saved) {
 			saved = cycle_scratch(c, n, sizeof(*saved));
 			if (!saved)
 				return;
-			memcpy(saved, k->victims, n * sizeof(*saved));
+			memcpy(saved, k->victims.items, n * sizeof(*saved));
 		}
-		k->surplus = true;
+		claim_set(k, CLAIM_SURPLUS, true);
 		found = find_surplus(c, k, from);
-		k->surplus = false;
+		claim_set(k, CLAIM_SURPLUS, false);
 	}
 	if (found || !saved)
 		return;
@@ -260,34 +261,34 @@ static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 bool search_victims(struct cycle *c, struct claim *k)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
-	const uint32_t before = k->n_victims;
+	const uint32_t before = k->victims.n;
 	bool found, astray;
 
 	/* Pods of at most one device find room wherever that much is free. */
-	if (!gangs_index(c) || (k->movers && !wants_node(r)))
+	if (!gangs_index(c) || (claim_is(k, CLAIM_MOVERS) && !wants_node(r)))
 		return false;
-	k->n_packs = 0;
+	k->tries.packs = 0;
 	/* Where others may be relocated as well, no single node could be cleared. */
-	found = wants_node(r) && !k->movers && search_clear_nodes(c, k);
+	found = wants_node(r) && !claim_is(k, CLAIM_MOVERS) && search_clear_nodes(c, k);
 	if (!found) {
 		search_drop_to(c, k, before);
-		k->n_packs = 0;
+		k->tries.packs = 0;
 		found = one_by_one(c, k);
 	}
-	astray = k->others && !all_outside(k, before);
+	astray = claim_is(k, CLAIM_OTHERS) && !all_outside(k, before);
 	found = found && minimise_improve(c, k);
 	/* Units inside a line may have been taken first, and left their queue too little for more:
 	 * try once more without them. */
 	if (!found && astray) {
-		search_drop_to(c, k, k->n_victims < before ? k->n_victims : before);
-		k->n_packs = 0;
-		k->outside = true;
+		search_drop_to(c, k, k->victims.n < before ? k->victims.n : before);
+		k->tries.packs = 0;
+		claim_set(k, CLAIM_OUTSIDE, true);
 		found = one_by_one(c, k) && minimise_improve(c, k);
-		k->outside = false;
+		claim_set(k, CLAIM_OUTSIDE, false);
 	}
-	if (found && k->n_victims > before)
+	if (found && k->victims.n > before)
 		spare_gangs(c, k, before);
 	else if (!found)
-		search_drop_to(c, k, k->n_victims < before ? k->n_victims : before);
+		search_drop_to(c, k, k->victims.n < before ? k->victims.n : before);
 	return found;
 }

@@ -7,7 +7,7 @@
 #ifndef GPUQD_SCHED_PREEMPT_SEARCH_H
 #define GPUQD_SCHED_PREEMPT_SEARCH_H
 
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 #define PACKS_MAX 256 /* attempts to place the gang, for one claim */
 #define MOVES_MAX 64 /* of them with others relocated */

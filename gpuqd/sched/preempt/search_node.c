@@ -37,10 +37,11 @@ static bool cheaper(const struct spot *x, const struct spot *y)
 static bool has_room(const struct cycle *c, const struct claim *k, uint32_t node,
 		     const struct need *one)
 {
+	const struct amounts *avail = nodes_amounts(c);
 	const bool exclusive = c->s->requests[c->s->jobs[k->job].request].exclusive;
 
-	return bits_has(c->usable, node) && nodes_room(c, node, one, 1) == 1 &&
-	       (!exclusive || c->tenants[node] == 0);
+	return bits_has(avail->usable, node) && nodes_room(c, node, one, 1) == 1 &&
+	       (!exclusive || avail->tenants[node] == 0);
 }
 
 /* Return a surplus unit of the node that could be preempted: the smallest, or largest, that was not
@@ -53,10 +54,10 @@ static uint32_t surplus_on(const struct cycle *c, const struct claim *k, uint32_
 	for (uint32_t i = all->node_first[node]; i < all->node_first[node + 1]; i++) {
 		const struct unit *u = &all->units[all->node_units[i]];
 
-		if (search_looks_at(k, u) && u->refused != k->turn &&
+		if (search_looks_at(k, u) && u->refused != k->stamp.turn &&
 		    (best == SNAP_NONE ||
-		     (k->largest ? u->gpus_milli > all->units[best].gpus_milli
-				 : u->gpus_milli < all->units[best].gpus_milli)))
+		     (claim_is(k, CLAIM_LARGEST) ? u->gpus_milli > all->units[best].gpus_milli
+						 : u->gpus_milli < all->units[best].gpus_milli)))
 			best = all->node_units[i];
 	}
 	return best;
@@ -69,11 +70,11 @@ static void clear_surplus(struct cycle *c, struct claim *k, uint32_t node, const
 {
 	uint32_t unit;
 
-	k->turn = ++c->units->n_claims;
+	k->stamp.turn = ++c->units->n_claims;
 	while (!has_room(c, k, node, one) && (unit = surplus_on(c, k, node)) != SNAP_NONE) {
-		c->units->units[unit].refused = k->turn;
+		c->units->units[unit].refused = k->stamp.turn;
 		if (search_take(c, k, unit))
-			k->turn = ++c->units->n_claims;
+			k->stamp.turn = ++c->units->n_claims;
 	}
 }
 
@@ -82,10 +83,10 @@ static void clear_surplus(struct cycle *c, struct claim *k, uint32_t node, const
 static bool clear_node(struct cycle *c, struct claim *k, uint32_t node, const struct need *one)
 {
 	const struct units *all = c->units;
-	const uint32_t before = k->n_victims;
-	bool progress = !k->surplus;
+	const uint32_t before = k->victims.n;
+	bool progress = !claim_is(k, CLAIM_SURPLUS);
 
-	if (k->surplus)
+	if (claim_is(k, CLAIM_SURPLUS))
 		clear_surplus(c, k, node, one);
 	while (!has_room(c, k, node, one) && progress && !c->failed) {
 		progress = false;
@@ -98,8 +99,8 @@ static bool clear_node(struct cycle *c, struct claim *k, uint32_t node, const st
 		search_drop_to(c, k, before);
 		return false;
 	}
-	for (uint32_t i = k->n_victims; i-- > before;) {
-		const struct victim v = k->victims[i];
+	for (uint32_t i = k->victims.n; i-- > before;) {
+		const struct victim v = k->victims.items[i];
 		const struct unit *u = &all->units[v.unit];
 
 		if (u->surplus && all->units[u->gang].gone)
@@ -120,15 +121,15 @@ static void cost_since(const struct cycle *c, const struct claim *k, uint32_t be
 {
 	spot->cost = search_cost_since(c, k, before);
 	spot->rank = 0;
-	for (uint32_t i = before; i < k->n_victims; i++)
-		if (c->units->units[k->victims[i].unit].rank > spot->rank)
-			spot->rank = c->units->units[k->victims[i].unit].rank;
+	for (uint32_t i = before; i < k->victims.n; i++)
+		if (c->units->units[k->victims.items[i].unit].rank > spot->rank)
+			spot->rank = c->units->units[k->victims.items[i].unit].rank;
 }
 
 static bool price(struct cycle *c, struct claim *k, uint32_t node, const struct need *one,
 		  struct spot *spot)
 {
-	const uint32_t before = k->n_victims;
+	const uint32_t before = k->victims.n;
 	bool affordable;
 
 	c->steps++;
@@ -175,20 +176,22 @@ static void sift_down(struct spot *heap, uint32_t n)
  * the next does not count on it. */
 static bool clear_group(struct cycle *c, struct claim *k, uint32_t group, const uint64_t *domain)
 {
+	const uint64_t *flavor = k->flavor == SNAP_NONE ? NULL : nodes_of_flavor(c, k->flavor);
 	const struct snap_job *j = &c->s->jobs[k->job];
 	const struct snap_group *g = &c->s->requests[j->request].groups[group];
 	const struct group_fit *fit = feasibility_of(c, j->request, group);
 	const struct need one = nodes_need(g);
+	const uint64_t *ready = nodes_ready(c), *skipped = pack_skipped(c);
 	struct spot *heap = cycle_scratch(c, c->s->n_nodes, sizeof(*heap));
 	uint32_t n = 0, left = g->pods_min;
 
 	if (!heap || !fit)
 		return false;
-	for (uint32_t w = 0; w < c->n_words; w++) {
-		uint64_t word = fit->nodes[w] & c->ready[w] & ~c->skip[w];
+	for (uint32_t w = 0; w < cycle_words(c); w++) {
+		uint64_t word = fit->nodes[w] & ready[w] & ~skipped[w];
 
-		if (k->flavor != SNAP_NONE)
-			word &= c->flavors[k->flavor][w];
+		if (flavor)
+			word &= flavor[w];
 		if (domain)
 			word &= domain[w];
 		while (word) {
@@ -225,7 +228,7 @@ static bool clear_groups(struct cycle *c, struct claim *k, const uint64_t *domai
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
 	bool done[GPUQ_GROUPS_MAX] = { false }, cleared = true;
 
-	c->n_places = c->n_place_devices = 0;
+	c->places.n_pods = c->places.n_devices = 0;
 	/* The largest pods first: they find the fewest places. */
 	for (uint32_t i = 0; cleared && i < r->n_groups; i++) {
 		uint32_t next = SNAP_NONE;
@@ -237,8 +240,9 @@ static bool clear_groups(struct cycle *c, struct claim *k, const uint64_t *domai
 		done[next] = true;
 		cleared = clear_group(c, k, next, domain);
 	}
-	while (c->n_places > 0) {
-		const struct need one = nodes_need(&r->groups[c->places[c->n_places - 1].group]);
+	while (c->places.n_pods > 0) {
+		const struct need one =
+			nodes_need(&r->groups[c->places.pods[c->places.n_pods - 1].group]);
 
 		nodes_undo(c, &one);
 	}
@@ -251,8 +255,8 @@ static bool clear_groups(struct cycle *c, struct claim *k, const uint64_t *domai
 static bool clear_domains(struct cycle *c, struct claim *k, const char *name)
 {
 	const struct level *l = topology_level(c, name);
-	const uint32_t before = k->n_victims;
-	uint64_t *set = cycle_scratch(c, c->n_words, sizeof(*set));
+	const uint32_t before = k->victims.n;
+	uint64_t *set = cycle_scratch(c, cycle_words(c), sizeof(*set));
 	struct spot best = { .node = SNAP_NONE }, spot;
 	uint32_t tried = 0, best_domain = SNAP_NONE;
 
@@ -261,7 +265,7 @@ static bool clear_domains(struct cycle *c, struct claim *k, const char *name)
 	for (uint32_t d = 0; d < l->n_domains && !c->failed && tried < DOMAINS_MAX; d++) {
 		bool found;
 
-		memset(set, 0, c->n_words * sizeof(*set));
+		memset(set, 0, cycle_words(c) * sizeof(*set));
 		for (uint32_t node = 0; node < c->s->n_nodes; node++)
 			if (l->domain_of[node] == d)
 				bits_add(set, node);
@@ -277,7 +281,7 @@ static bool clear_domains(struct cycle *c, struct claim *k, const char *name)
 	}
 	if (best_domain == SNAP_NONE)
 		return false;
-	memset(set, 0, c->n_words * sizeof(*set));
+	memset(set, 0, cycle_words(c) * sizeof(*set));
 	for (uint32_t node = 0; node < c->s->n_nodes; node++)
 		if (l->domain_of[node] == best_domain)
 			bits_add(set, node);
@@ -297,8 +301,6 @@ bool search_clear_nodes(struct cycle *c, struct claim *k)
 	const struct snap_job *j = &c->s->jobs[k->job];
 	const char *level = search_required_level(&c->s->requests[j->request]);
 
-	memset(c->skip, 0, c->n_words * sizeof(*c->skip));
-	for (uint32_t i = 0; i < j->n_exclude; i++)
-		bits_add(c->skip, j->exclude[i]);
+	pack_exclude(c, k->job);
 	return level ? clear_domains(c, k, level) : clear_groups(c, k, NULL);
 }

@@ -6,7 +6,7 @@
 #ifndef GPUQD_SCHED_PREEMPT_SEARCH_NODE_H
 #define GPUQD_SCHED_PREEMPT_SEARCH_NODE_H
 
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 /* Clear nodes for all pods of the gang, the cheapest first. */
 bool search_clear_nodes(struct cycle *c, struct claim *k);

@@ -7,7 +7,7 @@
 #ifndef GPUQD_SCHED_PREEMPT_SEARCH_SET_H
 #define GPUQD_SCHED_PREEMPT_SEARCH_SET_H
 
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 bool search_take(struct cycle *c, struct claim *k, uint32_t unit);
 void search_drop_last(struct cycle *c, struct claim *k);

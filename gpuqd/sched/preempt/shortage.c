@@ -2,6 +2,7 @@
 
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/quota/holdings.h"
 
 /* Cpu and memory mostly have no quota: then queues are entitled to their fair share of them, as of
  * devices without a quota. That matters to a job that lacks cpu or memory and not devices; to a job
@@ -13,7 +14,7 @@ static bool over_share(const struct cycle *c, const struct claim *k, uint32_t qu
 		const size_t at = (size_t)queue * c->s->n_res + res;
 
 		if (k->need[res] > 0 && c->s->shares[at].quota == GPUQ_UNLIMITED &&
-		    c->held[at] - c->leaving[at] > c->fair[at])
+		    holdings_stays(c, queue, res) > holdings_fair(c, queue)[res])
 			return true;
 	}
 	return false;
@@ -28,14 +29,14 @@ static bool has_devices(const struct cycle *c, const struct claim *k)
 
 bool shortage_possible(const struct cycle *c, const struct claim *k)
 {
-	if (!has_devices(c, k) || c->s->config.reclaim_to != SNAP_RECLAIM_FAIR_SHARE || k->growth ||
-	    c->s->queues[k->leaf].reclaim == SNAP_RECLAIM_NEVER)
+	if (!has_devices(c, k) || c->s->config.reclaim_to != SNAP_RECLAIM_FAIR_SHARE ||
+	    claim_is(k, CLAIM_GROWTH) || c->s->queues[k->leaf].reclaim == SNAP_RECLAIM_NEVER)
 		return false;
 	for (uint32_t q = k->leaf; q != SNAP_NONE; q = c->s->queues[q].parent) {
 		const uint32_t parent = c->s->queues[q].parent;
 
-		for (uint32_t y = c->kid_first[parent == SNAP_NONE ? c->s->n_queues : parent];
-		     y != SNAP_NONE; y = c->kid_next[y])
+		for (uint32_t y = c->kids.first[parent == SNAP_NONE ? c->s->n_queues : parent];
+		     y != SNAP_NONE; y = c->kids.next[y])
 			if (y != q && over_share(c, k, y))
 				return true;
 	}
@@ -45,6 +46,8 @@ bool shortage_possible(const struct cycle *c, const struct claim *k)
 /* True if there is room for all pods of the group, as far as devices and these amounts go. */
 static bool has_rooms(struct cycle *c, const struct claim *k, uint32_t group, uint8_t amounts)
 {
+	const uint64_t *flavor = k->flavor == SNAP_NONE ? NULL : nodes_of_flavor(c, k->flavor);
+	const struct amounts *avail = nodes_amounts(c);
 	const uint32_t request = c->s->jobs[k->job].request;
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct group_fit *fit = feasibility_of(c, request, group);
@@ -55,11 +58,11 @@ static bool has_rooms(struct cycle *c, const struct claim *k, uint32_t group, ui
 		one.cpu = 0;
 	if (!(amounts & SHORT_MEMORY))
 		one.memory = 0;
-	for (uint32_t w = 0; fit && left > 0 && w < c->n_words; w++) {
-		uint64_t word = fit->nodes[w] & c->usable[w];
+	for (uint32_t w = 0; fit && left > 0 && w < cycle_words(c); w++) {
+		uint64_t word = fit->nodes[w] & avail->usable[w];
 
-		if (k->flavor != SNAP_NONE)
-			word &= c->flavors[k->flavor][w];
+		if (flavor)
+			word &= flavor[w];
 		while (word && left > 0)
 			left -= nodes_room(c, bits_pop(&word, w * 64), &one, left);
 	}

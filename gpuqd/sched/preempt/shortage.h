@@ -6,7 +6,7 @@
 #ifndef GPUQD_SCHED_PREEMPT_SHORTAGE_H
 #define GPUQD_SCHED_PREEMPT_SHORTAGE_H
 
-#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/preempt_int.h"
 
 /* Return which of cpu and memory the preemptor lacks, enum claim_short or'ed; 0 = it lacks devices.
  * Nodes are in their later state. */

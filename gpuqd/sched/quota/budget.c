@@ -3,6 +3,7 @@
 #include "gpuqd/sched/quota/caps.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/sched/quota/cycle.h"
+#include "gpuqd/sched/quota/holdings_int.h"
 
 #include "gpuqd/util/fixed.h"
 
@@ -57,7 +58,8 @@ static void hold(struct cycle *c, uint32_t job, int64_t milli, int64_t dt_us)
 {
 	caps_hold(c, job, cost(milli, dt_us));
 	for (uint32_t q = c->s->jobs[job].queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
-		int64_t *held = &c->budgets->held_ms[q], *rate = &c->budgets->rate_milli[q];
+		int64_t *held = &c->holdings->budgets->held_ms[q],
+			*rate = &c->holdings->budgets->rate_milli[q];
 
 		*held = amount_sum(*held, cost(milli, dt_us));
 		*rate = amount_sum(*rate, milli);
@@ -89,8 +91,8 @@ static void hold_running(struct cycle *c, uint32_t job)
 
 static void wake_at(struct cycle *c, int64_t us)
 {
-	if (us > c->s->config.now_us && us < c->wake_us)
-		c->wake_us = us;
+	if (us > c->s->config.now_us && us < c->plan.wake_us)
+		c->plan.wake_us = us;
 }
 
 /* Note when another plan may come out: a new period returns what was used, and a soft budget runs
@@ -99,7 +101,7 @@ static void note_wake(struct cycle *c, uint32_t queue)
 {
 	const struct snap_queue *q = &c->s->queues[queue];
 	const int64_t left = amount_less(q->budget_gpu_ms, q->budget_used_gpu_ms);
-	const int64_t rate = c->budgets->rate_milli[queue];
+	const int64_t rate = c->holdings->budgets->rate_milli[queue];
 	fixed_u128 us;
 
 	if (q->budget_reset_us)
@@ -123,11 +125,13 @@ void budget_init(struct cycle *c)
 		any |= s->caps[i].left_gpu_ms != GPUQ_UNLIMITED;
 	if (!any || c->failed)
 		return;
-	c->budgets = cycle_alloc(c, 1, sizeof(*c->budgets));
-	if (!c->budgets)
+	c->holdings->budgets = cycle_alloc(c, 1, sizeof(*c->holdings->budgets));
+	if (!c->holdings->budgets)
 		return;
-	c->budgets->held_ms = cycle_alloc(c, s->n_queues, sizeof(*c->budgets->held_ms));
-	c->budgets->rate_milli = cycle_alloc(c, s->n_queues, sizeof(*c->budgets->rate_milli));
+	c->holdings->budgets->held_ms =
+		cycle_alloc(c, s->n_queues, sizeof(*c->holdings->budgets->held_ms));
+	c->holdings->budgets->rate_milli =
+		cycle_alloc(c, s->n_queues, sizeof(*c->holdings->budgets->rate_milli));
 	for (uint32_t k = 0; k < s->lines.n_busy && !c->failed; k++)
 		if (s->jobs[s->lines.busy[k]].state != SNAP_PENDING)
 			hold_running(c, s->lines.busy[k]);
@@ -140,27 +144,27 @@ void budget_start(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 
-	if (c->budgets)
+	if (c->holdings->budgets)
 		hold(c, job, charged(c, job, flavor, c->s->requests[j->request].gpus_milli),
 		     j->walltime_us);
 }
 
 void budget_grow(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli)
 {
-	if (c->budgets)
+	if (c->holdings->budgets)
 		hold(c, job, charged(c, job, flavor, gpus_milli), time_left(c, &c->s->jobs[job]));
 }
 
 /* True if the budgets of the job's queues have need GPU-milliseconds left. */
 static bool affords(struct cycle *c, uint32_t job, int64_t need, struct plan_reason *why)
 {
-	if (c->budgets && need > 0 && !caps_afford(c, job, need, why))
+	if (c->holdings->budgets && need > 0 && !caps_afford(c, job, need, why))
 		return false;
-	for (uint32_t q = c->s->jobs[job].queue; c->budgets && need > 0 && q != SNAP_NONE;
+	for (uint32_t q = c->s->jobs[job].queue; c->holdings->budgets && need > 0 && q != SNAP_NONE;
 	     q = c->s->queues[q].parent) {
 		const struct snap_queue *queue = &c->s->queues[q];
 		const int64_t unused = amount_less(queue->budget_gpu_ms, queue->budget_used_gpu_ms);
-		int64_t left = amount_less(unused, c->budgets->held_ms[q]);
+		int64_t left = amount_less(unused, c->holdings->budgets->held_ms[q]);
 
 		if (queue->budget_gpu_ms == GPUQ_UNLIMITED || !queue->budget_hard || need <= left)
 			continue;

@@ -3,6 +3,7 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/sched/quota/cycle.h"
+#include "gpuqd/sched/quota/holdings_int.h"
 
 /* Caps: limits on what several jobs hold together, in addition to the limits of their queues. */
 
@@ -15,13 +16,35 @@ static const uint32_t *caps_of(const struct cycle *c, uint32_t job)
 	static const uint32_t none[] = { SNAP_NONE };
 	const uint32_t set = c->s->jobs[job].capset;
 
-	return !c->cap_uses || set == SNAP_NONE ? none : c->s->capsets[set].caps;
+	return !c->holdings->caps || set == SNAP_NONE ? none : c->s->capsets[set].caps;
+}
+
+/* Count the elements of each array that run, are ending or have a nominated placement. */
+static void count_arrays(struct cycle *c)
+{
+	const struct snap_lines *lines = &c->s->lines;
+	uint32_t *running = cycle_alloc(c, lines->n_arrays, sizeof(*running));
+
+	c->holdings->array_running = running;
+	for (uint32_t i = 0; !c->failed && lines->n_arrays && i < lines->n_busy; i++) {
+		const uint32_t job = lines->busy[i];
+
+		if (lines->array_of[job] != SNAP_NONE && c->s->jobs[job].key.index >= 0 &&
+		    (c->s->jobs[job].state != SNAP_PENDING || bits_has(c->promised, job)))
+			running[lines->array_of[job]]++;
+	}
 }
 
 void caps_init(struct cycle *c)
 {
 	if (c->s->n_caps && !c->failed)
-		c->cap_uses = cycle_alloc(c, c->s->n_caps, sizeof(*c->cap_uses));
+		c->holdings->caps = cycle_alloc(c, c->s->n_caps, sizeof(*c->holdings->caps));
+	count_arrays(c);
+}
+
+void caps_array_starts(struct cycle *c, uint32_t job)
+{
+	c->holdings->array_running[c->s->lines.array_of[job]]++;
 }
 
 void caps_count(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts)
@@ -29,7 +52,7 @@ void caps_count(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts)
 	const uint32_t *caps = caps_of(c, job);
 
 	for (int i = 0; i < SNAP_CAPS_MAX && caps[i] != SNAP_NONE; i++) {
-		struct cap_use *u = &c->cap_uses[caps[i]];
+		struct cap_use *u = &c->holdings->caps[caps[i]];
 
 		u->running += starts;
 		u->gpus_milli = amount_sum(u->gpus_milli, gpus_milli);
@@ -41,7 +64,7 @@ void caps_hold(struct cycle *c, uint32_t job, int64_t gpu_ms)
 	const uint32_t *caps = caps_of(c, job);
 
 	for (int i = 0; i < SNAP_CAPS_MAX && caps[i] != SNAP_NONE; i++) {
-		struct cap_use *u = &c->cap_uses[caps[i]];
+		struct cap_use *u = &c->holdings->caps[caps[i]];
 
 		u->held_ms = amount_sum(u->held_ms, gpu_ms);
 	}
@@ -70,7 +93,7 @@ bool caps_admit(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts,
 
 	for (int i = 0; i < SNAP_CAPS_MAX && caps[i] != SNAP_NONE; i++) {
 		const struct snap_cap *cap = &c->s->caps[caps[i]];
-		const struct cap_use *u = &c->cap_uses[caps[i]];
+		const struct cap_use *u = &c->holdings->caps[caps[i]];
 		const int64_t jobs = left_of(cap->max_running, u->running);
 		const int64_t gpus = left_of(cap->max_gpus_milli, u->gpus_milli);
 
@@ -92,7 +115,7 @@ bool caps_afford(struct cycle *c, uint32_t job, int64_t gpu_ms, struct plan_reas
 
 	for (int i = 0; i < SNAP_CAPS_MAX && caps[i] != SNAP_NONE; i++) {
 		const struct snap_cap *cap = &c->s->caps[caps[i]];
-		const int64_t left = left_of(cap->left_gpu_ms, c->cap_uses[caps[i]].held_ms);
+		const int64_t left = left_of(cap->left_gpu_ms, c->holdings->caps[caps[i]].held_ms);
 		const bool ever = gpu_ms <= cap->left_gpu_ms;
 
 		if (cap->left_gpu_ms == GPUQ_UNLIMITED || gpu_ms <= left)
@@ -113,7 +136,7 @@ bool caps_array_full(struct cycle *c, uint32_t job, struct plan_reason *why)
 
 	if (j->throttle == 0)
 		return false;
-	running = c->array_running[c->s->lines.array_of[job]];
+	running = c->holdings->array_running[c->s->lines.array_of[job]];
 	if (running < j->throttle)
 		return false;
 	*why = (struct plan_reason){ .code = GPUQ_R_ARRAY_LIMIT,

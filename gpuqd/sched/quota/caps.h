@@ -12,6 +12,8 @@
 /* Limits on what the jobs of a QOS, a user or a group hold together. `starts`: one more job starts,
  * else a running one grows. */
 void caps_init(struct cycle *c);
+/* Count one more running element of the job's array. */
+void caps_array_starts(struct cycle *c, uint32_t job);
 void caps_count(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts);
 void caps_hold(struct cycle *c, uint32_t job, int64_t gpu_ms);
 bool caps_admit(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts,

@@ -49,7 +49,7 @@ void *cycle_scratch(struct cycle *c, size_t count, size_t size)
 
 void cycle_bounded(struct cycle *c, uint32_t job, enum plan_bounded what, int64_t most)
 {
-	struct plan_bound *b = CYCLE_PUSH(c, bounds, 1);
+	struct plan_bound *b = PLAN_PUSH(c, bounds, 1);
 
 	if (b)
 		*b = (struct plan_bound){ .what = what, .job = job, .most = most };

@@ -9,22 +9,20 @@
 #include "gpuqd/sched/quota/cycle.h"
 
 #include "gpuqd/sched/quota/fairshare.h"
+#include "gpuqd/sched/quota/holdings_int.h"
+#include "gpuqd/sched/quota/users.h"
 
 /* Holdings, demand and fair shares of queues, and whether a queue may hold more. */
 
-/* The holdings of one user in a queue with limits per user. */
-struct user_use {
-	uint32_t queue, user;
-	int64_t running, gpus_milli;
-};
-
 #define MEMORY_UNIT (INT64_C(1) << 30) /* memory is divided in GiB */
 
+/* Return the entry of a table by queue and resource. */
 static int64_t *cell(const struct cycle *c, int64_t *table, uint32_t queue, uint32_t res)
 {
 	return &table[(size_t)queue * c->s->n_res + res];
 }
 
+/* Add an amount, without overflow. */
 static void add(int64_t *to, int64_t amount)
 {
 	*to = amount_sum(*to, amount);
@@ -39,8 +37,9 @@ int64_t holdings_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 
-	if (c->more)
-		return c->more[res];
+	/* An elastic job's growth is tested by the same rules with the amounts of its new pods. */
+	if (c->holdings->more)
+		return c->holdings->more[res];
 	if (res == flavor)
 		return r->by_memory ? cost_of_request(c->s, r, flavor) : r->gpus_milli;
 	if (res == snap_cpu(c->s))
@@ -50,106 +49,38 @@ int64_t holdings_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint
 	return 0;
 }
 
-/* ---- users ---- */
-
-static struct user_use *user_use(struct cycle *c, uint32_t queue, uint32_t user)
-{
-	const uint32_t mask = c->n_user_slots - 1;
-	uint32_t at = (queue * UINT32_C(2654435761) ^ user * UINT32_C(2246822519)) & mask;
-	struct user_use *u;
-
-	for (; c->user_slots[at]; at = (at + 1) & mask) {
-		u = &c->user_uses[c->user_slots[at] - 1];
-		if (u->queue == queue && u->user == user)
-			return u;
-	}
-	u = CYCLE_PUSH(c, user_uses, 1);
-	if (!u)
-		return NULL;
-	*u = (struct user_use){ .queue = queue, .user = user };
-	c->user_slots[at] = c->n_user_uses;
-	return u;
-}
-
-static bool limits_users(const struct snap_queue *q)
-{
-	return q->user_max_running != GPUQ_UNLIMITED || q->user_max_gpus_milli != GPUQ_UNLIMITED;
-}
-
-static void init_users(struct cycle *c)
-{
-	const struct snapshot *s = c->s;
-	uint64_t room = 64, limiting = 0, pairs, by_jobs;
-	uint32_t depth = 0;
-
-	for (uint32_t q = 0; q < s->n_queues; q++) {
-		const uint32_t p = s->queues[q].parent;
-
-		c->stopped[q] = s->queues[q].stopped || (p != SNAP_NONE && c->stopped[p]);
-		c->per_user[q] = limits_users(&s->queues[q]) || (p != SNAP_NONE && c->per_user[p]);
-		limiting += limits_users(&s->queues[q]);
-		depth = s->queues[q].depth > depth ? s->queues[q].depth : depth;
-		for (uint32_t r = 0; r < s->n_res; r++)
-			c->lends_limited |= share_of(c, q, r)->lend != GPUQ_UNLIMITED;
-	}
-	if (limiting == 0)
-		return;
-	/* At most one entry for each user of each such queue, and for each job on each
-	 * queue of its path; the table is never more than half full. */
-	pairs = limiting * s->n_users;
-	by_jobs = (uint64_t)s->n_jobs * (depth + 1);
-	while (room < 2 * (pairs < by_jobs ? pairs : by_jobs))
-		room *= 2;
-	c->n_user_slots = (uint32_t)room;
-	c->user_slots = cycle_alloc(c, room, sizeof(*c->user_slots));
-}
-
-static void count_user(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts)
-{
-	const struct snap_job *j = &c->s->jobs[job];
-
-	for (uint32_t q = j->queue; q != SNAP_NONE && c->per_user[q]; q = c->s->queues[q].parent) {
-		struct user_use *u;
-
-		if (!limits_users(&c->s->queues[q]))
-			continue;
-		u = user_use(c, q, j->user);
-		if (!u)
-			return;
-		u->running += starts;
-		add(&u->gpus_milli, gpus_milli);
-	}
-}
-
 /* ---- holdings ---- */
 
+/* Charge an amount to a queue and all its ancestors. `firm` marks what cannot be preempted: only
+ * that counts against the quota of jobs that are not preemptible. */
 static void charge(struct cycle *c, uint32_t queue, uint32_t res, int64_t amount, bool firm)
 {
-	c->idle[res] = amount_less(c->idle[res], amount);
+	c->holdings->idle[res] = amount_less(c->holdings->idle[res], amount);
 	for (uint32_t q = queue; amount && q != SNAP_NONE; q = c->s->queues[q].parent) {
-		add(cell(c, c->held, q, res), amount);
+		add(cell(c, c->holdings->held, q, res), amount);
 		if (firm)
-			add(cell(c, c->firm, q, res), amount);
+			add(cell(c, c->holdings->firm, q, res), amount);
 	}
 }
 
+/* Count a job in its queue and all its ancestors. */
 static void count_running(struct cycle *c, uint32_t queue)
 {
 	for (uint32_t q = queue; q != SNAP_NONE; q = c->s->queues[q].parent)
-		c->running[q]++;
+		c->holdings->running[q]++;
 }
 
 void holdings_leaves(struct cycle *c, uint32_t queue, const int64_t *amounts, int64_t sign)
 {
 	for (uint32_t q = queue; q != SNAP_NONE; q = c->s->queues[q].parent)
 		for (uint32_t res = 0; res < c->s->n_res; res++)
-			*cell(c, c->leaving, q, res) += sign * amounts[res];
+			*cell(c, c->holdings->leaving, q, res) += sign * amounts[res];
 }
 
 void holdings_job_leaves(struct cycle *c, uint32_t queue, int64_t sign)
 {
 	for (uint32_t q = queue; q != SNAP_NONE; q = c->s->queues[q].parent)
-		c->parting[q] += sign;
+		c->holdings->parting[q] += sign;
 }
 
 /* Pods of a group are ordered by index: the surplus comes after the pods that the group must
@@ -160,6 +91,7 @@ bool holdings_is_surplus(const struct cycle *c, const struct snap_alloc *a)
 	const uint32_t must = snap_group_of(c->s, a)->pods_min;
 	uint32_t before = 0;
 
+	/* A gang without additional pods has no surplus: the common case needs no counting. */
 	if (j->n_allocs <= c->s->requests[j->request].n_pods)
 		return false;
 	for (const struct snap_alloc *o = &c->s->allocs[j->alloc_first]; o < a && before < must;
@@ -189,7 +121,7 @@ static int64_t charge_pod(struct cycle *c, const struct snap_alloc *a, bool firm
 			continue;
 		charge(c, queue, parts[i].res, parts[i].amount, firm);
 		for (uint32_t q = queue; leaves && q != SNAP_NONE; q = s->queues[q].parent)
-			add(cell(c, c->leaving, q, parts[i].res), parts[i].amount);
+			add(cell(c, c->holdings->leaving, q, parts[i].res), parts[i].amount);
 	}
 	return devices;
 }
@@ -199,6 +131,7 @@ static void demand_of(struct cycle *c, const struct snap_job *j)
 {
 	const struct snapshot *s = c->s;
 	const struct snap_request *r = &s->requests[j->request];
+	/* A job without pods has a nominated placement: its flavor counts then. */
 	const uint32_t f = j->n_allocs
 				   ? cost_flavor(s, &s->allocs[j->alloc_first], j->n_allocs)
 				   : cost_flavor(s, &s->promises[j->promise_first], j->n_promises);
@@ -207,15 +140,17 @@ static void demand_of(struct cycle *c, const struct snap_job *j)
 		const struct snap_group *group = &r->groups[g];
 
 		if (f != SNAP_NONE)
-			add(cell(c, c->demand, j->queue, f),
+			add(cell(c, c->holdings->demand, j->queue, f),
 			    amount_times(cost_of_pod(s, group, f), group->pods_max));
-		add(cell(c, c->demand, j->queue, snap_cpu(s)),
+		add(cell(c, c->holdings->demand, j->queue, snap_cpu(s)),
 		    amount_times(group->cpu_milli, group->pods_max));
-		add(cell(c, c->demand, j->queue, snap_memory(s)),
+		add(cell(c, c->holdings->demand, j->queue, snap_memory(s)),
 		    amount_times(group->memory_bytes, group->pods_max));
 	}
 }
 
+/* Charge all jobs that hold capacity or have a nominated placement; jobs that are merely pending
+ * hold nothing. */
 static void charge_held(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
@@ -229,12 +164,14 @@ static void charge_held(struct cycle *c)
 		if (j->state == SNAP_PENDING && !promised)
 			continue;
 		/* An elastic job can be shrunk even if it is not preemptible. */
-		if (j->state == SNAP_RUNNING && j->priority < c->least_priority[j->queue] &&
+		if (j->state == SNAP_RUNNING &&
+		    j->priority < c->holdings->least_priority[j->queue] &&
 		    (j->preemptible || j->n_allocs > s->requests[j->request].n_pods))
-			c->least_priority[j->queue] = j->priority;
+			c->holdings->least_priority[j->queue] = j->priority;
 		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++) {
 			const struct snap_alloc *al = &s->allocs[a];
 
+			/* Surplus pods can be released at any time, so they are firm in no case. */
 			gpus = amount_sum(gpus,
 					  charge_pod(c, al,
 						     !j->preemptible && !holdings_is_surplus(c, al),
@@ -245,13 +182,14 @@ static void charge_held(struct cycle *c)
 			gpus = amount_sum(gpus,
 					  charge_pod(c, &s->promises[p], !j->preemptible, false));
 		}
+		/* A job being preempted that will be pending again still wants its devices. */
 		if (j->state == SNAP_RUNNING || promised ||
 		    (j->state == SNAP_LEAVING && j->returns))
 			demand_of(c, j);
 		count_running(c, j->queue);
 		if (j->state == SNAP_LEAVING && !promised)
 			holdings_job_leaves(c, j->queue, 1);
-		count_user(c, i, gpus, true);
+		users_count(c, i, gpus, true);
 		caps_count(c, i, gpus, true);
 	}
 }
@@ -266,12 +204,14 @@ static int64_t startable(const struct cycle *c, uint32_t job)
 
 	if (j->throttle == 0 || j->n_ranges == 0)
 		return j->n_waiting;
-	room = (int64_t)j->throttle - c->array_running[c->s->lines.array_of[job]];
+	room = (int64_t)j->throttle - c->holdings->array_running[c->s->lines.array_of[job]];
 	if (room < 0)
 		room = 0;
 	return room < j->n_waiting ? room : j->n_waiting;
 }
 
+/* Add the demand of pending jobs, and sum demand up the tree. A run of equal jobs is counted at
+ * once; a request that accepts several flavors counts in each of them, since any may serve it. */
 static void sum_demand(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
@@ -282,7 +222,7 @@ static void sum_demand(struct cycle *c)
 		const struct snap_request *r = &s->requests[j->request];
 		int64_t n;
 
-		if (c->class_of[k] == SNAP_NONE)
+		if (c->classes.of_run[k] == SNAP_NONE)
 			continue;
 		n = run->n_jobs == 1 ? startable(c, run->first) : run->n_jobs;
 		for (uint32_t g = 0; g < r->n_groups; g++) {
@@ -290,23 +230,26 @@ static void sum_demand(struct cycle *c)
 			const int64_t pods = amount_times(group->pods_max, n);
 
 			for (uint32_t f = 0; group->gpus_milli && f < r->n_flavor_ix; f++)
-				add(cell(c, c->demand, j->queue, r->flavor_ix[f]),
+				add(cell(c, c->holdings->demand, j->queue, r->flavor_ix[f]),
 				    amount_times(cost_of_pod(s, group, r->flavor_ix[f]), pods));
-			add(cell(c, c->demand, j->queue, snap_cpu(s)),
+			add(cell(c, c->holdings->demand, j->queue, snap_cpu(s)),
 			    amount_times(group->cpu_milli, pods));
-			add(cell(c, c->demand, j->queue, snap_memory(s)),
+			add(cell(c, c->holdings->demand, j->queue, snap_memory(s)),
 			    amount_times(group->memory_bytes, pods));
 		}
 	}
+	/* Children come after their parents, so each queue is capped before it is added to its
+	 * parent. */
 	for (uint32_t q = s->n_queues; q-- > 0;) {
 		for (uint32_t res = 0; res < s->n_res; res++) {
-			int64_t *d = cell(c, c->demand, q, res);
+			int64_t *d = cell(c, c->holdings->demand, q, res);
 			const int64_t limit = share_of(c, q, res)->limit;
 
 			if (*d > limit)
 				*d = limit;
 			if (s->queues[q].parent != SNAP_NONE) {
-				int64_t *up = cell(c, c->demand, s->queues[q].parent, res);
+				int64_t *up =
+					cell(c, c->holdings->demand, s->queues[q].parent, res);
 
 				*up = amount_sum(*up, *d);
 			}
@@ -326,15 +269,15 @@ static int64_t guaranteed(const struct cycle *c, uint32_t queue, uint32_t res)
 static void divide_below(struct cycle *c, uint32_t parent, uint32_t res, struct share_child *kids)
 {
 	const struct snapshot *s = c->s;
-	const uint32_t first = c->kid_first[parent == SNAP_NONE ? s->n_queues : parent];
+	const uint32_t first = c->kids.first[parent == SNAP_NONE ? s->n_queues : parent];
 	const int64_t total =
-		parent == SNAP_NONE ? s->capacity[res] : *cell(c, c->fair, parent, res);
+		parent == SNAP_NONE ? s->capacity[res] : *cell(c, c->holdings->fair, parent, res);
 	uint32_t n = 0;
 
-	for (uint32_t q = first; q != SNAP_NONE; q = c->kid_next[q]) {
+	for (uint32_t q = first; q != SNAP_NONE; q = c->kids.next[q]) {
 		kids[n++] = (struct share_child){
 			.quota = guaranteed(c, q, res),
-			.demand = *cell(c, c->demand, q, res),
+			.demand = *cell(c, c->holdings->demand, q, res),
 			.weight_milli = s->queues[q].weight_milli,
 			.rank = budget_rank(s, q),
 			.usage_micro = s->queues[q].usage_micro,
@@ -344,9 +287,10 @@ static void divide_below(struct cycle *c, uint32_t parent, uint32_t res, struct 
 		return;
 	fairshare_divide(kids, n, total, res == snap_memory(s) ? MEMORY_UNIT : SNAP_MILLI,
 			 s->config.usage_k_milli);
+	/* The children are visited in the same order as above. */
 	n = 0;
-	for (uint32_t q = first; q != SNAP_NONE; q = c->kid_next[q])
-		*cell(c, c->fair, q, res) = kids[n++].fair;
+	for (uint32_t q = first; q != SNAP_NONE; q = c->kids.next[q])
+		*cell(c, c->holdings->fair, q, res) = kids[n++].fair;
 }
 
 void holdings_shares(struct cycle *c)
@@ -356,12 +300,14 @@ void holdings_shares(struct cycle *c)
 
 	if (!kids)
 		return;
+	/* Shares that depend on usage change as it decays: the next cycle is due after one step. */
 	if (s->config.usage_k_milli > 0 && s->config.usage_step_us > 0 &&
-	    amount_sum(s->config.now_us, s->config.usage_step_us) < c->wake_us)
-		c->wake_us = amount_sum(s->config.now_us, s->config.usage_step_us);
+	    amount_sum(s->config.now_us, s->config.usage_step_us) < c->plan.wake_us)
+		c->plan.wake_us = amount_sum(s->config.now_us, s->config.usage_step_us);
 	sum_demand(c);
 	for (uint32_t res = 0; res < s->n_res; res++) {
 		divide_below(c, SNAP_NONE, res, kids);
+		/* Parents precede their children: a queue's share is known before it is divided. */
 		for (uint32_t q = 0; q < s->n_queues; q++)
 			divide_below(c, q, res, kids);
 	}
@@ -379,7 +325,7 @@ static void hold_licenses(struct cycle *c)
 		if (j->state != SNAP_PENDING || !bits_has(c->promised, s->lines.busy[k]))
 			continue;
 		for (uint32_t i = 0; i < r->n_licenses; i++)
-			c->license_free[r->licenses[i].license] -= r->licenses[i].count;
+			c->holdings->license_free[r->licenses[i].license] -= r->licenses[i].count;
 	}
 }
 
@@ -387,39 +333,51 @@ void holdings_init(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 	const size_t cells = (size_t)s->n_queues * s->n_res;
+	struct holdings *h = cycle_alloc(c, 1, sizeof(*h));
 
-	c->held = cycle_alloc(c, cells, sizeof(*c->held));
-	c->leaving = cycle_alloc(c, cells, sizeof(*c->leaving));
-	c->firm = cycle_alloc(c, cells, sizeof(*c->firm));
-	c->demand = cycle_alloc(c, cells, sizeof(*c->demand));
-	c->fair = cycle_alloc(c, cells, sizeof(*c->fair));
-	c->idle = cycle_alloc(c, s->n_res, sizeof(*c->idle));
-	c->running = cycle_alloc(c, s->n_queues, sizeof(*c->running));
-	c->parting = cycle_alloc(c, s->n_queues, sizeof(*c->parting));
-	c->least_priority = cycle_alloc(c, s->n_queues, sizeof(*c->least_priority));
-	c->stopped = cycle_alloc(c, s->n_queues, sizeof(*c->stopped));
-	c->per_user = cycle_alloc(c, s->n_queues, sizeof(*c->per_user));
-	c->license_free = cycle_alloc(c, s->n_licenses, sizeof(*c->license_free));
-	c->kid_first = cycle_alloc(c, (size_t)s->n_queues + 1, sizeof(*c->kid_first));
-	c->kid_next = cycle_alloc(c, s->n_queues, sizeof(*c->kid_next));
+	c->holdings = h;
+	if (!h)
+		return;
+	h->held = cycle_alloc(c, cells, sizeof(*h->held));
+	h->leaving = cycle_alloc(c, cells, sizeof(*h->leaving));
+	h->firm = cycle_alloc(c, cells, sizeof(*h->firm));
+	h->demand = cycle_alloc(c, cells, sizeof(*h->demand));
+	h->fair = cycle_alloc(c, cells, sizeof(*h->fair));
+	h->idle = cycle_alloc(c, s->n_res, sizeof(*h->idle));
+	h->running = cycle_alloc(c, s->n_queues, sizeof(*h->running));
+	h->parting = cycle_alloc(c, s->n_queues, sizeof(*h->parting));
+	h->least_priority = cycle_alloc(c, s->n_queues, sizeof(*h->least_priority));
+	h->stopped = cycle_alloc(c, s->n_queues, sizeof(*h->stopped));
+	h->per_user = cycle_alloc(c, s->n_queues, sizeof(*h->per_user));
+	h->license_free = cycle_alloc(c, s->n_licenses, sizeof(*h->license_free));
+	c->kids.first = cycle_alloc(c, (size_t)s->n_queues + 1, sizeof(*c->kids.first));
+	c->kids.next = cycle_alloc(c, s->n_queues, sizeof(*c->kids.next));
 	if (c->failed)
 		return;
 	if (s->n_res)
-		memcpy(c->idle, s->capacity, s->n_res * sizeof(*c->idle));
-	for (uint32_t q = 0; q < s->n_queues; q++)
-		c->least_priority[q] = INT64_MAX;
+		memcpy(h->idle, s->capacity, s->n_res * sizeof(*h->idle));
+	for (uint32_t q = 0; q < s->n_queues; q++) {
+		const uint32_t p = s->queues[q].parent;
+
+		h->least_priority[q] = INT64_MAX;
+		/* Parents precede their children, so a stopped ancestor is already known. */
+		h->stopped[q] = s->queues[q].stopped || (p != SNAP_NONE && h->stopped[p]);
+		for (uint32_t r = 0; r < s->n_res; r++)
+			h->lends_limited |= share_of(c, q, r)->lend != GPUQ_UNLIMITED;
+	}
 	for (uint32_t l = 0; l < s->n_licenses; l++)
-		c->license_free[l] = s->licenses[l].count - s->licenses[l].used;
+		h->license_free[l] = s->licenses[l].count - s->licenses[l].used;
 	for (uint32_t q = 0; q <= s->n_queues; q++)
-		c->kid_first[q] = SNAP_NONE;
+		c->kids.first[q] = SNAP_NONE;
+	/* Backwards, so that each list of children is in ascending order. */
 	for (uint32_t q = s->n_queues; q-- > 0;) {
 		const uint32_t p = s->queues[q].parent;
-		uint32_t *first = &c->kid_first[p == SNAP_NONE ? s->n_queues : p];
+		uint32_t *first = &c->kids.first[p == SNAP_NONE ? s->n_queues : p];
 
-		c->kid_next[q] = *first;
+		c->kids.next[q] = *first;
 		*first = q;
 	}
-	init_users(c);
+	users_init(c);
 	caps_init(c);
 	if (!c->failed)
 		charge_held(c);
@@ -436,15 +394,16 @@ void holdings_start(struct cycle *c, uint32_t job, uint32_t flavor)
 	for (uint32_t res = 0; res < c->s->n_res; res++)
 		charge(c, j->queue, res, holdings_need(c, job, flavor, res), !j->preemptible);
 	count_running(c, j->queue);
-	count_user(c, job, r->gpus_milli, true);
+	users_count(c, job, r->gpus_milli, true);
 	caps_count(c, job, r->gpus_milli, true);
 	budget_start(c, job, flavor);
 	for (uint32_t i = 0; i < r->n_licenses; i++)
-		c->license_free[r->licenses[i].license] -= r->licenses[i].count;
+		c->holdings->license_free[r->licenses[i].license] -= r->licenses[i].count;
 }
 
 /* ---- limits on a start ---- */
 
+/* Return the unit in which an amount of the resource is reported. */
 static enum plan_unit unit_of(const struct cycle *c, uint32_t res)
 {
 	if (res == snap_cpu(c->s))
@@ -457,7 +416,7 @@ static int64_t used(const struct cycle *c, uint32_t queue, uint32_t res)
 {
 	const size_t at = (size_t)queue * c->s->n_res + res;
 
-	return c->held[at] - (c->in_later ? c->leaving[at] : 0);
+	return c->holdings->held[at] - (c->in_later ? c->holdings->leaving[at] : 0);
 }
 
 /* Refuse unless need <= limit - used. */
@@ -474,6 +433,7 @@ static bool within(struct plan_reason *why, enum gpuq_reason code, enum plan_uni
 	return false;
 }
 
+/* True unless some queue on the path limits the devices of a single job to fewer. */
 static bool job_admitted(struct cycle *c, uint32_t job, struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -489,18 +449,21 @@ static bool job_admitted(struct cycle *c, uint32_t job, struct plan_reason *why)
 	return true;
 }
 
+/* True unless the user has reached a limit of some queue on the path. per_user is set in a queue if
+ * it is set in an ancestor, so the walk may stop at the first queue without it. */
 static bool user_admitted(struct cycle *c, uint32_t job, struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	const int64_t gpus = c->s->requests[j->request].gpus_milli;
 
-	for (uint32_t q = j->queue; q != SNAP_NONE && c->per_user[q]; q = c->s->queues[q].parent) {
+	for (uint32_t q = j->queue; q != SNAP_NONE && c->holdings->per_user[q];
+	     q = c->s->queues[q].parent) {
 		const struct snap_queue *queue = &c->s->queues[q];
 		const struct user_use *u;
 
-		if (!limits_users(queue))
+		if (!users_limited(queue))
 			continue;
-		u = user_use(c, q, j->user);
+		u = users_use(c, q, j->user);
 		if (!u)
 			return false;
 		if (!within(why, GPUQ_R_LIMIT_USER, PLAN_COUNT, queue->name,
@@ -526,6 +489,8 @@ static bool devices_admit(const struct cycle *c, uint32_t q, int64_t need, struc
 		      need);
 }
 
+/* True unless some queue on the path has reached a limit on jobs, devices or another resource, or,
+ * for a job that is not preemptible, its quota. */
 static bool queues_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -535,7 +500,8 @@ static bool queues_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct 
 		const struct snap_queue *queue = &c->s->queues[q];
 
 		if (!within(why, GPUQ_R_LIMIT_QUEUE, PLAN_COUNT, queue->name, queue->max_running,
-			    c->running[q] - (c->in_later ? c->parting[q] : 0), 1) ||
+			    c->holdings->running[q] - (c->in_later ? c->holdings->parting[q] : 0),
+			    1) ||
 		    !devices_admit(c, q, gpus, why))
 			return false;
 		for (uint32_t res = 0; res < c->s->n_res; res++) {
@@ -551,7 +517,7 @@ static bool queues_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct 
 			 * otherwise the quotas of other queues would guarantee nothing. */
 			if (!j->preemptible &&
 			    !within(why, GPUQ_R_QUOTA, unit_of(c, res), queue->name, share->quota,
-				    *cell(c, c->firm, q, res), need))
+				    *cell(c, c->holdings->firm, q, res), need))
 				return false;
 		}
 	}
@@ -564,8 +530,8 @@ static int64_t kept_back(const struct cycle *c, uint32_t q, uint32_t res, const 
 	const uint32_t p = c->s->queues[q].parent;
 	int64_t sum = 0;
 
-	for (uint32_t y = c->kid_first[p == SNAP_NONE ? c->s->n_queues : p]; y != SNAP_NONE;
-	     y = c->kid_next[y]) {
+	for (uint32_t y = c->kids.first[p == SNAP_NONE ? c->s->n_queues : p]; y != SNAP_NONE;
+	     y = c->kids.next[y]) {
 		const struct snap_share *share = share_of(c, y, res);
 		int64_t kept;
 
@@ -583,7 +549,7 @@ static int64_t kept_back(const struct cycle *c, uint32_t q, uint32_t res, const 
 /* A queue that exceeds a quota on the path up must leave what its siblings there do not lend. */
 static bool lenders_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
-	for (uint32_t res = 0; c->lends_limited && res < c->s->n_res; res++) {
+	for (uint32_t res = 0; c->holdings->lends_limited && res < c->s->n_res; res++) {
 		const int64_t need = holdings_need(c, job, flavor, res);
 		const char *keeper = NULL;
 		int64_t kept = 0, taken = 0;
@@ -591,9 +557,13 @@ static bool lenders_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct
 		if (need == 0 || c->s->capacity[res] == GPUQ_UNLIMITED)
 			continue;
 		for (uint32_t q = c->s->jobs[job].queue; q != SNAP_NONE; q = c->s->queues[q].parent)
+			/* Only above its own quota does a queue borrow, and has to leave what
+			 * others keep. */
 			if (share_of(c, q, res)->quota - used(c, q, res) < need)
 				kept += kept_back(c, q, res, &keeper);
-		for (uint32_t q = c->kid_first[c->s->n_queues]; q != SNAP_NONE; q = c->kid_next[q])
+		/* The root's children together hold what the whole tree holds. */
+		for (uint32_t q = c->kids.first[c->s->n_queues]; q != SNAP_NONE;
+		     q = c->kids.next[q])
 			add(&taken, used(c, q, res));
 		if (kept > 0 && !within(why, GPUQ_R_QUOTA, unit_of(c, res), keeper,
 					c->s->capacity[res] - kept, taken, need))
@@ -602,6 +572,7 @@ static bool lenders_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct
 	return true;
 }
 
+/* True unless too few are left of some license. */
 static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *why)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
@@ -610,7 +581,8 @@ static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *wh
 		const struct snap_license *l = &c->s->licenses[r->licenses[i].license];
 
 		if (!within(why, GPUQ_R_LICENSE, PLAN_COUNT, l->name,
-			    c->license_free[r->licenses[i].license], 0, r->licenses[i].count))
+			    c->holdings->license_free[r->licenses[i].license], 0,
+			    r->licenses[i].count))
 			return false;
 	}
 	return true;
@@ -622,7 +594,8 @@ bool holdings_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const 
 	struct plan_reason why = { .object = "" };
 	bool admitted = true;
 
-	c->more = amounts;
+	/* From here on holdings_need() returns these amounts, for whatever is called below. */
+	c->holdings->more = amounts;
 	for (uint32_t q = c->s->jobs[job].queue; admitted && q != SNAP_NONE;
 	     q = c->s->queues[q].parent) {
 		admitted = devices_admit(c, q, gpus, &why);
@@ -632,10 +605,10 @@ bool holdings_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const 
 					  c->s->queues[q].name, share_of(c, q, res)->limit,
 					  used(c, q, res), amounts[res]);
 	}
-	for (uint32_t q = c->s->jobs[job].queue; admitted && q != SNAP_NONE && c->per_user[q];
-	     q = c->s->queues[q].parent) {
-		const struct user_use *u = limits_users(&c->s->queues[q])
-						   ? user_use(c, q, c->s->jobs[job].user)
+	for (uint32_t q = c->s->jobs[job].queue;
+	     admitted && q != SNAP_NONE && c->holdings->per_user[q]; q = c->s->queues[q].parent) {
+		const struct user_use *u = users_limited(&c->s->queues[q])
+						   ? users_use(c, q, c->s->jobs[job].user)
 						   : NULL;
 
 		admitted = !u || gpus == 0 ||
@@ -645,7 +618,7 @@ bool holdings_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const 
 	admitted = admitted && lenders_admit(c, job, flavor, &why) &&
 		   caps_admit(c, job, gpus, false, &why) &&
 		   budget_admits_more(c, job, flavor, gpus, &why);
-	c->more = NULL;
+	c->holdings->more = NULL;
 	return admitted;
 }
 
@@ -655,11 +628,13 @@ void holdings_grow(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t
 
 	for (uint32_t res = 0; res < c->s->n_res; res++)
 		charge(c, c->s->jobs[job].queue, res, amounts[res], false);
-	count_user(c, job, gpus, false);
+	users_count(c, job, gpus, false);
 	caps_count(c, job, gpus, false);
 	budget_grow(c, job, flavor, gpus);
 }
 
+/* The order decides which reason is reported when several apply: the narrowest limit, of the job
+ * itself, comes first. */
 bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
 	*why = (struct plan_reason){ .object = "" };
@@ -667,4 +642,77 @@ bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan
 	       caps_admit(c, job, c->s->requests[c->s->jobs[job].request].gpus_milli, true, why) &&
 	       queues_admit(c, job, flavor, why) && budget_admits(c, job, flavor, why) &&
 	       lenders_admit(c, job, flavor, why) && licenses_admit(c, job, why);
+}
+
+/* ---- for the rooms above ---- */
+
+const int64_t *holdings_fair(const struct cycle *c, uint32_t queue)
+{
+	return cell(c, c->holdings->fair, queue, 0);
+}
+
+const int64_t *holdings_demand(const struct cycle *c, uint32_t queue)
+{
+	return cell(c, c->holdings->demand, queue, 0);
+}
+
+struct holding holdings_of(const struct cycle *c, uint32_t queue)
+{
+	const size_t at = (size_t)queue * c->s->n_res;
+	const struct holdings *h = c->holdings;
+
+	return (struct holding){ &h->held[at], &h->leaving[at], &h->fair[at] };
+}
+
+int64_t holdings_stays(const struct cycle *c, uint32_t queue, uint32_t res)
+{
+	const size_t at = (size_t)queue * c->s->n_res + res;
+
+	return c->holdings->held[at] - c->holdings->leaving[at];
+}
+
+int64_t holdings_all_stays(const struct cycle *c, uint32_t res)
+{
+	int64_t sum = 0;
+
+	for (uint32_t q = c->kids.first[c->s->n_queues]; q != SNAP_NONE; q = c->kids.next[q])
+		add(&sum, holdings_stays(c, q, res));
+	return sum;
+}
+
+int64_t holdings_idle(const struct cycle *c, uint32_t res)
+{
+	return c->holdings->idle[res];
+}
+
+int64_t holdings_least_priority(const struct cycle *c, uint32_t queue)
+{
+	return c->holdings->least_priority[queue];
+}
+
+bool holdings_stopped(const struct cycle *c, uint32_t queue)
+{
+	return c->holdings->stopped[queue];
+}
+
+bool holdings_per_user(const struct cycle *c, uint32_t queue)
+{
+	return c->holdings->per_user[queue];
+}
+
+int64_t holdings_license_free(const struct cycle *c, uint32_t license)
+{
+	return c->holdings->license_free[license];
+}
+
+void holdings_finish(struct cycle *c, struct plan *out)
+{
+	struct holdings *h = c->holdings;
+
+	/* All is decided: capacity that is being released counts as released. */
+	for (size_t i = 0; i < (size_t)c->s->n_queues * c->s->n_res; i++)
+		h->held[i] -= h->leaving[i];
+	out->fair_share = h->fair;
+	out->allocated = h->held;
+	out->demand = h->demand;
 }

@@ -25,4 +25,27 @@ int64_t holdings_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint
 /* True if limits, quotas and licenses allow one start; else *why says which does not. */
 bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
 
+/* Return the queue's fair share, or demand, by resource. */
+const int64_t *holdings_fair(const struct cycle *c, uint32_t queue);
+const int64_t *holdings_demand(const struct cycle *c, uint32_t queue);
+/* Return what the queue holds for good. */
+int64_t holdings_stays(const struct cycle *c, uint32_t queue, uint32_t res);
+int64_t holdings_all_stays(const struct cycle *c, uint32_t res); /* what all queues hold for good */
+/* Return the rows of one queue, for callers that go through its resources: what it holds, the part
+ * of it that is ending, its fair share. */
+struct holding {
+	const int64_t *held, *leaving, *fair;
+};
+struct holding holdings_of(const struct cycle *c, uint32_t queue);
+/* Return what no queue holds. */
+int64_t holdings_idle(const struct cycle *c, uint32_t res);
+/* Return the least priority of the queue's own running preemptible jobs. */
+int64_t holdings_least_priority(const struct cycle *c, uint32_t queue);
+bool holdings_stopped(const struct cycle *c, uint32_t queue); /* it or an ancestor */
+/* True if some limit of the queue or an ancestor counts users. */
+bool holdings_per_user(const struct cycle *c, uint32_t queue);
+int64_t holdings_license_free(const struct cycle *c, uint32_t license);
+/* Write shares, demand and what is held to the finished plan. */
+void holdings_finish(struct cycle *c, struct plan *out);
+
 #endif

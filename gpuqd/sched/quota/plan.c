@@ -26,6 +26,7 @@ const char *plan_key_print(struct snap_key key, char *out, size_t room)
 	return out;
 }
 
+/* Print the devices of a pod, successive ones as a range: [0-3,6]. */
 static void print_devices(const struct plan *p, const struct plan_pod *pod, struct gpuq_buf *out)
 {
 	const uint32_t *d = &p->devices[pod->device_first];
@@ -46,6 +47,7 @@ static void print_devices(const struct plan *p, const struct plan_pod *pod, stru
 		gpuq_buf_printf(out, "x%" PRId32 "m", pod->milli);
 }
 
+/* Print an action, on one line. */
 static void print_action(const struct snapshot *s, const struct plan *p,
 			 const struct plan_action *a, struct gpuq_buf *out)
 {
@@ -78,6 +80,7 @@ uint32_t plan_reasons(const struct snapshot *s, const struct plan *p, uint32_t j
 	const uint32_t run = s->lines.run_of[job];
 	struct plan_why why = { 0, 0 };
 
+	/* Reasons of its own come before those of the run of equal jobs that it is in. */
 	if (p->why_of_job[job].n)
 		why = p->why_of_job[job];
 	else if (run != SNAP_NONE && p->started[job] < j->n_waiting)
@@ -86,6 +89,7 @@ uint32_t plan_reasons(const struct snapshot *s, const struct plan *p, uint32_t j
 	return why.n;
 }
 
+/* Print a reason of a pending job, on one line. */
 static void print_reason(const struct snapshot *s, uint32_t job, const struct plan_reason *r,
 			 struct gpuq_buf *out)
 {
@@ -141,26 +145,27 @@ static int32_t nth_waiting(const struct snap_job *j, uint32_t k)
 
 int32_t plan_next_element(const struct cycle *c, uint32_t job)
 {
-	return nth_waiting(&c->s->jobs[job], c->started[job]);
+	return nth_waiting(&c->s->jobs[job], c->plan.started[job]);
 }
 
 struct plan_action *plan_emit_places(struct cycle *c, enum plan_kind kind, uint32_t job,
 				     struct snap_key key, uint32_t flavor)
 {
-	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
-	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, c->n_places);
-	const uint32_t device_first = c->n_plan_devices;
-	uint32_t *devices = CYCLE_PUSH(c, plan_devices, c->n_place_devices);
+	struct plan_action *a = PLAN_PUSH(c, actions, 1);
+	struct plan_pod *pods = PLAN_PUSH(c, pods, c->places.n_pods);
+	const uint32_t device_first = c->plan.n_devices;
+	uint32_t *devices = PLAN_PUSH(c, devices, c->places.n_devices);
 	uint32_t first = UINT32_MAX;
 
 	if (!a || !pods || !devices)
 		return NULL;
-	if (c->n_place_devices)
-		memcpy(devices, c->place_devices, c->n_place_devices * sizeof(*devices));
-	for (uint32_t i = 0; i < c->n_places; i++)
-		first = c->places[i].index < first ? c->places[i].index : first;
-	for (uint32_t i = 0; i < c->n_places; i++) {
-		const struct place *p = &c->places[i];
+	if (c->places.n_devices)
+		memcpy(devices, c->places.devices, c->places.n_devices * sizeof(*devices));
+	for (uint32_t i = 0; i < c->places.n_pods; i++)
+		/* Pods are placed in any order, and listed by index; growth begins beyond 0. */
+		first = c->places.pods[i].index < first ? c->places.pods[i].index : first;
+	for (uint32_t i = 0; i < c->places.n_pods; i++) {
+		const struct place *p = &c->places.pods[i];
 
 		pods[p->index - first] = (struct plan_pod){
 			.group = p->group,
@@ -176,8 +181,8 @@ struct plan_action *plan_emit_places(struct cycle *c, enum plan_kind kind, uint3
 		.job = job,
 		.key = key,
 		.flavor = flavor,
-		.pod_first = c->n_plan_pods - c->n_places,
-		.n_pods = c->n_places,
+		.pod_first = c->plan.n_pods - c->places.n_pods,
+		.n_pods = c->places.n_pods,
 		.start_us = c->s->config.now_us,
 		.claimant = SNAP_NONE,
 	};

@@ -1,5 +1,6 @@
 #include "gpuqd/sched/timeline/emit.h"
 
+#include "gpuqd/sched/quota/caps.h"
 #include "gpuqd/sched/quota/cycle.h"
 #include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/quota/plan.h"
@@ -25,8 +26,8 @@ void emit_count(struct cycle *c, uint32_t job, uint32_t flavor)
 
 	holdings_start(c, job, flavor);
 	if (c->s->lines.array_of[job] != SNAP_NONE && (j->n_ranges || j->key.index >= 0))
-		c->array_running[c->s->lines.array_of[job]]++;
-	c->started[job]++;
+		caps_array_starts(c, job);
+	c->plan.started[job]++;
 }
 
 void emit_start(struct cycle *c, uint32_t job, uint32_t flavor)

@@ -5,7 +5,7 @@
 #include "gpuqd/sched/place/devices.h"
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/quota/cycle.h"
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 
 /* Nominated placements. A job owns the places of its victims from the moment they are signalled,
@@ -30,19 +30,21 @@ struct later {
 	uint32_t n_left;
 };
 
+/* Return the table of differences, made when something is ending or nominated for the first time;
+ * NULL without memory. */
 static struct later *later_of(struct cycle *c)
 {
 	const uint32_t n = c->s->n_nodes;
 	struct later *l;
 
-	if (c->later)
-		return c->later;
+	if (c->timeline->later)
+		return c->timeline->later;
 	l = cycle_alloc(c, 1, sizeof(*l));
 	if (!l)
 		return NULL;
-	l->nodes = cycle_alloc(c, c->n_words, sizeof(*l->nodes));
-	l->opened = cycle_alloc(c, c->n_words, sizeof(*l->opened));
-	l->owned = cycle_alloc(c, c->n_words, sizeof(*l->owned));
+	l->nodes = cycle_alloc(c, cycle_words(c), sizeof(*l->nodes));
+	l->opened = cycle_alloc(c, cycle_words(c), sizeof(*l->opened));
+	l->owned = cycle_alloc(c, cycle_words(c), sizeof(*l->owned));
 	l->device = cycle_alloc(c, c->s->n_devices, sizeof(*l->device));
 	l->device_memory = cycle_alloc(c, c->s->n_devices, sizeof(*l->device_memory));
 	l->cpu = cycle_alloc(c, n, sizeof(*l->cpu));
@@ -52,46 +54,52 @@ static struct later *later_of(struct cycle *c)
 	l->mig = cycle_alloc(c, (size_t)n * c->s->n_profiles, sizeof(*l->mig));
 	if (c->failed)
 		return NULL;
-	c->later = l;
+	c->timeline->later = l;
 	return l;
 }
 
+/* Add the differences of a node to its current state (sign 1), or subtract them again (-1). */
 static void shift_node(struct cycle *c, uint32_t node, int sign)
 {
-	const struct later *l = c->later;
+	const struct amounts *avail = nodes_amounts(c);
+	const struct later *l = c->timeline->later;
 	const struct snap_node *n = &c->s->nodes[node];
 
 	nodes_change(c, node);
 	for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++) {
-		c->device_free[d] = (int16_t)(c->device_free[d] + sign * l->device[d]);
-		c->device_memory[d] += sign * l->device_memory[d];
+		avail->device_free[d] = (int16_t)(avail->device_free[d] + sign * l->device[d]);
+		avail->device_memory[d] += sign * l->device_memory[d];
 	}
 	for (uint32_t m = node * c->s->n_profiles; m < (node + 1) * c->s->n_profiles; m++)
-		c->mig_free[m] += sign * l->mig[m];
-	if (c->cpu[node] != GPUQ_UNLIMITED)
-		c->cpu[node] += sign * l->cpu[node];
-	if (c->memory[node] != GPUQ_UNLIMITED)
-		c->memory[node] += sign * l->memory[node];
-	if (c->pods[node] != GPUQ_UNLIMITED)
-		c->pods[node] += sign * l->pods[node];
-	c->tenants[node] = (uint16_t)(c->tenants[node] + sign * l->tenants[node]);
-	if (c->tenants[node] == 0)
-		bits_add(c->vacant, node);
+		avail->mig_free[m] += sign * l->mig[m];
+	if (avail->cpu[node] != GPUQ_UNLIMITED)
+		avail->cpu[node] += sign * l->cpu[node];
+	if (avail->memory[node] != GPUQ_UNLIMITED)
+		avail->memory[node] += sign * l->memory[node];
+	if (avail->pods[node] != GPUQ_UNLIMITED)
+		avail->pods[node] += sign * l->pods[node];
+	avail->tenants[node] = (uint16_t)(avail->tenants[node] + sign * l->tenants[node]);
+	if (avail->tenants[node] == 0)
+		bits_add(avail->vacant, node);
 	else
-		bits_del(c->vacant, node);
-	if (bits_has(l->opened, node) && !bits_has(l->owned, node) && bits_has(c->ready, node)) {
+		bits_del(avail->vacant, node);
+	/* An exclusive tenant that is ending opens its node, unless another one was nominated for
+	 * it. */
+	if (bits_has(l->opened, node) && !bits_has(l->owned, node) &&
+	    bits_has(nodes_ready(c), node)) {
 		if (sign > 0)
-			bits_add(c->usable, node);
+			bits_add(avail->usable, node);
 		else
-			bits_del(c->usable, node);
+			bits_del(avail->usable, node);
 	}
 	nodes_changed(c, node);
 }
 
+/* Only nodes with a difference are visited. */
 static void shift_all(struct cycle *c, int sign)
 {
-	for (uint32_t w = 0; c->later && w < c->n_words; w++)
-		for (uint64_t word = c->later->nodes[w]; word;)
+	for (uint32_t w = 0; c->timeline->later && w < cycle_words(c); w++)
+		for (uint64_t word = c->timeline->later->nodes[w]; word;)
 			shift_node(c, bits_pop(&word, w * 64), sign);
 }
 
@@ -109,27 +117,31 @@ void nominated_later_leave(struct cycle *c)
 
 int64_t nominated_later_free_milli(struct cycle *c, uint32_t flavor)
 {
+	const struct amounts *avail = nodes_amounts(c);
+	const uint64_t *of;
 	int64_t sum = 0;
 
 	if (flavor == SNAP_NONE)
 		return 0;
-	if (c->free_counted[flavor] == c->n_actions + 1)
-		return c->free_milli[flavor];
-	for (uint32_t w = 0; w < c->n_words; w++)
-		for (uint64_t word = c->flavors[flavor][w] & c->usable[w]; word;) {
+	/* Only an action changes the sum. */
+	if (c->timeline->free_counted[flavor] == c->plan.n_actions + 1)
+		return c->timeline->free_milli[flavor];
+	of = nodes_of_flavor(c, flavor);
+	for (uint32_t w = 0; w < cycle_words(c); w++)
+		for (uint64_t word = of[w] & avail->usable[w]; word;) {
 			const struct snap_node *n = &c->s->nodes[bits_pop(&word, w * 64)];
 
 			for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++)
-				if (c->device_free[d] > 0)
-					sum += c->device_free[d];
+				if (avail->device_free[d] > 0)
+					sum += avail->device_free[d];
 		}
-	c->free_counted[flavor] = c->n_actions + 1;
-	return c->free_milli[flavor] = sum;
+	c->timeline->free_counted[flavor] = c->plan.n_actions + 1;
+	return c->timeline->free_milli[flavor] = sum;
 }
 
 bool nominated_later_differs(const struct cycle *c)
 {
-	return c->later && c->later->n_leaving > 0;
+	return c->timeline->later && c->timeline->later->n_leaving > 0;
 }
 
 void nominated_later_pod_leaves(struct cycle *c, const struct snap_alloc *a)
@@ -145,6 +157,7 @@ void nominated_later_pod_leaves(struct cycle *c, const struct snap_alloc *a)
 	for (uint32_t k = 0; k < a->n_devices; k++) {
 		const uint32_t d = n->device_first + a->devices[k];
 
+		/* Devices that disappeared or are unhealthy will not be free either. */
 		if (a->devices[k] >= n->n_devices || !c->s->devices[d].healthy)
 			continue;
 		l->device[d] = (int16_t)(l->device[d] + a->milli);
@@ -173,9 +186,12 @@ static void owe(int64_t *now, int64_t *later, int64_t amount)
 	*later -= amount - taken;
 }
 
+/* Take the amounts of a nominated pod: as far as they are free from now on, the rest once its
+ * victims have ended. No other job can start there meanwhile. */
 static void promise_pod(struct cycle *c, uint32_t node, const struct snap_group *g,
 			const uint32_t *devices, uint32_t n_devices, int32_t milli, bool exclusive)
 {
+	const struct amounts *avail = nodes_amounts(c);
 	const struct snap_node *n = &c->s->nodes[node];
 	struct later *l = later_of(c);
 	int64_t pods;
@@ -186,31 +202,31 @@ static void promise_pod(struct cycle *c, uint32_t node, const struct snap_group 
 	nodes_change(c, node);
 	for (uint32_t k = 0; k < n_devices; k++) {
 		const uint32_t d = n->device_first + devices[k];
-		const int16_t free_milli = c->device_free[d] > 0 ? c->device_free[d] : 0;
+		const int16_t free_milli = avail->device_free[d] > 0 ? avail->device_free[d] : 0;
 		const int16_t taken = free_milli < milli ? free_milli : (int16_t)milli;
 
-		c->device_free[d] = (int16_t)(c->device_free[d] - taken);
+		avail->device_free[d] = (int16_t)(avail->device_free[d] - taken);
 		l->device[d] = (int16_t)(l->device[d] - (milli - taken));
-		owe(&c->device_memory[d], &l->device_memory[d],
+		owe(&avail->device_memory[d], &l->device_memory[d],
 		    devices_bytes(c, d, milli, g->gpu_memory_bytes));
 	}
 	if (g->mig) {
 		const size_t m = (size_t)node * c->s->n_profiles + g->profile;
-		int64_t now = c->mig_free[m], later = l->mig[m];
+		int64_t now = avail->mig_free[m], later = l->mig[m];
 
 		owe(&now, &later, g->gpus_milli / SNAP_MILLI);
-		c->mig_free[m] = (int32_t)now;
+		avail->mig_free[m] = (int32_t)now;
 		l->mig[m] = (int32_t)later;
 	}
-	owe(&c->cpu[node], &l->cpu[node], g->cpu_milli);
-	owe(&c->memory[node], &l->memory[node], g->memory_bytes);
+	owe(&avail->cpu[node], &l->cpu[node], g->cpu_milli);
+	owe(&avail->memory[node], &l->memory[node], g->memory_bytes);
 	pods = l->pods[node];
-	owe(&c->pods[node], &pods, 1);
+	owe(&avail->pods[node], &pods, 1);
 	l->pods[node] = (int32_t)pods;
-	c->tenants[node]++;
-	bits_del(c->vacant, node);
+	avail->tenants[node]++;
+	bits_del(avail->vacant, node);
 	if (exclusive) {
-		bits_del(c->usable, node);
+		bits_del(avail->usable, node);
 		bits_add(l->owned, node);
 	}
 	nodes_changed(c, node);
@@ -220,10 +236,10 @@ void nominated_places(struct cycle *c, uint32_t job)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 
-	for (uint32_t i = 0; i < c->n_places; i++) {
-		const struct place *p = &c->places[i];
+	for (uint32_t i = 0; i < c->places.n_pods; i++) {
+		const struct place *p = &c->places.pods[i];
 		/* The table exists only if some pod ever took a device. */
-		const uint32_t *devices = p->n_devices ? c->place_devices + p->device_first : NULL;
+		const uint32_t *devices = p->n_devices ? c->places.devices + p->device_first : NULL;
 
 		promise_pod(c, p->node, &r->groups[p->group], devices, p->n_devices, p->milli,
 			    r->exclusive);
@@ -239,7 +255,7 @@ static bool tenable(const struct cycle *c, const struct snap_job *j)
 		const struct snap_alloc *p = &c->s->promises[i];
 		const struct snap_node *n = &c->s->nodes[p->node];
 
-		if (!bits_has(c->ready, p->node))
+		if (!bits_has(nodes_ready(c), p->node))
 			return false;
 		for (uint32_t k = 0; k < p->n_devices; k++)
 			if (p->devices[k] >= n->n_devices ||
@@ -254,17 +270,22 @@ void nominated_init(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 
-	c->free_milli = cycle_alloc(c, s->n_flavors, sizeof(*c->free_milli));
-	c->free_counted = cycle_alloc(c, s->n_flavors, sizeof(*c->free_counted));
+	c->timeline = cycle_alloc(c, 1, sizeof(*c->timeline));
+	if (!c->timeline)
+		return;
+	c->timeline->free_milli = cycle_alloc(c, s->n_flavors, sizeof(*c->timeline->free_milli));
+	c->timeline->free_counted =
+		cycle_alloc(c, s->n_flavors, sizeof(*c->timeline->free_counted));
 	c->promised = cycle_alloc(c, bits_words(s->n_jobs), sizeof(*c->promised));
 	for (uint32_t i = 0; !c->failed && i < s->n_allocs; i++) {
 		if (!s->allocs[i].releasing && s->jobs[s->allocs[i].job].state != SNAP_LEAVING)
 			continue;
 		nominated_later_pod_leaves(c, &s->allocs[i]);
-		if (c->later && !c->later->left)
-			c->later->left = cycle_alloc(c, s->n_allocs - i, sizeof(*c->later->left));
+		if (c->timeline->later && !c->timeline->later->left)
+			c->timeline->later->left =
+				cycle_alloc(c, s->n_allocs - i, sizeof(*c->timeline->later->left));
 		if (!c->failed)
-			c->later->left[c->later->n_left++] = i;
+			c->timeline->later->left[c->timeline->later->n_left++] = i;
 	}
 	for (uint32_t k = 0; !c->failed && s->n_promises && k < s->lines.n_busy; k++) {
 		const uint32_t i = s->lines.busy[k];
@@ -274,9 +295,10 @@ void nominated_init(struct cycle *c)
 	}
 }
 
+/* Add an action for the job to the plan; NULL without memory. */
 static struct plan_action *action(struct cycle *c, uint32_t job, enum plan_kind kind)
 {
-	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
+	struct plan_action *a = PLAN_PUSH(c, actions, 1);
 
 	if (a)
 		*a = (struct plan_action){ .kind = kind,
@@ -294,6 +316,7 @@ static bool take_all(struct cycle *c, const struct snap_job *j)
 	for (uint32_t i = 0; i < j->n_promises; i++) {
 		if (nodes_hold(c, &c->s->promises[j->promise_first + i]))
 			continue;
+		/* Undo those taken: a gang starts as a whole or not at all. */
 		while (i-- > 0)
 			nodes_shift(c, &c->s->promises[j->promise_first + i], 1);
 		return false;
@@ -301,21 +324,22 @@ static bool take_all(struct cycle *c, const struct snap_job *j)
 	return true;
 }
 
+/* Start the job on its nominated places, which were taken by take_all(). */
 static void start(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	struct plan_action *a = action(c, job, PLAN_PLACE);
-	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, j->n_promises);
+	struct plan_pod *pods = PLAN_PUSH(c, pods, j->n_promises);
 
 	if (!a || !pods)
 		return;
-	a->pod_first = c->n_plan_pods - j->n_promises;
+	a->pod_first = c->plan.n_pods - j->n_promises;
 	a->n_pods = j->n_promises;
 	a->walltime_us = timeline_given_us(c, job);
 	for (uint32_t i = 0; i < j->n_promises; i++) {
 		const struct snap_alloc *p = &c->s->promises[j->promise_first + i];
-		const uint32_t device_first = c->n_plan_devices;
-		uint32_t *devices = CYCLE_PUSH(c, plan_devices, p->n_devices);
+		const uint32_t device_first = c->plan.n_devices;
+		uint32_t *devices = PLAN_PUSH(c, devices, p->n_devices);
 
 		if (!devices)
 			return;
@@ -332,7 +356,7 @@ static void start(struct cycle *c, uint32_t job)
 					    ? c->s->nodes[p->node].flavor
 					    : SNAP_NONE;
 	}
-	c->started[job] = 1;
+	c->plan.started[job] = 1;
 	timeline_started(c, a);
 }
 
@@ -341,17 +365,18 @@ static void tell_waiting(struct cycle *c, uint32_t job)
 {
 	const struct snapshot *s = c->s;
 	const struct snap_job *j = &s->jobs[job];
-	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+	struct plan_reason *why = PLAN_PUSH(c, reasons, 1);
 	uint32_t first = SNAP_NONE, last = SNAP_NONE;
 	char key[32];
 
 	if (!why)
 		return;
 	*why = (struct plan_reason){ .code = GPUQ_R_VICTIMS, .object = "" };
-	for (uint32_t i = 0; c->later && i < c->later->n_left; i++) {
-		const struct snap_alloc *a = &s->allocs[c->later->left[i]];
+	for (uint32_t i = 0; c->timeline->later && i < c->timeline->later->n_left; i++) {
+		const struct snap_alloc *a = &s->allocs[c->timeline->later->left[i]];
 		bool there = false;
 
+		/* Pods are listed job by job, so comparing with the last one counts each job once. */
 		if (a->job == last)
 			continue;
 		for (uint32_t p = 0; !there && p < j->n_promises; p++)
@@ -367,7 +392,7 @@ static void tell_waiting(struct cycle *c, uint32_t job)
 			c->mem, plan_key_print(s->jobs[first].key, key, sizeof(key)));
 	if (!why->object)
 		c->failed = true;
-	c->why_of_job[job] = (struct plan_why){ c->n_whys - 1, 1 };
+	c->plan.why_of_job[job] = (struct plan_why){ c->plan.n_reasons - 1, 1 };
 }
 
 void nominated_serve(struct cycle *c)
@@ -380,6 +405,7 @@ void nominated_serve(struct cycle *c)
 
 		if (j->n_promises == 0)
 			continue;
+		/* It cannot be kept: the job returns to the queue. */
 		if (!bits_has(c->promised, i)) {
 			action(c, i, PLAN_RELEASE);
 			continue;

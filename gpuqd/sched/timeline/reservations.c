@@ -1,6 +1,6 @@
 #include "gpuqd/sched/timeline/reservations.h"
 
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 
 #include <string.h>
 
@@ -15,16 +15,19 @@
  * chosen anew in every cycle until it begins, and afterwards for the part that its owners have not
  * taken yet. The nodes with the most free capacity at that time are chosen. */
 
+/* Return a reservation by its index. */
 static const struct snap_reservation *slice(const struct cycle *c, uint32_t i)
 {
 	return &c->s->reservations[i];
 }
 
+/* True if it reserves an amount anywhere, in place of named nodes. */
 static bool is_amount(const struct snap_reservation *r)
 {
 	return r->gpus_milli > 0;
 }
 
+/* True if its time is over. */
 static bool ended(const struct cycle *c, const struct snap_reservation *r)
 {
 	return r->end_us <= c->s->config.now_us;
@@ -51,7 +54,7 @@ static bool over(const struct cycle *c, uint32_t i)
 		return true;
 	if (!released(c, r))
 		return false;
-	return is_amount(r) || (c->future->slices && !c->future->slices[i]);
+	return is_amount(r) || (c->timeline->future->slices && !c->timeline->future->slices[i]);
 }
 
 bool reservations_owns(const struct cycle *c, uint32_t reservation, uint32_t job)
@@ -59,6 +62,7 @@ bool reservations_owns(const struct cycle *c, uint32_t reservation, uint32_t job
 	const struct snap_reservation *r = slice(c, reservation);
 	bool in_queue = r->queue == SNAP_NONE, named = r->n_users == 0;
 
+	/* Without a queue and users it has no owners; maintenance never has any. */
 	if (job == SNAP_NONE || r->maintenance || (in_queue && named))
 		return false;
 	for (uint32_t q = c->s->jobs[job].queue; !in_queue && q != SNAP_NONE;
@@ -85,15 +89,15 @@ uint32_t reservations_bars(const struct cycle *c, uint32_t job, int64_t t, int64
 	uint32_t first = SNAP_NONE;
 
 	if (out)
-		memset(out, 0, c->n_words * sizeof(*out));
+		memset(out, 0, cycle_words(c) * sizeof(*out));
 	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
 		if (over(c, i) || !keeps(c, i, job, t, end))
 			continue;
 		/* The one that ends first is named: its end changes something. */
 		if (first == SNAP_NONE || slice(c, i)->end_us < slice(c, first)->end_us)
 			first = i;
-		for (uint32_t w = 0; out && w < c->n_words; w++)
-			out[w] |= c->future->slices[i][w];
+		for (uint32_t w = 0; out && w < cycle_words(c); w++)
+			out[w] |= c->timeline->future->slices[i][w];
 	}
 	return first;
 }
@@ -104,7 +108,7 @@ int64_t reservations_takes(const struct cycle *c, uint32_t job, uint32_t node, i
 
 	for (uint32_t i = 0; i < c->s->n_reservations; i++)
 		if (!over(c, i) && keeps(c, i, job, now, before) &&
-		    bits_has(c->future->slices[i], node))
+		    bits_has(c->timeline->future->slices[i], node))
 			before = slice(c, i)->start_us > now ? slice(c, i)->start_us : now;
 	return before;
 }
@@ -137,9 +141,10 @@ void reservations_name(struct cycle *c, uint32_t reservation, struct plan_reason
 
 /* ---- amounts ---- */
 
+/* True if devices of that node can be part of the amount. */
 static bool counts_there(const struct cycle *c, const struct snap_reservation *r, uint32_t node)
 {
-	return bits_has(c->ready, node) && c->s->nodes[node].n_devices > 0 &&
+	return bits_has(nodes_ready(c), node) && c->s->nodes[node].n_devices > 0 &&
 	       (r->flavor == SNAP_NONE || c->s->nodes[node].flavor == r->flavor) &&
 	       (!r->pool || strcmp(c->s->nodes[node].pool, r->pool) == 0);
 }
@@ -165,8 +170,9 @@ bool reservations_shields(const struct cycle *c, uint32_t job, uint32_t claimant
 			continue;
 		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
 			if (is_amount(r) ? counts_for(c, i, &c->s->allocs[a])
-					 : c->future->slices[i] && bits_has(c->future->slices[i],
-									    c->s->allocs[a].node))
+					 : c->timeline->future->slices[i] &&
+						   bits_has(c->timeline->future->slices[i],
+							    c->s->allocs[a].node))
 				return true;
 	}
 	return false;
@@ -184,13 +190,13 @@ static int64_t taken(const struct cycle *c, uint32_t i)
 		if (counts_for(c, i, al))
 			n += al->n_devices;
 	}
-	for (uint32_t a = 0; a < c->n_actions; a++) {
-		const struct plan_action *act = &c->actions[a];
+	for (uint32_t a = 0; a < c->plan.n_actions; a++) {
+		const struct plan_action *act = &c->plan.actions[a];
 
 		for (uint32_t p = 0; act->kind == PLAN_PLACE && p < act->n_pods; p++)
-			if (counts_there(c, r, c->plan_pods[act->pod_first + p].node) &&
+			if (counts_there(c, r, c->plan.pods[act->pod_first + p].node) &&
 			    reservations_owns(c, i, act->job))
-				n += c->plan_pods[act->pod_first + p].n_devices;
+				n += c->plan.pods[act->pod_first + p].n_devices;
 	}
 	return n;
 }
@@ -206,9 +212,10 @@ static int64_t goes_with(int64_t has, int64_t free, uint32_t n, uint32_t n_devic
 	return part < free ? part : free;
 }
 
+/* Book devices on a node for a reservation, and the cpu and memory that go with them. */
 static void keep(struct cycle *c, uint32_t i, uint32_t node, int64_t start, uint32_t whole)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	struct booked *b = cycle_push(c, &f->booked, &f->n_booked, &f->room_booked, sizeof(*b), 1);
 	const struct snap_node *n = &c->s->nodes[node];
 	const int64_t cpu = goes_with(n->cpu_milli, f->at.cpu[node], whole, n->n_devices);
@@ -229,6 +236,8 @@ static void keep(struct cycle *c, uint32_t i, uint32_t node, int64_t start, uint
 	timeline_parts_keep(c, i, node, start, whole);
 }
 
+/* Book an amount on the nodes with the most room; once it has begun, only what its owners have not
+ * taken yet. */
 static void enter_amount(struct cycle *c, uint32_t i)
 {
 	const struct snap_reservation *r = slice(c, i);
@@ -240,16 +249,16 @@ static void enter_amount(struct cycle *c, uint32_t i)
 		left -= taken(c, i);
 	if (left <= 0)
 		return;
-	timeline_free_at(c, SNAP_NONE, start, &c->future->at);
-	timeline_free_before_amounts(c, SNAP_NONE, start, &c->future->least);
+	timeline_free_at(c, SNAP_NONE, start, &c->timeline->future->at);
+	timeline_free_before_amounts(c, SNAP_NONE, start, &c->timeline->future->least);
 	/* Among nodes with equal room it does not matter which are used. */
-	for (uint32_t room = c->max_whole; room > 0 && left > 0 && !c->failed; room--)
+	for (uint32_t room = nodes_max_whole(c); room > 0 && left > 0 && !c->failed; room--)
 		for (uint32_t n = 0; n < c->s->n_nodes && left > 0; n++) {
-			const uint32_t have = c->future->at.whole[n];
+			const uint32_t have = c->timeline->future->at.whole[n];
 			const uint32_t whole = (int64_t)have < left ? have : (uint32_t)left;
 
 			if (have != room || !counts_there(c, r, n) ||
-			    !bits_has(c->future->at.usable, n))
+			    !bits_has(c->timeline->future->at.usable, n))
 				continue;
 			keep(c, i, n, start, whole);
 			left -= whole;
@@ -258,7 +267,7 @@ static void enter_amount(struct cycle *c, uint32_t i)
 
 void reservations_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t whole)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 
 	/* From its own node first, then from any other. */
 	for (int here = 1; here >= 0 && whole > 0; here--)
@@ -308,7 +317,7 @@ static void enter_nodes(struct cycle *c, uint32_t i)
 {
 	const struct snap_reservation *r = slice(c, i);
 	const bool less = released(c, r);
-	uint64_t *set = cycle_alloc(c, c->n_words, sizeof(*set));
+	uint64_t *set = cycle_alloc(c, cycle_words(c), sizeof(*set));
 	bool any = is_amount(r);
 
 	for (uint32_t k = 0; set && k < r->n_nodes; k++) {
@@ -317,12 +326,13 @@ static void enter_nodes(struct cycle *c, uint32_t i)
 		bits_add(set, r->nodes[k]);
 		any = true;
 	}
-	c->future->slices[i] = any || !less ? set : NULL;
+	c->timeline->future->slices[i] = any || !less ? set : NULL;
 }
 
 void reservations_enter_nodes(struct cycle *c)
 {
-	c->future->slices = cycle_alloc(c, c->s->n_reservations, sizeof(*c->future->slices));
+	c->timeline->future->slices =
+		cycle_alloc(c, c->s->n_reservations, sizeof(*c->timeline->future->slices));
 	for (uint32_t i = 0; !c->failed && i < c->s->n_reservations; i++)
 		enter_nodes(c, i);
 }
@@ -346,7 +356,7 @@ static bool clears(const struct cycle *c, uint32_t i, uint32_t job)
 	    reservations_owns(c, i, job))
 		return false;
 	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
-		if (bits_has(c->future->slices[i], c->s->allocs[a].node))
+		if (bits_has(c->timeline->future->slices[i], c->s->allocs[a].node))
 			return true;
 	return false;
 }
@@ -378,7 +388,7 @@ static void clear_nodes(struct cycle *c)
 				       slice(c, i)->maintenance ? GPUQ_CAUSE_DRAIN
 								: GPUQ_CAUSE_YIELD,
 				       SNAP_NONE, gpuq_rule_word(GPUQ_RULE_YIELD_RESERVATION));
-			c->future->stale = true;
+			c->timeline->future->stale = true;
 		}
 }
 

@@ -4,6 +4,7 @@
 
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 #include "gpuqd/sched/timeline/timeline_instances.h"
 #include "gpuqd/sched/timeline/timeline_licenses.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
@@ -24,6 +25,7 @@ struct hold {
 	bool promised; /* it takes its amounts when its victims are gone */
 };
 
+/* A job that runs already has been given its time: only a pending one can be given less. */
 int64_t timeline_least_us(const struct snap_job *j)
 {
 	const bool less = j->state == SNAP_PENDING && j->walltime_min_us &&
@@ -39,6 +41,7 @@ int64_t timeline_walltime(const struct cycle *c, uint32_t job, int64_t t)
 
 	if (least == j->walltime_us || j->deadline_us == 0 || left >= j->walltime_us)
 		return j->walltime_us;
+	/* It is shortened to end by its deadline, but not below its minimum. */
 	return left > least ? left : least;
 }
 
@@ -56,6 +59,7 @@ int64_t timeline_end(const struct cycle *c, uint32_t job, int64_t t)
 			    c->s->jobs[job].grace_us);
 }
 
+/* Return when pods that were signalled, or are past their time, are assumed to be gone. */
 static int64_t told_to_leave(const struct cycle *c)
 {
 	return c->s->config.now_us + FUTURE_OVERRUN_US;
@@ -71,6 +75,7 @@ static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
 
 	if (leaving)
 		return told_to_leave(c);
+	/* It should have ended: its end is near, but not now. */
 	if (end <= now)
 		end = told_to_leave(c);
 	end = cleared < end ? cleared : end;
@@ -125,21 +130,23 @@ static void hold_alloc(const struct cycle *c, struct holds *h, const struct snap
 	h->any_promise |= promised;
 }
 
+/* Note the pods that an action of this cycle takes from an elastic job. Actions name pods by index,
+ * holds by their place in the snapshot. */
 static void shrink(const struct cycle *c, struct holds *h, const struct plan_action *a)
 {
 	const struct snap_job *j = &c->s->jobs[a->job];
 
 	for (uint32_t i = 0; i < a->n_pods; i++)
 		for (uint32_t k = j->alloc_first; k < j->alloc_first + j->n_allocs; k++)
-			if (c->s->allocs[k].index == c->plan_pods[a->pod_first + i].index)
+			if (c->s->allocs[k].index == c->plan.pods[a->pod_first + i].index)
 				h->shrunk[k] = 1;
 }
 
 /* Note the effects of the actions so far on running and nominated jobs. */
 static void note_actions(const struct cycle *c, struct holds *h)
 {
-	for (uint32_t i = 0; i < c->n_actions; i++) {
-		const struct plan_action *a = &c->actions[i];
+	for (uint32_t i = 0; i < c->plan.n_actions; i++) {
+		const struct plan_action *a = &c->plan.actions[i];
 
 		if (a->kind == PLAN_EVICT || a->kind == PLAN_MOVE)
 			h->gone[a->job] |= 1;
@@ -148,6 +155,8 @@ static void note_actions(const struct cycle *c, struct holds *h)
 		else if (a->kind == PLAN_RELEASE || a->kind == PLAN_PLACE ||
 			 a->kind == PLAN_NOMINATE)
 			h->gone[a->job] |= 2;
+		/* A job that is moved ends where it runs, and its new places are those of the
+		 * action. */
 		if (a->kind == PLAN_MOVE)
 			h->gone[a->job] |= 2;
 	}
@@ -162,19 +171,20 @@ static void hold_action(const struct cycle *c, struct holds *h, const struct pla
 
 	if (a->kind != PLAN_PLACE && a->kind != PLAN_GROW && !promised)
 		return;
+	/* Pods that join a running job end when it ends. */
 	if (a->kind == PLAN_GROW && c->s->jobs[a->job].state == SNAP_RUNNING)
 		start = c->s->jobs[a->job].start_us;
 	end = end_of_given(c, a->job, start, a->walltime_us);
 	if (a->yield_us && a->yield_us < end)
 		end = a->yield_us;
 	for (uint32_t i = 0; i < a->n_pods; i++) {
-		const struct plan_pod *p = &c->plan_pods[a->pod_first + i];
+		const struct plan_pod *p = &c->plan.pods[a->pod_first + i];
 
 		h->items[h->n++] = (struct hold){ .end_us = end,
 						  .job = a->job,
 						  .node = p->node,
 						  .group = p->group,
-						  .devices = &c->plan_devices[p->device_first],
+						  .devices = &c->plan.devices[p->device_first],
 						  .n_devices = p->n_devices,
 						  .milli = p->milli,
 						  .promised = promised };
@@ -182,11 +192,13 @@ static void hold_action(const struct cycle *c, struct holds *h, const struct pla
 	h->any_promise |= promised;
 }
 
+/* Collect what is held now: by pods of the snapshot, by nominated placements of earlier cycles, and
+ * by the actions of this one, in that order; add_promises() relies on it. */
 static void collect_holds(struct cycle *c, struct holds *h)
 {
 	const struct snapshot *s = c->s;
 
-	h->items = cycle_scratch(c, (size_t)s->n_allocs + s->n_promises + c->n_plan_pods,
+	h->items = cycle_scratch(c, (size_t)s->n_allocs + s->n_promises + c->plan.n_pods,
 				 sizeof(*h->items));
 	h->gone = cycle_scratch(c, s->n_jobs, sizeof(*h->gone));
 	h->shrunk = cycle_scratch(c, s->n_allocs, sizeof(*h->shrunk));
@@ -195,6 +207,7 @@ static void collect_holds(struct cycle *c, struct holds *h)
 	note_actions(c, h);
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
 		const struct snap_alloc *a = &s->allocs[i];
+		/* Signalled in an earlier cycle, or by an action of this one. */
 		const bool leaving = a->releasing || s->jobs[a->job].state == SNAP_LEAVING ||
 				     (h->gone[a->job] & 1) || h->shrunk[i];
 
@@ -206,21 +219,25 @@ static void collect_holds(struct cycle *c, struct holds *h)
 		if (!(h->gone[a->job] & 2))
 			hold_alloc(c, h, a, timeline_end(c, a->job, told_to_leave(c)), true);
 	}
-	for (uint32_t i = 0; i < c->n_actions; i++)
-		hold_action(c, h, &c->actions[i]);
+	for (uint32_t i = 0; i < c->plan.n_actions; i++)
+		hold_action(c, h, &c->plan.actions[i]);
 }
 
 /* ---- devices ---- */
 
+/* Return the number over all nodes of a device of a hold. */
 static uint32_t device_of(const struct cycle *c, const struct hold *h, uint32_t d)
 {
 	return c->s->nodes[h->node].device_first + h->devices[d];
 }
 
+/* Compute when each device becomes free as a whole: when the last of the pods that share it has
+ * ended. Then count the devices of each node that are free now. */
 static void time_devices(struct cycle *c, const struct holds *h)
 {
+	const struct amounts *avail = nodes_amounts(c);
 	const struct snapshot *s = c->s;
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 
 	memset(f->until, 0, s->n_devices * sizeof(*f->until));
 	for (uint32_t i = 0; i < h->n; i++) {
@@ -234,7 +251,7 @@ static void time_devices(struct cycle *c, const struct holds *h)
 	}
 	/* Devices that are not free although no known pod of gpuq holds them. */
 	for (uint32_t d = 0; d < s->n_devices; d++)
-		if (c->device_free[d] != SNAP_MILLI &&
+		if (avail->device_free[d] != SNAP_MILLI &&
 		    (f->until[d] == 0 || !s->devices[d].healthy || s->devices[d].foreign_milli > 0))
 			f->until[d] = GPUQ_UNLIMITED;
 	for (uint32_t n = 0; n < s->n_nodes; n++) {
@@ -248,12 +265,14 @@ static void time_devices(struct cycle *c, const struct holds *h)
 
 /* ---- releases ---- */
 
+/* Add an empty release; NULL without memory. Its place in the order is found later. */
 static struct release *add_release(struct cycle *c, int64_t end_us, uint32_t node)
 {
-	struct release *r = cycle_push(c, &c->future->releases, &c->future->n_releases,
-				       &c->future->room_releases, sizeof(*r), 1);
+	struct release *r =
+		cycle_push(c, &c->timeline->future->releases, &c->timeline->future->n_releases,
+			   &c->timeline->future->room_releases, sizeof(*r), 1);
 
-	c->future->sorted = false;
+	c->timeline->future->sorted = false;
 	if (r)
 		*r = (struct release){ .end_us = end_us, .node = node };
 	return r;
@@ -266,6 +285,7 @@ static void add_end(struct cycle *c, const struct hold *h, uint64_t *claimed)
 	const struct need one = nodes_need(g);
 	struct release *r;
 
+	/* Work without a time limit releases nothing that a plan could count on. */
 	if (h->end_us == GPUQ_UNLIMITED)
 		return;
 	r = add_release(c, h->end_us, h->node);
@@ -280,10 +300,11 @@ static void add_end(struct cycle *c, const struct hold *h, uint64_t *claimed)
 	for (uint32_t d = 0; d < h->n_devices; d++) {
 		const uint32_t ix = device_of(c, h, d);
 
-		if (c->future->by_device)
+		if (c->timeline->future->by_device)
 			timeline_parts_end(c, ix, h->milli,
 					   timeline_parts_bytes(c, ix, h->milli, g), h->end_us);
-		if (c->future->until[ix] != h->end_us || bits_has(claimed, ix))
+		/* A shared device is released as a whole only by the last pod on it. */
+		if (c->timeline->future->until[ix] != h->end_us || bits_has(claimed, ix))
 			continue;
 		bits_add(claimed, ix);
 		r->whole++;
@@ -294,6 +315,7 @@ static void add_end(struct cycle *c, const struct hold *h, uint64_t *claimed)
  * keeps free for it until then is neither more nor less free. */
 static void add_promises(struct cycle *c, const struct holds *h)
 {
+	const struct amounts *avail = nodes_amounts(c);
 	const struct snapshot *s = c->s;
 	struct taken {
 		int64_t cpu, memory, pods;
@@ -326,27 +348,31 @@ static void add_promises(struct cycle *c, const struct holds *h)
 
 		if (!taken[n].promised)
 			continue;
+		/* Return what the cycle withholds for nominated pods already, since their whole
+		 * amounts are taken above. */
 		r = add_release(c, told_to_leave(c), n);
 		if (!r)
 			return;
-		if (c->cpu[n] != GPUQ_UNLIMITED)
-			r->cpu = node->cpu_free - taken[n].cpu - c->cpu[n];
-		if (c->memory[n] != GPUQ_UNLIMITED)
-			r->memory = node->memory_free - taken[n].memory - c->memory[n];
-		if (c->pods[n] != GPUQ_UNLIMITED)
-			r->pods = (int32_t)(node->pods_free - taken[n].pods - c->pods[n]);
+		if (avail->cpu[n] != GPUQ_UNLIMITED)
+			r->cpu = node->cpu_free - taken[n].cpu - avail->cpu[n];
+		if (avail->memory[n] != GPUQ_UNLIMITED)
+			r->memory = node->memory_free - taken[n].memory - avail->memory[n];
+		if (avail->pods[n] != GPUQ_UNLIMITED)
+			r->pods = (int32_t)(node->pods_free - taken[n].pods - avail->pods[n]);
 	}
 }
 
 /* The same for devices: a nominated pod takes them when its victims are gone. */
 static void promise_devices(struct cycle *c, const struct holds *h)
 {
+	const struct amounts *avail = nodes_amounts(c);
 	const struct snapshot *s = c->s;
 	struct taken {
 		int32_t milli;
 		int64_t bytes;
 		bool promised;
-	} *taken = c->future->by_device ? cycle_scratch(c, s->n_devices, sizeof(*taken)) : NULL;
+	} *taken = c->timeline->future->by_device ? cycle_scratch(c, s->n_devices, sizeof(*taken))
+						  : NULL;
 
 	for (uint32_t i = 0; taken && i < h->n; i++) {
 		const struct hold *hold = &h->items[i];
@@ -367,18 +393,21 @@ static void promise_devices(struct cycle *c, const struct holds *h)
 	}
 	for (uint32_t d = 0; taken && d < s->n_devices; d++)
 		if (taken[d].promised)
-			timeline_parts_end(
-				c, d, s->devices[d].free_milli - taken[d].milli - c->device_free[d],
-				s->devices[d].free_memory_bytes - taken[d].bytes -
-					c->device_memory[d],
-				told_to_leave(c));
+			timeline_parts_end(c, d,
+					   s->devices[d].free_milli - taken[d].milli -
+						   avail->device_free[d],
+					   s->devices[d].free_memory_bytes - taken[d].bytes -
+						   avail->device_memory[d],
+					   told_to_leave(c));
 }
 
 /* The same for instances. */
 static void promise_instances(struct cycle *c, const struct holds *h)
 {
+	const struct amounts *avail = nodes_amounts(c);
 	const struct snapshot *s = c->s;
-	const size_t n_slots = c->future->by_profile ? (size_t)s->n_nodes * s->n_profiles : 0;
+	const size_t n_slots =
+		c->timeline->future->by_profile ? (size_t)s->n_nodes * s->n_profiles : 0;
 	int32_t *taken = n_slots ? cycle_scratch(c, n_slots, sizeof(*taken)) : NULL;
 	uint8_t *promised = n_slots ? cycle_scratch(c, n_slots, sizeof(*promised)) : NULL;
 
@@ -399,31 +428,10 @@ static void promise_instances(struct cycle *c, const struct holds *h)
 	}
 	for (size_t at = 0; taken && promised && at < n_slots; at++)
 		if (promised[at])
-			timeline_instances_end(
-				c, (uint32_t)(at / s->n_profiles), (uint32_t)(at % s->n_profiles),
-				s->mig_free[at] - taken[at] - c->mig_free[at], told_to_leave(c));
-}
-
-static struct amounts new_amounts(struct cycle *c, bool by_device, bool by_profile)
-{
-	const uint32_t n = c->s->n_nodes, d = by_device ? c->s->n_devices : 0;
-	const size_t n_slots = (size_t)n * c->s->n_profiles;
-
-	return (struct amounts){
-		.cpu = cycle_alloc(c, n, sizeof(int64_t)),
-		.memory = cycle_alloc(c, n, sizeof(int64_t)),
-		.pods = cycle_alloc(c, n, sizeof(int64_t)),
-		.whole = cycle_alloc(c, n, sizeof(uint16_t)),
-		.tenants = cycle_alloc(c, n, sizeof(uint16_t)),
-		.usable = cycle_alloc(c, c->n_words, sizeof(uint64_t)),
-		.vacant = cycle_alloc(c, c->n_words, sizeof(uint64_t)),
-		.buckets = cycle_alloc(c, c->max_whole + 1, sizeof(struct bucket)),
-		.device_free = by_device ? cycle_alloc(c, d, sizeof(int16_t)) : NULL,
-		.device_memory = by_device ? cycle_alloc(c, d, sizeof(int64_t)) : NULL,
-		.parted = by_device ? cycle_alloc(c, c->n_words, sizeof(uint64_t)) : NULL,
-		.withheld = by_device ? cycle_alloc(c, n, sizeof(uint16_t)) : NULL,
-		.migs = by_profile ? cycle_alloc(c, n_slots, sizeof(int32_t)) : NULL,
-	};
+			timeline_instances_end(c, (uint32_t)(at / s->n_profiles),
+					       (uint32_t)(at % s->n_profiles),
+					       s->mig_free[at] - taken[at] - avail->mig_free[at],
+					       told_to_leave(c));
 }
 
 /* True if any pending or running job requests it. */
@@ -440,6 +448,8 @@ static bool any_asks(const struct snapshot *s, bool (*asks)(const struct snap_re
 	return false;
 }
 
+/* Allocate the tables of the future. Those by device and by profile cost the most, and are made
+ * only where a job requests parts or instances. */
 static struct future *new_future(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
@@ -456,20 +466,21 @@ static struct future *new_future(struct cycle *c)
 	f->n_of_flavor = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->n_of_flavor));
 	f->starving_held = cycle_alloc(c, (size_t)s->n_flavors + 2, sizeof(*f->starving_held));
 	f->n_starving = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->n_starving));
-	f->barred = cycle_alloc(c, c->n_words, sizeof(*f->barred));
+	f->barred = cycle_alloc(c, cycle_words(c), sizeof(*f->barred));
 	f->by_device = any_asks(s, timeline_parts_asked);
 	f->by_profile = s->n_profiles && any_asks(s, timeline_instances_asked);
-	f->at = new_amounts(c, f->by_device, f->by_profile);
-	f->least = new_amounts(c, f->by_device, f->by_profile);
+	f->at = nodes_amounts_new(c, f->by_device, f->by_profile);
+	f->least = nodes_amounts_new(c, f->by_device, f->by_profile);
 	return c->failed ? NULL : f;
 }
 
+/* Count a pod that closes its node to other jobs. */
 static void add_closer(struct cycle *c, uint32_t node, uint32_t job)
 {
 	if (!is_alone(c, job))
 		return;
-	c->future->closers[node]++;
-	c->future->any_closer = true;
+	c->timeline->future->closers[node]++;
+	c->timeline->future->any_closer = true;
 }
 
 /* Note the licenses of jobs that run, are ending, were started or are nominated. */
@@ -477,7 +488,7 @@ static void time_licenses(struct cycle *c, const struct holds *h)
 {
 	const struct snapshot *s = c->s;
 
-	c->future->n_license_ends = 0;
+	c->timeline->future->n_license_ends = 0;
 	for (uint32_t k = 0; s->n_licenses && k < s->lines.n_busy; k++) {
 		const uint32_t i = s->lines.busy[k];
 
@@ -489,8 +500,8 @@ static void time_licenses(struct cycle *c, const struct holds *h)
 		else if (bits_has(c->promised, i))
 			timeline_licenses_end(c, i, timeline_end(c, i, told_to_leave(c)));
 	}
-	for (uint32_t i = 0; s->n_licenses && i < c->n_actions; i++) {
-		const struct plan_action *a = &c->actions[i];
+	for (uint32_t i = 0; s->n_licenses && i < c->plan.n_actions; i++) {
+		const struct plan_action *a = &c->plan.actions[i];
 		const int64_t end = end_of_given(c, a->job, s->config.now_us, a->walltime_us);
 
 		if ((a->kind == PLAN_PLACE && !bits_has(c->promised, a->job)) ||
@@ -500,9 +511,11 @@ static void time_licenses(struct cycle *c, const struct holds *h)
 	}
 }
 
+/* Build the timeline anew from the snapshot and the actions so far. Start reservations are not part
+ * of it: plan_again() adds them. */
 static void build(struct cycle *c)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	struct holds h = { 0 };
 	uint64_t *claimed = cycle_scratch(c, bits_words(c->s->n_devices), sizeof(*claimed));
 
@@ -527,10 +540,11 @@ static void build(struct cycle *c)
 	}
 }
 
+/* True if this cycle nominated a placement for the job, which then needs no start reservation. */
 static bool has_promise(const struct cycle *c, uint32_t job)
 {
-	for (uint32_t i = 0; i < c->n_actions; i++)
-		if (c->actions[i].kind == PLAN_NOMINATE && c->actions[i].job == job)
+	for (uint32_t i = 0; i < c->plan.n_actions; i++)
+		if (c->plan.actions[i].kind == PLAN_NOMINATE && c->plan.actions[i].job == job)
 			return true;
 	return false;
 }
@@ -538,7 +552,8 @@ static bool has_promise(const struct cycle *c, uint32_t job)
 /* Plan everything that was planned again, in the same order. */
 static void plan_again(struct cycle *c)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
+	/* The old list is read while a new one is made; the arena keeps both. */
 	const struct planned *before = f->planned;
 	const uint32_t n = f->n_planned;
 
@@ -548,21 +563,23 @@ static void plan_again(struct cycle *c)
 	memset(f->n_of_flavor, 0, ((size_t)c->s->n_flavors + 1) * sizeof(*f->n_of_flavor));
 	reservations_enter_amounts(c);
 	for (uint32_t i = 0; i < n && !c->failed; i++)
-		if (c->started[before[i].job] < c->s->jobs[before[i].job].n_waiting &&
+		if (c->plan.started[before[i].job] < c->s->jobs[before[i].job].n_waiting &&
 		    !has_promise(c, before[i].job))
 			timeline_plan(c, before[i].job, before[i].flavor, before[i].starving);
 }
 
+/* The timeline is built when a job is first blocked: a cycle in which everything starts needs none.
+ * Starts update it, other changes only mark it stale. */
 bool timeline_look_ahead(struct cycle *c)
 {
-	if (!c->future) {
-		c->future = new_future(c);
-		if (!c->future)
+	if (!c->timeline->future) {
+		c->timeline->future = new_future(c);
+		if (!c->timeline->future)
 			return false;
 		reservations_enter_nodes(c);
 		build(c);
 		reservations_enter_amounts(c);
-	} else if (c->future->stale) {
+	} else if (c->timeline->future->stale) {
 		build(c);
 		plan_again(c);
 	}
@@ -571,8 +588,8 @@ bool timeline_look_ahead(struct cycle *c)
 
 void timeline_changed(struct cycle *c)
 {
-	if (c->future)
-		c->future->stale = true;
+	if (c->timeline->future)
+		c->timeline->future->stale = true;
 }
 
 /* ---- starts ---- */
@@ -580,8 +597,9 @@ void timeline_changed(struct cycle *c)
 void timeline_spend(struct cycle *c, uint32_t node, int64_t start, int64_t end,
 		    const struct need *n, int sign)
 {
-	for (uint32_t i = 0; i < c->future->n_booked; i++) {
-		struct booked *b = &c->future->booked[i];
+	/* Holds that begin outside [start, end) are not affected. */
+	for (uint32_t i = 0; i < c->timeline->future->n_booked; i++) {
+		struct booked *b = &c->timeline->future->booked[i];
 
 		if (b->node != node || b->start_us < start || b->start_us >= end)
 			continue;
@@ -598,17 +616,18 @@ void timeline_spend(struct cycle *c, uint32_t node, int64_t start, int64_t end,
 
 void timeline_refresh(struct cycle *c)
 {
-	if (c->future && c->future->stale)
+	if (c->timeline->future && c->timeline->future->stale)
 		timeline_look_ahead(c);
 }
 
 void timeline_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 {
 	const struct snapshot *s = c->s;
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 	struct need one;
 
 	nodes_shift(c, a, sign);
+	/* A stale timeline is built anew before it is read again. */
 	if (!f || f->stale || f->n_booked == 0)
 		return;
 	one = nodes_need(group_of(c, a->job, a->group));
@@ -628,7 +647,7 @@ void timeline_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 /* Note that the device is held until end. */
 static void hold_device(struct cycle *c, uint32_t node, uint32_t device, int64_t end)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	int64_t *until = &f->until[device];
 	struct release *r;
 
@@ -648,23 +667,25 @@ void timeline_started(struct cycle *c, const struct plan_action *a)
 	const struct snap_job *j = &c->s->jobs[a->job];
 	int64_t end = end_of_given(c, a->job, c->s->config.now_us, a->walltime_us);
 
-	if (!c->future || a->kind != PLAN_PLACE)
+	if (!c->timeline->future || a->kind != PLAN_PLACE)
 		return;
+	/* Its own nominated placement is in the timeline as a hold, which ends now. */
 	if (j->n_promises)
-		c->future->stale = true;
+		c->timeline->future->stale = true;
 	if (a->yield_us && a->yield_us < end)
 		end = a->yield_us;
-	c->future->yield_us = c->future->given_us = 0;
+	c->timeline->future->yield_us = c->timeline->future->given_us = 0;
+	/* Its start reservation has served its purpose. */
 	timeline_unplan(c, a->job);
 	timeline_licenses_end(c, a->job, end);
 	for (uint32_t i = 0; i < a->n_pods; i++) {
-		const struct plan_pod *p = &c->plan_pods[a->pod_first + i];
+		const struct plan_pod *p = &c->plan.pods[a->pod_first + i];
 		const struct snap_group *g = group_of(c, a->job, p->group);
 		const struct need one = nodes_need(g);
 		const uint32_t first = c->s->nodes[p->node].device_first;
 		struct release *r = end != GPUQ_UNLIMITED ? add_release(c, end, p->node) : NULL;
 
-		c->future->seated[p->node]++;
+		c->timeline->future->seated[p->node]++;
 		add_closer(c, p->node, a->job);
 		if (r) {
 			r->pods = 1;
@@ -675,11 +696,11 @@ void timeline_started(struct cycle *c, const struct plan_action *a)
 		if (one.migs)
 			timeline_instances_end(c, p->node, one.profile, one.migs, end);
 		for (uint32_t d = 0; d < p->n_devices; d++) {
-			const uint32_t ix = first + c->plan_devices[p->device_first + d];
+			const uint32_t ix = first + c->plan.devices[p->device_first + d];
 			int64_t bytes;
 
 			hold_device(c, p->node, ix, end);
-			if (!c->future->by_device)
+			if (!c->timeline->future->by_device)
 				continue;
 			bytes = timeline_parts_bytes(c, ix, p->milli, g);
 			timeline_parts_end(c, ix, p->milli, bytes, end);

@@ -2,7 +2,7 @@
 
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/pack.h"
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 #include "gpuqd/sched/timeline/timeline_free.h"
 #include "gpuqd/sched/timeline/timeline_instances.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
@@ -14,8 +14,10 @@
 /* Starting where others have start reservations, when those can have theirs at the same time
  * elsewhere. A start reservation names nodes, and sometimes devices; what it guarantees is its
  * time. So a job that would start but for those nodes is started tentatively, and the start
- * reservations that it is in the way of are planned once more: if all of them keep their times, the
- * job starts, and if not, nothing has changed. */
+ * reservations that it is in the way of are planned once more: if none is later than before, the
+ * job starts, and if not, nothing has changed. Else all are planned once more, from the first on.
+ * One choice of places is tried for the job: another might delay none, about once in 30,000 times
+ * (prop_time). */
 
 #define DISPLACED_MAX 16 /* start reservations planned again for one job */
 #define ATTEMPTS_MAX 64 /* in a cycle */
@@ -55,7 +57,7 @@ static void put_back(void *to, const void *from, uint32_t n, size_t size)
 
 static struct before save(struct cycle *c)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	return (struct before){ .booked = copy(c, f->booked, f->n_booked, sizeof(*f->booked)),
 				.planned = copy(c, f->planned, f->n_planned, sizeof(*f->planned)),
@@ -71,7 +73,7 @@ static struct before save(struct cycle *c)
 
 static void restore(struct cycle *c, const struct before *was)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 
 	put_back(f->booked, was->booked, was->n_booked, sizeof(*f->booked));
 	put_back(f->planned, was->planned, was->n_planned, sizeof(*f->planned));
@@ -109,7 +111,7 @@ static void end_at(struct cycle *c, uint32_t job, const struct place *p, const u
 	timeline_give_back(c, &ends);
 	if (one.migs)
 		timeline_instances_end(c, p->node, one.profile, one.migs, end);
-	for (uint32_t d = 0; c->future->by_device && d < p->n_devices; d++) {
+	for (uint32_t d = 0; c->timeline->future->by_device && d < p->n_devices; d++) {
 		const uint32_t ix = c->s->nodes[p->node].device_first + devices[d];
 
 		timeline_parts_end(c, ix, p->milli,
@@ -124,7 +126,7 @@ static void hold_places(struct cycle *c, uint32_t job, int64_t end, const struct
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const int64_t now = c->s->config.now_us;
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; i < seats->n_places; i++) {
 		const struct place *p = &seats->places[i];
@@ -155,9 +157,9 @@ static bool note(const struct cycle *c, struct before *was, uint32_t job)
 	for (uint32_t i = 0; i < was->n_moved; i++)
 		if (was->moved[i].job == job)
 			return true;
-	if (was->n_moved == DISPLACED_MAX || !timeline_planned(c->future, job))
+	if (was->n_moved == DISPLACED_MAX || !timeline_planned(c->timeline->future, job))
 		return false;
-	was->moved[was->n_moved++] = *timeline_planned(c->future, job);
+	was->moved[was->n_moved++] = *timeline_planned(c->timeline->future, job);
 	return true;
 }
 
@@ -166,7 +168,7 @@ static bool note_all(const struct cycle *c, struct before *was, uint32_t job, in
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const int64_t now = c->s->config.now_us;
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; i < f->n_booked; i++)
 		if (f->booked[i].start_us < end && timeline_bars(c, &f->booked[i], job, now) &&
@@ -195,7 +197,7 @@ static bool note_all(const struct cycle *c, struct before *was, uint32_t job, in
 /* Restore the order of start reservations: that in which they were made. */
 static void order(struct cycle *c, const struct before *was, uint32_t job)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	struct planned *now = copy(c, f->planned, f->n_planned, sizeof(*now));
 	const uint32_t n = f->n_planned;
 	uint32_t to = 0;
@@ -221,8 +223,9 @@ static void sort_moved(struct before *was)
 			}
 }
 
-/* Plan all that was in the way again, for the same time. */
-static bool plan_moved(struct cycle *c, const struct before *was)
+/* Plan all that was in the way again, for the same time; sooner: or for an earlier one, which leaves
+ * more to those behind it. */
+static bool plan_moved(struct cycle *c, const struct before *was, bool sooner)
 {
 	for (uint32_t i = 0; i < was->n_moved; i++)
 		timeline_unplan(c, was->moved[i].job);
@@ -230,44 +233,50 @@ static bool plan_moved(struct cycle *c, const struct before *was)
 		const struct planned *p = &was->moved[i];
 		const uint32_t kind = p->flavor == SNAP_NONE ? c->s->n_flavors : p->flavor;
 
-		if (!timeline_plan_at(c, p->job, p->flavor, p->start_us, p->starving))
+		if (!(sooner &&
+		      timeline_plan_until(c, p->job, p->flavor, p->start_us, p->starving)) &&
+		    !timeline_plan_at(c, p->job, p->flavor, p->start_us, p->starving))
 			return false;
-		c->future->n_of_flavor[kind] -= !p->starving; /* it was counted before */
+		c->timeline->future->n_of_flavor[kind] -= !p->starving; /* it was counted before */
 	}
 	return true;
 }
 
 static struct seats keep_seats(struct cycle *c)
 {
-	return (struct seats){ .places = copy(c, c->places, c->n_places, sizeof(*c->places)),
-			       .devices = copy(c, c->place_devices, c->n_place_devices,
-					       sizeof(*c->place_devices)),
-			       .n_places = c->n_places,
-			       .n_devices = c->n_place_devices };
+	return (struct seats){ .places = copy(c, c->places.pods, c->places.n_pods,
+					      sizeof(*c->places.pods)),
+			       .devices = copy(c, c->places.devices, c->places.n_devices,
+					       sizeof(*c->places.devices)),
+			       .n_places = c->places.n_pods,
+			       .n_devices = c->places.n_devices };
 }
 
 static void take_seats(struct cycle *c, const struct seats *seats)
 {
-	put_back(c->places, seats->places, seats->n_places, sizeof(*c->places));
-	put_back(c->place_devices, seats->devices, seats->n_devices, sizeof(*c->place_devices));
-	c->n_places = seats->n_places;
-	c->n_place_devices = seats->n_devices;
+	put_back(c->places.pods, seats->places, seats->n_places, sizeof(*c->places.pods));
+	put_back(c->places.devices, seats->devices, seats->n_devices, sizeof(*c->places.devices));
+	c->places.n_pods = seats->n_places;
+	c->places.n_devices = seats->n_devices;
 }
 
 /* Plan the noted ones elsewhere while the job holds its places; false: nothing has changed. */
 static bool move_noted(struct cycle *c, struct before *was, uint32_t job, int64_t end,
-		       const struct seats *seats)
+		       const struct seats *seats, bool sooner)
 {
-	const uint32_t n_parts = c->future->n_part_ends, n_instances = c->future->n_instance_ends;
+	struct future *f = c->timeline->future;
+	const uint32_t n_parts = f->n_part_ends, n_instances = f->n_instance_ends;
+	const uint32_t n_tries = f->n_tries;
 	bool moved;
 
 	sort_moved(was);
 	hold_places(c, job, end, seats, 1);
-	moved = plan_moved(c, was);
+	moved = plan_moved(c, was, sooner);
 	take_seats(c, seats);
 	hold_places(c, job, end, seats, -1);
-	c->future->n_part_ends = n_parts;
-	c->future->n_instance_ends = n_instances;
+	f->n_part_ends = n_parts;
+	f->n_instance_ends = n_instances;
+	f->n_tries = n_tries; /* those are of jobs without a start reservation */
 	if (!moved) {
 		restore(c, was);
 		timeline_unplan(c, job);
@@ -276,20 +285,18 @@ static bool move_noted(struct cycle *c, struct before *was, uint32_t job, int64_
 }
 
 /* Note all other start reservations: one of them may make room for another. False: there are too
- * many, or no more than were noted. */
+ * many. */
 static bool note_rest(const struct cycle *c, struct before *was, uint32_t job)
 {
-	const uint32_t n = was->n_moved;
-
 	for (uint32_t i = 0; i < was->n_planned; i++)
 		if (was->planned[i].job != job && !note(c, was, was->planned[i].job))
 			return false;
-	return was->n_moved > n;
+	return true;
 }
 
 bool timeline_displace(struct cycle *c, uint32_t job, uint32_t flavor)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	const int64_t end = timeline_end(c, job, c->s->config.now_us);
 	struct before was;
 	struct seats seats;
@@ -308,8 +315,8 @@ bool timeline_displace(struct cycle *c, uint32_t job, uint32_t flavor)
 	}
 	seats = keep_seats(c);
 	moved = !c->failed && note_all(c, &was, job, end) &&
-		(move_noted(c, &was, job, end, &seats) ||
-		 (note_rest(c, &was, job) && move_noted(c, &was, job, end, &seats)));
+		(move_noted(c, &was, job, end, &seats, false) ||
+		 (note_rest(c, &was, job) && move_noted(c, &was, job, end, &seats, true)));
 	if (moved) {
 		order(c, &was, job);
 		return true;

@@ -1,7 +1,7 @@
 #include "gpuqd/sched/timeline/timeline_free.h"
 
 #include "gpuqd/sched/timeline/reservations.h"
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 
 #include <string.h>
 
@@ -15,10 +15,11 @@
 
 void timeline_sort(struct cycle *c)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	struct sort_pair *ends, *scratch;
 	struct release *sorted;
 
+	/* Releases are collected in any order, and sorted when they are first read. */
 	if (f->sorted)
 		return;
 	ends = cycle_scratch(c, f->n_releases, sizeof(*ends));
@@ -26,6 +27,8 @@ void timeline_sort(struct cycle *c)
 	sorted = cycle_alloc(c, f->n_releases, sizeof(*sorted));
 	if (c->failed)
 		return;
+	/* The sort compares unsigned keys: flipping the sign bit keeps the order of signed times.
+	 * It is stable, so equal ends keep the order in which they were added. */
 	for (uint32_t i = 0; i < f->n_releases; i++)
 		ends[i] = (struct sort_pair){ (uint64_t)f->releases[i].end_us ^ UINT64_C(1) << 63,
 					      i };
@@ -39,12 +42,13 @@ void timeline_sort(struct cycle *c)
 
 void timeline_give_back(struct cycle *c, const struct release *r)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	uint32_t at = f->n_releases;
 
 	timeline_sort(c);
 	if (!cycle_push(c, &f->releases, &f->n_releases, &f->room_releases, sizeof(*r), 1))
 		return;
+	/* Insert behind equal ends, as the sort would have. */
 	while (at > 0 && f->releases[at - 1].end_us > r->end_us)
 		at--;
 	memmove(&f->releases[at + 1], &f->releases[at],
@@ -54,8 +58,9 @@ void timeline_give_back(struct cycle *c, const struct release *r)
 
 void timeline_keep(struct cycle *c, const struct release *r)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 
+	/* Equal releases are interchangeable: the first one found is removed. */
 	for (uint32_t i = 0; i < f->n_releases; i++)
 		if (memcmp(&f->releases[i], r, sizeof(*r)) == 0) {
 			memmove(&f->releases[i], &f->releases[i + 1],
@@ -65,20 +70,24 @@ void timeline_keep(struct cycle *c, const struct release *r)
 		}
 }
 
+/* Change an amount, unless it is unlimited. */
 static void give(int64_t *amount, int64_t more)
 {
 	if (*amount != GPUQ_UNLIMITED)
 		*amount = amount_sum(*amount, more);
 }
 
+/* Reduce a number of devices, not below 0: holds may overlap. */
 static void take_whole(uint16_t *have, int64_t n)
 {
 	*have = (uint16_t)(*have > n ? *have - n : 0);
 }
 
+/* Add everything that is released by t. Releases are in order of time, so the first later one ends
+ * the walk. */
 static void release_until(const struct cycle *c, int64_t t, struct amounts *out)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; i < f->n_releases && f->releases[i].end_us <= t; i++) {
 		const struct release *r = &f->releases[i];
@@ -94,17 +103,20 @@ static void release_until(const struct cycle *c, int64_t t, struct amounts *out)
 
 bool timeline_bars(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t)
 {
+	/* A job does not bar itself, and no start reservation bars while a job tries to displace
+	 * some. */
 	if (b->reservation == SNAP_NONE)
-		return b->job != job && !c->future->over_planned;
+		return b->job != job && !c->timeline->future->over_planned;
+	/* Jobs that may use a reservation are not barred by it once it has begun. */
 	return b->start_us > t || !reservations_owns(c, b->reservation, job);
 }
 
 /* Open the nodes that no job has exclusively at t. */
 static void open_nodes(const struct cycle *c, int64_t t, struct amounts *out)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
-	memcpy(out->usable, c->ready, c->n_words * sizeof(*out->usable));
+	memcpy(out->usable, nodes_ready(c), cycle_words(c) * sizeof(*out->usable));
 	if (!f->any_closer)
 		return;
 	memcpy(f->closed, f->closers, c->s->n_nodes * sizeof(*f->closed));
@@ -116,15 +128,18 @@ static void open_nodes(const struct cycle *c, int64_t t, struct amounts *out)
 			bits_del(out->usable, n);
 }
 
+/* Compute the free capacity at t: that of the present, plus releases until t, minus the holds that
+ * cover t. `amounts` includes the holds of reservations. */
 static void free_at(struct cycle *c, uint32_t job, int64_t t, bool amounts, struct amounts *out)
 {
+	const struct amounts *avail = nodes_amounts(c);
 	const struct snapshot *s = c->s;
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	timeline_sort(c);
-	memcpy(out->cpu, c->cpu, s->n_nodes * sizeof(*out->cpu));
-	memcpy(out->memory, c->memory, s->n_nodes * sizeof(*out->memory));
-	memcpy(out->pods, c->pods, s->n_nodes * sizeof(*out->pods));
+	memcpy(out->cpu, avail->cpu, s->n_nodes * sizeof(*out->cpu));
+	memcpy(out->memory, avail->memory, s->n_nodes * sizeof(*out->memory));
+	memcpy(out->pods, avail->pods, s->n_nodes * sizeof(*out->pods));
 	memcpy(out->whole, f->whole_now, s->n_nodes * sizeof(*out->whole));
 	memcpy(out->tenants, f->seated, s->n_nodes * sizeof(*out->tenants));
 	open_nodes(c, t, out);
@@ -145,12 +160,15 @@ static void free_at(struct cycle *c, uint32_t job, int64_t t, bool amounts, stru
 	}
 	timeline_parts_free_at(c, job, t, amounts, out);
 	timeline_instances_free_at(c, job, t, out);
+	/* A node is vacant if all pods on it have ended by t and no hold has begun. */
 	for (uint32_t n = 0; n < s->n_nodes; n++) {
 		if (out->tenants[n] == 0)
 			bits_add(out->vacant, n);
 		else
 			bits_del(out->vacant, n);
 	}
+	/* The work of a cycle is bounded by counting steps, not by a clock, so that plans are
+	 * reproducible. */
 	c->steps += s->n_nodes;
 }
 
@@ -166,12 +184,14 @@ void timeline_free_before_amounts(struct cycle *c, uint32_t job, int64_t t, stru
 
 struct spare timeline_spare(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 	struct spare left = { b->whole, b->cpu, b->memory };
 
 	for (uint32_t i = 0; c->s->n_reservations > 0 && i < f->n_booked; i++) {
 		const struct booked *r = &f->booked[i];
 
+		/* Only reservations that cover the beginning of the hold reduce its spare capacity,
+		 * and only for jobs that may not use them. */
 		if (r == b || r->reservation == SNAP_NONE || r->node != b->node ||
 		    r->start_us > b->start_us || r->end_us <= b->start_us ||
 		    !timeline_bars(c, r, job, t))
@@ -183,6 +203,7 @@ struct spare timeline_spare(const struct cycle *c, const struct booked *b, uint3
 	return left;
 }
 
+/* Set an amount to the bound if it is larger. */
 static void lower(int64_t *to, int64_t bound)
 {
 	*to = *to < bound ? *to : bound;
@@ -191,13 +212,15 @@ static void lower(int64_t *to, int64_t bound)
 void timeline_free_throughout(struct cycle *c, uint32_t job, int64_t t, int64_t end,
 			      struct amounts *least)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 
 	timeline_free_at(c, job, t, least);
 	for (uint32_t i = 0; i < f->n_booked; i++) {
 		const struct booked *b = &f->booked[i];
 		struct spare spare;
 
+		/* Holds that have begun by t are subtracted already. Capacity falls only where a
+		 * hold begins, so those moments are all that need be examined. */
 		if (b->start_us <= t || b->start_us >= end || !timeline_bars(c, b, job, t))
 			continue;
 		spare = timeline_spare(c, b, job, t);
@@ -212,8 +235,9 @@ void timeline_free_throughout(struct cycle *c, uint32_t job, int64_t t, int64_t 
 	}
 	timeline_parts_least(c, job, t, end, least);
 	timeline_instances_least(c, job, t, end, least);
+	/* Nodes reserved during some of that time are closed to the job altogether. */
 	if (reservations_bars(c, job, t, end, f->barred) == SNAP_NONE)
 		return;
-	for (uint32_t w = 0; w < c->n_words; w++)
+	for (uint32_t w = 0; w < cycle_words(c); w++)
 		least->usable[w] &= ~f->barred[w];
 }

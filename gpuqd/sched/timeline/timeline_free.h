@@ -6,7 +6,7 @@
 #ifndef GPUQD_SCHED_TIMELINE_TIMELINE_FREE_H
 #define GPUQD_SCHED_TIMELINE_TIMELINE_FREE_H
 
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 
 /* Compute the free capacity of nodes at t, as one job sees it: when everything ends in time, and
  * start reservations and reservations (but its own) begin. */

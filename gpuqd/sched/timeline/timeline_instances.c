@@ -17,6 +17,7 @@ bool timeline_instances_asked(const struct snap_request *r)
 	return false;
 }
 
+/* Return the index of a profile on a node in the tables of instances. */
 static uint32_t slot(const struct cycle *c, uint32_t node, uint32_t profile)
 {
 	return node * c->s->n_profiles + profile;
@@ -25,7 +26,7 @@ static uint32_t slot(const struct cycle *c, uint32_t node, uint32_t profile)
 void timeline_instances_end(struct cycle *c, uint32_t node, uint32_t profile, int64_t n,
 			    int64_t end_us)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	struct instance_end *e;
 
 	if (!f->by_profile || n == 0 || end_us == GPUQ_UNLIMITED)
@@ -36,48 +37,52 @@ void timeline_instances_end(struct cycle *c, uint32_t node, uint32_t profile, in
 		*e = (struct instance_end){ end_us, slot(c, node, profile), (int32_t)n };
 }
 
+/* True if the hold is in the way of the job: its own is not, and none is while it tries to displace
+ * some. */
 static bool is_others(const struct cycle *c, const struct instance_hold *h, uint32_t job)
 {
-	return h->job != job && !c->future->over_planned;
+	return h->job != job && !c->timeline->future->over_planned;
 }
 
 void timeline_instances_free_at(const struct cycle *c, uint32_t job, int64_t t, struct amounts *out)
 {
-	const struct future *f = c->future;
+	const struct amounts *avail = nodes_amounts(c);
+	const struct future *f = c->timeline->future;
 
 	if (!f->by_profile)
 		return;
-	memcpy(out->migs, c->mig_free,
-	       (size_t)c->s->n_nodes * c->s->n_profiles * sizeof(*out->migs));
+	memcpy(out->mig_free, avail->mig_free,
+	       (size_t)c->s->n_nodes * c->s->n_profiles * sizeof(*out->mig_free));
 	for (uint32_t i = 0; i < f->n_instance_ends; i++)
 		if (f->instance_ends[i].end_us <= t)
-			out->migs[f->instance_ends[i].slot] += f->instance_ends[i].n;
+			out->mig_free[f->instance_ends[i].slot] += f->instance_ends[i].n;
 	for (uint32_t i = 0; i < f->n_instances; i++) {
 		const struct instance_hold *h = &f->instances[i];
 
 		if (h->start_us <= t && h->end_us > t && is_others(c, h, job))
-			out->migs[h->slot] -= h->n;
+			out->mig_free[h->slot] -= h->n;
 	}
 }
 
 void timeline_instances_least(const struct cycle *c, uint32_t job, int64_t t, int64_t end,
 			      struct amounts *least)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; i < f->n_instances; i++) {
 		const struct instance_hold *h = &f->instances[i];
 
+		/* Holds that have begun by t are subtracted already. */
 		if (h->start_us > t && h->start_us < end && is_others(c, h, job) &&
-		    least->migs[h->slot] > h->left)
-			least->migs[h->slot] = h->left;
+		    least->mig_free[h->slot] > h->left)
+			least->mig_free[h->slot] = h->left;
 	}
 }
 
 void timeline_instances_hold(struct cycle *c, uint32_t job, uint32_t node, const struct need *one,
 			     int64_t start, int64_t end)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	struct instance_hold *h;
 
 	if (!f->by_profile || one->migs == 0)
@@ -89,12 +94,13 @@ void timeline_instances_hold(struct cycle *c, uint32_t job, uint32_t node, const
 					     .start_us = start,
 					     .end_us = end,
 					     .n = (int32_t)one->migs,
-					     .left = f->at.migs[slot(c, node, one->profile)] };
+					     .left = f->at.mig_free[slot(c, node, one->profile)] };
 }
 
+/* Take n instances of a slot from the spare ones of all holds that begin in [start, end). */
 static void spend(struct cycle *c, uint32_t at, int64_t start, int64_t end, int32_t n)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; i < f->n_instances; i++) {
 		struct instance_hold *h = &f->instances[i];
@@ -113,7 +119,7 @@ void timeline_instances_spend(struct cycle *c, uint32_t node, int64_t start, int
 
 void timeline_instances_own(struct cycle *c, uint32_t job, int sign)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; i < f->n_instances; i++) {
 		const struct instance_hold h = f->instances[i];
@@ -125,9 +131,10 @@ void timeline_instances_own(struct cycle *c, uint32_t job, int sign)
 
 void timeline_instances_unplan(struct cycle *c, uint32_t job)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	uint32_t kept = 0;
 
+	/* Return to all holds what these took, then remove these. */
 	timeline_instances_own(c, job, -1);
 	for (uint32_t i = 0; i < f->n_instances; i++)
 		if (f->instances[i].job != job)
@@ -137,15 +144,17 @@ void timeline_instances_unplan(struct cycle *c, uint32_t job)
 
 int32_t *timeline_instances_withhold(struct cycle *c, uint32_t job, int64_t end)
 {
-	const struct future *f = c->future;
+	const struct amounts *avail = nodes_amounts(c);
+	const struct future *f = c->timeline->future;
 	int32_t *kept = f->n_instances ? cycle_scratch(c, f->n_instances, sizeof(*kept)) : NULL;
 
 	for (uint32_t i = 0; kept && i < f->n_instances; i++) {
 		const struct instance_hold *h = &f->instances[i];
-		int32_t *free_now = &c->mig_free[h->slot];
+		int32_t *free_now = &avail->mig_free[h->slot];
 
 		if (h->start_us >= end || !is_others(c, h, job) || *free_now <= h->left)
 			continue;
+		/* Several holds may concern one slot: each notes only what it took in addition. */
 		kept[i] = *free_now - h->left;
 		*free_now = h->left;
 	}
@@ -154,10 +163,11 @@ int32_t *timeline_instances_withhold(struct cycle *c, uint32_t job, int64_t end)
 
 void timeline_instances_release(struct cycle *c, const int32_t *kept)
 {
-	const struct future *f = c->future;
+	const struct amounts *avail = nodes_amounts(c);
+	const struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; kept && i < f->n_instances; i++)
-		c->mig_free[f->instances[i].slot] += kept[i];
+		avail->mig_free[f->instances[i].slot] += kept[i];
 }
 
 /* Return what the current places, or the pods of a job, take of a slot. */
@@ -167,10 +177,10 @@ static int64_t taken_of(const struct cycle *c, uint32_t job, bool runs, uint32_t
 	const struct snap_request *r = &c->s->requests[j->request];
 	int64_t sum = 0;
 
-	for (uint32_t i = 0; !runs && i < c->n_places; i++) {
-		const struct need one = nodes_need(&r->groups[c->places[i].group]);
+	for (uint32_t i = 0; !runs && i < c->places.n_pods; i++) {
+		const struct need one = nodes_need(&r->groups[c->places.pods[i].group]);
 
-		if (one.migs && slot(c, c->places[i].node, one.profile) == at)
+		if (one.migs && slot(c, c->places.pods[i].node, one.profile) == at)
 			sum += one.migs;
 	}
 	for (uint32_t i = j->alloc_first; runs && i < j->alloc_first + j->n_allocs; i++) {
@@ -196,7 +206,7 @@ bool timeline_instances_bars(const struct cycle *c, const struct instance_hold *
 const struct instance_hold *timeline_instances_clash(const struct cycle *c, uint32_t job, bool runs,
 						     int64_t end)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 	const struct instance_hold *first = NULL;
 
 	for (uint32_t i = 0; i < f->n_instances; i++) {

@@ -7,7 +7,7 @@
 #ifndef GPUQD_SCHED_TIMELINE_TIMELINE_INSTANCES_H
 #define GPUQD_SCHED_TIMELINE_TIMELINE_INSTANCES_H
 
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 
 /* True if the request includes instances. */
 bool timeline_instances_asked(const struct snap_request *r);

@@ -1,7 +1,8 @@
 #include "gpuqd/sched/timeline/timeline_licenses.h"
 
+#include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/util/amount.h"
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 
 /* The timeline of licenses: when running jobs release theirs, and which start reservations count on
  * them. They belong to no node, so a start reservation holds them from its time on, wherever it
@@ -10,7 +11,7 @@
 void timeline_licenses_end(struct cycle *c, uint32_t job, int64_t end_us)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; end_us != GPUQ_UNLIMITED && i < r->n_licenses; i++) {
 		struct license_end *e = cycle_push(c, &f->license_ends, &f->n_license_ends,
@@ -35,8 +36,8 @@ static int64_t asks_for(const struct cycle *c, uint32_t job, uint32_t license)
 /* Return how many are free at t, beside all start reservations but the job's own. */
 static int64_t free_at(const struct cycle *c, uint32_t job, uint32_t license, int64_t t)
 {
-	const struct future *f = c->future;
-	int64_t n = c->license_free[license];
+	const struct future *f = c->timeline->future;
+	int64_t n = holdings_license_free(c, license);
 
 	for (uint32_t i = 0; i < f->n_license_ends; i++)
 		if (f->license_ends[i].license == license && f->license_ends[i].end_us <= t)
@@ -55,7 +56,7 @@ const struct planned *timeline_licenses_clash(const struct cycle *c, uint32_t jo
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const struct planned *first = NULL;
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; f && i < r->n_licenses; i++)
 		for (uint32_t k = 0; k < f->n_planned; k++) {
@@ -88,7 +89,7 @@ const struct planned *timeline_licenses_wanted(const struct cycle *c, uint32_t j
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const struct planned *first = NULL;
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		for (uint32_t k = 0; k < f->n_planned; k++) {

@@ -6,7 +6,7 @@
 #ifndef GPUQD_SCHED_TIMELINE_TIMELINE_LICENSES_H
 #define GPUQD_SCHED_TIMELINE_TIMELINE_LICENSES_H
 
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 
 /* Note that a job releases its licenses at end_us. */
 void timeline_licenses_end(struct cycle *c, uint32_t job, int64_t end_us);

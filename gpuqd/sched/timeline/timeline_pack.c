@@ -3,7 +3,7 @@
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/pack.h"
 #include "gpuqd/sched/timeline/reservations.h"
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 
 #include <string.h>
 
@@ -26,11 +26,12 @@ bool timeline_binds(struct cycle *c, uint32_t job)
 {
 	const int64_t now = c->s->config.now_us, end = timeline_end(c, job, now);
 
-	if (!c->future || !timeline_look_ahead(c))
+	/* Without a timeline no job was blocked yet, and nothing is planned. */
+	if (!c->timeline->future || !timeline_look_ahead(c))
 		return false;
-	for (uint32_t i = 0; i < c->future->n_booked; i++)
-		if (c->future->booked[i].start_us < end &&
-		    timeline_bars(c, &c->future->booked[i], job, now))
+	for (uint32_t i = 0; i < c->timeline->future->n_booked; i++)
+		if (c->timeline->future->booked[i].start_us < end &&
+		    timeline_bars(c, &c->timeline->future->booked[i], job, now))
 			return true;
 	return reservations_bars(c, job, now, end, NULL) != SNAP_NONE ||
 	       timeline_licenses_clash(c, job, now, end);
@@ -39,19 +40,21 @@ bool timeline_binds(struct cycle *c, uint32_t job)
 /* Withhold on a node what one start reservation there counts on. */
 static void withhold(struct cycle *c, const struct booked *b, uint32_t job, bool exclusive)
 {
+	const struct amounts *avail = nodes_amounts(c);
 	const struct spare left = timeline_spare(c, b, job, c->s->config.now_us);
 	const uint32_t n = b->node;
 	const int64_t spare = left.whole > 0 ? left.whole : 0;
 	int64_t pods = b->pods;
 
 	nodes_change(c, n);
-	c->cpu[n] = left.cpu < c->cpu[n] ? left.cpu : c->cpu[n];
-	c->memory[n] = left.memory < c->memory[n] ? left.memory : c->memory[n];
+	avail->cpu[n] = left.cpu < avail->cpu[n] ? left.cpu : avail->cpu[n];
+	avail->memory[n] = left.memory < avail->memory[n] ? left.memory : avail->memory[n];
+	/* An exclusive job and a start reservation cannot share a node. */
 	if (exclusive || b->alone)
 		pods = 0;
-	c->pods[n] = pods < c->pods[n] ? pods : c->pods[n];
-	if (c->whole[n] > spare)
-		c->withheld[n] = (uint16_t)(c->withheld[n] + c->whole[n] - spare);
+	avail->pods[n] = pods < avail->pods[n] ? pods : avail->pods[n];
+	if (avail->whole[n] > spare)
+		avail->withheld[n] = (uint16_t)(avail->withheld[n] + avail->whole[n] - spare);
 	nodes_changed(c, n);
 }
 
@@ -61,11 +64,13 @@ static int64_t held_back(int64_t before, int64_t now)
 	return before == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : before - now;
 }
 
+/* The inverse of held_back(). */
 static void give_back(int64_t *amount, int64_t kept)
 {
 	*amount = kept == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : *amount + kept;
 }
 
+/* Add the need of one pod of a group. */
 static void add_need(struct need *sum, const struct snap_group *g)
 {
 	const struct need one = nodes_need(g);
@@ -96,9 +101,9 @@ static struct need taken_of(const struct cycle *c, const struct snap_request *r,
 {
 	struct need all = { 0 };
 
-	for (uint32_t k = 0; k < c->n_places; k++)
-		if (c->places[k].node == node)
-			add_need(&all, &r->groups[c->places[k].group]);
+	for (uint32_t k = 0; k < c->places.n_pods; k++)
+		if (c->places.pods[k].node == node)
+			add_need(&all, &r->groups[c->places.pods[k].group]);
 	return all;
 }
 
@@ -119,7 +124,8 @@ struct kept_device {
 /* Withhold on devices what start reservations there count on. Returns what to restore. */
 static struct kept_device *withhold_devices(struct cycle *c, uint32_t job, int64_t end, uint32_t *n)
 {
-	const struct future *f = c->future;
+	const struct amounts *avail = nodes_amounts(c);
+	const struct future *f = c->timeline->future;
 	const int64_t now = c->s->config.now_us;
 	struct kept_device *kept = f->n_marks ? cycle_scratch(c, f->n_marks, sizeof(*kept)) : NULL;
 
@@ -132,28 +138,36 @@ static struct kept_device *withhold_devices(struct cycle *c, uint32_t job, int64
 		if (m->start_us >= end || !timeline_parts_bars(c, m, job, now))
 			continue;
 		timeline_parts_spare(c, m, job, now, &milli, &bytes);
-		if (milli >= c->device_free[m->device] && bytes >= c->device_memory[m->device])
+		if (milli >= avail->device_free[m->device] &&
+		    bytes >= avail->device_memory[m->device])
 			continue;
-		milli = milli < c->device_free[m->device] ? c->device_free[m->device] - milli : 0;
-		bytes = bytes < c->device_memory[m->device] ? c->device_memory[m->device] - bytes
-							    : 0;
+		milli = milli < avail->device_free[m->device]
+				? avail->device_free[m->device] - milli
+				: 0;
+		bytes = bytes < avail->device_memory[m->device]
+				? avail->device_memory[m->device] - bytes
+				: 0;
 		kept[(*n)++] = (struct kept_device){ i, (int16_t)milli, bytes };
 		nodes_change(c, m->node);
-		c->device_free[m->device] = (int16_t)(c->device_free[m->device] - milli);
-		c->device_memory[m->device] -= bytes;
+		avail->device_free[m->device] = (int16_t)(avail->device_free[m->device] - milli);
+		avail->device_memory[m->device] -= bytes;
 		nodes_changed(c, m->node);
 	}
 	return kept;
 }
 
+/* Restore what withhold_devices() took. */
 static void release_devices(struct cycle *c, const struct kept_device *kept, uint32_t n)
 {
+	const struct amounts *avail = nodes_amounts(c);
+
 	while (n-- > 0) {
-		const struct mark *m = &c->future->marks[kept[n].mark];
+		const struct mark *m = &c->timeline->future->marks[kept[n].mark];
 
 		nodes_change(c, m->node);
-		c->device_free[m->device] = (int16_t)(c->device_free[m->device] + kept[n].milli);
-		c->device_memory[m->device] += kept[n].bytes;
+		avail->device_free[m->device] =
+			(int16_t)(avail->device_free[m->device] + kept[n].milli);
+		avail->device_memory[m->device] += kept[n].bytes;
 		nodes_changed(c, m->node);
 	}
 }
@@ -162,7 +176,8 @@ static void release_devices(struct cycle *c, const struct kept_device *kept, uin
 static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t end,
 			uint32_t *behind)
 {
-	struct future *f = c->future;
+	const struct amounts *avail = nodes_amounts(c);
+	struct future *f = c->timeline->future;
 	const int64_t now = c->s->config.now_us;
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	struct kept_device *devices;
@@ -186,28 +201,29 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 
 		if (b->start_us >= end || !timeline_bars(c, b, job, now))
 			continue;
-		kept[i] =
-			(struct kept){ c->cpu[n], c->memory[n], c->pods[n], c->withheld[n], true };
+		kept[i] = (struct kept){ avail->cpu[n], avail->memory[n], avail->pods[n],
+					 avail->withheld[n], true };
 		if (*behind == SNAP_NONE)
 			*behind = i;
 		withhold(c, b, job, r->exclusive);
-		kept[i].cpu = held_back(kept[i].cpu, c->cpu[n]);
-		kept[i].memory = held_back(kept[i].memory, c->memory[n]);
-		kept[i].pods = held_back(kept[i].pods, c->pods[n]);
+		kept[i].cpu = held_back(kept[i].cpu, avail->cpu[n]);
+		kept[i].memory = held_back(kept[i].memory, avail->memory[n]);
+		kept[i].pods = held_back(kept[i].pods, avail->pods[n]);
 	}
-	c->withholding = true;
+	pack_withhold(c, true);
 	placed = pack_job(c, job, flavor);
-	c->withholding = false;
+	pack_withhold(c, false);
+	/* In reverse order, since several holds may be on one node. */
 	for (uint32_t i = f->n_booked; i-- > 0;) {
 		const uint32_t n = f->booked[i].node;
 
 		if (!kept[i].touched)
 			continue;
 		nodes_change(c, n);
-		give_back(&c->cpu[n], kept[i].cpu);
-		give_back(&c->memory[n], kept[i].memory);
-		give_back(&c->pods[n], kept[i].pods);
-		c->withheld[n] = kept[i].withheld;
+		give_back(&avail->cpu[n], kept[i].cpu);
+		give_back(&avail->memory[n], kept[i].memory);
+		give_back(&avail->pods[n], kept[i].pods);
+		avail->withheld[n] = kept[i].withheld;
 		nodes_changed(c, n);
 	}
 	release_devices(c, devices, n_kept);
@@ -219,9 +235,10 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t end,
 			struct future_bar *bar)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	const uint32_t by = reservations_bars(c, job, c->s->config.now_us, end, f->barred);
 	const struct planned *licensed = timeline_licenses_clash(c, job, c->s->config.now_us, end);
+	const bool barred = by != SNAP_NONE;
 	uint32_t behind;
 	bool placed;
 
@@ -230,18 +247,20 @@ static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 		bar->job = licensed->job;
 		return false;
 	}
-	c->barred = by != SNAP_NONE ? f->barred : NULL;
-	if (c->barred && !pack_job(c, job, flavor)) {
-		c->barred = NULL;
+	pack_bar(c, barred ? f->barred : NULL);
+	/* Find out first whether reservations alone are in the way, so that the reason names them. */
+	if (barred && !pack_job(c, job, flavor)) {
+		pack_bar(c, NULL);
 		bar->reservation = by;
 		return false;
 	}
-	if (c->barred)
+	if (barred)
 		pack_undo(c, job);
+	/* Its own start reservation must not be in its way. */
 	timeline_own(c, job, -1);
 	placed = pack_beside(c, job, flavor, end, &behind);
 	timeline_own(c, job, 1);
-	c->barred = NULL;
+	pack_bar(c, NULL);
 	if (behind != SNAP_NONE) {
 		bar->job = f->booked[behind].job;
 		bar->reservation = f->booked[behind].reservation;
@@ -263,7 +282,7 @@ static int cmp_limit(const void *ctx, uint32_t x, uint32_t y)
  * *order. NULL: no memory. */
 static int64_t *lengths(struct cycle *c, uint32_t job, uint32_t *n, uint32_t **order)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 	const struct snap_job *j = &c->s->jobs[job];
 	const int64_t now = c->s->config.now_us, least = timeline_least_us(j);
 	const int64_t most = timeline_walltime(c, job, now);
@@ -293,6 +312,7 @@ static int64_t *lengths(struct cycle *c, uint32_t job, uint32_t *n, uint32_t **o
 	return out;
 }
 
+/* Pack the job as if its time limit were `us`. */
 static bool pack_for(struct cycle *c, uint32_t job, uint32_t flavor, int64_t us)
 {
 	struct future_bar bar;
@@ -321,6 +341,8 @@ static bool pack_shorter(struct cycle *c, uint32_t job, uint32_t flavor)
 	while (fails - fits > 1) {
 		const uint32_t at = fits + (fails - fits) / 2;
 
+		/* Only one attempt may hold places at a time; the best length is packed again when
+		 * needed. */
 		pack_undo(c, job);
 		if (pack_for(c, job, flavor, us[order[at]])) {
 			fits = at;
@@ -330,7 +352,7 @@ static bool pack_shorter(struct cycle *c, uint32_t job, uint32_t flavor)
 		if (!pack_for(c, job, flavor, us[order[fits]]))
 			return false;
 	}
-	c->future->given_us = us[order[fits]];
+	c->timeline->future->given_us = us[order[fits]];
 	return true;
 }
 
@@ -338,8 +360,8 @@ int64_t timeline_given_us(const struct cycle *c, uint32_t job)
 {
 	const int64_t most = timeline_walltime(c, job, c->s->config.now_us);
 
-	if (c->future && c->future->given_us)
-		return c->future->given_us;
+	if (c->timeline->future && c->timeline->future->given_us)
+		return c->timeline->future->given_us;
 	return most < c->s->jobs[job].walltime_us ? most : 0;
 }
 
@@ -347,7 +369,7 @@ int64_t timeline_given_us(const struct cycle *c, uint32_t job)
  * enough to spare, and before a reservation takes the node. */
 static int64_t time_of_yield(struct cycle *c, uint32_t job)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const int64_t now = c->s->config.now_us;
 	const struct planned *licensed;
@@ -365,12 +387,12 @@ static int64_t time_of_yield(struct cycle *c, uint32_t job)
 		if (!spares(c, b, job, &all))
 			first = b->start_us;
 	}
-	for (uint32_t k = 0; k < c->n_places; k++) {
-		const struct place *p = &c->places[k];
+	for (uint32_t k = 0; k < c->places.n_pods; k++) {
+		const struct place *p = &c->places.pods[k];
 
 		for (uint32_t d = 0; f->by_device && d < p->n_devices; d++) {
 			const uint32_t ix = c->s->nodes[p->node].device_first +
-					    c->place_devices[p->device_first + d];
+					    c->places.devices[p->device_first + d];
 			const struct mark *m;
 			int32_t milli;
 			int64_t bytes;
@@ -382,6 +404,7 @@ static int64_t time_of_yield(struct cycle *c, uint32_t job)
 		}
 		first = reservations_takes(c, job, p->node, first);
 	}
+	/* The earliest moment at which something must have the place counts. */
 	instances = timeline_instances_clash(c, job, false, first);
 	first = instances ? instances->start_us : first;
 	timeline_own(c, job, 1);
@@ -401,7 +424,8 @@ static bool pack_ahead(struct cycle *c, uint32_t job, uint32_t flavor)
 			 amount_later(c->s->config.now_us, amount_later(j->grace_us, WORTH_US)),
 			 &bar))
 		return false;
-	c->future->yield_us = time_of_yield(c, job);
+	/* The time is computed for the places it has just got. */
+	c->timeline->future->yield_us = time_of_yield(c, job);
 	return true;
 }
 
@@ -416,12 +440,12 @@ bool timeline_pack_strictly(struct cycle *c, uint32_t job, uint32_t flavor)
 
 void timeline_keep_off(struct cycle *c, uint32_t job, uint64_t *set)
 {
-	memset(set, 0, c->n_words * sizeof(*set));
-	if (!c->future || !timeline_look_ahead(c))
+	memset(set, 0, cycle_words(c) * sizeof(*set));
+	if (!c->timeline->future || !timeline_look_ahead(c))
 		return;
 	reservations_bars(c, job, c->s->config.now_us, GPUQ_UNLIMITED, set);
-	for (uint32_t i = 0; i < c->future->n_booked; i++)
-		bits_add(set, c->future->booked[i].node);
+	for (uint32_t i = 0; i < c->timeline->future->n_booked; i++)
+		bits_add(set, c->timeline->future->booked[i].node);
 }
 
 bool timeline_pack_on_planned(struct cycle *c, uint32_t job, uint32_t flavor)
@@ -429,36 +453,38 @@ bool timeline_pack_on_planned(struct cycle *c, uint32_t job, uint32_t flavor)
 	struct future_bar bar;
 	bool placed;
 
-	c->future->over_planned = true;
+	c->timeline->future->over_planned = true;
 	placed = pack_within(c, job, flavor, timeline_end(c, job, c->s->config.now_us), &bar);
-	c->future->over_planned = false;
+	c->timeline->future->over_planned = false;
 	return placed;
 }
 
 bool timeline_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
 {
-	c->future->yield_us = c->future->given_us = 0;
+	c->timeline->future->yield_us = c->timeline->future->given_us = 0;
 	return pack_within(c, job, flavor, timeline_end(c, job, c->s->config.now_us), bar) ||
 	       pack_shorter(c, job, flavor) || pack_ahead(c, job, flavor);
 }
 
 int64_t timeline_yield_us(const struct cycle *c)
 {
-	return c->future && c->future->yield_us != GPUQ_UNLIMITED ? c->future->yield_us : 0;
+	return c->timeline->future && c->timeline->future->yield_us != GPUQ_UNLIMITED
+		       ? c->timeline->future->yield_us
+		       : 0;
 }
 
 /* ---- yielding in time ---- */
 
 void timeline_wake(struct cycle *c, int64_t t)
 {
-	if (t > c->s->config.now_us && t < c->wake_us)
-		c->wake_us = t;
+	if (t > c->s->config.now_us && t < c->plan.wake_us)
+		c->plan.wake_us = t;
 }
 
 void timeline_evict(struct cycle *c, uint32_t job, enum gpuq_cause cause, uint32_t claimant,
 		    const char *rule)
 {
-	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
+	struct plan_action *a = PLAN_PUSH(c, actions, 1);
 
 	if (!a)
 		return;
@@ -487,6 +513,7 @@ static bool can_stay(const struct cycle *c, const struct booked *b, uint32_t job
 	return spares(c, b, job, &all);
 }
 
+/* Take what a job that stays holds from all later holds, so that those after it see what is left. */
 static void spend_all(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -515,7 +542,7 @@ static const struct mark *device_in_the_way(const struct cycle *c, uint32_t job)
 	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
 		const struct snap_alloc *a = &c->s->allocs[i];
 
-		for (uint32_t d = 0; c->future->by_device && d < a->n_devices; d++) {
+		for (uint32_t d = 0; c->timeline->future->by_device && d < a->n_devices; d++) {
 			const uint32_t ix = c->s->nodes[a->node].device_first + a->devices[d];
 			const struct mark *m;
 			int32_t milli;
@@ -535,7 +562,7 @@ static const struct mark *device_in_the_way(const struct cycle *c, uint32_t job)
  * of those, SNAP_NONE = a reservation does. */
 static bool in_the_way(const struct cycle *c, uint32_t job, uint32_t *by)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 	const struct booked *first = NULL;
 	const struct mark *device = device_in_the_way(c, job);
 	const struct planned *licensed = timeline_licenses_wanted(c, job);
@@ -559,9 +586,9 @@ static bool in_the_way(const struct cycle *c, uint32_t job, uint32_t *by)
 
 bool timeline_leaves(const struct cycle *c, uint32_t job)
 {
-	for (uint32_t i = 0; i < c->n_actions; i++)
-		if (c->actions[i].job == job &&
-		    (c->actions[i].kind == PLAN_EVICT || c->actions[i].kind == PLAN_MOVE))
+	for (uint32_t i = 0; i < c->plan.n_actions; i++)
+		if (c->plan.actions[i].job == job &&
+		    (c->plan.actions[i].kind == PLAN_EVICT || c->plan.actions[i].kind == PLAN_MOVE))
 			return true;
 	return false;
 }
@@ -577,9 +604,12 @@ void timeline_yield(struct cycle *c)
 		bool blocks;
 		int64_t takes = GPUQ_UNLIMITED;
 
+		/* One that stayed long beyond its time need not yield any more: see
+		 * end_of_running(). */
 		if (j->state != SNAP_RUNNING || j->yield_us == 0 ||
 		    now - j->yield_us > FUTURE_OVERRUN_US || timeline_leaves(c, i))
 			continue;
+		/* It is signalled early enough for its grace period. */
 		if (j->yield_us - j->grace_us > now) {
 			timeline_wake(c, j->yield_us - j->grace_us);
 			continue;
@@ -594,8 +624,8 @@ void timeline_yield(struct cycle *c)
 			spend_all(c, i); /* it stays: those after it may have to yield */
 	}
 	/* Jobs that have just been started yield, too. */
-	for (uint32_t i = 0; i < c->n_actions; i++)
-		if (c->actions[i].kind == PLAN_PLACE && c->actions[i].yield_us)
-			timeline_wake(c, c->actions[i].yield_us -
-						 c->s->jobs[c->actions[i].job].grace_us);
+	for (uint32_t i = 0; i < c->plan.n_actions; i++)
+		if (c->plan.actions[i].kind == PLAN_PLACE && c->plan.actions[i].yield_us)
+			timeline_wake(c, c->plan.actions[i].yield_us -
+						 c->s->jobs[c->plan.actions[i].job].grace_us);
 }

@@ -9,6 +9,8 @@
 #include "gpuqd/sched/quota/cycle.h"
 #include "gpuqd/sched/timeline/timeline.h"
 
+struct booked;
+
 /* True if a start reservation or a reservation begins before the job would end, if it started
  * now. */
 bool timeline_binds(struct cycle *c, uint32_t job);

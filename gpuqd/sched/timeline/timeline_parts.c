@@ -3,7 +3,7 @@
 #include "gpuqd/sched/place/devices.h"
 #include "gpuqd/sched/timeline/reservations.h"
 #include "gpuqd/util/amount.h"
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 
 #include <string.h>
 
@@ -28,9 +28,11 @@ int64_t timeline_parts_bytes(const struct cycle *c, uint32_t device, int32_t mil
 void timeline_parts_end(struct cycle *c, uint32_t device, int32_t milli, int64_t bytes,
 			int64_t end_us)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	struct part_end *e;
 
+	/* An unhealthy device frees nothing that could be allocated, and a pod without an end frees
+	 * nothing in time. */
 	if (!f->by_device || end_us == GPUQ_UNLIMITED || !c->s->devices[device].healthy)
 		return;
 	e = cycle_push(c, &f->part_ends, &f->n_part_ends, &f->room_part_ends, sizeof(*e), 1);
@@ -43,7 +45,7 @@ void timeline_parts_end(struct cycle *c, uint32_t device, int32_t milli, int64_t
 /* Count whole devices of every node, and the nodes with devices that are free in part. */
 static void count(const struct cycle *c, struct amounts *out)
 {
-	memset(out->parted, 0, c->n_words * sizeof(*out->parted));
+	memset(out->parted, 0, cycle_words(c) * sizeof(*out->parted));
 	for (uint32_t n = 0; n < c->s->n_nodes; n++) {
 		const struct snap_node *node = &c->s->nodes[n];
 		uint16_t whole = 0;
@@ -60,6 +62,8 @@ static void count(const struct cycle *c, struct amounts *out)
 	}
 }
 
+/* Add a part to a device, or take it (below 0). A device never has more than the whole of itself
+ * free. */
 static void add(struct amounts *out, uint32_t device, int32_t milli, int64_t bytes)
 {
 	const int32_t sum = out->device_free[device] + milli;
@@ -71,19 +75,21 @@ static void add(struct amounts *out, uint32_t device, int32_t milli, int64_t byt
 bool timeline_parts_bars(const struct cycle *c, const struct mark *m, uint32_t job, int64_t t)
 {
 	if (m->reservation == SNAP_NONE)
-		return m->job != job && !c->future->over_planned;
+		return m->job != job && !c->timeline->future->over_planned;
 	return m->start_us > t || !reservations_owns(c, m->reservation, job);
 }
 
 void timeline_parts_free_at(struct cycle *c, uint32_t job, int64_t t, bool amounts,
 			    struct amounts *out)
 {
-	const struct future *f = c->future;
+	const struct amounts *avail = nodes_amounts(c);
+	const struct future *f = c->timeline->future;
 
 	if (!f->by_device)
 		return;
-	memcpy(out->device_free, c->device_free, c->s->n_devices * sizeof(*out->device_free));
-	memcpy(out->device_memory, c->device_memory, c->s->n_devices * sizeof(*out->device_memory));
+	memcpy(out->device_free, avail->device_free, c->s->n_devices * sizeof(*out->device_free));
+	memcpy(out->device_memory, avail->device_memory,
+	       c->s->n_devices * sizeof(*out->device_memory));
 	/* Amounts taken come first: no sum exceeds what the device has. */
 	for (int taken = 1; taken >= 0; taken--)
 		for (uint32_t i = 0; i < f->n_part_ends; i++) {
@@ -95,6 +101,7 @@ void timeline_parts_free_at(struct cycle *c, uint32_t job, int64_t t, bool amoun
 	for (uint32_t i = 0; i < f->n_marks; i++) {
 		const struct mark *m = &f->marks[i];
 
+		/* A hold covers [start, end). */
 		if (m->start_us <= t && m->end_us > t && timeline_parts_bars(c, m, job, t) &&
 		    (amounts || m->reservation == SNAP_NONE))
 			add(out, m->device, -m->milli, -m->bytes);
@@ -105,13 +112,15 @@ void timeline_parts_free_at(struct cycle *c, uint32_t job, int64_t t, bool amoun
 void timeline_parts_spare(const struct cycle *c, const struct mark *m, uint32_t job, int64_t t,
 			  int32_t *milli, int64_t *bytes)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	*milli = m->left;
 	*bytes = m->bytes_left;
 	for (uint32_t i = 0; c->s->n_reservations > 0 && i < f->n_marks; i++) {
 		const struct mark *r = &f->marks[i];
 
+		/* As in timeline_spare(): only reservations that cover the beginning of the hold,
+		 * and that the job may not use. */
 		if (r == m || r->reservation == SNAP_NONE || r->device != m->device ||
 		    r->start_us > m->start_us || r->end_us <= m->start_us ||
 		    !timeline_parts_bars(c, r, job, t))
@@ -124,7 +133,7 @@ void timeline_parts_spare(const struct cycle *c, const struct mark *m, uint32_t 
 const struct mark *timeline_parts_clash(const struct cycle *c, uint32_t job, uint32_t device,
 					int32_t milli, int64_t bytes)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 	const int64_t now = c->s->config.now_us;
 	const struct mark *first = NULL;
 
@@ -133,6 +142,7 @@ const struct mark *timeline_parts_clash(const struct cycle *c, uint32_t job, uin
 		int32_t left;
 		int64_t bytes_left;
 
+		/* A later hold cannot be the first clash: its spare capacity need not be computed. */
 		if (m->device != device || !timeline_parts_bars(c, m, job, now) ||
 		    (first && first->start_us <= m->start_us))
 			continue;
@@ -143,17 +153,18 @@ const struct mark *timeline_parts_clash(const struct cycle *c, uint32_t job, uin
 	return first;
 }
 
+/* Places name devices by number on their node, holds by number over all nodes. */
 void timeline_parts_at_hand(const struct cycle *c, const struct snap_request *r, uint32_t device,
 			    int32_t *milli, int64_t *bytes)
 {
 	*milli = 0;
 	*bytes = 0;
-	for (uint32_t i = 0; i < c->n_places; i++) {
-		const struct place *p = &c->places[i];
+	for (uint32_t i = 0; i < c->places.n_pods; i++) {
+		const struct place *p = &c->places.pods[i];
 
 		for (uint32_t d = 0; d < p->n_devices; d++)
 			if (c->s->nodes[p->node].device_first +
-				    c->place_devices[p->device_first + d] ==
+				    c->places.devices[p->device_first + d] ==
 			    device) {
 				*milli += p->milli;
 				*bytes = amount_sum(*bytes,
@@ -186,7 +197,7 @@ void timeline_parts_held(const struct cycle *c, uint32_t job, uint32_t device, i
 void timeline_parts_least(struct cycle *c, uint32_t job, int64_t t, int64_t end,
 			  struct amounts *least)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 	bool any = false;
 
 	for (uint32_t i = 0; f->by_device && i < f->n_marks; i++) {
@@ -194,6 +205,7 @@ void timeline_parts_least(struct cycle *c, uint32_t job, int64_t t, int64_t end,
 		int32_t milli;
 		int64_t bytes;
 
+		/* Holds that have begun by t are subtracted already by timeline_parts_free_at(). */
 		if (m->start_us <= t || m->start_us >= end || !timeline_parts_bars(c, m, job, t))
 			continue;
 		timeline_parts_spare(c, m, job, t, &milli, &bytes);
@@ -209,7 +221,7 @@ void timeline_parts_least(struct cycle *c, uint32_t job, int64_t t, int64_t end,
 
 void timeline_parts_hold(struct cycle *c, const struct mark *m)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	struct mark *to;
 
 	if (!f->by_device)
@@ -222,13 +234,14 @@ void timeline_parts_hold(struct cycle *c, const struct mark *m)
 void timeline_parts_spend(struct cycle *c, uint32_t device, int64_t start, int64_t end,
 			  int32_t milli, int64_t bytes, int sign)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; f->by_device && i < f->n_marks; i++) {
 		struct mark *m = &f->marks[i];
 
 		if (m->device != device || m->start_us < start || m->start_us >= end)
 			continue;
+		/* Only holds that begin while the part is taken have less to spare. */
 		m->left -= sign * milli;
 		m->bytes_left = amount_sum(m->bytes_left, -sign * bytes);
 	}
@@ -236,12 +249,14 @@ void timeline_parts_spend(struct cycle *c, uint32_t device, int64_t start, int64
 
 void timeline_parts_unplan(struct cycle *c, uint32_t job)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < f->n_marks; i++) {
 		const struct mark m = f->marks[i];
 
+		/* First return to other holds what these took from their spare capacity, then
+		 * remove these. */
 		if (m.reservation == SNAP_NONE && m.job == job)
 			timeline_parts_spend(c, m.device, m.start_us, m.end_us, m.milli, m.bytes,
 					     -1);
@@ -254,7 +269,7 @@ void timeline_parts_unplan(struct cycle *c, uint32_t job)
 
 void timeline_parts_used(struct cycle *c, uint32_t reservation, uint32_t node, uint32_t whole)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 
 	for (uint32_t i = f->n_marks; whole > 0 && i-- > 0;)
 		if (f->marks[i].reservation == reservation && f->marks[i].node == node) {
@@ -266,9 +281,11 @@ void timeline_parts_used(struct cycle *c, uint32_t reservation, uint32_t node, u
 void timeline_parts_keep(struct cycle *c, uint32_t reservation, uint32_t node, int64_t start,
 			 uint32_t whole)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 	const struct snap_node *n = &c->s->nodes[node];
 
+	/* From the highest device down: jobs are given the lowest free ones, so the two seldom
+	 * meet. */
 	for (uint32_t d = n->device_first + n->n_devices; f->by_device && d-- > n->device_first;) {
 		const int64_t bytes = c->s->devices[d].memory_bytes;
 

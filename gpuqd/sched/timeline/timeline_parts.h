@@ -7,7 +7,7 @@
 #ifndef GPUQD_SCHED_TIMELINE_TIMELINE_PARTS_H
 #define GPUQD_SCHED_TIMELINE_TIMELINE_PARTS_H
 
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 
 /* True if the request includes parts of devices. */
 bool timeline_parts_asked(const struct snap_request *r);

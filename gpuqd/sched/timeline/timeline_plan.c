@@ -6,7 +6,7 @@
 #include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/quota/plan.h"
 #include "gpuqd/sched/timeline/reservations.h"
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 
 #include <string.h>
 
@@ -26,53 +26,13 @@
 #define TIMES_TRIED 64 /* moments beyond those at which start reservations end */
 #define TRIES_MAX 4096 /* for all jobs of a cycle */
 
-/* Switch nodes to a future state, and back again. */
-static void look_ahead_at(struct cycle *c, struct amounts *a)
-{
-	struct amounts mine = *a;
-
-	mine.cpu = c->cpu;
-	mine.memory = c->memory;
-	mine.pods = c->pods;
-	mine.whole = c->whole;
-	mine.tenants = c->tenants;
-	mine.usable = c->usable;
-	mine.vacant = c->vacant;
-	mine.buckets = c->buckets;
-	c->cpu = a->cpu;
-	c->memory = a->memory;
-	c->pods = a->pods;
-	c->whole = a->whole;
-	c->tenants = a->tenants;
-	c->usable = a->usable;
-	c->vacant = a->vacant;
-	c->buckets = a->buckets;
-	if (c->future->by_profile) {
-		mine.migs = c->mig_free;
-		c->mig_free = a->migs;
-	}
-	c->planning = !c->planning;
-	c->counting = c->planning && !c->future->by_device;
-	if (c->future->by_device) {
-		mine.device_free = c->device_free;
-		mine.device_memory = c->device_memory;
-		mine.parted = c->parted;
-		mine.withheld = c->withheld;
-		c->device_free = a->device_free;
-		c->device_memory = a->device_memory;
-		c->parted = a->parted;
-		c->withheld = a->withheld;
-	}
-	*a = mine;
-}
-
 /* ---- holding places ---- */
 
 /* Return the hold that the job has on one node already, or a new one. */
 static struct booked *booking(struct cycle *c, uint32_t first, uint32_t job, uint32_t node,
 			      int64_t t, int64_t end)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	struct booked *b;
 
 	for (uint32_t i = first; i < f->n_booked; i++)
@@ -98,11 +58,11 @@ static void book_devices(struct cycle *c, uint32_t job, const struct place *p, i
 			 int64_t end)
 {
 	const struct snap_group *g = &c->s->requests[c->s->jobs[job].request].groups[p->group];
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	for (uint32_t d = 0; f->by_device && d < p->n_devices; d++) {
 		const uint32_t ix =
-			c->s->nodes[p->node].device_first + c->place_devices[p->device_first + d];
+			c->s->nodes[p->node].device_first + c->places.devices[p->device_first + d];
 		const int64_t bytes = timeline_parts_bytes(c, ix, p->milli, g);
 
 		timeline_parts_hold(c, &(struct mark){ .job = job,
@@ -122,13 +82,13 @@ static void book_devices(struct cycle *c, uint32_t job, const struct place *p, i
 /* Note what the job's places take, node by node, and what is then left there. */
 static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t first = f->n_booked;
 
 	timeline_free_before_amounts(c, job, t, &f->at);
-	for (uint32_t i = 0; i < c->n_places; i++) {
-		const struct place *p = &c->places[i];
+	for (uint32_t i = 0; i < c->places.n_pods; i++) {
+		const struct place *p = &c->places.pods[i];
 		const struct need one = nodes_need(&r->groups[p->group]);
 		struct booked *b = booking(c, first, job, p->node, t, end);
 
@@ -146,24 +106,26 @@ static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 	}
 }
 
+/* Note the start reservation and its places. Starving jobs do not count towards the depth of
+ * backfill. */
 static void remember(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t, bool starving)
 {
 	const uint32_t kind = flavor == SNAP_NONE ? c->s->n_flavors : flavor;
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	struct planned *p =
 		cycle_push(c, &f->planned, &f->n_planned, &f->room_planned, sizeof(*p), 1);
 	struct place *places = cycle_push(c, &f->places, &f->n_places, &f->room_places,
-					  sizeof(*places), c->n_places);
+					  sizeof(*places), c->places.n_pods);
 
 	if (!p || !places)
 		return;
-	if (c->n_places)
-		memcpy(places, c->places, c->n_places * sizeof(*places));
+	if (c->places.n_pods)
+		memcpy(places, c->places.pods, c->places.n_pods * sizeof(*places));
 	*p = (struct planned){ .job = job,
 			       .flavor = flavor,
 			       .start_us = t,
-			       .place_first = f->n_places - c->n_places,
-			       .n_places = c->n_places,
+			       .place_first = f->n_places - c->places.n_pods,
+			       .n_places = c->places.n_pods,
 			       .starving = starving };
 	if (!starving)
 		f->n_of_flavor[kind]++;
@@ -177,17 +139,24 @@ const struct planned *timeline_planned(const struct future *f, uint32_t job)
 	return NULL;
 }
 
+bool timeline_has_plan(const struct cycle *c, uint32_t job)
+{
+	return c->timeline->future && timeline_planned(c->timeline->future, job);
+}
+
 void timeline_unplan(struct cycle *c, uint32_t job)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < f->n_planned; i++)
 		if (f->planned[i].job != job)
 			f->planned[kept++] = f->planned[i];
+	/* It has none. */
 	if (kept == f->n_planned)
 		return;
 	f->n_planned = kept;
+	/* First return to other holds what these took from their spare capacity, then remove these. */
 	kept = 0;
 	for (uint32_t i = 0; i < f->n_booked; i++) {
 		const struct booked b = f->booked[i];
@@ -205,7 +174,7 @@ void timeline_unplan(struct cycle *c, uint32_t job)
 
 void timeline_own(struct cycle *c, uint32_t job, int sign)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	if (!timeline_planned(f, job))
 		return;
@@ -229,7 +198,7 @@ void timeline_own(struct cycle *c, uint32_t job, int sign)
 
 bool timeline_plan_at(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t, bool starving)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	const int64_t end = timeline_end(c, job, t);
 	bool placed;
 
@@ -238,12 +207,13 @@ bool timeline_plan_at(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t,
 	timeline_free_throughout(c, job, t, end, &f->least);
 	if (c->failed)
 		return false;
-	look_ahead_at(c, &f->least);
+	nodes_swap(c, &f->least);
+	/* Nodes are now in their least state from t to end; the second exchange ends that. */
 	nodes_fill_buckets(c);
 	placed = pack_job(c, job, flavor);
 	if (placed)
 		pack_undo(c, job); /* the places stay known, see pack_undo */
-	look_ahead_at(c, &f->least);
+	nodes_swap(c, &f->least);
 	if (!placed)
 		return false;
 	book(c, job, t, end);
@@ -255,7 +225,7 @@ bool timeline_plan_at(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t,
  * reservation; *release = the first release after it. */
 static int64_t next_end(const struct cycle *c, int64_t t, uint32_t *release)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 	int64_t next = GPUQ_UNLIMITED;
 
 	while (*release < f->n_releases && f->releases[*release].end_us <= t)
@@ -276,11 +246,14 @@ struct gauge {
 	const uint64_t *fit, *flavor;
 };
 
+/* Begin the count with the devices that are free now. Only the group with the largest pods is
+ * followed: it is the hardest to place. */
 static struct gauge gauge_new(struct cycle *c, uint32_t job, uint32_t flavor)
 {
+	const uint64_t *ready = nodes_ready(c);
 	const uint32_t request = c->s->jobs[job].request;
 	const struct snap_request *r = &c->s->requests[request];
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	struct gauge g = { 0 };
 	uint32_t group = 0;
 
@@ -292,12 +265,12 @@ static struct gauge gauge_new(struct cycle *c, uint32_t job, uint32_t flavor)
 	g.whole = nodes_need(&r->groups[group]).whole;
 	g.need = r->groups[group].pods_min;
 	g.fit = feasibility_of(c, request, group)->nodes;
-	g.flavor = c->flavors[flavor];
+	g.flavor = nodes_of_flavor(c, flavor);
 	if (g.whole == 0 || c->failed)
 		return g;
 	memcpy(f->rooms, f->whole_now, c->s->n_nodes * sizeof(*f->rooms));
-	for (uint32_t w = 0; w < c->n_words; w++) {
-		uint64_t word = g.fit[w] & g.flavor[w] & c->ready[w];
+	for (uint32_t w = 0; w < cycle_words(c); w++) {
+		uint64_t word = g.fit[w] & g.flavor[w] & ready[w];
 
 		while (word) {
 			const uint32_t n = bits_pop(&word, w * 64);
@@ -309,14 +282,15 @@ static struct gauge gauge_new(struct cycle *c, uint32_t job, uint32_t flavor)
 	return g;
 }
 
+/* Follow a release: devices on a node that the group cannot use do not matter. */
 static void gauge_add(struct cycle *c, struct gauge *g, const struct release *r)
 {
-	uint16_t *room = &c->future->rooms[r->node];
+	uint16_t *room = &c->timeline->future->rooms[r->node];
 
 	if (g->whole == 0 || r->whole == 0)
 		return;
 	if (bits_has(g->fit, r->node) && bits_has(g->flavor, r->node) &&
-	    bits_has(c->ready, r->node))
+	    bits_has(nodes_ready(c), r->node))
 		g->pods += (*room + r->whole) / (int64_t)g->whole - *room / (int64_t)g->whole;
 	*room = (uint16_t)(*room + r->whole);
 }
@@ -324,7 +298,7 @@ static void gauge_add(struct cycle *c, struct gauge *g, const struct release *r)
 /* True if devices alone could allow a start at t; other moments are skipped. */
 static bool first_chance(struct cycle *c, struct gauge *g, int64_t t, uint32_t *counted)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	for (; *counted < f->n_releases && f->releases[*counted].end_us <= t; (*counted)++)
 		gauge_add(c, g, &f->releases[*counted]);
@@ -334,14 +308,15 @@ static bool first_chance(struct cycle *c, struct gauge *g, int64_t t, uint32_t *
 /* True if something could be gone at this very moment, if signalled. */
 static bool yields_now(const struct cycle *c)
 {
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	return f->n_releases > 0 && f->releases[0].end_us <= c->s->config.now_us;
 }
 
-bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving)
+bool timeline_plan_until(struct cycle *c, uint32_t job, uint32_t flavor, int64_t latest,
+			 bool starving)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 	const int64_t now = c->s->config.now_us;
 	uint32_t release = 0, counted = 0, tries = TIMES_TRIED + f->n_planned;
 	struct gauge g;
@@ -350,12 +325,14 @@ bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving
 	timeline_sort(c);
 	if (c->failed)
 		return false;
+	/* Otherwise the present is the first moment to be tried. */
 	if (!yields_now(c))
 		t = next_end(c, t, &release);
 	if (t == GPUQ_UNLIMITED)
 		return false;
 	g = gauge_new(c, job, flavor);
-	for (; t != GPUQ_UNLIMITED && tries > 0 && !c->failed; t = next_end(c, t, &release)) {
+	for (; t != GPUQ_UNLIMITED && t <= latest && tries > 0 && !c->failed;
+	     t = next_end(c, t, &release)) {
 		if (!first_chance(c, &g, t, &counted))
 			continue;
 		tries--;
@@ -363,9 +340,14 @@ bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving
 		if (timeline_plan_at(c, job, flavor, t, starving))
 			return true;
 	}
-	if (tries == 0 && t != GPUQ_UNLIMITED)
+	if (tries == 0 && t != GPUQ_UNLIMITED && t <= latest)
 		cycle_bounded(c, job, PLAN_BOUND_OWN_MOMENTS, TIMES_TRIED + f->n_planned);
 	return false;
+}
+
+bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving)
+{
+	return timeline_plan_until(c, job, flavor, GPUQ_UNLIMITED, starving);
 }
 
 /* Return how many moments may be tried for all jobs together: what D jobs of each flavor may need,
@@ -378,20 +360,21 @@ static uint32_t max_tries(const struct cycle *c)
 	return n < TRIES_MAX ? (uint32_t)n : TRIES_MAX;
 }
 
+/* True if this cycle may look for no further start reservations. */
 static bool exhausted(const struct cycle *c)
 {
-	return c->future->n_tests >= c->s->config.max_job_test ||
-	       c->future->n_tries >= max_tries(c);
+	return c->timeline->future->n_tests >= c->s->config.max_job_test ||
+	       c->timeline->future->n_tries >= max_tries(c);
 }
 
 /* Report once in a cycle: it holds for all jobs that follow. */
 static void tell_full(struct cycle *c)
 {
-	const bool tests = c->future->n_tests >= c->s->config.max_job_test;
+	const bool tests = c->timeline->future->n_tests >= c->s->config.max_job_test;
 
-	if (c->future->told_full)
+	if (c->timeline->future->told_full)
 		return;
-	c->future->told_full = true;
+	c->timeline->future->told_full = true;
 	cycle_bounded(c, SNAP_NONE, tests ? PLAN_BOUND_JOBS : PLAN_BOUND_MOMENTS,
 		      tests ? c->s->config.max_job_test : max_tries(c));
 }
@@ -401,9 +384,9 @@ static bool nothing_ends(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 
-	if (c->future || s->n_reservations > 0 || s->n_promises > 0)
+	if (c->timeline->future || s->n_reservations > 0 || s->n_promises > 0)
 		return false;
-	if (c->idle_future == c->n_actions + 1)
+	if (c->timeline->idle == c->plan.n_actions + 1)
 		return true;
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
 		const struct snap_job *j = &s->jobs[s->allocs[i].job];
@@ -412,12 +395,12 @@ static bool nothing_ends(struct cycle *c)
 		    j->state == SNAP_LEAVING)
 			return false;
 	}
-	for (uint32_t i = 0; i < c->n_actions; i++)
-		if (c->actions[i].kind != PLAN_PLACE ||
-		    s->jobs[c->actions[i].job].walltime_us != GPUQ_UNLIMITED ||
-		    c->actions[i].walltime_us)
+	for (uint32_t i = 0; i < c->plan.n_actions; i++)
+		if (c->plan.actions[i].kind != PLAN_PLACE ||
+		    s->jobs[c->plan.actions[i].job].walltime_us != GPUQ_UNLIMITED ||
+		    c->plan.actions[i].walltime_us)
 			return false;
-	c->idle_future = c->n_actions + 1;
+	c->timeline->idle = c->plan.n_actions + 1;
 	return true;
 }
 
@@ -434,15 +417,15 @@ bool timeline_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
 
 	if (config->backfill_depth == 0 || nothing_ends(c) || !timeline_look_ahead(c))
 		return false;
-	if (timeline_planned(c->future, job))
+	if (timeline_planned(c->timeline->future, job))
 		return true;
-	if (c->future->n_of_flavor[kind] >= config->backfill_depth)
+	if (c->timeline->future->n_of_flavor[kind] >= config->backfill_depth)
 		return false;
 	if (exhausted(c)) {
 		tell_full(c);
 		return false;
 	}
-	c->future->n_tests++;
+	c->timeline->future->n_tests++;
 	return timeline_plan(c, job, flavor, false);
 }
 
@@ -450,7 +433,7 @@ bool timeline_full(const struct cycle *c, uint32_t job)
 {
 	const struct snap_config *config = &c->s->config;
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	const struct future *f = c->future;
+	const struct future *f = c->timeline->future;
 
 	if (!f || exhausted(c))
 		return true;
@@ -464,11 +447,12 @@ bool timeline_full(const struct cycle *c, uint32_t job)
 
 /* ---- the plan ---- */
 
+/* Report a start reservation. Devices are not named: they are chosen when it starts. */
 static void emit_reserve(struct cycle *c, const struct planned *p)
 {
-	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
-	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, p->n_places);
-	const struct place *places = &c->future->places[p->place_first];
+	struct plan_action *a = PLAN_PUSH(c, actions, 1);
+	struct plan_pod *pods = PLAN_PUSH(c, pods, p->n_places);
+	const struct place *places = &c->timeline->future->places[p->place_first];
 
 	if (!a || !pods)
 		return;
@@ -481,7 +465,7 @@ static void emit_reserve(struct cycle *c, const struct planned *p)
 		.job = p->job,
 		.key = { c->s->jobs[p->job].key.id, plan_next_element(c, p->job) },
 		.flavor = p->flavor,
-		.pod_first = c->n_plan_pods - p->n_places,
+		.pod_first = c->plan.n_pods - p->n_places,
 		.n_pods = p->n_places,
 		.start_us = p->start_us,
 		.claimant = SNAP_NONE,
@@ -490,9 +474,9 @@ static void emit_reserve(struct cycle *c, const struct planned *p)
 
 void timeline_finish(struct cycle *c)
 {
-	if (!c->future || !timeline_look_ahead(c))
+	if (!c->timeline->future || !timeline_look_ahead(c))
 		return;
 	timeline_yield(c);
-	for (uint32_t i = 0; i < c->future->n_planned; i++)
-		emit_reserve(c, &c->future->planned[i]);
+	for (uint32_t i = 0; i < c->timeline->future->n_planned; i++)
+		emit_reserve(c, &c->timeline->future->planned[i]);
 }

@@ -6,7 +6,7 @@
 #include "gpuqd/sched/timeline/timeline_plan.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/sched/timeline/emit.h"
-#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_int.h"
 
 #include "gpuqd/util/sort.h"
 
@@ -38,7 +38,12 @@ static int64_t waits_since(const struct snap_job *j)
 void timeline_note_waiting(struct cycle *c, uint32_t job)
 {
 	if (c->s->config.now_us - waits_since(&c->s->jobs[job]) > c->s->config.starve_us)
-		c->any_starving = true;
+		c->timeline->any_starving = true;
+}
+
+bool timeline_any_starving(const struct cycle *c)
+{
+	return c->timeline->any_starving;
 }
 
 /* < 0: x has been pending longer */
@@ -101,11 +106,11 @@ static int64_t owed_to_others(const struct cycle *c, uint32_t queue, uint32_t fl
 	int64_t sum = 0;
 
 	for (uint32_t q = 0; q < c->s->n_queues; q++) {
-		const size_t at = (size_t)q * c->s->n_res + flavor;
-		const int64_t quota = c->s->shares[at].quota;
+		const int64_t quota = c->s->shares[(size_t)q * c->s->n_res + flavor].quota;
+		const int64_t demand = holdings_demand(c, q)[flavor];
 
 		if (q != queue && c->s->queues[q].parent == parent)
-			sum = amount_sum(sum, quota < c->demand[at] ? quota : c->demand[at]);
+			sum = amount_sum(sum, quota < demand ? quota : demand);
 	}
 	return parent == SNAP_NONE ? sum : amount_sum(sum, owed_to_others(c, parent, flavor));
 }
@@ -118,7 +123,7 @@ static bool is_small(const struct cycle *c, uint32_t job, uint32_t flavor)
 	const uint32_t n = flavor == SNAP_NONE ? 2 : 1;
 
 	for (uint32_t res = first; res < first + n; res++) {
-		const int64_t sum = amount_sum(c->future->starving_held[res],
+		const int64_t sum = amount_sum(c->timeline->future->starving_held[res],
 					       holdings_need(c, job, flavor, res));
 
 		if (c->s->capacity[res] != GPUQ_UNLIMITED &&
@@ -133,9 +138,10 @@ static bool has_right(const struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	const int64_t need = c->s->requests[j->request].gpus_milli;
-	const uint32_t n = c->future->n_starving[flavor == SNAP_NONE ? c->s->n_flavors : flavor];
+	const uint32_t n =
+		c->timeline->future->n_starving[flavor == SNAP_NONE ? c->s->n_flavors : flavor];
 
-	if (flavor != SNAP_NONE && c->fair[(size_t)j->queue * c->s->n_res + flavor] < need &&
+	if (flavor != SNAP_NONE && holdings_fair(c, j->queue)[flavor] < need &&
 	    amount_sum(owed_to_others(c, j->queue, flavor), need) > c->s->capacity[flavor])
 		return false;
 	return n == 0 || (n < c->s->config.backfill_depth && is_small(c, job, flavor));
@@ -143,7 +149,7 @@ static bool has_right(const struct cycle *c, uint32_t job, uint32_t flavor)
 
 static void count_one(struct cycle *c, uint32_t job, uint32_t flavor)
 {
-	struct future *f = c->future;
+	struct future *f = c->timeline->future;
 
 	if (flavor != SNAP_NONE) {
 		f->n_starving[flavor]++;
@@ -188,7 +194,7 @@ void timeline_starving(struct cycle *c)
 	struct line l = { .s = c->s };
 	uint32_t *scratch;
 
-	if (c->s->config.backfill_depth == 0 || !c->any_starving)
+	if (c->s->config.backfill_depth == 0 || !c->timeline->any_starving)
 		return;
 	for (uint32_t i = 0; i < c->s->n_jobs; i++)
 		l.room += is_starving(c, i);

@@ -11,6 +11,7 @@
 
 /* Note how long a job that could start has been pending. */
 void timeline_note_waiting(struct cycle *c, uint32_t job);
+bool timeline_any_starving(const struct cycle *c);
 
 /* Start the starving jobs, or give them start reservations, before all others. */
 void timeline_starving(struct cycle *c);

@@ -9,6 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuqd/sim/trace/trace_core.h"
+#include "gpuqd/sim/trace/trace_figures.h"
+#include "gpuqd/sim/trace/trace_peers.h"
 #include "libgpuq/buf.h"
 #include "libgpuq/val.h"
 

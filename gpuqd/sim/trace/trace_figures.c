@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/sim/trace/trace.h"
+#include "gpuqd/sim/trace/trace_figures.h"
 
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/sim/trace/trace.h"
+#include "gpuqd/sim/trace/trace_log.h"
 
 /* The record of a replay, and the clock: a heap of running attempts by end. */
 
@@ -166,12 +166,13 @@ int trace_replay(const struct trace *t, const struct trace_site *site,
 				       t->n_jobs - l->n_completed, t->n_jobs);
 			break;
 		}
-		while ((attempt = trace_log_take_ended(l, now)) != NONE)
-			policy->ended(self, attempt, now);
-		while (next < t->n_jobs && t->jobs[next].submit_us <= now)
-			policy->arrived(self, next++);
+		while (rc == 0 && (attempt = trace_log_take_ended(l, now)) != NONE)
+			rc = policy->ended(self, attempt, now, err);
+		while (rc == 0 && next < t->n_jobs && t->jobs[next].submit_us <= now)
+			rc = policy->arrived(self, next++, err);
 		wake = GPUQ_UNLIMITED;
-		rc = policy->decide(self, now, &wake, err);
+		if (rc == 0)
+			rc = policy->decide(self, now, &wake, err);
 		if (rc == 0 && l->failed)
 			rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory for a replay");
 		/* A policy that asks to be woken at once would stop the clock. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/sim/trace/trace.h"
+#include "gpuqd/sim/trace/trace_peers.h"
 
 /* Textbook policies as a baseline for the default, independent of the scheduler core: a job of up
  * to a node goes to the node where it leaves the least free, a larger one to whole nodes and the
@@ -109,17 +109,19 @@ static uint32_t line_of(const struct peers *p, uint32_t job)
 	return p->n_lines > 1 ? p->t->jobs[job].queue : 0;
 }
 
-static void peers_arrived(void *self, uint32_t job)
+static int peers_arrived(void *self, uint32_t job, struct gpuq_err *err)
 {
 	struct peers *p = self;
 	struct line *l = &p->lines[line_of(p, job)];
 
+	(void)err;
 	p->next[job] = NONE;
 	if (l->first == NONE)
 		l->first = job;
 	else
 		p->next[l->last] = job;
 	l->last = job;
+	return 0;
 }
 
 /* Bring the use of lines up to date. g GPUs held from t to t + d add g h / ln 2 (1 - 2^(-d/h)). */
@@ -158,12 +160,13 @@ static int64_t estimated_end(const struct peers *p, uint32_t attempt)
 	return estimate == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : a->start_us + estimate;
 }
 
-static void peers_ended(void *self, uint32_t attempt, int64_t now_us)
+static int peers_ended(void *self, uint32_t attempt, int64_t now_us, struct gpuq_err *err)
 {
 	struct peers *p = self;
 	const struct trace_attempt *a = &p->log->attempts[attempt];
 	uint32_t at = release_at(p, estimated_end(p, attempt));
 
+	(void)err;
 	decay(p, now_us);
 	p->running[line_of(p, a->job)] -= p->t->jobs[a->job].gpus;
 	for (uint32_t i = 0; i < a->n_places; i++) {
@@ -177,6 +180,7 @@ static void peers_ended(void *self, uint32_t attempt, int64_t now_us)
 	p->n_releases--;
 	memmove(&p->releases[at], &p->releases[at + 1],
 		(p->n_releases - at) * sizeof(*p->releases));
+	return 0;
 }
 
 /* ---- places ---- */

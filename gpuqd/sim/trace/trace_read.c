@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "gpuqd/sim/trace/trace.h"
+#include "gpuqd/sim/trace/trace_read.h"
 #include "libgpuq/buf.h"
 
 /* Reader of traces: comma-separated values after a line of column names; unknown columns are

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/model.h"
 
 /* Figures of a queue that follow from its jobs. */
 struct counted {
@@ -17,6 +17,7 @@ struct sums {
 	uint32_t n_jobs, n_promises, n_apart, n_avoiding;
 };
 
+/* Fail: a figure that is kept up to date is not what a count yields. */
 static int differs(struct gpuq_err *err, const char *what, const char *name, const char *figure,
 		   int64_t kept, int64_t counted)
 {
@@ -42,6 +43,7 @@ static int job_fails(struct gpuq_err *err, const struct job *j, const char *what
 
 /* ---- one job ---- */
 
+/* Check the pending elements of an array, and its count of those that have not ended. */
 static int audit_array(const struct model *m, const struct job *j, struct gpuq_err *err)
 {
 	const struct array *a = j->array;
@@ -66,6 +68,7 @@ static int audit_array(const struct model *m, const struct job *j, struct gpuq_e
 	return 0;
 }
 
+/* Check that each pod belongs to its job and is listed by its node. */
 static int audit_pods(const struct model *m, const struct job *j, struct counted *q,
 		      struct gpuq_err *err)
 {
@@ -88,6 +91,7 @@ static int audit_pods(const struct model *m, const struct job *j, struct counted
 	return 0;
 }
 
+/* Check one job, and add it to the figures of its queue and of the whole. */
 static int audit_job(const struct model *m, const struct job *j, struct sums *s,
 		     struct gpuq_err *err)
 {
@@ -124,6 +128,7 @@ static int audit_job(const struct model *m, const struct job *j, struct sums *s,
 
 /* ---- figures of the whole ---- */
 
+/* Compare the counters of a queue with those found. */
 static int audit_queue(const struct queue *q, const struct counted *c, struct gpuq_err *err)
 {
 	const struct {
@@ -169,6 +174,7 @@ static int audit_owners(const struct model *m, struct gpuq_err *err)
 	return 0;
 }
 
+/* Check the lists of jobs by state, and their counters. */
 static int audit_states(const struct model *m, const struct sums *s, struct gpuq_err *err)
 {
 	for (int i = 0; i < N_GPUQ_JOB_STATES; i++) {
@@ -186,6 +192,7 @@ static int audit_states(const struct model *m, const struct sums *s, struct gpuq
 	return 0;
 }
 
+/* Check that each request is counted for each job that has it. */
 static int audit_requests(const struct model *m, struct gpuq_err *err)
 {
 	int64_t users = 0, kept = 0;
@@ -197,6 +204,7 @@ static int audit_requests(const struct model *m, struct gpuq_err *err)
 	return kept == users ? 0 : differs(err, "all", "requests", "users", kept, users);
 }
 
+/* Compare the figures of the whole with those found. */
 static int audit_sums(const struct model *m, const struct sums *s, struct gpuq_err *err)
 {
 	const struct {
@@ -221,8 +229,8 @@ static int audit_sums(const struct model *m, const struct sums *s, struct gpuq_e
 
 int model_audit(const struct model *m, struct gpuq_err *err)
 {
-	struct sums s = { .queues = must(calloc(m->n_queues + 1, sizeof(*s.queues))) };
-	int rc = 0;
+	struct sums s = { .queues = calloc(m->n_queues + 1, sizeof(*s.queues)) };
+	int rc = s.queues ? 0 : gpuq_no_memory(err);
 
 	job_each(m, j)
 		if (rc == 0)

@@ -36,6 +36,7 @@ void change_batch_put(struct batch *b, enum table t, const void *key, size_t key
 	c = &b->items[b->n];
 	c->table = t;
 	c->key_len = (uint16_t)key_len;
+	/* Keys and values are copied: callers reuse their buffers. */
 	c->key = (unsigned char *)gpuq_arena_strndup(&b->mem, key, key_len);
 	c->val = val ? (unsigned char *)gpuq_arena_strndup(&b->mem, val, val_len) : NULL;
 	c->val_len = val ? val_len : 0;
@@ -45,6 +46,8 @@ void change_batch_put(struct batch *b, enum table t, const void *key, size_t key
 		b->n++;
 }
 
+/* Numbers are written with the most significant byte first: the order of keys in the database is
+ * that of the numbers. */
 size_t change_key_u32(unsigned char *out, uint32_t x)
 {
 	for (int i = 0; i < 4; i++)
@@ -55,6 +58,7 @@ size_t change_key_u32(unsigned char *out, uint32_t x)
 size_t change_key_job(unsigned char *out, uint32_t id, int64_t index)
 {
 	change_key_u32(out, id);
+	/* An array (-1) comes before its elements. */
 	change_key_u32(out + 4, (uint32_t)(index + 1));
 	return 8;
 }
@@ -146,6 +150,7 @@ size_t change_key_strs(unsigned char *out, ...)
 	while ((s = va_arg(ap, const char *)) != NULL) {
 		size_t len = strlen(s);
 
+		/* Parts are separated by NULs, which no name has inside. */
 		if (n && n < CHANGE_KEY_BYTES_MAX)
 			out[n++] = '\0';
 		if (len > CHANGE_KEY_BYTES_MAX - n)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/state/view/joblog.h"
-#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/model.h"
 #include "gpuqd/state/view/view.h"
 #include "libgpuq/buf.h"
 #include "libgpuq/wire/mp.h"

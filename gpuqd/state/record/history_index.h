@@ -12,7 +12,7 @@
 #ifndef GPUQD_STATE_RECORD_HISTORY_INDEX_H
 #define GPUQD_STATE_RECORD_HISTORY_INDEX_H
 
-#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/model.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -76,6 +76,33 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	return rc;
 }
 
+int model_apply_unrecorded(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	const int rc = model_change(m, ev, err);
+	struct pod *p;
+
+	for (size_t i = 0; i < m->marks.n; i++) {
+		struct job *j = m->marks.items[i].kind == MARK_DONE
+					? model_find_job(m, m->marks.items[i].done)
+					: NULL;
+
+		while (j && job_is_done(m, j))
+			j = job_depart(m, j);
+	}
+	marks_clear(m);
+	for (uint32_t i = 0; i < m->n_dirty_jobs; i++) {
+		if (!m->dirty_jobs[i])
+			continue;
+		DL_FOREACH2(m->dirty_jobs[i]->pods, p, job_next)
+			p->dirty = false;
+		m->dirty_jobs[i]->dirty = false;
+	}
+	m->n_dirty_jobs = 0;
+	if (m->direct.n)
+		change_batch_done(&m->direct);
+	return rc;
+}
+
 /* ---- stored objects ---- */
 
 void model_collect(struct model *m, struct batch *out)

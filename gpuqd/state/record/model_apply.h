@@ -17,6 +17,10 @@
  * object), and then nothing has changed; GPUQ_ENOMEM must end the process. */
 int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
 
+/* The same for a model that is never stored: no log of jobs, no messages and no history are written,
+ * which take most of the time of a replay. */
+int model_apply_unrecorded(struct model *m, const struct event *ev, struct gpuq_err *err);
+
 /* Append the changes since the last call to out and forget them. */
 void model_collect(struct model *m, struct batch *out);
 

@@ -30,6 +30,7 @@ const char *record_get_name(struct model *m, struct rec *r, const char *last)
 
 	if (!s)
 		return "";
+	/* Neighbouring records often repeat a name: no lookup is needed then. */
 	if (last && strlen(last) == n && memcmp(last, s, n) == 0)
 		return last;
 	if (n >= sizeof(text))
@@ -147,6 +148,8 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 		return gpuq_fail(err, GPUQ_ECORRUPT, "a pod of job %u is not whole", id);
 	}
 	node = model_find_node(m, name);
+	/* Its node was not stored, or is no longer: the pod must stay findable, so a node that is
+	 * gone stands for it. */
 	if (!node) {
 		struct node_fact f = bare;
 
@@ -176,6 +179,7 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 	p->gpus_milli = t.gpus_milli;
 	memcpy(p->uid, t.uid, sizeof(p->uid));
 	p->message = t.message;
+	/* It is as stored. */
 	p->dirty = false;
 	for (uint32_t i = 0; i < n; i++)
 		p->devices[i] = (uint16_t)rec_get_int(r);
@@ -307,6 +311,8 @@ void record_request(struct model *m, const struct request *r, struct batch *out)
 	change_batch_put(out, TABLE_REQUEST, key, change_key_u32(key, r->id), r->bytes, r->len);
 }
 
+/* Read a request. Many differ from the previous one only in amounts, which request_decode_after()
+ * makes use of. */
 static int load_request(struct model *m, uint32_t id, const void *bytes, size_t n,
 			struct gpuq_err *err)
 {
@@ -335,6 +341,7 @@ void record_key(struct model *m, const struct idem_key *k, struct batch *out)
 	record_put(out, TABLE_KEY, k->bytes, k->len, &b);
 }
 
+/* Read the key of a submission, by which a repeated call is recognised. */
 static int load_key(struct model *m, const unsigned char *key, size_t n, struct rec *r,
 		    struct gpuq_err *err)
 {
@@ -406,6 +413,7 @@ bool record_beside_read(const unsigned char *val, size_t n, char namespace_[64])
 	return !r.bad;
 }
 
+/* Records name objects of the tables before them. */
 const enum table model_load_order[] = { TABLE_META,    TABLE_SITE,  TABLE_NODE,
 					TABLE_REQUEST, TABLE_JOB,   TABLE_POD,
 					TABLE_KEY,     TABLE_USAGE, TABLE_ACCOUNT };
@@ -438,6 +446,7 @@ static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
 		       : 0;
 }
 
+/* Keys of a fixed form are checked before they are decoded: a database may be damaged. */
 int record_load(struct model *m, enum table t, const unsigned char *key, size_t key_len,
 		const unsigned char *val, size_t val_len, struct gpuq_err *err)
 {

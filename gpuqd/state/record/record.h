@@ -8,7 +8,7 @@
 #define GPUQD_STATE_RECORD_RECORD_H
 
 #include "gpuqd/state/model.h"
-#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/model.h"
 
 /* Load one stored record into an empty model. Tables come in the order of model_load_order; those
  * of TABLE_KEY may come on a thread of their own. Return 0, GPUQ_ECORRUPT (names the record),

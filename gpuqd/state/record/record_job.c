@@ -9,6 +9,7 @@
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/state/record/record_int.h"
 
+/* Append the nominated placement; an empty array for none. */
 static void record_promise(const struct promise *p, struct gpuq_buf *b)
 {
 	if (!p) {
@@ -39,6 +40,8 @@ static void record_promise(const struct promise *p, struct gpuq_buf *b)
 	}
 }
 
+/* Append the exit codes after which the job is retried, one byte each; most words of the bit set
+ * are empty. */
 static void record_exits(const struct wish *w, struct gpuq_buf *b)
 {
 	uint8_t codes[256];
@@ -192,6 +195,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	record_put(out, TABLE_JOB, key, change_key_job(key, j->key.id, j->key.index), &b);
 }
 
+/* Read the pending part of an array; -1 if it is not whole. */
 static int load_array(struct job *j, struct rec *r)
 {
 	const uint32_t n = rec_get_array(r);
@@ -275,7 +279,9 @@ static struct promise *load_promise(struct model *m, const struct request *of, s
 	return p;
 }
 
-/* Read rule words, under their present names. */
+/* Read rule words, under their present names. A job's record keeps the words that were written: an
+ * upgrade copies it. Objects of history and logs are printed as they are stored, and the upgrade
+ * renames the words in them. */
 static const char *get_rules(struct model *m, struct rec *r)
 {
 	char stored[128], now[128];
@@ -329,6 +335,7 @@ static void load_evictions(struct model *m, struct life *l, struct rec *r)
 	}
 }
 
+/* Read the queues of preemptors, which were appended after the evictions themselves. */
 static void load_evictors(struct model *m, struct life *l, struct rec *r)
 {
 	const uint32_t n = rec_get_array(r);
@@ -346,6 +353,7 @@ static struct apart *load_apart(struct model *m, struct rec *r)
 	struct apart *a;
 	uint32_t more;
 
+	/* An empty array: it is charged for no fragmentation. */
 	if (r->p < r->end && *r->p == 0x90)
 		return varint_skip(r), NULL;
 	more = rec_get_row(r, 3);
@@ -402,6 +410,8 @@ static void load_deps(struct model *m, struct job *j, struct rec *r)
 	deps_set(m, j, all);
 }
 
+/* Set the flags of a job and its wish, and the length of its log, from one number: as record_job()
+ * packs them. */
 static void load_flags(struct job *j, struct wish *w, int64_t flags)
 {
 	j->held_user = flags & 1;
@@ -419,10 +429,13 @@ static void load_flags(struct job *j, struct wish *w, int64_t flags)
 	j->n_log = (uint32_t)((uint64_t)flags >> 32);
 }
 
+/* Most jobs have the request of the previous job, or the one behind that. */
 static struct request *load_request_of(struct model *m, const struct job *before, uint32_t id)
 {
 	struct request *r = before ? before->request : NULL;
 
+	if (r && r->id != id)
+		r = r->next;
 	if (!r || r->id != id)
 		r = request_find(&m->requests, id);
 	if (r)
@@ -430,6 +443,7 @@ static struct request *load_request_of(struct model *m, const struct job *before
 	return r;
 }
 
+/* Return the queue of that name, mostly the one of the job before; NULL = there is none. */
 static struct queue *load_queue_of(const struct model *m, const struct job *before, const char *s,
 				   size_t n)
 {
@@ -444,6 +458,7 @@ static struct queue *load_queue_of(const struct model *m, const struct job *befo
 	return model_find_queue(m, name);
 }
 
+/* Read its name; equal names of neighbours share their memory. */
 static void load_name(struct model *m, struct job *j, const struct job *before, struct rec *r)
 {
 	size_t n;
@@ -567,6 +582,7 @@ static void load_fields(struct model *m, struct job *j, struct rec *r)
 	load_labels(m, j, r);
 	job_set_wish(m, j, &w);
 	job_set_life(j, &l);
+	/* Counters that events keep up to date are set here by hand. */
 	m->n_apart += l.apart != NULL;
 	load_avoids(m, j, r);
 	load_notes(m, j, r);
@@ -589,6 +605,7 @@ int record_load_job(struct model *m, struct job_key key, struct rec *r, struct g
 	const char *wrong;
 	struct job *j;
 
+	/* A job that differs from the last one only in numbers and times is copied from it. */
 	if (record_like_load(m, key, r))
 		return 0;
 	j = job_new(m, key);

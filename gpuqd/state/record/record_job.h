@@ -7,7 +7,7 @@
 #ifndef GPUQD_STATE_RECORD_RECORD_JOB_H
 #define GPUQD_STATE_RECORD_RECORD_JOB_H
 
-#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/model.h"
 
 void record_job(struct model *m, const struct job *j, struct batch *out);
 

@@ -7,7 +7,9 @@
 #ifndef GPUQD_STATE_RECORD_RECORD_USAGE_H
 #define GPUQD_STATE_RECORD_RECORD_USAGE_H
 
-#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/model.h"
+
+struct charges;
 
 struct rec;
 

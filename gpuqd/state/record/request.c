@@ -5,11 +5,56 @@
 
 #include <utlist.h>
 
+#include "gpuqd/util/block.h"
 #include "gpuqd/util/hash.h"
 #include "gpuqd/util/varint.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 #include "libgpuq/wire/mp.h"
+
+/* True if the group lists the claim already. */
+static bool is_kept(const struct gpuq_group *g, const char *claim)
+{
+	for (size_t i = 0; i < g->n_volumes; i++)
+		if (strcmp(g->volumes[i].claim, claim) == 0)
+			return true;
+	return false;
+}
+
+static int by_claim(const void *a, const void *b)
+{
+	return strcmp(((const struct gpuq_volume *)a)->claim,
+		      ((const struct gpuq_volume *)b)->claim);
+}
+
+/* Keep the claims of the group's volumes, each once and sorted, wherever they are mounted: a volume
+ * may restrict the nodes. A manifest's are in its template. */
+static bool keep_claims(struct gpuq_arena *mem, const struct gpuq_group *from,
+			struct gpuq_group *to)
+{
+	const struct gpuq_val *list = gpuq_path(from->template_, "spec", "volumes", NULL);
+	const size_t n_list = list && list->type == GPUQ_LIST ? list->n : 0;
+	struct gpuq_volume *kept =
+		gpuq_arena_calloc(mem, from->n_volumes + n_list + 1, sizeof(*kept));
+
+	to->volumes = kept;
+	to->n_volumes = 0;
+	for (size_t i = 0; kept && i < from->n_volumes; i++)
+		if (from->volumes[i].claim && !is_kept(to, from->volumes[i].claim))
+			kept[to->n_volumes++].claim = from->volumes[i].claim;
+	for (size_t i = 0; kept && i < n_list; i++) {
+		const char *claim = gpuq_get_str(gpuq_get(list->items[i], "persistentVolumeClaim"),
+						 "claimName", "");
+
+		if (*claim && !is_kept(to, claim))
+			kept[to->n_volumes++].claim = claim;
+	}
+	for (size_t i = 0; i < to->n_volumes; i++)
+		kept[i].path = "/";
+	if (to->n_volumes)
+		qsort(kept, to->n_volumes, sizeof(*kept), by_claim);
+	return kept != NULL;
+}
 
 /* Fields that do not affect where and when a job can run are left out, so that jobs which differ
  * only in them share a request. */
@@ -43,8 +88,10 @@ int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gp
 		to->command = (struct gpuq_strlist){ (const char **)none, 1 };
 		to->args = (struct gpuq_strlist){ 0 };
 		to->env = (struct gpuq_strmap){ 0 };
-		to->volumes = NULL;
-		to->n_volumes = 0;
+		if (!keep_claims(&mem, from, to)) {
+			rc = gpuq_no_memory(err);
+			goto out;
+		}
 	}
 	v = gpuq_spec_write(&mem, &bare);
 	if (v)
@@ -58,33 +105,13 @@ out:
 
 /* ---- the block of a request ---- */
 
-/* The next free place in a block; NULL: nothing is written, sizes are added up. */
-struct block {
-	unsigned char *at;
-	size_t n;
-};
-
-static void *take(struct block *b, const void *from, size_t n)
-{
-	void *to = b->at ? b->at + b->n : NULL;
-
-	if (to && from)
-		memcpy(to, from, n);
-	b->n += (n + 7) & ~(size_t)7;
-	return to;
-}
-
-static const char *take_str(struct block *b, const char *s)
-{
-	return s ? take(b, s, strlen(s) + 1) : NULL;
-}
-
+/* Copy a list of strings into the block. */
 static const char **take_strs(struct block *b, const char *const *items, size_t n)
 {
-	const char **to = n ? take(b, NULL, n * sizeof(*to)) : NULL;
+	const char **to = n ? block_take(b, NULL, n * sizeof(*to)) : NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		const char *s = take_str(b, items[i]);
+		const char *s = block_take_str(b, items[i]);
 
 		if (to)
 			to[i] = s;
@@ -92,10 +119,12 @@ static const char **take_strs(struct block *b, const char *const *items, size_t 
 	return to;
 }
 
+/* True if the group restricts or prefers nodes. Most do not, and then need no copy of it. */
 static bool says_where(const struct gpuq_group *g)
 {
 	return g->n_required || g->n_preferred || g->n_tolerations || g->nodes.n || g->exclude.n ||
-	       g->topology_required || g->topology_preferred || g->n_slices;
+	       g->topology_required || g->topology_preferred || g->n_slices || g->n_volumes ||
+	       g->runtime_class;
 }
 
 /* Most names are this word: it is stored once. */
@@ -103,9 +132,10 @@ static const char *take_name(struct block *b, const char *name)
 {
 	static const char usual[] = "main";
 
-	return strcmp(name, usual) == 0 ? usual : take_str(b, name);
+	return strcmp(name, usual) == 0 ? usual : block_take_str(b, name);
 }
 
+/* Return the amounts of a group; its strings and `where` still belong to the group. */
 static struct request_group amounts_of(const struct gpuq_group *g)
 {
 	return (struct request_group){ .name = g->name ? g->name : "main",
@@ -120,15 +150,127 @@ static struct request_group amounts_of(const struct gpuq_group *g)
 				       .memory_bytes = g->memory_bytes };
 }
 
-static void take_groups(struct block *b, const struct gpuq_spec *spec, struct request *r)
+static struct gpuq_strlist take_list(struct block *b, const struct gpuq_strlist *l)
 {
-	struct request_group *to = take(b, NULL, spec->n_groups * sizeof(*to));
+	return (struct gpuq_strlist){ take_strs(b, l->items, l->n), l->n };
+}
+
+/* Copy terms with their requirements into the block. */
+static struct gpuq_term *take_terms(struct block *b, const struct gpuq_term *terms, size_t n)
+{
+	struct gpuq_term *to = n ? block_take(b, terms, n * sizeof(*to)) : NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		struct gpuq_require *all = block_take(b, terms[i].all, terms[i].n * sizeof(*all));
+
+		for (size_t k = 0; k < terms[i].n; k++) {
+			const struct gpuq_require from = terms[i].all[k];
+			const struct gpuq_require copy = { block_take_str(b, from.key), from.op,
+							   take_list(b, &from.values) };
+
+			if (all)
+				all[k] = copy;
+		}
+		if (to)
+			to[i].all = all;
+	}
+	return to;
+}
+
+static struct gpuq_toleration *take_tolerations(struct block *b, const struct gpuq_group *g)
+{
+	struct gpuq_toleration *to =
+		g->n_tolerations ? block_take(b, g->tolerations, g->n_tolerations * sizeof(*to))
+				 : NULL;
+
+	for (size_t i = 0; i < g->n_tolerations; i++) {
+		struct gpuq_toleration one = g->tolerations[i];
+
+		one.key = block_take_str(b, one.key);
+		one.value = block_take_str(b, one.value);
+		one.effect = block_take_str(b, one.effect);
+		if (to)
+			to[i] = one;
+	}
+	return to;
+}
+
+static struct gpuq_slice *take_slices(struct block *b, const struct gpuq_group *g)
+{
+	struct gpuq_slice *to =
+		g->n_slices ? block_take(b, g->slices, g->n_slices * sizeof(*to)) : NULL;
+
+	for (size_t i = 0; i < g->n_slices; i++) {
+		const char *level = block_take_str(b, g->slices[i].level);
+
+		if (to)
+			to[i].level = level;
+	}
+	return to;
+}
+
+/* A request keeps no more of a volume. */
+static struct gpuq_volume *take_claims(struct block *b, const struct gpuq_group *g)
+{
+	struct gpuq_volume *to =
+		g->n_volumes ? block_take(b, NULL, g->n_volumes * sizeof(*to)) : NULL;
+
+	for (size_t i = 0; i < g->n_volumes; i++) {
+		const char *claim = block_take_str(b, g->volumes[i].claim);
+
+		if (to)
+			to[i] = (struct gpuq_volume){ .claim = claim, .path = "/" };
+	}
+	return to;
+}
+
+/* Copy the amounts of a group, and what it says of its nodes. */
+static const struct gpuq_group *take_where(struct block *b, const struct gpuq_group *g,
+					   const struct request_group *amounts)
+{
+	struct gpuq_group *to = block_take(b, NULL, sizeof(*to));
+	struct gpuq_group copy = { .name = amounts->name,
+				   .mig = amounts->mig,
+				   .pods_min = g->pods_min,
+				   .pods_max = g->pods_max,
+				   .gpus_milli = g->gpus_milli,
+				   .gpu_memory_bytes = g->gpu_memory_bytes,
+				   .gpu_cores = g->gpu_cores,
+				   .cpu_milli = g->cpu_milli,
+				   .memory_bytes = g->memory_bytes,
+				   .n_required = g->n_required,
+				   .n_preferred = g->n_preferred,
+				   .n_tolerations = g->n_tolerations,
+				   .n_slices = g->n_slices };
+
+	copy.required = take_terms(b, g->required, g->n_required);
+	copy.preferred = take_terms(b, g->preferred, g->n_preferred);
+	copy.tolerations = take_tolerations(b, g);
+	copy.nodes = take_list(b, &g->nodes);
+	copy.exclude = take_list(b, &g->exclude);
+	copy.topology_required = block_take_str(b, g->topology_required);
+	copy.topology_preferred = block_take_str(b, g->topology_preferred);
+	copy.slices = take_slices(b, g);
+	copy.volumes = take_claims(b, g);
+	copy.n_volumes = g->n_volumes;
+	copy.runtime_class = block_take_str(b, g->runtime_class);
+	if (to)
+		*to = copy;
+	return to;
+}
+
+/* owns: `where` is copied, too. */
+static void take_groups(struct block *b, const struct gpuq_spec *spec, struct request *r, bool owns)
+{
+	struct request_group *to = block_take(b, NULL, spec->n_groups * sizeof(*to));
 
 	for (size_t i = 0; i < spec->n_groups; i++) {
 		struct request_group one = amounts_of(&spec->groups[i]);
 
 		one.name = take_name(b, one.name);
-		one.mig = take_str(b, one.mig);
+		one.mig = block_take_str(b, one.mig);
+		if (owns && one.where)
+			one.where = take_where(b, one.where, &one);
 		if (to)
 			to[i] = one;
 	}
@@ -138,19 +280,19 @@ static void take_groups(struct block *b, const struct gpuq_spec *spec, struct re
 
 /* Fill the block; called twice: for its size, and to write. */
 static struct request *fill(struct block *b, const struct gpuq_spec *spec, const void *bytes,
-			    size_t n)
+			    size_t n, bool owns)
 {
 	struct request head = { .len = (uint32_t)n };
-	struct request *r = take(b, NULL, sizeof(head));
+	struct request *r = block_take(b, NULL, sizeof(head));
 
-	take_groups(b, spec, &head);
+	take_groups(b, spec, &head, owns);
 	head.spec.flavors.items = take_strs(b, spec->flavors.items, spec->flavors.n);
 	head.spec.flavors.n = spec->flavors.n;
 	head.spec.licenses.keys = take_strs(b, spec->licenses.keys, spec->licenses.n);
 	head.spec.licenses.vals = take_strs(b, spec->licenses.vals, spec->licenses.n);
 	head.spec.licenses.n = spec->licenses.n;
 	head.spec.exclusive = spec->exclusive;
-	head.bytes = take(b, bytes, n);
+	head.bytes = block_take(b, bytes, n);
 	head.n_pods = (uint32_t)gpuq_spec_pods(spec);
 	head.gpus_milli = gpuq_spec_gpus_milli(spec);
 	if (r)
@@ -158,13 +300,19 @@ static struct request *fill(struct block *b, const struct gpuq_spec *spec, const
 	return r;
 }
 
-struct request *request_borrow(const struct gpuq_spec *spec, const void *bytes, size_t n)
+static struct request *make(const struct gpuq_spec *spec, const void *bytes, size_t n, bool owns)
 {
 	struct block b = { 0 };
 
-	fill(&b, spec, bytes, n);
+	fill(&b, spec, bytes, n, owns);
+	/* The first pass has added up the size: a request is one allocation, and is freed as one. */
 	b = (struct block){ .at = calloc(1, b.n) };
-	return b.at ? fill(&b, spec, bytes, n) : NULL;
+	return b.at ? fill(&b, spec, bytes, n, owns) : NULL;
+}
+
+struct request *request_borrow(const struct gpuq_spec *spec, const void *bytes, size_t n)
+{
+	return make(spec, bytes, n, false);
 }
 
 int request_decode(const void *bytes, size_t n, struct request **out, struct gpuq_err *err)
@@ -175,24 +323,15 @@ int request_decode(const void *bytes, size_t n, struct request **out, struct gpu
 	struct gpuq_reader rd = { .arena = &mem, .err = err, .lenient = true, .stored = true };
 	struct gpuq_spec spec = { 0 };
 	struct gpuq_val *v;
-	struct request *r = NULL;
-	bool where = false;
 	int rc = gpuq_mp_read(&mem, &lim, bytes, n, &v, err);
 
 	if (rc == 0)
 		rc = gpuq_spec_read(&rd, v, &spec);
 	if (rc == 0) {
-		r = request_borrow(&spec, bytes, n);
-		rc = r ? 0 : gpuq_no_memory(err);
+		*out = make(&spec, bytes, n, true);
+		rc = *out ? 0 : gpuq_no_memory(err);
 	}
-	for (uint32_t i = 0; r && i < r->spec.n_groups; i++)
-		where |= r->spec.groups[i].where != NULL;
-	if (r)
-		*out = r;
-	if (where)
-		r->arena = mem;
-	else
-		gpuq_arena_done(&mem);
+	gpuq_arena_done(&mem);
 	return rc;
 }
 
@@ -234,6 +373,7 @@ static size_t value_at(struct rec *r, const unsigned char **from)
 	return r->bad ? 0 : (size_t)(r->p - *from);
 }
 
+/* True if the value is this text: a short string, whose header is one byte. */
 static bool is_key(const unsigned char *p, size_t n, const char *key)
 {
 	return n == strlen(key) + 1 && p[0] == (0xa0 | (n - 1)) && memcmp(p + 1, key, n - 1) == 0;
@@ -317,6 +457,8 @@ static bool differs_in_amounts(const struct request *last, const void *bytes, si
 	return a.p == a.end && b.p == b.end;
 }
 
+/* Return a request made from the last one with other cpus and memory; NULL if these bytes differ in
+ * more, or it has no memory. */
 static struct request *like_last(const struct request *last, const void *bytes, size_t n)
 {
 	struct gpuq_group g;
@@ -346,14 +488,9 @@ int request_decode_after(const struct requests *all, const void *bytes, size_t n
 
 /* ---- all requests ---- */
 
-static uint32_t hash_id(uint32_t id)
-{
-	return hash_mix(id * UINT64_C(0x9e3779b97f4a7c15));
-}
-
 static uint32_t hash_of_id(const void *item)
 {
-	return hash_id(((const struct request *)item)->id);
+	return hash_number(((const struct request *)item)->id);
 }
 
 static uint32_t hash_of_bytes(const void *item)
@@ -367,7 +504,7 @@ struct request *request_find(const struct requests *all, uint32_t id)
 {
 	struct request *r;
 
-	table_each(&all->by_id, hash_id(id), r)
+	table_each(&all->by_id, hash_number(id), r)
 		if (r->id == id)
 			return r;
 	return NULL;
@@ -390,18 +527,12 @@ void request_add(struct requests *all, struct request *r)
 	table_add(&all->by_bytes, r, hash_of_bytes);
 }
 
-static void request_free(struct request *r)
-{
-	gpuq_arena_done(&r->arena);
-	free(r);
-}
-
 void request_remove(struct requests *all, struct request *r)
 {
 	DL_DELETE(all->list, r);
 	table_remove(&all->by_id, r, hash_of_id);
 	table_remove(&all->by_bytes, r, hash_of_bytes);
-	request_free(r);
+	free(r);
 }
 
 void request_expect(struct requests *all, size_t n)
@@ -415,7 +546,7 @@ void request_done(struct requests *all)
 	struct request *r, *next;
 
 	DL_FOREACH_SAFE(all->list, r, next)
-		request_free(r);
+		free(r);
 	table_done(&all->by_id);
 	table_done(&all->by_bytes);
 	all->list = NULL;

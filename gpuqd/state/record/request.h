@@ -7,7 +7,8 @@
  *
  * 100,000 equivalent jobs have one request. Two requests are the same when the bytes of
  * their normalised trees are. 100,000 different jobs have as many requests, so a request
- * is one block of what scheduling needs: it is no larger where only amounts are requested.
+ * is one block of what scheduling needs, constraints on its nodes included: it is no larger where
+ * only amounts are requested.
  */
 #ifndef GPUQD_STATE_RECORD_REQUEST_H
 #define GPUQD_STATE_RECORD_REQUEST_H
@@ -52,7 +53,6 @@ struct request {
 	bool as_written; /* of a scenario (event.h): not stored */
 	const unsigned char *bytes;
 	struct request_spec spec;
-	struct gpuq_arena arena; /* data that groups' `where` point to; mostly empty */
 };
 
 /* All requests of a model: found by id and by bytes. */
@@ -79,7 +79,8 @@ int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gp
 
 /* Decode a request from its bytes; on the heap, for request_add(). */
 int request_decode(const void *bytes, size_t n, struct request **out, struct gpuq_err *err);
-/* Make a request of a spec that outlives it, beyond what a job file may say; bytes identify it. */
+/* Make a request of a spec that outlives it, beyond what a job file may say; bytes identify it, and
+ * `where` points into the spec. */
 struct request *request_borrow(const struct gpuq_spec *spec, const void *bytes, size_t n);
 /* As request_decode(), faster where it is much like the last one added. */
 int request_decode_after(const struct requests *all, const void *bytes, size_t n,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/model.h"
 #include "gpuqd/util/varint.h"
 #include "libgpuq/grow.h"
 #include "libgpuq/limits.h"

@@ -23,6 +23,8 @@ void census_slots(const struct node *n, struct census_slot *slots)
 				slots[p->devices[i]].taken_milli += p->gpus_milli / p->n_devices;
 	for (uint32_t i = 0; i < n->n_devices; i++)
 		slots[i].taken_milli += n->foreign_milli[i];
+	/* Unnamed devices of foreign pods are assumed to be the highest ones not in use, as in the
+	 * snapshot. */
 	for (uint32_t i = n->n_devices; i-- > 0 && foreign > 0;)
 		if (slots[i].taken_milli == 0) {
 			slots[i].taken_milli = foreign < 1000 ? foreign : 1000;
@@ -36,6 +38,7 @@ struct promised {
 	const struct promise *promise;
 };
 
+/* List the nominated placements. False without memory. */
 static bool find_promised(const struct model *m, struct gpuq_arena *a, struct promised **list)
 {
 	*list = NULL;
@@ -53,6 +56,7 @@ static bool find_promised(const struct model *m, struct gpuq_arena *a, struct pr
 	return true;
 }
 
+/* Add what nominated placements take of the devices of a node. */
 static void fill_promised(const struct promised *list, const struct node *n,
 			  struct census_slot *slots)
 {
@@ -71,6 +75,7 @@ static void fill_promised(const struct promised *list, const struct node *n,
 
 /* ---- reservations ---- */
 
+/* True if the reservation is in effect now. */
 static bool is_on(const struct site_reservation *r, int64_t now_us)
 {
 	const int64_t start_us = site_reservation_start(r, now_us);
@@ -78,6 +83,8 @@ static bool is_on(const struct site_reservation *r, int64_t now_us)
 	return now_us >= start_us && now_us - start_us < r->duration_us;
 }
 
+/* True if the reservation is for this node: by name, or by its pool where it names no nodes and no
+ * amount. */
 static bool named(const struct site_reservation *r, const struct node *n)
 {
 	for (size_t i = 0; i < r->nodes.n; i++)
@@ -95,6 +102,7 @@ static bool node_is_reserved(const struct model *m, const struct node *n, int64_
 	return false;
 }
 
+/* True if q is the queue of that name, or below it. */
 static bool below(const struct queue *q, const char *top)
 {
 	while (q && strcmp(q->name, top) != 0)
@@ -134,14 +142,16 @@ const char *census_stranded(const struct node *n, int64_t now_us)
 	return accounting_node_stranded(n, &milli);
 }
 
+/* Return what devices of the node count as that no job of gpuq has. */
 static enum census_kind kind_of(const struct model *m, const struct node *n, int64_t now_us)
 {
-	return n->drain || n->fact.unschedulable ? CENSUS_DRAINING
-	       : census_stranded(n, now_us)      ? CENSUS_STRANDED
-	       : node_is_reserved(m, n, now_us)  ? CENSUS_RESERVED
-						 : CENSUS_FREE;
+	return n->drain || n->fact.unschedulable || n->ill ? CENSUS_DRAINING
+	       : census_stranded(n, now_us)                ? CENSUS_STRANDED
+	       : node_is_reserved(m, n, now_us)            ? CENSUS_RESERVED
+							   : CENSUS_FREE;
 }
 
+/* Count stranded devices under their cause. */
 static void add_stranded(struct census *out, const char *cause, int64_t milli)
 {
 	for (int i = 0; i < N_CENSUS_CAUSES; i++)
@@ -169,12 +179,15 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 				slots[i].taken_milli > 1000 ? 1000 : slots[i].taken_milli;
 			int64_t held = slots[i].promised_milli;
 
+			/* A device nominated for one job may still be in use by another: each
+			 * thousandth is counted once. */
 			held = held > 1000 - taken ? 1000 - taken : held;
 			out->total_milli += 1000;
 			if (n->gone || !n->fact.ready || !n->devices[i].healthy) {
 				out->milli[CENSUS_LOST] += 1000;
 				continue;
 			}
+			/* No job will start there, so nothing is held for it. */
 			if (rest == CENSUS_DRAINING)
 				held = 0;
 			out->milli[CENSUS_ALLOCATED] += taken;

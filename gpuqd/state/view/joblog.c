@@ -1,8 +1,9 @@
 #include "gpuqd/state/view/joblog.h"
+#include "gpuqd/state/view/view.h"
 
 #include <string.h>
 
-#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/model.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 
@@ -10,6 +11,7 @@
 
 /* ---- the form ---- */
 
+/* Add a text, unless it is empty: entries are kept short, since there are many. */
 static void text(struct gpuq_arena *a, struct gpuq_val *v, const char *key, const char *s)
 {
 	if (s && *s)
@@ -35,6 +37,8 @@ static const char *key_text(struct gpuq_arena *a, struct job_key key)
 			      : gpuq_arena_printf(a, "%u", key.id);
 }
 
+/* Add the number of pods, their devices and the nodes they are on, each once; a large gang names
+ * only the first nodes. */
 static void places(struct gpuq_arena *a, struct gpuq_val *v, const struct placed_pod *pods,
 		   uint32_t n)
 {
@@ -98,6 +102,7 @@ static void view_nominated(struct gpuq_arena *a, struct gpuq_val *v, const struc
 	gpuq_put(a, v, "victims", victims);
 }
 
+/* True for events that name a pod in place of a job. */
 static bool is_pod_event(enum event_type t)
 {
 	return t == EV_POD_CREATED || t == EV_POD_STARTED || t == EV_POD_SIGNALLED ||
@@ -191,6 +196,11 @@ struct gpuq_val *joblog_event_view(struct gpuq_arena *a, const struct event *ev)
 	case EV_POD_ENDED:
 		view_pod_ended(a, v, ev);
 		break;
+	case EV_JOB_TROUBLE:
+		text(a, v, "object", ev->trouble.object);
+		text(a, v, "message", ev->trouble.words);
+		text(a, v, "role", view_trouble_who(ev->trouble.whose));
+		break;
 	case EV_NODE_SEEN:
 		text(a, v, "node", ev->node->name);
 		break;
@@ -254,6 +264,8 @@ static void write_entry(struct model *m, struct job_key job, uint32_t n, const s
 		change_batch_put(&m->direct, TABLE_LOG, key, joblog_key(key, job, n), b.data,
 				 b.len);
 	gpuq_buf_done(&b);
+	/* A full log loses its oldest entry behind the first ones, which tell how the job came
+	 * about. */
 	if (n >= JOBLOG_MAX)
 		change_batch_put(&m->direct, TABLE_LOG, key,
 				 joblog_key(key, job, n - (JOBLOG_MAX - JOBLOG_FIRST)), NULL, 0);
@@ -263,6 +275,7 @@ void joblog_forget(struct batch *out, struct job_key job, uint32_t n)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 
+	/* Numbers of entries that were lost before are skipped. */
 	for (uint32_t i = 0; i < n; i++) {
 		if (i == JOBLOG_FIRST && n > JOBLOG_MAX)
 			i = n - (JOBLOG_MAX - JOBLOG_FIRST);
@@ -272,6 +285,8 @@ void joblog_forget(struct batch *out, struct job_key job, uint32_t n)
 
 /* ---- writing entries ---- */
 
+/* True if the event gets an entry in a job's log: only what the job's owner can make use of, and of
+ * a large gang only the first pods. */
 static bool is_logged(const struct model *m, const struct event *ev)
 {
 	const struct pod *p;
@@ -353,6 +368,7 @@ void joblog_end(struct model *m, struct joblog_entry *e, bool applied)
 {
 	if (!e->val)
 		return;
+	/* A refused event leaves no trace. */
 	if (!applied && e->job)
 		e->job->n_log--;
 	if (applied && !e->job) {

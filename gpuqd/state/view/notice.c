@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/model.h"
 #include "gpuqd/state/notify.h"
 #include "gpuqd/state/view/view.h"
 #include "libgpuq/wire/mp.h"
@@ -70,12 +70,17 @@ void notice_write(struct model *m, const struct job *j, unsigned what, enum gpuq
 	if (cause != GPUQ_CAUSE_NONE)
 		gpuq_put(&a, v, "cause", gpuq_str(&a, gpuq_cause_word(cause)));
 	gpuq_put(&a, v, "job", job_of(&a, m, j));
+	if (what == GPUQ_NOTIFY_REFUSED && j->life->trouble) {
+		gpuq_put(&a, v, "object", gpuq_str(&a, j->life->trouble->object));
+		gpuq_put(&a, v, "message", gpuq_str(&a, j->life->trouble->words));
+	}
 	if (notify_wants(j->wish->mail_on, j, what))
 		put(m, &a, v, "mail", j->wish->mail);
 	if (notify_wants(j->wish->web_on, j, what))
 		put(m, &a, v, "webhook", j->wish->web);
 	for (unsigned i = 0; i < site->n_hooks; i++)
-		if (notify_wants(site->hooks[i].on, j, what))
+		if (what == GPUQ_NOTIFY_REFUSED ? site->hooks[i].on & what
+						: notify_wants(site->hooks[i].on, j, what))
 			put(m, &a, v, "site", site->hooks[i].name);
 	gpuq_arena_done(&a);
 }

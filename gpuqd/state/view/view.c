@@ -38,6 +38,8 @@ const char *view_key(struct gpuq_arena *a, struct job_key key)
 struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
 			   int64_t time_limit_us)
 {
+	/* A job that does not exist yet has all the keys of a job, so that programs can read both
+	 * alike. */
 	static const char *const nulls[] = { "reason",       "submit_time",   "start_time",
 					     "end_time",     "eligible_time", "exit_code",
 					     "flavor",       "promise",       "priority_terms",
@@ -94,6 +96,7 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 
 	for (size_t i = 0; i < n->fact.n_mig; i++) {
 		const struct mig_fact *f = &n->fact.mig[i];
+		/* Instances are not assigned by gpuqd: they are counted by profile. */
 		int64_t left = (int64_t)f->count - n->foreign_mig[i];
 		struct gpuq_val *v = gpuq_map(a);
 		const struct pod *p;
@@ -135,6 +138,7 @@ static const char *node_cause(const struct node *n)
 	int64_t milli;
 	const char *lacks;
 
+	/* The cause that has to be removed first is reported. */
 	if (n->gone)
 		return "gone; its pods may still run";
 	if (n->drain && n->drain_why && *n->drain_why)
@@ -145,6 +149,8 @@ static const char *node_cause(const struct node *n)
 		return "not ready";
 	if (n->drain)
 		return "drained by an operator";
+	if (n->ill)
+		return n->ill;
 	if (n->fact.unschedulable)
 		return "marked unschedulable in the cluster";
 	if (n->frozen)
@@ -175,6 +181,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 		const int64_t taken = left < 0 ? 1000 : slots[i].taken_milli;
 		const struct pod *p;
 
+		/* Nothing can start there, whatever is not in use. */
 		if (left < 0 || !d->healthy || n->gone)
 			left = 0;
 		free_milli += left;
@@ -222,6 +229,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "note",
 		 view_word(a, n->frozen  ? n->frozen_why
 			      : n->drain ? n->drain_why
+			      : n->ill   ? n->ill
 					 : n->fact.note));
 	gpuq_put(a, v, "last_seen", view_instant(a, n->seen_us));
 	for (size_t i = 0; i < n->fact.labels.n; i++)
@@ -233,6 +241,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	return v;
 }
 
+/* True if q is `top`, or below it. */
 static bool queue_under(const struct queue *q, const struct queue *top)
 {
 	for (; q; q = q->parent)
@@ -241,6 +250,8 @@ static bool queue_under(const struct queue *q, const struct queue *top)
 	return false;
 }
 
+/* Return an amount of the site: one number, or one for each flavor that it names; dflt where it
+ * names none. */
 static struct gpuq_val *view_amount(struct gpuq_arena *a, const struct site_amount *am,
 				    int64_t dflt)
 {
@@ -271,6 +282,8 @@ static int64_t quota_of(const struct model *m, const struct queue *q, const char
 	return sum;
 }
 
+/* Return the quota of a queue: one number where neither it nor any queue below it distinguishes
+ * flavors. */
 static struct gpuq_val *view_quota(struct gpuq_arena *a, const struct model *m,
 				   const struct queue *q)
 {
@@ -303,6 +316,8 @@ static void view_times(struct gpuq_arena *a, struct gpuq_val *v, const struct qu
 	for (; q; q = q->parent) {
 		if (!dflt_us)
 			dflt_us = q->site->default_time_us;
+		/* The default is that of the nearest queue; the maximum is the smallest on the
+		 * path. */
 		if (q->site->max_time_us && (!max_us || q->site->max_time_us < max_us))
 			max_us = q->site->max_time_us;
 	}
@@ -320,6 +335,7 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	struct gpuq_val *v = gpuq_map(a);
 	int64_t allocated = 0, held = 0, pending = 0, running = 0;
 
+	/* The figures of a queue include those of all queues below it. */
 	for (uint32_t i = 0; i < m->n_queues; i++) {
 		const struct queue *c = m->queues[i];
 

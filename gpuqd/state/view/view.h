@@ -16,6 +16,8 @@
 struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli);
 /* Return a string; null for NULL and "". */
 struct gpuq_val *view_word(struct gpuq_arena *a, const char *s);
+/* Return the role that can end a trouble: "user", "operator". */
+const char *view_trouble_who(enum trouble_whose whose);
 struct gpuq_val *view_instant(struct gpuq_arena *a, int64_t us); /* null for 0 */
 /* Return "17" or "17_3"; NULL when the arena is exhausted. */
 const char *view_key(struct gpuq_arena *a, struct job_key key);

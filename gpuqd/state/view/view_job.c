@@ -13,6 +13,7 @@
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
 
+/* Return a pod with its devices. A device that the node no longer has is shown by its index alone. */
 static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, const struct pod *p)
 {
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a);
@@ -83,12 +84,49 @@ static size_t reasons_of(const struct job *j, const struct reason **out, struct 
 	if (j->outlook->n_reasons)
 		return j->outlook->n_reasons;
 	*now = (struct reason){ .code = starts ? GPUQ_R_STARTING : GPUQ_R_NOT_EVALUATED,
-				.object = "",
+				.object =
+					starts && j->life->trouble ? j->life->trouble->object : "",
 				.since_us = starts ? j->life->placed_us : j->eligible_us };
 	*out = now;
 	return 1;
 }
 
+const char *view_trouble_who(enum trouble_whose whose)
+{
+	return whose == TROUBLE_OPERATORS ? "operator" : "user";
+}
+
+/* Return the words of the cluster behind a reason; NULL = there are none. */
+static const char *words_of(const struct job *j, const struct reason *r)
+{
+	const struct life *l = j->life;
+
+	switch ((enum gpuq_reason)r->code) {
+	case GPUQ_R_CLUSTER_REFUSED:
+	case GPUQ_R_NAMESPACE_QUOTA:
+		return l->blocked && l->blocked->code == (enum gpuq_reason)r->code
+			       ? l->blocked->words
+		       : j->queue->refused ? j->queue->refused->words
+					   : NULL;
+	case GPUQ_R_STARTING:
+		return l->trouble ? l->trouble->words : NULL;
+	case GPUQ_R_HELD_RETRIES:
+		return l->message;
+	default:
+		return NULL;
+	}
+}
+
+/* Return the role that can do something about a reason: of trouble at the start it depends on the
+ * trouble. */
+static const char *who_of(const struct job *j, const struct reason *r)
+{
+	return r->code == GPUQ_R_STARTING && j->life->trouble
+		       ? view_trouble_who(j->life->trouble->whose)
+		       : gpuq_reason_who((enum gpuq_reason)r->code);
+}
+
+/* Return the reasons for which the job is pending, or not running yet. */
 static struct gpuq_val *view_reasons(struct gpuq_arena *a, const struct model *m,
 				     const struct job *j)
 {
@@ -106,12 +144,14 @@ static struct gpuq_val *view_reasons(struct gpuq_arena *a, const struct model *m
 		gpuq_put(a, v, "have", view_amount_of(a, m, r, r->have));
 		gpuq_put(a, v, "need", view_amount_of(a, m, r, r->need));
 		gpuq_put(a, v, "since", view_instant(a, r->since_us));
-		gpuq_put(a, v, "who", gpuq_str(a, gpuq_reason_who((enum gpuq_reason)r->code)));
+		gpuq_put(a, v, "who", gpuq_str(a, who_of(j, r)));
+		gpuq_put(a, v, "message", view_word(a, words_of(j, r)));
 		gpuq_add(a, list, v);
 	}
 	return list;
 }
 
+/* Return the array that the job is, or is an element of; null for other jobs. */
 static struct gpuq_val *view_array(struct gpuq_arena *a, const struct model *m, const struct job *j)
 {
 	const struct job *master =
@@ -138,6 +178,7 @@ static struct gpuq_val *view_array(struct gpuq_arena *a, const struct model *m, 
 	return v;
 }
 
+/* Return the use of all attempts: that of ended pods, and of running ones until now. */
 static int64_t used_us(const struct job *j, int64_t now_us)
 {
 	int64_t us = j->life->gpu_us;
@@ -201,6 +242,7 @@ static struct gpuq_val *view_use(struct gpuq_arena *a, const struct model *m, co
 	return v;
 }
 
+/* Return the evictions of the job, the oldest first. */
 static struct gpuq_val *view_evictions(struct gpuq_arena *a, const struct job *j)
 {
 	struct gpuq_val *list = gpuq_list(a);
@@ -219,6 +261,7 @@ static struct gpuq_val *view_evictions(struct gpuq_arena *a, const struct job *j
 	return list;
 }
 
+/* Return the nodes that it avoids for now, after failing there. */
 static struct gpuq_val *view_avoids(struct gpuq_arena *a, const struct job *j, int64_t now_us)
 {
 	struct gpuq_val *list = gpuq_list(a);
@@ -452,6 +495,18 @@ static struct gpuq_val of_pod_nodes(const struct of *x)
 	return tree(list);
 }
 
+static struct gpuq_val of_reason_objects(const struct of *x)
+{
+	struct gpuq_val *list = gpuq_list(x->a);
+	const struct reason *r;
+	struct reason now;
+	const size_t n = reasons_of(x->j, &r, &now);
+
+	for (size_t i = 0; i < n; i++)
+		gpuq_add(x->a, list, gpuq_str(x->a, r[i].object));
+	return tree(list);
+}
+
 /* In the order of a job's object. Keys with a dot are for rows alone: each selects a part of a
  * value. */
 static const struct view_key {
@@ -502,10 +557,11 @@ static const struct view_key {
 	{ "comment", of_comment },
 #define N_OBJECT 42
 	{ "pods.node", of_pod_nodes },
+	{ "reasons.object", of_reason_objects },
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
-_Static_assert(N_KEYS == N_OBJECT + 1, "the keys of an object stand before the parts");
+_Static_assert(N_KEYS == N_OBJECT + 2, "the keys of an object stand before the parts");
 
 /* Copy a value so that it outlives the model's next event. */
 static struct gpuq_val *keep(struct gpuq_arena *a, const struct gpuq_val *v)
@@ -620,6 +676,8 @@ void view_row_object(const struct view_row *r, struct gpuq_buf *out, struct gpuq
 	for (uint32_t i = 0; i < r->n; i++) {
 		if (r->cols[i].key && r->cols[i].key->of == of_pod_nodes)
 			write_part(out, gpuq_get(job, "pods"), "node");
+		else if (r->cols[i].key && r->cols[i].key->of == of_reason_objects)
+			write_part(out, gpuq_get(job, "reasons"), "object");
 		else
 			gpuq_mp_write(out, r->cols[i].key
 						   ? walltime_tree(scratch, r->cols[i].name,

@@ -15,5 +15,6 @@ srun torchrun \
 	--rdzv_backend c10d \
 	--rdzv_endpoint "$MASTER_ADDR:$MASTER_PORT" \
 	train.py --epochs 3
+# needs: TWO_CPUS
 # check: grep -qx "torchrun --nnodes 1 --nproc_per_node 2 --rdzv_id $id --rdzv_backend c10d --rdzv_endpoint $(job $id pods.0.node):$((10000 + id)) train.py --epochs 3" ddp.$id
 # check: grep -qx "threads=2" ddp.$id

@@ -7,6 +7,7 @@ echo "$SLURM_NODEID" >&2
 [ "$SLURM_NODEID" = 0 ] && sleep 300
 until [ -s gang-0.out ]; do sleep 0.1; done # the other has begun
 exit 21
+# needs: TWO_CPUS
 # exit: 21
 # state: FAILED
 # check: grep -qx 0 gang-0.out && grep -qx 1 gang-1.out

@@ -8,4 +8,5 @@
 #SBATCH --time 0:45:00
 echo "$SLURM_JOB_NAME $SLURM_NTASKS"
 #SBATCH --time=1
+# needs: TWO_CPUS
 # check: grep -qx "second 2" second-$id.out && job_is $id time_limit_s 2700 && job_is $id gpus 2

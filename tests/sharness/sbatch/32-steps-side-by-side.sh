@@ -9,6 +9,7 @@ done
 wait
 srun --ntasks=2 --label --kill-on-bad-exit=1 bash -c 'echo "of $SLURM_NTASKS"' | sort
 echo "tasks $SLURM_NTASKS"
+# needs: TWO_CPUS
 # check: test "$(cat run-1-0.log run-2-0.log | tr '\n' ' ')" = "lr 1 lr 2 "
 # check: grep -qx "0: of 2" steps.out && grep -qx "1: of 2" steps.out && grep -qx "tasks 2" steps.out
 # check: grep -q "srun: warning: --cpu-bind is ignored" steps.out

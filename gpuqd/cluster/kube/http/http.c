@@ -6,6 +6,7 @@
 
 #include <event2/event.h>
 
+#include "gpuqd/base/clock.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/kube/http/http_parts.h"
@@ -14,6 +15,7 @@
 #define CONNECTIONS 8L
 #define BODY_BYTES_MAX (4u << 20) /* a pod is at most etcd's 1.5 MiB */
 #define ERROR_BYTES_MAX (64u << 10)
+#define WARNINGS_BYTES_MAX 4096u /* of one answer; more are left out */
 #define RETRY_AFTER_MAX_S 300
 
 static struct http_multi *multi_of(const struct http_req *r)
@@ -37,6 +39,22 @@ static int64_t whole_seconds(const char *p, const char *end)
 	return s < RETRY_AFTER_MAX_S ? s : RETRY_AFTER_MAX_S;
 }
 
+/* The text of `Warning: 299 - "text"`, as a line without control characters. */
+static void take_warning(struct gpuq_buf *out, const char *p, const char *end)
+{
+	p = memchr(p, '"', (size_t)(end - p));
+	while (end > p && end[-1] != '"')
+		end--;
+	if (!p || end - p < 3 || out->len > WARNINGS_BYTES_MAX)
+		return;
+	for (p++; p < end - 1; p++) {
+		if (*p == '\\' && p + 1 < end - 1)
+			p++;
+		gpuq_buf_addc(out, (unsigned char)*p < 0x20 || *p == 0x7f ? ' ' : *p);
+	}
+	gpuq_buf_addc(out, '\n');
+}
+
 size_t http_on_header(char *line, size_t size, size_t n, void *arg)
 {
 	struct http_req *r = arg;
@@ -51,6 +69,8 @@ size_t http_on_header(char *line, size_t size, size_t n, void *arg)
 		r->status = status;
 	} else if (len > 12 && strncasecmp(line, "Retry-After:", 12) == 0) {
 		r->retry_us = whole_seconds(line + 12, line + len) * INT64_C(1000000);
+	} else if (len > 8 && strncasecmp(line, "Warning:", 8) == 0) {
+		take_warning(&r->warnings, line + 8, line + len);
 	} else if (len <= 2 && r->status >= 200 && r->status < 300 && !r->opened) {
 		r->opened = true;
 		if (!r->cancelled && r->call.on_open)
@@ -115,12 +135,14 @@ static void end_try(struct http_req *r)
 	loop_cancel(r->silence);
 	r->silence = NULL;
 	gpuq_buf_clear(&r->body);
+	gpuq_buf_clear(&r->warnings);
 }
 
 static void free_req(struct http_req *r)
 {
 	end_try(r);
 	gpuq_buf_done(&r->body);
+	gpuq_buf_done(&r->warnings);
 	free_call(r);
 	free(r);
 }
@@ -134,8 +156,11 @@ static void leave_running(struct http_req *r)
 
 static void answer(struct http_req *r, const struct http_answer *a)
 {
+	struct http_answer whole = *a;
+
+	whole.warnings = gpuq_buf_str(&r->warnings);
 	if (!r->cancelled)
-		r->call.on_end(r->call.arg, a);
+		r->call.on_end(r->call.arg, &whole);
 	free_req(r);
 }
 
@@ -302,6 +327,11 @@ again:
 
 /* Thousands may wait, and this is called after every answer: streams stand in front, and
  * when no more requests may go only a cancel is a reason to walk on. */
+static bool is_past(const struct http *h)
+{
+	return h->act_until_us && clock_us(CLOCK_BOOTTIME) >= h->act_until_us;
+}
+
 static void start_waiting(struct http *h)
 {
 	struct http_req *r, *next;
@@ -318,9 +348,9 @@ static void start_waiting(struct http *h)
 			free_req(r);
 			continue;
 		}
-		if (h->held && !r->call.first)
+		if (!r->call.first && (h->held || is_past(h)))
 			continue;
-		if (!r->call.stream && h->n_flight >= FLIGHT_MAX) {
+		if (!r->call.stream && !r->call.first && h->n_flight >= FLIGHT_MAX) {
 			if (!walk)
 				return;
 			continue;
@@ -387,7 +417,7 @@ struct http_req *http_start(struct http *h, const struct http_call *call)
 	}
 	if (!r->call.path)
 		abort();
-	if (call->stream)
+	if (call->stream || call->first)
 		TAILQ_INSERT_HEAD(&h->waiting, r, link);
 	else
 		TAILQ_INSERT_TAIL(&h->waiting, r, link);
@@ -414,6 +444,12 @@ void http_resume(struct http_req *r)
 void http_hold(struct http *h, bool on)
 {
 	h->held = on;
+	kick(h);
+}
+
+void http_act_until(struct http *h, int64_t boot_us)
+{
+	h->act_until_us = boot_us;
 	kick(h);
 }
 

@@ -33,6 +33,7 @@ struct http_answer {
 	const char *body; /* of an error (cut at 64 KiB), and of any call without on_data */
 	size_t n;
 	const char *error; /* why there is no answer or no whole one, or "" */
+	const char *warnings; /* texts of its Warning headers, a line each; "" none */
 };
 
 /* Result of a reader for bytes of a 2xx body. */
@@ -83,6 +84,9 @@ bool http_unauthorized(struct http_req *r);
 
 /* Send nothing but what is `first`, until this is said again with false. */
 void http_hold(struct http *h, bool on);
+/* From this instant of CLOCK_BOOTTIME on, likewise, until it is put later; 0 = for ever. It is
+ * compared when a request is about to be sent, so a machine that slept sends nothing. */
+void http_act_until(struct http *h, int64_t boot_us);
 
 /* As many requests wait to be sent as are under way at most. */
 bool http_is_busy(const struct http *h);

@@ -20,7 +20,7 @@ struct http_req {
 	int status;
 	int64_t retry_us, last_us; /* last_us: when bytes came, monotonic */
 	bool opened, cancelled, stopped, silent, resume, again, overflow;
-	struct gpuq_buf body;
+	struct gpuq_buf body, warnings;
 	struct loop_timer *silence;
 	char why[CURL_ERROR_SIZE];
 };
@@ -37,6 +37,7 @@ struct http {
 	struct event *pump;
 	bool h2;
 	bool held;
+	int64_t act_until_us; /* http_act_until(); 0 = for ever */
 	bool cancelled; /* a request was active since the last walk through both lists */
 };
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "gpuqd/cluster/cluster.h"
 #include "gpuqd/cluster/kube/http/http.h"
 
 enum status_kind {
@@ -22,6 +23,7 @@ enum status_kind {
 	STATUS_EXPIRED, /* 410, or a version the server does not have yet */
 	STATUS_QUOTA, /* 403: the namespace's quota is used up */
 	STATUS_FORBIDDEN, /* 403 of another kind: it may pass, so try a few times */
+	STATUS_CLUSTER, /* refused for reasons of the namespace or the cluster: see object */
 	STATUS_REFUSED, /* as it is it will never be taken */
 	STATUS_LATER, /* it has not happened: try again */
 	STATUS_UNKNOWN, /* it may have happened: look, then try again */
@@ -30,6 +32,12 @@ enum status_kind {
 struct status {
 	enum status_kind kind;
 	char text[416]; /* one line for people: the server's words and causes */
+	/* With STATUS_CLUSTER: what is missing or refuses ("serviceaccount/runner"), and the jobs
+	 * that it would refuse as well. The name is "" where the server names none: that of the
+	 * namespace stands for it. */
+	char object[288];
+	enum refusal_scope scope;
+	char level[16]; /* the Pod Security Standard that is violated; "" none */
 };
 
 void status_read(const struct http_answer *a, struct status *out);

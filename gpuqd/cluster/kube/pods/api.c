@@ -1,7 +1,9 @@
 #include "gpuqd/cluster/kube/pods/api_int.h"
 #include "gpuqd/cluster/kube/pods/api_turn.h"
+#include "gpuqd/cluster/kube/pods/api_bind.h"
 #include "gpuqd/cluster/kube/pods/api_remove.h"
 #include "gpuqd/cluster/kube/pods/api_create.h"
+#include "gpuqd/cluster/kube/pods/refused.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +59,8 @@ void asks_free(struct asks *a)
 	removal_free_all(a);
 	beside_free_all(a);
 	turn_free_all(a);
+	refused_free_all(a);
+	bindings_free_all(a);
 	HASH_ITER(hh, a->rests, r, next_rest) {
 		HASH_DEL(a->rests, r);
 		loop_cancel(r->begun);

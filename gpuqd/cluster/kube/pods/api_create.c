@@ -12,6 +12,8 @@
 #include <sys/queue.h>
 
 #include "gpuqd/cluster/kube/pods/api_remove.h"
+#include "gpuqd/cluster/kube/pods/mounts.h"
+#include "gpuqd/cluster/kube/pods/owned.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/podspec.h"
 #include "gpuqd/cluster/kube/http/url.h"
@@ -26,8 +28,10 @@ struct create {
 	char *key, *namespace_, *name, *token;
 	char *pod; /* JSON */
 	char *beside[N_BESIDES], *beside_name[N_BESIDES];
+	char *pod_policy;
 	uint32_t attempt;
 	int next; /* the beside to see to next; N_BESIDES = the pod */
+	struct owned *owned; /* being looked up: what it names */
 	struct post *post;
 	struct loop_timer *fail;
 	char why[416];
@@ -58,6 +62,7 @@ static void free_create(struct create *c)
 	if (c->waits_for)
 		TAILQ_REMOVE(&c->waits_for->waiting, c, wait);
 	HASH_DEL(c->asks->creates, c);
+	owned_cancel(c->owned);
 	post_cancel(c->post);
 	loop_cancel(c->fail);
 	for (int i = 0; i < N_BESIDES; i++) {
@@ -70,6 +75,7 @@ static void free_create(struct create *c)
 	free(c->token);
 	free(c->uid);
 	free(c->pod);
+	free(c->pod_policy);
 	free(c->node);
 	free(c);
 }
@@ -97,6 +103,23 @@ static void finish(struct create *c, enum ask_outcome o, const char *uid, const 
 	free(name);
 	free(ns);
 	free(token);
+}
+
+/* The same for one that the cluster refused for its own reasons. */
+static void finish_refused(struct create *c, const struct refusal *r)
+{
+	const struct cluster_sink *sink = c->asks->sink;
+	char *name = c->name;
+
+	if (c->leave || !sink->refused) {
+		finish(c, ASK_REFUSED, "", r->words);
+		return;
+	}
+	turn_over(c->asks, name);
+	c->name = NULL;
+	free_create(c);
+	sink->refused(sink->arg, name, r);
+	free(name);
 }
 
 static void on_fail(void *arg)
@@ -131,14 +154,14 @@ static void beside_trying(void *arg, enum ask_outcome o, const char *message)
 		b->asks->sink->created(b->asks->sink->arg, c->name, o, "", message);
 }
 
-static void beside_done(void *arg, enum ask_outcome o, const json_t *object, const char *message)
+/* The post has ended; r: it was refused for the cluster's sake, else o and message tell. */
+static void beside_over(struct beside *b, enum ask_outcome o, const struct refusal *r,
+			const char *message)
 {
-	struct beside *b = arg;
 	TAILQ_HEAD(, create) waiting = TAILQ_HEAD_INITIALIZER(waiting);
 	struct create *c;
 	char text[480];
 
-	(void)object;
 	b->post = NULL;
 	if (b->rest) {
 		struct rest *rest = b->rest;
@@ -161,9 +184,22 @@ static void beside_done(void *arg, enum ask_outcome o, const json_t *object, con
 		TAILQ_REMOVE(&waiting, c, wait);
 		if (o == ASK_OK)
 			go_on(c);
+		else if (r)
+			finish_refused(c, r);
 		else
 			finish(c, o, "", text);
 	}
+}
+
+static void beside_done(void *arg, enum ask_outcome o, const json_t *object, const char *message)
+{
+	(void)object;
+	beside_over(arg, o, NULL, message);
+}
+
+static void beside_refused(void *arg, const struct refusal *r)
+{
+	beside_over(arg, ASK_REFUSED, r, r->words);
 }
 
 /* A user who may write to the namespace could have put another script under the name, to have it
@@ -195,7 +231,8 @@ static void beside_make(struct create *c, int which, const char *path)
 				  .plural = plurals[which],
 				  .ours = beside_ours,
 				  .trying = beside_trying,
-				  .done = beside_done };
+				  .done = beside_done,
+				  .refused = beside_refused };
 
 	if (!b)
 		abort();
@@ -295,6 +332,14 @@ static void pod_done(void *arg, enum ask_outcome o, const json_t *object, const 
 	free(seen);
 }
 
+static void pod_refused(void *arg, const struct refusal *r)
+{
+	struct create *c = arg;
+
+	c->post = NULL;
+	finish_refused(c, r);
+}
+
 static void go_on(struct create *c)
 {
 	struct post_call call = { .namespace_ = c->namespace_,
@@ -305,7 +350,9 @@ static void go_on(struct create *c)
 				  .metadata = true,
 				  .ours = pod_ours,
 				  .trying = pod_trying,
+				  .pod_policy = c->pod_policy,
 				  .done = pod_done,
+				  .refused = pod_refused,
 				  .arg = c };
 
 	for (; c->next < N_BESIDES; c->next++)
@@ -323,8 +370,27 @@ void creates_go_on(struct asks *a)
 	struct create *c, *next;
 
 	HASH_ITER(hh, a->creates, c, next)
-		if (c->share_units && c->next == N_BESIDES && !c->post && !c->fail && !c->waits_for)
+		if (c->share_units && c->next == N_BESIDES && !c->owned && !c->post && !c->fail &&
+		    !c->waits_for)
 			go_on(c);
+}
+
+static void owned_trying(void *arg, const char *why)
+{
+	const struct create *c = arg;
+
+	c->asks->sink->created(c->asks->sink->arg, c->name, ASK_RETRY, "", why);
+}
+
+static void owned_done(void *arg, const char *why)
+{
+	struct create *c = arg;
+
+	c->owned = NULL;
+	if (*why)
+		finish(c, ASK_REFUSED, "", why);
+	else
+		go_on(c);
 }
 
 static char *text_of(json_t *v)
@@ -339,8 +405,11 @@ static int build(struct create *c, const struct pod_order *o, struct gpuq_err *e
 {
 	char name[PODSPEC_NAME_ROOM];
 	json_t *v;
-	int rc = podspec_pod(o, &v, err);
+	/* The rules of the queue may have changed since it was submitted. */
+	int rc = o->walls.pod_policy ? mounts_check(o->spec, &o->walls, err) : 0;
 
+	if (rc == 0)
+		rc = podspec_pod(o, &v, err);
 	if (rc != 0)
 		return rc;
 	c->pod = text_of(v);
@@ -403,8 +472,9 @@ void asks_create(struct asks *a, const struct pod_order *o)
 	c->name = strdup(o->name);
 	c->token = strdup(o->token);
 	c->node = strdup(o->node);
+	c->pod_policy = strdup(o->walls.pod_policy ? o->walls.pod_policy : "");
 	c->share_units = podspec_share_units(o);
-	if (!c->node || !c->namespace_ || !c->name || !c->token)
+	if (!c->node || !c->pod_policy || !c->namespace_ || !c->name || !c->token)
 		abort();
 	HASH_ADD_KEYPTR(hh, a->creates, c->key, strlen(c->key), c);
 	made_note(a, o->job, o->array_index, podspec_has_script(o), podspec_has_service(o));
@@ -416,7 +486,10 @@ void asks_create(struct asks *a, const struct pod_order *o)
 		c->fail = loop_after(a->loop, 0, on_fail, c);
 		return;
 	}
-	go_on(c);
+	c->owned = owned_start(a->loop, a->http, ns, o,
+			       &(struct owned_sink){ c, owned_trying, owned_done });
+	if (!c->owned)
+		go_on(c);
 }
 
 static void on_never(void *arg)
@@ -440,6 +513,8 @@ bool create_leave(struct asks *a, const struct pod_ref *ref, int64_t grace_us)
 		post_abandon(c->post);
 	} else if (!c->fail) {
 		/* Nothing was sent for it yet. */
+		owned_cancel(c->owned);
+		c->owned = NULL;
 		if (c->waits_for)
 			TAILQ_REMOVE(&c->waits_for->waiting, c, wait);
 		c->waits_for = NULL;

@@ -5,6 +5,8 @@
  * api_create   a pod and what it needs beside it
  * api_turn     pods of nodes that share devices, one after another
  * api_remove   deleting, forgetting
+ * refused      what was refused for the cluster's sake, and whether it still would be
+ * api_bind     nodes of claims and of pods created without one
  */
 #ifndef GPUQD_CLUSTER_KUBE_PODS_API_INT_H
 #define GPUQD_CLUSTER_KUBE_PODS_API_INT_H
@@ -27,8 +29,10 @@ struct create;
 struct removal;
 struct beside;
 struct made;
+struct refused;
 struct rest;
 struct turn;
+struct binding;
 
 struct made_key {
 	int64_t array_index;
@@ -48,7 +52,10 @@ struct asks {
 	struct beside *besides; /* by path: ConfigMaps and Services */
 	struct made *made; /* by job and element */
 	struct rest *rests; /* by job and element: being removed */
+	struct binding *bindings; /* by path */
+	struct loop_timer *bind_again; /* binding is not allowed; NULL = it is */
 	struct turn *turns; /* pods that their node's plugin has not served yet */
+	struct refused *refused; /* by the refusal's key */
 };
 
 /* How long a write has to wait for the server's sake; 0 = none. */
@@ -67,6 +74,7 @@ struct post_call {
 	const char *body; /* JSON; must outlive the post */
 	bool paced; /* counts against creates_per_s */
 	bool metadata; /* all that `ours` and `done` look at is the object's metadata */
+	const char *pod_policy; /* the Pod Security Standard that the queue demands; "" baseline */
 	/* Is the object under this name the one that was meant? */
 	bool (*ours)(void *arg, const json_t *object);
 	/* It goes on trying: ASK_RETRY or ASK_UNKNOWN, each at most once. */
@@ -74,6 +82,8 @@ struct post_call {
 	/* object is NULL unless ASK_OK, may be NULL after post_made(), and lives until the
 	 * callback returns. */
 	void (*done)(void *arg, enum ask_outcome o, const json_t *object, const char *message);
+	/* In place of done: it was refused, and not for its own sake. */
+	void (*refused)(void *arg, const struct refusal *r);
 	void *arg;
 };
 

@@ -7,6 +7,7 @@
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/pods/refused.h"
 #include "gpuqd/cluster/kube/watch/split.h"
 #include "gpuqd/cluster/kube/http/url.h"
 
@@ -24,8 +25,9 @@ struct post {
 	bool abandoned, told_retry, told_unknown;
 	bool made; /* as was learned elsewhere */
 	bool exists; /* the server said that the name is taken */
-	bool full; /* it said that the quota is used up, in why */
-	char why[416];
+	/* It said that the quota is used up, or refused it for the cluster's sake. */
+	bool full;
+	struct status why;
 };
 
 static void go(struct post *p);
@@ -45,6 +47,25 @@ static void finish(struct post *p, enum ask_outcome o, const json_t *object, con
 
 	free_post(p);
 	call.done(call.arg, o, object, message);
+}
+
+/* It is not there, and the last answer to the request stands. */
+static void finish_refused(struct post *p)
+{
+	const struct post_call call = p->call;
+	const struct status why = p->why; /* p goes before it is told */
+
+	if (why.kind == STATUS_QUOTA) {
+		finish(p, ASK_QUOTA, NULL, why.text);
+	} else if (refused_by_policy(&why, call.pod_policy)) {
+		finish(p, ASK_REFUSED, NULL, why.text);
+	} else {
+		struct refusal r;
+
+		refused_note(p->asks, &call, p->collection, &why, &r);
+		free_post(p);
+		call.refused(call.arg, &r);
+	}
 }
 
 static void on_timer(void *arg)
@@ -115,19 +136,40 @@ static void found(struct post *p, const struct http_answer *a)
 
 static void refused(struct post *p, const struct status *st)
 {
-	if (st->kind == STATUS_QUOTA) {
-		/* The quota is asked before the name: what fills it may be our own pod, made
-		 * by a request whose answer was lost with the process that sent it. */
-		p->full = true;
-		snprintf(p->why, sizeof(p->why), "%s", st->text);
-		p->step = STEP_LOOK;
-		go(p);
-	} else if (st->kind == STATUS_FORBIDDEN && ++p->forbidden < FORBIDDEN_TRIES) {
+	if (st->kind == STATUS_FORBIDDEN && ++p->forbidden < FORBIDDEN_TRIES) {
 		later(p, 0);
 		tell(p, ASK_RETRY, st->text);
+	} else if (st->kind != STATUS_REFUSED) {
+		/* All of this is asked before the name: what fills the quota may be our own pod,
+		 * made by a request whose answer was lost with the process that sent it. */
+		p->full = true;
+		p->why = *st;
+		p->step = STEP_LOOK;
+		go(p);
 	} else {
 		finish(p, ASK_REFUSED, NULL, st->text);
 	}
+}
+
+/* The look was refused, too: nothing speaks for the object being there. The watch would show
+ * it. */
+static void look_refused(struct post *p, const struct status *st)
+{
+	if (!p->full && st->kind == STATUS_FORBIDDEN && ++p->forbidden < FORBIDDEN_TRIES) {
+		later(p, 0);
+		tell(p, ASK_RETRY, st->text);
+		return;
+	}
+	if (!p->full)
+		p->why = *st;
+	if (p->made)
+		finish(p, ASK_OK, NULL, "");
+	else if (p->abandoned)
+		finish(p, ASK_REFUSED, NULL, "it was never created");
+	else if (p->why.kind == STATUS_REFUSED)
+		finish(p, ASK_REFUSED, NULL, st->text);
+	else
+		finish_refused(p);
 }
 
 static void posted(void *arg, const struct http_answer *a)
@@ -186,10 +228,7 @@ static void looked(void *arg, const struct http_answer *a)
 			break;
 		}
 		if (p->full) {
-			char why[sizeof(p->why)];
-
-			memcpy(why, p->why, sizeof(why)); /* p goes before it is told */
-			finish(p, ASK_QUOTA, NULL, why);
+			finish_refused(p);
 			break;
 		}
 		p->step = STEP_POST;
@@ -202,7 +241,8 @@ static void looked(void *arg, const struct http_answer *a)
 		break;
 	case STATUS_REFUSED:
 	case STATUS_FORBIDDEN:
-		refused(p, &st);
+	case STATUS_CLUSTER:
+		look_refused(p, &st);
 		break;
 	default:
 		later(p, a->retry_us);
@@ -247,7 +287,7 @@ static char *path_of(const struct post_call *c, const char *name)
 
 	url_object(&b, c->namespace_, c->plural, name);
 	if (!name)
-		gpuq_buf_adds(&b, "?fieldManager=gpuqd");
+		gpuq_buf_adds(&b, "?fieldManager=gpuqd&fieldValidation=Strict");
 	out = strdup(gpuq_buf_str(&b));
 	gpuq_buf_done(&b);
 	if (!out)

@@ -97,7 +97,10 @@ static void otherwise(struct removal *m, const struct http_answer *a, const stru
 		break;
 	case STATUS_REFUSED:
 	case STATUS_FORBIDDEN:
-		if (++m->forbidden < FORBIDDEN_TRIES)
+	case STATUS_CLUSTER:
+		/* A right that was taken away may be given again: a pod that holds devices is not
+		 * given up for it. */
+		if (++m->forbidden < FORBIDDEN_TRIES || (m->report && st->kind != STATUS_REFUSED))
 			later(m, st, 0);
 		else
 			finish(m, ASK_REFUSED, st->text);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/pods/label.h"
 #include "gpuqd/cluster/kube/pods/podspec_int.h"
 #include "gpuqd/cluster/kube/pods/podspec_share.h"
 #include "gpuqd/cluster/kube/pods/podspec_restrict.h"
@@ -107,6 +108,20 @@ static void set_number(json_t *obj, const char *key, int64_t n)
 	set(obj, key, text);
 }
 
+/* kubectl drain and autoscalers move only pods that something will make again, and look for a
+ * controller. The namespace by which gpuqd knows the cluster lives as long as the cluster, and its uid
+ * is known; no pod is ever collected for want of its owner. */
+static void put_controller(const struct pod_order *o, json_t *meta, json_t *notes)
+{
+	if (o->cluster_uid && *o->cluster_uid)
+		json_object_set_new(meta, "ownerReferences",
+				    json_pack("[{s:s, s:s, s:s, s:s, s:b}]", "apiVersion", "v1",
+					      "kind", "Namespace", "name", "kube-system", "uid",
+					      o->cluster_uid, "controller", 1));
+	if (!json_object_get(notes, KUBE_A_EVICT))
+		set(notes, KUBE_A_EVICT, o->preemptible ? "true" : "false");
+}
+
 /* The string, or nothing at all where it is empty. */
 static void put_or_drop(json_t *obj, const char *key, const char *value)
 {
@@ -117,6 +132,19 @@ static void put_or_drop(json_t *obj, const char *key, const char *value)
 }
 
 /* ---- metadata ---- */
+
+/* Put a name as a label, for people and for programs that account by labels; none where it is empty. */
+static void set_name(json_t *labels, const char *key, const char *name)
+{
+	char text[LABEL_ROOM];
+
+	if (!name || !*name) {
+		json_object_del(labels, key);
+		return;
+	}
+	label_value(name, text);
+	set(labels, key, text);
+}
 
 static void put_labels(const struct pod_order *o, json_t *labels)
 {
@@ -129,6 +157,9 @@ static void put_labels(const struct pod_order *o, json_t *labels)
 		set_number(labels, KUBE_L_ARRAY_INDEX, o->array_index);
 	else
 		set(labels, KUBE_L_ARRAY_INDEX, "");
+	set_name(labels, KUBE_L_USER, o->user);
+	set_name(labels, KUBE_L_QUEUE, o->queue);
+	set_name(labels, KUBE_L_ACCOUNT, o->account);
 }
 
 static void put_devices(const struct pod_order *o, json_t *notes)
@@ -143,6 +174,17 @@ static void put_devices(const struct pod_order *o, json_t *notes)
 		set(notes, KUBE_A_DEVICES, text);
 	else
 		json_object_del(notes, KUBE_A_DEVICES);
+}
+
+/* Name the claims that the pod waits for before it gets its node. */
+static void put_claims(const struct pod_order *o, json_t *notes)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	for (size_t i = 0; i < o->claims.n && o->unbound; i++)
+		gpuq_buf_printf(&text, "%s%s", i ? "," : "", o->claims.items[i]);
+	put_or_drop(notes, KUBE_A_CLAIMS, gpuq_buf_str(&text));
+	gpuq_buf_done(&text);
 }
 
 static void copy_map(const struct gpuq_strmap *from, json_t *to)
@@ -167,10 +209,16 @@ static void put_metadata(const struct pod_order *o, json_t *meta)
 	set(meta, "name", o->name);
 	copy_map(&o->spec->labels, labels);
 	copy_map(&o->spec->annotations, notes);
+	if (json_object_get(notes, GPUQ_COMPLETION_INDEX)) {
+		set_number(notes, GPUQ_COMPLETION_INDEX, o->completion_index);
+		set_number(labels, GPUQ_COMPLETION_INDEX, o->completion_index);
+	}
 	put_labels(o, labels);
 	set(notes, KUBE_A_TOKEN, o->token);
 	put_or_drop(notes, KUBE_A_RECORD, o->record); /* the owner's own word is not taken */
+	put_claims(o, notes);
 	put_devices(o, notes);
+	put_controller(o, meta, notes);
 	if (o->accounting_finalizer)
 		json_object_set_new(meta, "finalizers", json_pack("[s]", KUBE_FINALIZER));
 }
@@ -255,14 +303,21 @@ static void put_pull_secrets(const struct pod_order *o, json_t *spec)
 	}
 }
 
+/* Pods of a gang have the host names by which the others know them, and so has a pod with an index
+ * of its own. Whatever else the template says of names stays. */
 static void put_names(const struct pod_order *o, json_t *spec)
 {
+	struct pod_host host = { o->name, NULL };
 	char service[PODSPEC_NAME_ROOM];
 
-	if (!podspec_has_service(o))
+	for (uint32_t i = 0; o->hosts && i < o->n_pods; i++)
+		if (strcmp(o->pod_names[i], o->name) == 0)
+			host = o->hosts[i];
+	if (podspec_has_service(o) || strcmp(host.name, o->name) != 0)
+		set(spec, "hostname", host.name);
+	if (!podspec_has_service(o) || host.domain)
 		return;
 	podspec_service_name(o->cluster_id, o->job, o->array_index, service);
-	set(spec, "hostname", o->name);
 	set(spec, "subdomain", service);
 }
 
@@ -286,12 +341,16 @@ static void put_spec(const struct pod_order *o, const struct gpuq_group *g, json
 
 	for (size_t i = 0; i < sizeof(decided) / sizeof(decided[0]); i++)
 		json_object_del(spec, decided[i]);
-	set(spec, "nodeName", o->node);
-	set(spec, "schedulerName", "gpuqd");
+	if (!o->unbound)
+		set(spec, "nodeName", o->node);
+	set(spec, "schedulerName", KUBE_SCHEDULER);
+	if (g->runtime_class)
+		set(spec, "runtimeClassName", g->runtime_class);
 	set(spec, "restartPolicy", "Never");
 	if (!json_object_get(spec, "enableServiceLinks"))
 		json_object_set_new(spec, "enableServiceLinks", json_false());
-	json_object_set_new(spec, "automountServiceAccountToken", json_false());
+	if (!o->walls.tokens || !json_object_get(spec, "automountServiceAccountToken"))
+		json_object_set_new(spec, "automountServiceAccountToken", json_false());
 	put_or_drop(spec, "serviceAccountName", o->service_account);
 	put_or_drop(spec, "priorityClassName", o->priority_class);
 	if (!json_object_get(security, "seccompProfile"))
@@ -341,7 +400,7 @@ int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err)
 		return rc;
 	}
 	put_spec(o, g, spec);
-	if (o->restricted)
+	if (o->walls.pod_policy && strcmp(o->walls.pod_policy, "restricted") == 0)
 		podspec_restrict(spec);
 	*out = pod;
 	return 0;

@@ -26,12 +26,31 @@ static void drop_env(json_t *env, const char *name)
 			json_array_remove(env, i - 1);
 }
 
-/* Replace or append, so that no name stands twice: which of two wins is a matter of
- * the runtime's. */
+/* Replace where it stands, or append, so that no name stands twice: which of two wins is a matter
+ * of the runtime's. Later variables may refer to earlier ones, so the owner's order stays. */
 static void set_env(json_t *env, const char *name, const char *value)
 {
-	drop_env(env, name);
-	json_array_append_new(env, json_pack("{s:s, s:s}", "name", name, "value", value));
+	json_t *one = json_pack("{s:s, s:s}", "name", name, "value", value), *have;
+	bool there = false;
+	size_t i;
+
+	json_array_foreach(env, i, have)
+	{
+		if (strcmp(kube_str(have, "name"), name) != 0)
+			continue;
+		if (there) {
+			drop_env(env, name);
+			json_array_append_new(env, one);
+			return;
+		}
+		there = true;
+	}
+	for (i = 0; there && i < json_array_size(env); i++)
+		if (strcmp(kube_str(json_array_get(env, i), "name"), name) == 0) {
+			json_array_set_new(env, i, one);
+			return;
+		}
+	json_array_append_new(env, one);
 }
 
 static size_t word(const char *s)
@@ -51,17 +70,19 @@ static void put_addresses(const struct pod_order *o, const char *value, struct g
 
 	podspec_service_name(o->cluster_id, o->job, o->array_index, service);
 	while (*value) {
+		struct pod_host host = { NULL, NULL };
 		size_t n = word(value);
-		bool ours = false;
 
-		for (uint32_t i = 0; i < o->n_pods && n > 0 && !ours; i++)
-			ours = strlen(o->pod_names[i]) == n &&
-			       memcmp(o->pod_names[i], value, n) == 0;
-		gpuq_buf_add(out, value, n ? n : 1);
+		for (uint32_t i = 0; i < o->n_pods && n > 0 && !host.name; i++)
+			if (strlen(o->pod_names[i]) == n && memcmp(o->pod_names[i], value, n) == 0)
+				host = o->hosts ? o->hosts[i]
+						: (struct pod_host){ o->pod_names[i], NULL };
+		if (!host.name)
+			gpuq_buf_add(out, value, n ? n : 1);
 		value += n ? n : 1;
-		if (!ours)
+		if (!host.name)
 			continue;
-		gpuq_buf_printf(out, ".%s", service);
+		gpuq_buf_printf(out, "%s.%s", host.name, host.domain ? host.domain : service);
 		while (*value == '.' && word(value + 1))
 			value += 1 + word(value + 1);
 	}
@@ -90,16 +111,32 @@ static void put_order_env(const struct pod_order *o, json_t *env)
 /* Which devices a container sees is for the device plugin to say. Without any it must
  * see none: images bake "all" into their environment. */
 static void put_env(const struct pod_order *o, const struct gpuq_group *g, json_t *container,
-		    bool no_gpus)
+		    bool first, bool no_gpus)
 {
-	json_t *env = podspec_array(container, "env");
+	json_t *own = json_incref(podspec_array(container, "env")), *env = json_array();
 
-	for (size_t i = 0; i < g->env.n; i++)
-		set_env(env, g->env.keys[i], g->env.vals[i]);
+	/* The group's are those of its first container, and of options. */
+	for (size_t i = 0; first && i < g->env.n; i++)
+		set_env(own, g->env.keys[i], g->env.vals[i]);
+	/* gpuqd's come first, where the owner's can refer to them: $(GPUQ_POD_INDEX). */
 	put_order_env(o, env);
+	for (size_t i = 0; i < o->env.n; i++)
+		drop_env(own, o->env.keys[i]);
+	json_array_extend(env, own);
+	json_decref(own);
+	json_object_set_new(container, "env", env);
 	drop_env(env, VISIBLE);
 	if (no_gpus)
 		set_env(env, VISIBLE, "void");
+}
+
+/* Init containers know the index as well, and nothing else of the order. */
+static void put_completion_index(const struct pod_order *o, json_t *container)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, o->completion_index);
+	set_env(podspec_array(container, "env"), "JOB_COMPLETION_INDEX", text);
 }
 
 /* ---- resources ---- */
@@ -292,7 +329,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		       struct gpuq_err *err)
 {
 	json_t *list = podspec_array(spec, "containers"), *first, *c;
-	bool no_gpus;
+	bool one_has;
 	size_t i;
 	int rc;
 
@@ -313,9 +350,17 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 	if (podspec_has_script(o))
 		put_script(o, first);
 	put_terminal(o, first);
-	no_gpus = g->gpus_milli == 0 && !g->mig && !podspec_asks_devices(list);
-	json_array_foreach(list, i, c) put_env(o, g, c, no_gpus);
+	/* Where no container says so, the devices of the group are the first one's. */
+	one_has = podspec_asks_devices(list) || (!g->gpus_milli && !g->mig);
+	json_array_foreach(list, i, c)
+		put_env(o, g, c, i == 0, !podspec_container_asks(c) && (one_has || i > 0));
 	json_array_foreach(json_object_get(spec, "initContainers"), i, c)
+	{
 		drop_env(json_object_get(c, "env"), VISIBLE);
+		if (!podspec_container_asks(c))
+			set_env(podspec_array(c, "env"), VISIBLE, "void");
+		if (gpuq_path(g->template_, "metadata", "annotations", GPUQ_COMPLETION_INDEX, NULL))
+			put_completion_index(o, c);
+	}
 	return 0;
 }

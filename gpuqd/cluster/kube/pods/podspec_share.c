@@ -36,15 +36,24 @@ static bool drop_devices(json_t *list)
 	return any;
 }
 
+bool podspec_container_asks(const json_t *container)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(
+		json_object_get(json_object_get(container, "resources"), "limits"), key,
+		v) if (is_device(key) && !(json_is_integer(v) && json_integer_value(v) == 0) &&
+		       !(json_is_string(v) && strcmp(json_string_value(v), "0") == 0)) return true;
+	return false;
+}
+
 bool podspec_asks_devices(const json_t *containers)
 {
 	size_t i;
-	json_t *c, *v;
-	const char *key;
+	json_t *c;
 
-	json_array_foreach(containers, i, c)
-		json_object_foreach(kube_path(json_object_get(c, "resources"), "limits", NULL), key,
-				    v) if (is_device(key)) return true;
+	json_array_foreach(containers, i, c) if (podspec_container_asks(c)) return true;
 	return false;
 }
 

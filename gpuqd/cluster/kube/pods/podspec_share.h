@@ -15,5 +15,6 @@ int podspec_share(const struct pod_order *o, json_t *meta, json_t *containers,
 
 /* Does a container ask for devices, in any dialect? */
 bool podspec_asks_devices(const json_t *containers);
+bool podspec_container_asks(const json_t *container);
 
 #endif

@@ -27,10 +27,18 @@
 #define KUBE_L_ATTEMPT "gpuq.io/attempt"
 #define KUBE_L_INDEX "gpuq.io/index"
 #define KUBE_L_CLUSTER "gpuq.io/cluster"
+#define KUBE_L_USER "gpuq.io/user"
+#define KUBE_L_QUEUE "gpuq.io/queue"
+#define KUBE_L_ACCOUNT "gpuq.io/account"
 #define KUBE_A_TOKEN "gpuq.io/token"
 #define KUBE_A_DEVICES "gpuq.io/devices"
 #define KUBE_A_RECORD "gpuq.io/record"
+#define KUBE_A_EVICT "cluster-autoscaler.kubernetes.io/safe-to-evict"
+#define KUBE_A_CLAIMS "gpuq.io/claims"
 #define KUBE_FINALIZER "gpuq.io/accounting"
+/* No scheduler has this name, so that none binds a pod of gpuq's. A pod is known as gpuq's by its
+ * token, never by this. */
+#define KUBE_SCHEDULER "gpuq"
 
 enum kube_event { KUBE_ADDED, KUBE_MODIFIED, KUBE_DELETED, KUBE_BOOKMARK, KUBE_ERROR };
 

@@ -182,6 +182,33 @@ static void read_conditions(struct kube_object *o, struct node_fact *out)
 	}
 }
 
+/* Conditions that agents report beside the kubelet's own. Those that are Unknown tell nothing. */
+static int read_reports(struct kube_object *o, struct node_fact *out)
+{
+	static const char *const own[] = { "Ready", "MemoryPressure", "DiskPressure", "PIDPressure",
+					   "NetworkUnavailable" };
+	json_t *list = kube_path(o->object, "status", "conditions"), *c;
+	struct condition_fact *facts =
+		gpuq_arena_calloc(&o->arena, json_array_size(list) + 1, sizeof(*facts));
+	size_t i, n = 0;
+
+	if (!facts)
+		return GPUQ_ENOMEM;
+	json_array_foreach(list, i, c)
+	{
+		const char *type = kube_str(c, "type"), *state = kube_str(c, "status");
+		bool is_own = false;
+
+		for (size_t k = 0; k < sizeof(own) / sizeof(own[0]); k++)
+			is_own |= strcmp(type, own[k]) == 0;
+		if (!is_own && (strcmp(state, "True") == 0 || strcmp(state, "False") == 0))
+			facts[n++] = (struct condition_fact){ type, state[0] == 'T' };
+	}
+	out->conditions = facts;
+	out->n_conditions = n;
+	return 0;
+}
+
 int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err *err)
 {
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
@@ -194,7 +221,7 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 	n.cpu_milli = kube_quantity(alloc, "cpu", gpuq_milli_parse);
 	n.memory_bytes = kube_quantity(alloc, "memory", gpuq_bytes_parse);
 	n.max_pods = kube_quantity(alloc, "pods", gpuq_bytes_parse);
-	if (read_devices(o, &n) != 0 || kube_read_node_mig(o, &n) != 0)
+	if (read_devices(o, &n) != 0 || kube_read_node_mig(o, &n) != 0 || read_reports(o, &n) != 0)
 		return gpuq_fail(err, GPUQ_ENOMEM, "node %s: no memory", n.name);
 	n.unschedulable = json_is_true(kube_path(o->object, "spec", "unschedulable"));
 	read_conditions(o, &n);

@@ -39,19 +39,23 @@ static const struct {
 	{ "Preempted", POD_FAULT_INFRA },
 };
 
-/* Words of a waiting container that does not get better by itself. */
-static const char *const waiting[] = {
-	"ErrImagePull",
-	"ImagePullBackOff",
-	"InvalidImageName",
-	"ErrImageNeverPull",
-	"ImageInspectError",
-	"RegistryUnavailable",
-	"SignatureValidationFailed",
-	"CreateContainerConfigError",
-	"CreateContainerError",
-	"RunContainerError",
-	"CrashLoopBackOff",
+/* Words of a waiting container that does not get better by itself, and what is told: the kubelet
+ * alternates between some of them. */
+static const struct {
+	const char *reason, *trouble;
+	enum trouble_whose whose;
+} waiting[] = {
+	{ "ErrImagePull", "ImagePullBackOff", TROUBLE_USERS },
+	{ "ImagePullBackOff", "ImagePullBackOff", TROUBLE_USERS },
+	{ "InvalidImageName", "InvalidImageName", TROUBLE_USERS },
+	{ "ErrImageNeverPull", "ErrImageNeverPull", TROUBLE_USERS },
+	{ "ImageInspectError", "ImageInspectError", TROUBLE_USERS },
+	{ "RegistryUnavailable", "RegistryUnavailable", TROUBLE_OPERATORS },
+	{ "SignatureValidationFailed", "SignatureValidationFailed", TROUBLE_USERS },
+	{ "CreateContainerConfigError", "CreateContainerConfigError", TROUBLE_USERS },
+	{ "CreateContainerError", "CreateContainerError", TROUBLE_USERS },
+	{ "RunContainerError", "RunContainerError", TROUBLE_USERS },
+	{ "CrashLoopBackOff", "CrashLoopBackOff", TROUBLE_USERS },
 };
 
 static const json_t *condition(const json_t *status, const char *type)
@@ -181,7 +185,43 @@ static void failed(const json_t *status, const struct ends *e, struct pod_fact *
 	}
 }
 
-static bool cannot_start(const json_t *statuses, struct pod_fact *out)
+/* An object that the kubelet misses: `secret "tokens" not found`, `references non-existent secret
+ * key`, `couldn't find key k in ConfigMap ns/settings`. Whoever keeps the namespace has to
+ * supply it. */
+bool kube_missing_object(struct gpuq_arena *a, const char *words, struct pod_fact *out)
+{
+	static const struct {
+		const char *words, *kind;
+	} rows[] = {
+		{ "secret \"", "secret" },
+		{ "configmap \"", "configmap" },
+		{ " in Secret ", "secret" },
+		{ " in ConfigMap ", "configmap" },
+		{ "serviceaccount \"", "serviceaccount" },
+		{ "persistentvolumeclaim \"", "persistentvolumeclaim" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *name = strstr(words, rows[i].words), *slash;
+		size_t n;
+
+		if (!name)
+			continue;
+		name += strlen(rows[i].words);
+		n = strcspn(name, "\" ,:");
+		slash = memchr(name, '/', n);
+		if (slash) {
+			n -= (size_t)(slash + 1 - name);
+			name = slash + 1;
+		}
+		out->trouble = gpuq_arena_printf(a, "%s/%.*s", rows[i].kind, (int)n, name);
+		out->whose = TROUBLE_OPERATORS;
+		return out->trouble != NULL;
+	}
+	return false;
+}
+
+static bool cannot_start(struct gpuq_arena *a, const json_t *statuses, struct pod_fact *out)
 {
 	size_t i;
 	json_t *c;
@@ -192,18 +232,23 @@ static bool cannot_start(const json_t *statuses, struct pod_fact *out)
 		const char *reason = kube_str(w, "reason");
 
 		for (size_t k = 0; k < sizeof(waiting) / sizeof(waiting[0]); k++) {
-			if (strcmp(reason, waiting[k]) != 0)
+			if (strcmp(reason, waiting[k].reason) != 0)
 				continue;
 			out->waiting_bad = true;
 			out->reason = reason;
 			out->message = kube_str(w, "message");
+			if (strcmp(reason, "CreateContainerConfigError") == 0 &&
+			    kube_missing_object(a, out->message, out))
+				return true;
+			out->trouble = waiting[k].trouble;
+			out->whose = waiting[k].whose;
 			return true;
 		}
 	}
 	return false;
 }
 
-void kube_read_outcome(const json_t *status, struct pod_fact *out)
+void kube_read_outcome(struct gpuq_arena *a, const json_t *status, struct pod_fact *out)
 {
 	const json_t *init = json_object_get(status, "initContainerStatuses");
 	const json_t *main_ = json_object_get(status, "containerStatuses");
@@ -212,8 +257,8 @@ void kube_read_outcome(const json_t *status, struct pod_fact *out)
 	out->reason = kube_str(status, "reason");
 	out->message = kube_str(status, "message");
 	if (out->phase == POD_PENDING || out->phase == POD_RUNNING) {
-		if (!cannot_start(init, out))
-			cannot_start(main_, out);
+		if (!cannot_start(a, init, out))
+			cannot_start(a, main_, out);
 		return;
 	}
 	look_at_ends(init, &e);
@@ -331,6 +376,30 @@ static void read_share(struct kube_object *o, struct pod_fact *out)
 		out->gpus_milli = pod * 1000 / device > 0 ? pod * 1000 / device : 1;
 }
 
+/* The claims that a pod without a node waits for, "a,b". Its volumes are not read (split.h). */
+static int read_claims(struct kube_object *o, struct pod_fact *out)
+{
+	const char *text = kube_str(kube_path(o->object, "metadata", "annotations"), KUBE_A_CLAIMS);
+	size_t n = 1;
+
+	for (const char *p = text; *p; p++)
+		n += *p == ',';
+	out->claims.items = gpuq_arena_calloc(&o->arena, n, sizeof(*out->claims.items));
+	if (!out->claims.items)
+		return GPUQ_ENOMEM;
+	while (*text) {
+		const size_t len = strcspn(text, ",");
+		const char *claim = gpuq_arena_strndup(&o->arena, text, len);
+
+		if (!claim)
+			return GPUQ_ENOMEM;
+		if (len)
+			out->claims.items[out->claims.n++] = claim;
+		text += len + (text[len] == ',');
+	}
+	return 0;
+}
+
 int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact *out,
 		  struct gpuq_err *err)
 {
@@ -352,7 +421,7 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 	p.token = our_token(meta, p.name, cluster_id);
 	if (*p.token)
 		p.record = kube_str(json_object_get(meta, "annotations"), KUBE_A_RECORD);
-	kube_read_outcome(status, &p);
+	kube_read_outcome(&o->arena, status, &p);
 	asks = kube_pod_request(o->object);
 	read_share(o, &p);
 	p.gpus_milli = p.gpus_milli                   ? p.gpus_milli
@@ -360,7 +429,8 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 						      : asks.gpus * 1000;
 	p.cpu_milli = asks.cpu_milli;
 	p.memory_bytes = asks.memory_bytes;
-	if (read_devices(o, &p) != 0 || kube_read_pod_mig(o, &p) != 0)
+	if (read_devices(o, &p) != 0 || kube_read_pod_mig(o, &p) != 0 ||
+	    (*p.token && !*p.node && read_claims(o, &p) != 0))
 		return gpuq_fail(err, GPUQ_ENOMEM, "pod %s: no memory", p.name);
 	*out = p;
 	return 0;

@@ -13,6 +13,10 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 
 /* How a pod ended or why it cannot start: fault, reason, message, exit_code,
  * waiting_bad and end_us of out, from status (and phase of out). */
-void kube_read_outcome(const json_t *status, struct pod_fact *out);
+void kube_read_outcome(struct gpuq_arena *a, const json_t *status, struct pod_fact *out);
+
+/* Set trouble and whose of out to the object that the kubelet's words name as missing. False: they
+ * name none. */
+bool kube_missing_object(struct gpuq_arena *a, const char *words, struct pod_fact *out);
 
 #endif

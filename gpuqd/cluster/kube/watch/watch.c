@@ -1,4 +1,6 @@
 #include "gpuqd/cluster/kube/watch/watch.h"
+#include "gpuqd/cluster/kube/watch/watch_int.h"
+#include "gpuqd/cluster/kube/watch/watch_objects.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,57 +26,15 @@
 #define MAX_WAIT_US (30 * SECOND_US)
 #define CALM_US (20 * SECOND_US) /* a watch that lasts so long starts the back-off anew */
 #define SETTLE_US (300 * INT64_C(1000))
+#define OFF_US (60 * SECOND_US) /* a kind that may not be read is asked for no more often */
 #define SAY_US (10 * SECOND_US) /* skipped objects are logged no more often */
-
-enum step { STEP_LIST, STEP_WATCH, STEP_PROBE };
-
-struct reflector {
-	struct watch *watch;
-	const struct kind *kind;
-	struct known *known;
-	enum step step;
-	bool listed, fresh; /* a list has been completed; the watch is open */
-	char *version; /* newest heard, NULL before the first list */
-	char *page_version, *next_page;
-	uint64_t list; /* number of the list that is being, or was last, taken */
-	bool relist; /* the running watch must not be taken up again */
-	struct split split;
-	struct http_req *req;
-	struct loop_timer *retry, *settle;
-	struct backoff back;
-	int64_t opened_us, broken_us; /* monotonic; wall clock, 0 = not broken */
-	uint64_t events; /* of the running watch */
-	uint64_t skipped, skipped_before, said; /* before: at the list's beginning */
-	int64_t said_us;
-	char why[416];
-};
-
-struct kind {
-	const char *word, *path;
-	void (*seen)(struct reflector *r, struct kube_object *o);
-	void (*deleted)(struct reflector *r, struct kube_object *o);
-	void (*gone)(void *arg, const struct known_thing *t);
-};
-
-struct watch {
-	struct loop *loop;
-	struct http *http;
-	const char *cluster_id;
-	const struct cluster_sink *sink;
-	watch_own_fn own;
-	void *own_arg;
-	struct reflector nodes, pods;
-	struct missing *missing; /* pods of ours that may be gone */
-	struct loop_timer *stale_timer;
-	bool stale, begun; /* begun: all was known once */
-};
 
 static void list_page(struct reflector *r);
 static void begin(struct reflector *r, enum step step);
 
 /* ---- objects ---- */
 
-static void skip(struct reflector *r, const char *why)
+void watch_skip(struct reflector *r, const char *why)
 {
 	int64_t now = loop_mono_us(r->watch->loop);
 
@@ -94,13 +54,13 @@ static void node_seen(struct reflector *r, struct kube_object *o)
 	struct known_thing t = { .namespace_ = "", .uid = "", .token = "", .node = "" };
 
 	if (kube_read_node(o, &n, &err) != 0) {
-		skip(r, err.text);
+		watch_skip(r, err.text);
 		return;
 	}
 	t.name = n.name;
 	t.list = r->list;
 	if (known_set(r->known, &t) != 0) {
-		skip(r, "no memory");
+		watch_skip(r, "no memory");
 		return;
 	}
 	r->watch->sink->node_seen(r->watch->sink->arg, &n);
@@ -156,7 +116,7 @@ static void pod_seen(struct reflector *r, struct kube_object *o)
 	struct known_thing t;
 
 	if (kube_read_pod(o, r->watch->cluster_id, &p, &err) != 0) {
-		skip(r, err.text);
+		watch_skip(r, err.text);
 		return;
 	}
 	old = known_find(r->known, p.namespace_, p.name);
@@ -171,7 +131,7 @@ static void pod_seen(struct reflector *r, struct kube_object *o)
 				  .phase = p.phase,
 				  .list = r->list };
 	if (known_set(r->known, &t) != 0) {
-		skip(r, "no memory");
+		watch_skip(r, "no memory");
 		return;
 	}
 	tell_own(r->watch, &p, false);
@@ -184,7 +144,7 @@ static void pod_deleted(struct reflector *r, struct kube_object *o)
 	struct pod_fact p;
 
 	if (kube_read_pod(o, r->watch->cluster_id, &p, &err) != 0) {
-		skip(r, err.text);
+		watch_skip(r, err.text);
 		return;
 	}
 	known_drop(r->known, p.namespace_, p.name);
@@ -192,9 +152,16 @@ static void pod_deleted(struct reflector *r, struct kube_object *o)
 	r->watch->sink->pod_gone(r->watch->sink->arg, &p);
 }
 
-static const struct kind node_kind = { "nodes", "/api/v1/nodes", node_seen, node_deleted,
-				       node_gone };
-static const struct kind pod_kind = { "pods", "/api/v1/pods", pod_seen, pod_deleted, pod_gone };
+static const struct kind node_kind = { .word = "nodes",
+				       .path = "/api/v1/nodes",
+				       .seen = node_seen,
+				       .deleted = node_deleted,
+				       .gone = node_gone };
+static const struct kind pod_kind = { .word = "pods",
+				      .path = "/api/v1/pods",
+				      .seen = pod_seen,
+				      .deleted = pod_deleted,
+				      .gone = pod_gone };
 
 /* ---- how old our knowledge is ---- */
 
@@ -229,6 +196,8 @@ static void broke(struct reflector *r, int64_t ago_us, const char *why)
 	r->settle = NULL;
 	if (why != r->why)
 		snprintf(r->why, sizeof(r->why), "%s", why);
+	if (r->kind->optional)
+		return;
 	if (!r->broken_us)
 		r->broken_us = loop_now_us(w->loop) - ago_us;
 	if (!w->stale && !w->stale_timer)
@@ -243,7 +212,7 @@ static void whole(struct reflector *r)
 	r->settle = NULL;
 	r->fresh = true;
 	r->broken_us = 0;
-	if (oldest(w))
+	if (r->kind->optional || oldest(w))
 		return;
 	loop_cancel(w->stale_timer);
 	w->stale_timer = NULL;
@@ -325,7 +294,7 @@ static bool on_event(void *arg, enum split_what what, const char *json, size_t n
 	(void)what;
 	r->events++;
 	if (kube_parse_event(json, n, &o, &err) != 0) {
-		skip(r, err.text);
+		watch_skip(r, err.text);
 		return true;
 	}
 	if (o.event == KUBE_ERROR) {
@@ -354,11 +323,11 @@ static bool on_event(void *arg, enum split_what what, const char *json, size_t n
 static void say_skipped(struct reflector *r, const struct split *before)
 {
 	if (r->split.too_big != before->too_big)
-		skip(r, "larger than 2 MiB");
+		watch_skip(r, "larger than 2 MiB");
 	if (r->split.too_deep != before->too_deep)
-		skip(r, "nested too deeply");
+		watch_skip(r, "nested too deeply");
 	if (r->split.garbage != before->garbage)
-		skip(r, "not JSON");
+		watch_skip(r, "not JSON");
 }
 
 static enum http_want feed(void *arg, const char *bytes, size_t n)
@@ -429,6 +398,10 @@ static void watch_ended(void *arg, const struct http_answer *a)
 		return;
 	}
 	broke(r, 0, st.text);
+	if (watch_is_off(r, a->status)) {
+		again(r, STEP_LIST, OFF_US);
+		return;
+	}
 	log_info("kube.watch_refused", "kind=%s why=%s", r->kind->word, LOGS(st.text));
 	again(r, a->status ? STEP_WATCH : STEP_PROBE, a->retry_us);
 }
@@ -464,6 +437,10 @@ static void list_failed(struct reflector *r, const struct http_answer *a)
 	if (st.kind == STATUS_DONE)
 		snprintf(st.text, sizeof(st.text), "%s", r->why);
 	broke(r, 0, st.text);
+	if (watch_is_off(r, a->status)) {
+		again(r, STEP_LIST, OFF_US);
+		return;
+	}
 	log_info("kube.list_failed", "kind=%s why=%s", r->kind->word, LOGS(st.text));
 	again(r, r->step, a->retry_us);
 }
@@ -512,10 +489,32 @@ static void list_complete(struct reflector *r)
 	/* "What was not in it is gone" can be said of pods only after a list of pods. */
 	if (r == &w->pods)
 		w->sink->list_done(w->sink->arg);
+	if (r->kind->optional)
+		watch_is_on(r);
 	begin(r, STEP_WATCH);
 	/* Nodes first, so that no pod is heard of before the node it runs on. */
-	if (r == &w->nodes && first)
+	if (r == &w->nodes && first && !watch_objects_begin(w))
 		begin(&w->pods, STEP_LIST);
+	else if (r->kind->optional)
+		watch_answered(r);
+}
+
+void watch_answered(struct reflector *r)
+{
+	struct watch *w = r->watch;
+
+	if (r->answered)
+		return;
+	r->answered = true;
+	for (size_t i = 0; i < sizeof(w->objects) / sizeof(w->objects[0]); i++)
+		if (!w->objects[i].answered)
+			return;
+	begin(&w->pods, STEP_LIST);
+}
+
+void watch_begin(struct reflector *r)
+{
+	begin(r, STEP_LIST);
 }
 
 static void list_ended(void *arg, const struct http_answer *a)
@@ -546,7 +545,7 @@ static bool on_item(void *arg, enum split_what what, const char *json, size_t n)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	if (kube_parse_item(json, n, &o, &err) != 0) {
-		skip(r, err.text);
+		watch_skip(r, err.text);
 		return true;
 	}
 	if (what == SPLIT_META) {
@@ -652,6 +651,7 @@ int watch_new(struct loop *l, struct http *h, const char *cluster_id,
 	      const struct cluster_sink *sink, struct watch **out, struct gpuq_err *err)
 {
 	struct watch *w = calloc(1, sizeof(*w));
+	bool all = true;
 
 	if (!w)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
@@ -661,8 +661,12 @@ int watch_new(struct loop *l, struct http *h, const char *cluster_id,
 	w->sink = sink;
 	init(w, &w->nodes, &node_kind);
 	init(w, &w->pods, &pod_kind);
+	for (int i = 0; i < OBJECT_BINDING; i++) {
+		init(w, &w->objects[i], watch_object_kind((enum object_kind)i));
+		all &= w->objects[i].known != NULL;
+	}
 	w->missing = missing_new(l, h, on_missing, w);
-	if (!w->nodes.known || !w->pods.known || !w->missing) {
+	if (!w->nodes.known || !w->pods.known || !w->missing || !all) {
 		watch_free(w);
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	}
@@ -690,6 +694,8 @@ void watch_free(struct watch *w)
 	missing_free(w->missing);
 	fini(&w->nodes);
 	fini(&w->pods);
+	for (int i = 0; i < OBJECT_BINDING; i++)
+		fini(&w->objects[i]);
 	loop_cancel(w->stale_timer);
 	free(w);
 }

@@ -1,0 +1,193 @@
+#include "gpuqd/cluster/kube/pods/api_bind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/failpoint.h"
+#include "gpuqd/base/log.h"
+#include "gpuqd/cluster/kube/http/url.h"
+#include "gpuqd/cluster/kube/watch/decode_object.h"
+
+#define FORBIDDEN_US (600 * INT64_C(1000000)) /* a right that lacks is tried no more often */
+
+struct binding {
+	UT_hash_handle hh;
+	struct asks *asks;
+	const char *method, *content_type; /* of static words */
+	char *path, *body, *pod;
+	struct http_req *req;
+	struct loop_timer *timer;
+	struct backoff back;
+};
+
+static void go(struct binding *b);
+
+static void free_binding(struct binding *b)
+{
+	HASH_DEL(b->asks->bindings, b);
+	http_cancel(b->req);
+	loop_cancel(b->timer);
+	free(b->path);
+	free(b->body);
+	free(b->pod);
+	free(b);
+}
+
+static void on_timer(void *arg)
+{
+	struct binding *b = arg;
+
+	b->timer = NULL;
+	go(b);
+}
+
+static void on_allowed(void *arg)
+{
+	struct asks *a = arg;
+
+	a->bind_again = NULL;
+	a->sink->objects_known(a->sink->arg, OBJECT_BINDING, true);
+}
+
+/* Without the right, jobs that need it wait in their queue, and one tries now and then. */
+static void forbidden(struct asks *a, const char *why)
+{
+	if (a->bind_again || !a->sink->objects_known)
+		return;
+	log_warn("kube.bind_off",
+		 "error=%s: jobs whose claims are bound at their first pod wait (see gpuq doctor)",
+		 LOGS(why));
+	a->sink->objects_known(a->sink->arg, OBJECT_BINDING, false);
+	a->bind_again = loop_after(a->loop, FORBIDDEN_US, on_allowed, a);
+}
+
+static void refused(struct binding *b, int status, const char *why)
+{
+	const struct cluster_sink *sink = b->asks->sink;
+	struct asks *a = b->asks;
+	char *pod = b->pod;
+
+	b->pod = NULL;
+	free_binding(b);
+	if (status == 403)
+		forbidden(a, why);
+	if (sink->not_bound)
+		sink->not_bound(sink->arg, pod, why);
+	free(pod);
+}
+
+static void on_end(void *arg, const struct http_answer *answer)
+{
+	struct binding *b = arg;
+	struct status st;
+
+	(void)FAILPOINT("kube.bind.answered");
+	b->req = NULL;
+	asks_paused(b->asks, answer);
+	status_read(answer, &st);
+	switch (st.kind) {
+	case STATUS_LATER:
+	case STATUS_UNKNOWN:
+	case STATUS_EXPIRED: {
+		int64_t wait_us = backoff_next_us(&b->back, ASK_FIRST_US, ASK_MAX_US);
+
+		if (wait_us < answer->retry_us)
+			wait_us = answer->retry_us;
+		b->timer = loop_after(b->asks->loop, wait_us, on_timer, b);
+		break;
+	}
+	case STATUS_FORBIDDEN:
+	case STATUS_QUOTA:
+	case STATUS_REFUSED:
+		refused(b, answer->status, st.text);
+		break;
+	default: /* done; or it is gone, or has a node already: the watch tells */
+		free_binding(b);
+	}
+}
+
+static void go(struct binding *b)
+{
+	const struct http_call call = { .method = b->method,
+					.path = b->path,
+					.body = b->body,
+					.n_body = strlen(b->body),
+					.content_type = b->content_type,
+					.on_end = on_end,
+					.arg = b };
+	const int64_t wait_us = asks_pause_us(b->asks);
+
+	if (wait_us > 0) {
+		b->timer = loop_after(b->asks->loop, wait_us, on_timer, b);
+		return;
+	}
+	(void)FAILPOINT("kube.bind");
+	b->req = http_start(b->asks->http, &call);
+}
+
+/* Take over body. */
+static void start(struct asks *a, const char *method, const char *content_type, const char *path,
+		  json_t *body, const char *pod)
+{
+	struct binding *b = NULL;
+
+	HASH_FIND_STR(a->bindings, path, b);
+	if (!b) {
+		b = calloc(1, sizeof(*b));
+		if (!b)
+			abort(); /* as loop_after() */
+		b->asks = a;
+		b->method = method;
+		b->content_type = content_type;
+		b->path = strdup(path);
+		b->body = json_dumps(body, JSON_COMPACT);
+		b->pod = strdup(pod);
+		if (!b->path || !b->body || !b->pod)
+			abort();
+		HASH_ADD_KEYPTR(hh, a->bindings, b->path, strlen(b->path), b);
+		go(b);
+	} /* else it is being seen to; asked again, if that was for another node */
+	json_decref(body);
+}
+
+static const char *namespace_of(const struct asks *a, const struct pod_ref *ref)
+{
+	return ref->namespace_ && *ref->namespace_ ? ref->namespace_ : a->namespace_;
+}
+
+void asks_claim_select(struct asks *a, const struct pod_ref *ref, const char *claim)
+{
+	struct gpuq_buf path = GPUQ_BUF_INIT;
+
+	url_object(&path, namespace_of(a, ref), "persistentvolumeclaims", claim);
+	gpuq_buf_adds(&path, "?fieldManager=gpuqd");
+	start(a, "PATCH", "application/merge-patch+json", gpuq_buf_str(&path),
+	      json_pack("{s:{s:{s:s}}}", "metadata", "annotations", KUBE_A_SELECTED_NODE,
+			ref->node),
+	      ref->name);
+	gpuq_buf_done(&path);
+}
+
+void asks_bind(struct asks *a, const struct pod_ref *ref)
+{
+	struct gpuq_buf path = GPUQ_BUF_INIT;
+
+	url_object(&path, namespace_of(a, ref), "pods", ref->name);
+	gpuq_buf_adds(&path, "/binding?fieldManager=gpuqd");
+	/* The uid: never another pod that has the name by now. */
+	start(a, "POST", NULL, gpuq_buf_str(&path),
+	      json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s}}", "apiVersion", "v1", "kind",
+			"Binding", "metadata", "name", ref->name, "uid", ref->uid, "target",
+			"apiVersion", "v1", "kind", "Node", "name", ref->node),
+	      ref->name);
+	gpuq_buf_done(&path);
+}
+
+void bindings_free_all(struct asks *a)
+{
+	struct binding *b, *next;
+
+	HASH_ITER(hh, a->bindings, b, next)
+		free_binding(b);
+	loop_cancel(a->bind_again);
+}

@@ -1,0 +1,115 @@
+#include "gpuqd/cluster/kube/watch/watch_objects.h"
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/cluster/kube/watch/decode_object.h"
+
+static void object_seen(struct reflector *r, struct kube_object *o)
+{
+	const struct cluster_sink *sink = r->watch->sink;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct object_fact f;
+	struct known_thing t = { .uid = "", .token = "", .node = "" };
+
+	if (kube_read_object(o, r->kind->object, &f, &err) != 0) {
+		watch_skip(r, err.text);
+		return;
+	}
+	t.namespace_ = f.namespace_;
+	t.name = f.name;
+	t.list = r->list;
+	if (known_set(r->known, &t) != 0) {
+		watch_skip(r, "no memory");
+		return;
+	}
+	sink->object_seen(sink->arg, &f);
+}
+
+static void tell_gone(struct reflector *r, const char *namespace_, const char *name)
+{
+	const struct cluster_sink *sink = r->watch->sink;
+	const struct object_fact f = { .kind = r->kind->object,
+				       .namespace_ = namespace_,
+				       .name = name,
+				       .volume = "",
+				       .class_ = "",
+				       .selected = "" };
+
+	sink->object_gone(sink->arg, &f);
+}
+
+static void object_deleted(struct reflector *r, struct kube_object *o)
+{
+	const json_t *meta = json_object_get(o->object, "metadata");
+	const char *namespace_ = kube_str(meta, "namespace"), *name = kube_str(meta, "name");
+
+	known_drop(r->known, namespace_, name);
+	tell_gone(r, namespace_, name);
+}
+
+static void object_gone(void *arg, const struct known_thing *t)
+{
+	tell_gone(arg, t->namespace_, t->name);
+}
+
+#define KIND(kind_, word, path)                                                                    \
+	[kind_] = { word, path, object_seen, object_deleted, object_gone, true, kind_ }
+
+/* Each with the feature that is off without it. */
+static const struct kind kinds[] = {
+	KIND(OBJECT_LIMITS, "limitranges", "/api/v1/limitranges"),
+	KIND(OBJECT_RUNTIME, "runtimeclasses", "/apis/node.k8s.io/v1/runtimeclasses"),
+	KIND(OBJECT_CLAIM, "persistentvolumeclaims", "/api/v1/persistentvolumeclaims"),
+	KIND(OBJECT_VOLUME, "persistentvolumes", "/api/v1/persistentvolumes"),
+	KIND(OBJECT_CLASS, "storageclasses", "/apis/storage.k8s.io/v1/storageclasses"),
+};
+
+static const char *const features[] = {
+	[OBJECT_LIMITS] = "requests that a LimitRange adds are charged once a pod has them",
+	[OBJECT_RUNTIME] = "the overhead of a RuntimeClass is charged once a pod has it",
+	[OBJECT_CLAIM] = "volume claims are not looked at when a job is placed",
+	[OBJECT_VOLUME] = "the nodes that a volume is tied to are not known",
+	[OBJECT_CLASS] = "claims that are bound at their first pod are not known",
+};
+
+const struct kind *watch_object_kind(enum object_kind kind)
+{
+	return &kinds[kind];
+}
+
+bool watch_objects_begin(struct watch *w)
+{
+	const struct cluster_sink *sink = w->sink;
+
+	if (!sink->object_seen || !sink->object_gone || !sink->objects_known)
+		return false;
+	sink->objects_known(sink->arg, OBJECT_BINDING, true);
+	for (int i = 0; i < OBJECT_BINDING; i++)
+		watch_begin(&w->objects[i]);
+	return true;
+}
+
+bool watch_is_off(struct reflector *r, int status)
+{
+	const struct cluster_sink *sink = r->watch->sink;
+
+	/* 404: a server that does not serve the kind at all. */
+	if (!r->kind->optional || (status != 403 && status != 404))
+		return false;
+	if (!r->off)
+		log_warn("kube.kind_off", "kind=%s error=%s: %s (see gpuq doctor)", r->kind->word,
+			 LOGS(r->why), features[r->kind->object]);
+	r->off = true;
+	sink->objects_known(sink->arg, r->kind->object, false);
+	watch_answered(r);
+	return true;
+}
+
+void watch_is_on(struct reflector *r)
+{
+	const struct cluster_sink *sink = r->watch->sink;
+
+	if (r->off)
+		log_notice("kube.kind_on", "kind=%s", r->kind->word);
+	r->off = false;
+	sink->objects_known(sink->arg, r->kind->object, true);
+}

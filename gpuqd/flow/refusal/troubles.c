@@ -1,0 +1,122 @@
+#include "gpuqd/flow/refusal/troubles.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/flow/dispatch.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/refusal/refusals.h"
+#include "gpuqd/state/model.h"
+#include "libgpuq/units.h"
+
+#define TICK_US GPUQ_US_PER_S
+#define CANNOT_START_US (120 * GPUQ_US_PER_S) /* ImagePullBackOff and its like */
+
+struct troubles {
+	struct journal *j;
+	struct dispatch *dispatch;
+	struct refusals *refusals;
+	struct loop_timer *tick;
+};
+
+static const struct pod *pod_of(const struct job *j)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == j->attempt && p->index == j->life->trouble->pod &&
+		    p->state < GPUQ_POD_RUNNING)
+			return p;
+	return NULL;
+}
+
+/* The places are free again when the pods are gone: a kubelet has allotted them their devices. */
+static void ask_to_leave(struct troubles *t, const struct job *j, enum gpuq_cause cause,
+			 const char *rule)
+{
+	struct event evict = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
+	char why[400];
+
+	/* The event may outlive the trouble that it is about. */
+	snprintf(why, sizeof(why), "%s", j->life->trouble->words);
+	evict.evict.cause = cause;
+	evict.evict.rule = rule;
+	evict.evict.by = "";
+	evict.evict.why = why;
+	evict.evict.grace_us = 0;
+	journal_apply(t->j, &evict, NULL);
+}
+
+/* Only kubelets miss it: no probe of the apiserver tells when it is there. */
+static void give_back(struct troubles *t, const struct job *j)
+{
+	const struct trouble *why = j->life->trouble;
+
+	log_warn("job.start_refused", "job=%" PRIu32 " object=%s message=%s", j->key.id,
+		 LOGS(why->object), LOGS(why->words));
+	refusals_missed(t->refusals, j->key, why->object, why->words);
+	ask_to_leave(t, j, GPUQ_CAUSE_REQUEUE, RULE_REFUSED);
+}
+
+static void fail(struct troubles *t, const struct job *j)
+{
+	log_notice("job.cannot_start", "job=%" PRIu32 " object=%s message=%s", j->key.id,
+		   LOGS(j->life->trouble->object), LOGS(j->life->trouble->words));
+	ask_to_leave(t, j, GPUQ_CAUSE_LIMIT, RULE_CANNOT_START);
+}
+
+static void look_at(struct troubles *t, const struct job *j, int64_t now)
+{
+	const struct trouble *why = j->life->trouble;
+	const struct pod *p = why && j->life->leave_us == 0 ? pod_of(j) : NULL;
+	const int64_t timeout = dispatch_start_timeout(t->dispatch, j);
+
+	if (!p)
+		return;
+	if (why->whose == TROUBLE_OPERATORS) {
+		if (timeout && now - j->life->placed_us >= timeout)
+			give_back(t, j);
+	} else if (now - p->placed_us > CANNOT_START_US) {
+		fail(t, j);
+	}
+}
+
+static void on_tick(void *arg)
+{
+	struct troubles *t = arg;
+	const struct model *m = journal_model(t->j);
+	const int64_t now = loop_now_us(journal_loop(t->j));
+	const struct job *j, *next;
+
+	t->tick = loop_after(journal_loop(t->j), TICK_US, on_tick, t);
+	if (recovery_waits(m))
+		return; /* the running pods are not known */
+	DL_FOREACH_SAFE2(m->jobs_by_state[GPUQ_JOB_STARTING], j, next, state_next)
+		look_at(t, j, now);
+}
+
+int troubles_new(struct journal *j, struct dispatch *d, struct refusals *refusals,
+		 struct troubles **out, struct gpuq_err *err)
+{
+	struct troubles *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return gpuq_no_memory(err);
+	t->j = j;
+	t->dispatch = d;
+	t->refusals = refusals;
+	t->tick = loop_after(journal_loop(j), TICK_US, on_tick, t);
+	*out = t;
+	return 0;
+}
+
+void troubles_free(struct troubles *t)
+{
+	if (!t)
+		return;
+	loop_cancel(t->tick);
+	free(t);
+}

@@ -1,0 +1,43 @@
+/* holdings_int.h - what queues, users, caps and budgets hold, as the files that count it see it
+ *
+ * Owns     the tables' shape; holdings.c makes them.
+ * Touches  memory only.
+ * Used by  budget.c, caps.c, holdings.c, users.c. */
+#ifndef GPUQD_SCHED_QUOTA_HOLDINGS_INT_H
+#define GPUQD_SCHED_QUOTA_HOLDINGS_INT_H
+
+#include "gpuqd/sched/quota/cycle.h"
+
+struct user_use;
+struct cap_use;
+struct budgets;
+
+struct holdings {
+	/* Queues, by [q * n_res + r]. */
+	int64_t *held; /* by jobs that run, are ending or have a nominated placement */
+	int64_t *leaving; /* the part of it that was signalled to end */
+	int64_t *firm; /* the part of it that is not preemptible */
+	int64_t *demand; /* of running and pending jobs, capped by limits */
+	int64_t *fair;
+	int64_t *idle; /* by resource: held by no queue; use by others is not known here */
+	int64_t *running; /* jobs, by queue: running, ending or with a nominated placement */
+	int64_t *parting; /* those of them that are ending */
+	int64_t *least_priority; /* by queue, of its own running preemptible jobs */
+	bool *stopped; /* by queue: it or an ancestor is */
+	bool *per_user; /* by queue: some limit on the path counts users */
+	bool lends_limited;
+	const int64_t *more; /* by resource: requested instead of the job's request; NULL */
+	int64_t *license_free;
+
+	/* users.c */
+	struct user_use *user_uses;
+	uint32_t n_user_uses, room_user_uses;
+	uint32_t *user_slots, n_user_slots;
+
+	struct cap_use *caps; /* caps.c: by cap; NULL = there are no caps */
+	uint32_t *array_running; /* caps.c: elements that run, are ending or were started, by
+				  * snap_lines.array_of */
+	struct budgets *budgets; /* budget.c; NULL = no queue has one */
+};
+
+#endif

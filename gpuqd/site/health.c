@@ -1,0 +1,123 @@
+#include "gpuqd/site/health.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "gpuqd/site/site.h"
+
+/* Globs of site_glob(). */
+static const struct {
+	const char *condition;
+	bool bad; /* the status that tells of harm */
+	const char *reason;
+} conditions[] = {
+	/* node-problem-detector */
+	{ "KernelDeadlock", true, "the kernel is deadlocked" },
+	{ "ReadonlyFilesystem", true, "a file system became read-only" },
+	{ "CorruptDockerOverlay2", true, "the container storage is corrupt" },
+	{ "Frequent*", true, "a service of the node restarts again and again" },
+	/* agents that watch GPUs: DCGM, NVSentinel, those of clouds */
+	{ "*Xid*", true, "a GPU reported an Xid error" },
+	{ "*XID*", true, "a GPU reported an Xid error" },
+	{ "*DCGM*", true, "DCGM reports a GPU" },
+	{ "*Dcgm*", true, "DCGM reports a GPU" },
+	{ "*dcgm*", true, "DCGM reports a GPU" },
+	{ "GPUMissing", true, "a GPU is missing" },
+	{ "Gpu*Watch", true, "a GPU is not healthy" },
+	{ "GPUUnhealthy", true, "a GPU is not healthy" },
+	{ "GpuUnhealthy", true, "a GPU is not healthy" },
+	{ "UnhealthyNvidia*", true, "a service of the GPUs does not work" },
+	{ "NVLinkStatusInactive", true, "an NVLink is down" },
+	{ "IBLinkFlapping", true, "an InfiniBand link flaps" },
+	{ "AcceleratedHardwareReady", false, "a GPU is not healthy" },
+	{ "KernelReady", false, "the kernel is in trouble" },
+	{ "StorageReady", false, "the storage is in trouble" },
+	{ "NetworkingReady", false, "the network is in trouble" },
+	{ "ContainerRuntimeReady", false, "the container runtime is in trouble" },
+};
+
+static const struct {
+	const char *taint, *reason;
+} taints[] = {
+	/* of Kubernetes itself, beside conditions that say the same */
+	{ "node.kubernetes.io/not-ready", "the node is not ready" },
+	{ "node.kubernetes.io/unreachable", "the node does not answer" },
+	{ "node.kubernetes.io/out-of-service", "the node is out of service" },
+	{ "node.kubernetes.io/unschedulable", "the node is cordoned" },
+	{ "node.kubernetes.io/memory-pressure", "the node is short of memory" },
+	{ "node.kubernetes.io/disk-pressure", "the node is short of disk" },
+	{ "node.kubernetes.io/pid-pressure", "the node is short of processes" },
+	{ "node.kubernetes.io/network-unavailable", "the node has no network yet" },
+	{ "node.cloudprovider.kubernetes.io/uninitialized", "the cloud has not set up the node" },
+	{ "node.cloudprovider.kubernetes.io/shutdown", "the node is shut down" },
+	{ "*node-problem-detector*", "node-problem-detector reports the node" },
+	{ "*xid*", "a GPU reported an Xid error" },
+	{ "*Xid*", "a GPU reported an Xid error" },
+	{ "*dcgm*", "DCGM reports a GPU" },
+	{ "*gpu*unhealthy*", "a GPU is not healthy" },
+	{ "*unhealthy*gpu*", "a GPU is not healthy" },
+};
+
+/* A reason that the site omits is the name itself. */
+static const char *reason_of(const struct site_health *h, const char *name)
+{
+	return h->reason ? h->reason : name;
+}
+
+const char *health_of_condition(const struct site *s, const char *type, bool on)
+{
+	site_each(site_health, s->health, h) {
+		const bool negated = h->condition && h->condition[0] == '!';
+
+		if (h->condition && site_glob(h->condition + negated, type))
+			return on != negated ? reason_of(h, type) : NULL;
+	}
+	for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
+		if (site_glob(conditions[i].condition, type))
+			return on == conditions[i].bad ? conditions[i].reason : NULL;
+	return NULL;
+}
+
+const char *health_of_taint(const struct site *s, const char *key)
+{
+	site_each(site_health, s->health, h)
+		if (h->taint && site_glob(h->taint, key))
+			return reason_of(h, key);
+	for (size_t i = 0; i < sizeof(taints) / sizeof(taints[0]); i++)
+		if (site_glob(taints[i].taint, key))
+			return taints[i].reason;
+	return NULL;
+}
+
+/* ---- what a site says of it ---- */
+
+#define F(key_, kind_, member_, ...)                                                               \
+	{                                                                                          \
+		.key = (key_), .kind = (kind_), .offset = offsetof(struct site_health, member_),   \
+		__VA_ARGS__                                                                        \
+	}
+
+static const struct gpuq_field health_fields[] = {
+	F("condition", GPUQ_K_STR, condition, .min = 1, .max = 316,
+	  .doc = "type of a node's condition; shell wildcards; harmful when True, after ! when "
+		 "False"),
+	F("taint", GPUQ_K_STR, taint, .min = 1, .max = 316,
+	  .doc = "key of a node's taint; shell wildcards"),
+	F("reason", GPUQ_K_STR, reason, .min = 1, .max = 200,
+	  .doc = "note of such a node; default: what was found"),
+	{ .key = NULL },
+};
+
+static int health_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct site_health *h = obj;
+
+	if (!h->condition == !h->taint)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "expected one of condition and taint");
+	return 0;
+}
+
+const struct gpuq_schema site_health_schema = { .name = "health",
+						.size = sizeof(struct site_health),
+						.fields = health_fields,
+						.check = health_check };

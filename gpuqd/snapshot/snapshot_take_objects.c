@@ -1,0 +1,268 @@
+#include "gpuqd/snapshot/snapshot_take_objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "gpuqd/util/require.h"
+
+#define HOST_LABEL "kubernetes.io/hostname"
+/* Terms of volumes and of the job multiply. Beyond this many those of a volume are left to the
+ * node's kubelet. */
+#define TERMS_MAX 256
+
+struct variant {
+	UT_hash_handle hh;
+	struct {
+		uint32_t request, queue; /* numbers: between two steps a request may go */
+	} key;
+	struct snap_variant v;
+};
+
+struct snap_objects {
+	const struct model *m;
+	struct gpuq_arena *mem;
+	bool *adds; /* by queue */
+	struct variant *variants;
+};
+
+struct snap_objects *snapshot_objects_new(const struct model *m, struct gpuq_arena *mem)
+{
+	struct snap_objects *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->m = m;
+	o->mem = mem;
+	o->adds = gpuq_arena_calloc(mem, m->n_queues + 1, sizeof(*o->adds));
+	for (uint32_t i = 0; o->adds && i < m->n_queues; i++)
+		o->adds[i] = m->queues[i]->n_children == 0 &&
+			     objects_adds(m->objects, m->queues[i]->name,
+					  model_queue_namespace(m->queues[i]));
+	if (!o->adds) {
+		snapshot_objects_done(o);
+		return NULL;
+	}
+	return o;
+}
+
+void snapshot_objects_done(struct snap_objects *o)
+{
+	if (!o)
+		return;
+	HASH_CLEAR(hh, o->variants); /* they live in the arena */
+	free(o);
+}
+
+/* ---- what may start ---- */
+
+static void gate(const struct snap_objects *o, const struct queue *q, const struct gpuq_group *g,
+		 struct snap_variant *v)
+{
+	const char *namespace_ = model_queue_namespace(q);
+	const struct object_fact *volume;
+
+	for (size_t i = 0; i < g->n_volumes && v->gate != GPUQ_R_VOLUME_NOT_FOUND; i++) {
+		const char *claim = g->volumes[i].claim;
+		const enum objects_claim is =
+			objects_claim(o->m->objects, namespace_, claim, &volume);
+
+		if (is == OBJECTS_CLAIM_MISSING)
+			v->gate = GPUQ_R_VOLUME_NOT_FOUND;
+		else if (is == OBJECTS_CLAIM_UNBOUND && v->gate == GPUQ_R_NONE)
+			v->gate = GPUQ_R_VOLUME_PENDING;
+		else
+			continue;
+		v->gate_object = claim;
+	}
+}
+
+bool snapshot_objects_named(const struct request_spec *spec)
+{
+	for (uint32_t i = 0; i < spec->n_groups; i++) {
+		const struct gpuq_group *g = spec->groups[i].where;
+
+		if (g && (g->n_volumes || g->runtime_class))
+			return true;
+	}
+	return false;
+}
+
+struct snap_variant *snapshot_objects_of(struct snap_objects *o, const struct queue *q,
+					 const struct request_spec *spec, const struct request *r)
+{
+	struct variant *v = NULL, find;
+
+	if (!o->adds[q->ix] && !snapshot_objects_named(spec))
+		return NULL;
+	memset(&find, 0, sizeof(find)); /* hashed byte by byte */
+	find.key.request = r ? r->id : 0;
+	find.key.queue = q->ix;
+	if (r)
+		HASH_FIND(hh, o->variants, &find.key, sizeof(find.key), v);
+	if (v)
+		return &v->v;
+	v = gpuq_arena_alloc(o->mem, sizeof(*v));
+	if (!v)
+		return NULL;
+	v->key = find.key;
+	v->v.request = SNAP_NONE;
+	for (uint32_t i = 0; i < spec->n_groups; i++)
+		if (spec->groups[i].where)
+			gate(o, q, spec->groups[i].where, &v->v);
+	if (r)
+		HASH_ADD(hh, o->variants, key, sizeof(v->key), v);
+	return &v->v;
+}
+
+/* ---- where it may run ---- */
+
+static const char *label_of(const struct node *n, const char *key)
+{
+	for (size_t i = 0; i < n->fact.labels.n; i++)
+		if (strcmp(n->fact.labels.keys[i], key) == 0)
+			return n->fact.labels.vals[i];
+	return NULL;
+}
+
+/* A term over the host label would make each node a class of its own (snap_class). Where it is the
+ * node's name, as nearly everywhere, the name is asked for instead. */
+static const char *key_for(const struct snap_objects *o, const struct gpuq_require *r)
+{
+	if (r->op != GPUQ_OP_IN || strcmp(r->key, HOST_LABEL) != 0)
+		return r->key;
+	for (size_t i = 0; i < r->values.n; i++) {
+		const struct node *n = model_find_node(o->m, r->values.items[i]);
+		const char *host = n ? label_of(n, HOST_LABEL) : NULL;
+
+		if (!host || strcmp(host, n->name) != 0)
+			return r->key;
+	}
+	return REQUIRE_NAME_KEY;
+}
+
+static bool joined(struct snap_objects *o, const struct gpuq_term *a, const struct gpuq_term *b,
+		   struct gpuq_term *out)
+{
+	const size_t n_a = a ? a->n : 0;
+	struct gpuq_require *all = gpuq_arena_calloc(o->mem, n_a + b->n, sizeof(*all));
+
+	if (!all)
+		return false;
+	for (size_t i = 0; i < n_a; i++)
+		all[i] = a->all[i];
+	for (size_t i = 0; i < b->n; i++) {
+		all[n_a + i] = b->all[i];
+		all[n_a + i].key = key_for(o, &b->all[i]);
+	}
+	*out = (struct gpuq_term){ .all = all, .n = n_a + b->n };
+	return true;
+}
+
+/* Demand that one of these terms holds as well. */
+static void restrict_to(struct snap_objects *o, const struct object_fact *f, struct snap_group *g)
+{
+	const size_t n_had = g->n_required ? g->n_required : 1, n = n_had * f->n_required;
+	struct gpuq_term *terms;
+
+	if (f->n_required == 0 || n > TERMS_MAX)
+		return;
+	terms = gpuq_arena_calloc(o->mem, n, sizeof(*terms));
+	for (size_t i = 0; terms && i < n; i++) {
+		const struct gpuq_term *had =
+			g->n_required ? &g->required[i / f->n_required] : NULL;
+
+		if (!joined(o, had, &f->required[i % f->n_required], &terms[i]))
+			return;
+	}
+	g->required = terms;
+	g->n_required = terms ? (uint32_t)n : 0;
+}
+
+void snapshot_objects_group(struct snap_objects *o, const struct queue *q,
+			    const struct request_group *g, struct snap_group *out)
+{
+	const char *namespace_ = model_queue_namespace(q);
+	const struct gpuq_group *where = g->where;
+	const struct object_fact *f;
+	struct objects_pod p = { .queue = q->name,
+				 .namespace_ = namespace_,
+				 .runtime_class = where ? where->runtime_class : NULL,
+				 .cpu_milli = out->cpu_milli,
+				 .memory_bytes = out->memory_bytes };
+
+	objects_add(o->m->objects, &p);
+	out->cpu_milli = p.cpu_milli;
+	out->memory_bytes = p.memory_bytes;
+	if (p.runtime_class) {
+		f = objects_find(o->m->objects, OBJECT_RUNTIME, "", p.runtime_class);
+		if (f)
+			restrict_to(o, f, out);
+	}
+	for (size_t i = 0; where && i < where->n_volumes; i++)
+		if (objects_claim(o->m->objects, namespace_, where->volumes[i].claim, &f) ==
+		    OBJECTS_CLAIM_TIED)
+			restrict_to(o, f, out);
+}
+
+/* ---- what runs ---- */
+
+static void most(struct snap_amounts *a, int64_t cpu_milli, int64_t memory_bytes)
+{
+	a->cpu_milli = cpu_milli > a->cpu_milli ? cpu_milli : a->cpu_milli;
+	a->memory_bytes = memory_bytes > a->memory_bytes ? memory_bytes : a->memory_bytes;
+}
+
+/* True if the cluster may have reported what the pod takes. */
+static bool counts(const struct job *j, const struct pod *p)
+{
+	return p->attempt == j->attempt && model_pod_takes(p) && p->state != GPUQ_POD_PLANNED &&
+	       p->group < j->request->spec.n_groups;
+}
+
+static struct snap_amounts predicted(const struct snap_objects *o, const struct job *j, uint32_t i)
+{
+	const struct request_group *g = &j->request->spec.groups[i];
+	struct objects_pod p = { .queue = j->queue->name,
+				 .namespace_ = model_queue_namespace(j->queue),
+				 .runtime_class = g->where ? g->where->runtime_class : NULL,
+				 .cpu_milli = g->cpu_milli,
+				 .memory_bytes = g->memory_bytes };
+
+	objects_add(o->m->objects, &p);
+	return (struct snap_amounts){ p.cpu_milli, p.memory_bytes };
+}
+
+const struct snap_amounts *snapshot_objects_taken(struct snap_objects *o, const struct job *j)
+{
+	const struct request_spec *spec = &j->request->spec;
+	struct snap_amounts *a, *expected;
+	const struct pod *p;
+	bool differs = false;
+
+	/* Nothing is added anywhere, and nothing was: the usual case. */
+	DL_FOREACH2(j->pods, p, job_next)
+		differs |= counts(j, p) && (p->cpu_milli != spec->groups[p->group].cpu_milli ||
+					    p->memory_bytes != spec->groups[p->group].memory_bytes);
+	if (!differs && !o->adds[j->queue->ix] && !snapshot_objects_named(spec))
+		return NULL;
+	a = gpuq_arena_calloc(o->mem, spec->n_groups, sizeof(*a));
+	expected = gpuq_arena_calloc(o->mem, spec->n_groups, sizeof(*expected));
+	if (!a || !expected)
+		return NULL;
+	for (uint32_t i = 0; i < spec->n_groups; i++)
+		expected[i] = predicted(o, j, i);
+	DL_FOREACH2(j->pods, p, job_next)
+		if (counts(j, p))
+			most(&a[p->group], p->cpu_milli, p->memory_bytes);
+		else if (p->attempt == j->attempt && model_pod_takes(p) &&
+			 p->group < spec->n_groups)
+			most(&a[p->group], expected[p->group].cpu_milli,
+			     expected[p->group].memory_bytes);
+	differs = false;
+	for (uint32_t i = 0; i < spec->n_groups; i++)
+		differs |= a[i].cpu_milli != expected[i].cpu_milli ||
+			   a[i].memory_bytes != expected[i].memory_bytes;
+	return differs ? a : NULL;
+}

@@ -1,0 +1,50 @@
+/* object.h - objects of a cluster that change what pods request, or where they may run
+ *
+ * Owns     the structs only. Touches nothing.
+ * Used by  cluster/ (fills them), state/event, objects.h.
+ *
+ * A fact is complete, as those of state/fact.h are: it replaces the previous one of the same kind,
+ * namespace and name. Strings are never NULL.
+ */
+#ifndef GPUQD_STATE_OBJECTS_OBJECT_H
+#define GPUQD_STATE_OBJECTS_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libgpuq/spec.h"
+
+enum object_kind {
+	OBJECT_LIMITS, /* defaults of a namespace's containers (LimitRange) */
+	OBJECT_RUNTIME, /* RuntimeClass */
+	OBJECT_CLAIM, /* PersistentVolumeClaim */
+	OBJECT_VOLUME, /* PersistentVolume */
+	OBJECT_CLASS, /* StorageClass */
+	/* No object: known while gpuqd may select the node of a claim and bind a pod to it. */
+	OBJECT_BINDING,
+	N_OBJECT_KINDS
+};
+
+enum claim_state { CLAIM_PENDING, CLAIM_BOUND, CLAIM_LOST };
+
+struct object_fact {
+	enum object_kind kind;
+	const char *namespace_; /* "" of a kind without namespaces */
+	const char *name;
+	/* LIMITS: requests of a container that has none of its own; 0 = no default.
+	 * RUNTIME: the overhead of a pod, beyond the requests of its containers. */
+	int64_t cpu_milli, memory_bytes;
+	/* RUNTIME, VOLUME: the nodes, one of the terms; n_required 0 = any. */
+	const struct gpuq_term *required;
+	size_t n_required;
+	/* CLAIM */
+	enum claim_state state;
+	const char *volume; /* when bound, else "" */
+	const char *class_; /* its StorageClass; "" none */
+	const char *selected; /* node on which an unbound claim is to be provisioned; "" none */
+	/* CLASS: claims of it are bound once a node is selected for their first pod. */
+	bool waits;
+};
+
+#endif

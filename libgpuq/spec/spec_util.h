@@ -1,0 +1,30 @@
+/* spec_util.h - words, names and maps of the readers of jobs
+ *
+ * Owns nothing. Touches memory only. Used by the files of libgpuq/spec and below.
+ */
+#ifndef LIBGPUQ_SPEC_SPEC_UTIL_H
+#define LIBGPUQ_SPEC_SPEC_UTIL_H
+
+#include "libgpuq/spec.h"
+
+/* Set key in m (a copy with one more pair when it is new). Returns 0, GPUQ_ENOMEM, or
+ * GPUQ_ETOOBIG past GPUQ_MAP_MAX pairs; spec_map_failed says it in words. */
+int spec_map_set(struct gpuq_arena *a, struct gpuq_strmap *m, const char *key, const char *val);
+int spec_map_failed(struct gpuq_err *err, int code);
+const char *spec_map_get(const struct gpuq_strmap *m, const char *key);
+
+/* A whole decimal number in [min, max] at *at, which moves behind it. */
+bool spec_digits(const char **at, int64_t min, int64_t max, int64_t *out);
+
+/* The text of a scalar as its author wrote it, NULL when v is none (or null). */
+const char *spec_scalar(struct gpuq_arena *a, const struct gpuq_val *v);
+
+/* Cut text at sep into trimmed, non-empty words. */
+int spec_split(struct gpuq_arena *a, const char *text, char sep, struct gpuq_strlist *out);
+
+/* A name made of anything: other bytes become '-', ends are letters or digits, at
+ * most 63 bytes; "job" when nothing is left. NULL without memory. */
+const char *spec_name_from(struct gpuq_arena *a, const char *text);
+bool spec_name_ok(const char *name);
+
+#endif

@@ -1,0 +1,292 @@
+/* Additions of the cluster to pods, and restrictions of their nodes, as a snapshot shows them. */
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+#include "gpuqd/snapshot/snapshot_take.h"
+#include "gpuqd/state/record/model_apply.h"
+#include "tests/unit/model_rig.h"
+
+static int tell(struct model *m, enum event_type type, const struct object_fact *f)
+{
+	struct event ev = { .type = type, .at_us = T0, .object = f };
+
+	return model_apply(m, &ev, NULL);
+}
+
+static void known(struct model *m, enum object_kind kind, bool is)
+{
+	struct event ev = { .type = EV_OBJECTS_KNOWN, .at_us = T0 };
+
+	ev.objects.kind = kind;
+	ev.objects.known = is;
+	ev.objects.home = "home";
+	cr_assert_eq(model_apply(m, &ev, NULL), 0);
+}
+
+static struct model *world(void)
+{
+	struct model *m = fresh(2, 4);
+
+	rig_site(m, "{version: 1, queues: [{name: default}, {name: far, namespace: away}]}");
+	for (int k = 0; k < N_OBJECT_KINDS; k++)
+		known(m, (enum object_kind)k, true);
+	return m;
+}
+
+static struct object_fact fact(enum object_kind kind, const char *namespace_, const char *name)
+{
+	return (struct object_fact){ .kind = kind,
+				     .namespace_ = namespace_,
+				     .name = name,
+				     .volume = "",
+				     .class_ = "",
+				     .selected = "" };
+}
+
+static struct snapshot *look(struct model *m)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct snapshot *s = NULL;
+
+	cr_assert_eq(snapshot_take(m, T0, &s, &err), 0, "%s", err.text);
+	return s;
+}
+
+/* Group 0 of the request of job i. */
+static const struct snap_group *group(const struct snapshot *s, uint32_t i)
+{
+	return &s->requests[s->jobs[i].request].groups[0];
+}
+
+Test(take_objects, defaults_of_a_namespace_count_for_its_queues_alone)
+{
+	struct model *m = world();
+	struct object_fact f = fact(OBJECT_LIMITS, "home", "l");
+	struct snapshot *s;
+
+	f.cpu_milli = 3000;
+	f.memory_bytes = 1 << 20;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0);
+	cr_expect_neq(tell(m, EV_OBJECT_SEEN, &f), 0, "the same again is no news");
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a], queue: far}", NULL));
+	cr_assert_null(submit_text(m, "{gpus: 1, cpus: 1, command: [a]}", NULL));
+	s = look(m);
+	cr_expect_eq(group(s, 0)->cpu_milli, 3000);
+	cr_expect_eq(group(s, 0)->memory_bytes, 1 << 20);
+	cr_expect_eq(group(s, 1)->cpu_milli, 0);
+	cr_expect_eq(group(s, 2)->cpu_milli, 1000, "its own word counts");
+	snapshot_free(s);
+	cr_assert_eq(tell(m, EV_OBJECT_GONE, &f), 0);
+	s = look(m);
+	cr_expect_eq(group(s, 0)->cpu_milli, 0);
+	snapshot_free(s);
+	model_free(m);
+}
+
+Test(take_objects, a_runtime_adds_its_overhead_and_its_nodes)
+{
+	static const char *value[] = { "yes" };
+	struct gpuq_require all = { "kata", GPUQ_OP_IN, { value, 1 } };
+	const struct gpuq_term term = { .all = &all, .n = 1 };
+	struct model *m = world();
+	struct object_fact f = fact(OBJECT_RUNTIME, "", "kata");
+	struct snapshot *s;
+
+	f.cpu_milli = 250;
+	f.required = &term;
+	f.n_required = 1;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0);
+	cr_assert_null(
+		submit_text(m, "{gpus: 1, cpus: 1, runtime_class: kata, command: [a]}", NULL));
+	s = look(m);
+	cr_expect_eq(group(s, 0)->cpu_milli, 1250);
+	cr_assert_eq(group(s, 0)->n_required, 1);
+	cr_expect_str_eq(group(s, 0)->required[0].all[0].key, "kata");
+	snapshot_free(s);
+	model_free(m);
+}
+
+static int amounts(struct model *m, struct job_key job, int64_t cpu_milli, int64_t memory_bytes)
+{
+	struct event ev = { .type = EV_POD_AMOUNTS, .at_us = T0, .pod = { job, 0, 0 } };
+
+	ev.amounts.cpu_milli = cpu_milli;
+	ev.amounts.memory_bytes = memory_bytes;
+	return model_apply(m, &ev, NULL);
+}
+
+Test(take_objects, what_a_pod_was_given_is_charged_and_expected_of_the_next)
+{
+	struct model *m = world();
+	const struct pod *p;
+	struct snapshot *s;
+
+	cr_assert_null(submit_text(m, "{gpus: 1, cpus: 2, command: [a]}", NULL));
+	cr_assert_null(submit_text(m, "{gpus: 1, cpus: 1, command: [a]}", NULL));
+	cr_assert_eq(place(m, J1, 1, "n0", 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_CREATED, J1, 0, 0, T0, 0, POD_FAULT_NONE), 0);
+	p = model_find_pod(m, (struct pod_key){ J1, 0, 0 });
+	cr_expect_not(pod_amounts_differ(m, p, 2000, 0));
+	cr_expect_not(pod_amounts_differ(m, p, 500, 0), "the larger counts");
+	cr_assert(pod_amounts_differ(m, p, 2750, 0));
+	cr_assert_eq(amounts(m, J1, 2750, 0), 0);
+	cr_expect_eq(p->cpu_milli, 2750);
+	cr_expect_not(pod_amounts_differ(m, p, 2750, 0));
+	s = look(m);
+	cr_expect_eq(group(s, 0)->cpu_milli, 2750, "what runs");
+	cr_expect_eq(group(s, 1)->cpu_milli, 1750, "what is to come");
+	snapshot_free(s);
+	/* A pod of the same queue without the addition: the last one tells. */
+	cr_assert_eq(place(m, (struct job_key){ 2, -1 }, 1, "n1", 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_CREATED, (struct job_key){ 2, -1 }, 0, 0, T0, 0,
+			       POD_FAULT_NONE),
+		     0);
+	cr_assert_eq(amounts(m, (struct job_key){ 2, -1 }, 1000, 0), 0);
+	cr_assert_null(submit_text(m, "{gpus: 1, cpus: 1, command: [a]}", NULL));
+	s = look(m);
+	cr_expect_eq(group(s, 0)->cpu_milli, 2750);
+	cr_expect_eq(group(s, 1)->cpu_milli, 1000);
+	cr_expect_eq(group(s, 2)->cpu_milli, 1000);
+	snapshot_free(s);
+	model_free(m);
+}
+
+/* The effect of a claim on a job that mounts it. */
+static const struct {
+	const char *name;
+	bool there;
+	enum claim_state state;
+	const char *class_, *volume;
+	bool volume_there;
+	enum gpuq_reason gate;
+	uint32_t n_required;
+} mounts[] = {
+	{ "missing", false, CLAIM_PENDING, "", "", false, GPUQ_R_VOLUME_NOT_FOUND, 0 },
+	{ "lost", true, CLAIM_LOST, "", "v", true, GPUQ_R_VOLUME_NOT_FOUND, 0 },
+	{ "bound to nothing", true, CLAIM_BOUND, "", "w", false, GPUQ_R_VOLUME_NOT_FOUND, 0 },
+	{ "being bound", true, CLAIM_PENDING, "now", "", false, GPUQ_R_VOLUME_PENDING, 0 },
+	{ "of no class", true, CLAIM_PENDING, "", "", false, GPUQ_R_VOLUME_PENDING, 0 },
+	{ "bound at its first pod", true, CLAIM_PENDING, "late", "", false, GPUQ_R_NONE, 0 },
+	{ "bound to a node", true, CLAIM_BOUND, "late", "v", true, GPUQ_R_NONE, 2 },
+};
+
+static struct model *with_volume(void)
+{
+	static const char *value[] = { "n1" };
+	static struct gpuq_require all = { "kubernetes.io/hostname", GPUQ_OP_IN, { value, 1 } };
+	static const struct gpuq_term terms[] = { { .all = &all, .n = 1 },
+						  { .all = &all, .n = 1 } };
+	struct model *m = world();
+	struct object_fact v = fact(OBJECT_VOLUME, "", "v"), late = fact(OBJECT_CLASS, "", "late"),
+			   now = fact(OBJECT_CLASS, "", "now");
+
+	v.required = terms;
+	v.n_required = 2;
+	late.waits = true;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &v), 0);
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &late), 0);
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &now), 0);
+	return m;
+}
+
+#define MOUNTS "{gpus: 1, volumes: [{claim: data, path: /d}], command: [a]}"
+
+Test(take_objects, claims_hold_a_job_back_or_tie_it_to_nodes)
+{
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		struct model *m = with_volume();
+		struct object_fact c = fact(OBJECT_CLAIM, "home", "data");
+		struct snapshot *s;
+
+		c.state = mounts[i].state;
+		c.class_ = mounts[i].class_;
+		c.volume = mounts[i].volume;
+		if (mounts[i].there)
+			cr_assert_eq(tell(m, EV_OBJECT_SEEN, &c), 0);
+		cr_assert_null(submit_text(m, MOUNTS, NULL));
+		s = look(m);
+		cr_expect_eq(s->jobs[0].gate, mounts[i].gate, "%s: %d", mounts[i].name,
+			     s->jobs[0].gate);
+		if (mounts[i].gate != GPUQ_R_NONE)
+			cr_expect_str_eq(s->jobs[0].gate_object, "data", "%s", mounts[i].name);
+		cr_expect_eq(group(s, 0)->n_required, mounts[i].n_required, "%s", mounts[i].name);
+		snapshot_free(s);
+		model_free(m);
+	}
+}
+
+Test(take_objects, what_may_not_be_read_restricts_nothing)
+{
+	struct model *m = with_volume();
+	struct snapshot *s;
+
+	known(m, OBJECT_CLAIM, false);
+	cr_assert_null(submit_text(m, MOUNTS, NULL));
+	s = look(m);
+	cr_expect_eq(s->jobs[0].gate, GPUQ_R_NONE);
+	snapshot_free(s);
+	model_free(m);
+}
+
+Test(take_objects, a_claim_that_may_not_be_bound_is_waited_for)
+{
+	struct model *m = with_volume();
+	struct object_fact c = fact(OBJECT_CLAIM, "home", "data");
+	struct snapshot *s;
+
+	c.class_ = "late";
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &c), 0);
+	known(m, OBJECT_BINDING, false);
+	cr_assert_null(submit_text(m, MOUNTS, NULL));
+	s = look(m);
+	cr_expect_eq(s->jobs[0].gate, GPUQ_R_VOLUME_PENDING);
+	snapshot_free(s);
+	model_free(m);
+}
+
+Test(take_objects, terms_of_the_job_and_of_its_volumes_hold_together)
+{
+	struct model *m = with_volume();
+	struct object_fact c = fact(OBJECT_CLAIM, "home", "data");
+	const struct snap_group *g;
+	struct snapshot *s;
+
+	c.state = CLAIM_BOUND;
+	c.volume = "v";
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &c), 0);
+	cr_assert_null(submit_text(m,
+				   "{gpus: 1, node_selector: {disk: ssd}, volumes: [{claim: data, "
+				   "path: /d}, {claim: data, path: /e}], command: [a]}",
+				   NULL));
+	s = look(m);
+	g = group(s, 0);
+	cr_assert_eq(g->n_required, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		cr_assert_eq(g->required[i].n, 2);
+		cr_expect_str_eq(g->required[i].all[0].key, "disk");
+		cr_expect_str_eq(g->required[i].all[1].key, "kubernetes.io/hostname");
+	}
+	snapshot_free(s);
+	model_free(m);
+}
+
+Test(take_objects, a_copy_is_the_same)
+{
+	struct model *m = with_volume();
+	struct object_fact c = fact(OBJECT_CLAIM, "home", "data");
+	const struct object_fact *volume;
+	struct objects *copy;
+
+	c.state = CLAIM_BOUND;
+	c.volume = "v";
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &c), 0);
+	objects_learn(m->objects, "default", 100, 200);
+	copy = objects_copy(m->objects);
+	cr_assert_eq(objects_claim(copy, "", "data", &volume), OBJECTS_CLAIM_TIED);
+	cr_expect(objects_adds(copy, "default", ""));
+	cr_expect_not(objects_adds(copy, "far", "away"));
+	objects_free(copy);
+	model_free(m);
+}
