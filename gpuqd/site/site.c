@@ -842,6 +842,8 @@ static int read_site(const struct gpuq_val *v, const char *file, int64_t now_us,
 	if (!s)
 		return gpuq_no_memory(err);
 	rc = gpuq_schema_read(&r, &site_schema, v, s);
+	if (rc == 0)
+		rc = walls_settle(s, err);
 	if (rc == 0) {
 		s->tree = gpuq_schema_write(&mem, &site_schema, s);
 		if (!s->tree)

@@ -104,6 +104,7 @@ struct site_queue {
 	struct gpuq_strlist service_accounts; /* globs: a manifest may name these; none = none */
 	struct gpuq_strlist secrets, config_maps, volume_claims; /* walls.h */
 	bool service_account_token;
+	bool one_user; /* derived: all queues of its namespace let in the same one user */
 	struct gpuq_strlist image_pull_secrets, users, groups, managers, qos, flavors;
 	int64_t default_time_us, max_time_us; /* 0 = not given */
 	int64_t idle_us; /* 0 = no rule of its own */

@@ -1,5 +1,6 @@
 #include "gpuqd/site/walls.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/site/site.h"
@@ -11,46 +12,102 @@ static const struct site_queue *above(const struct site *s, const struct site_qu
 	return q->parent ? site_queue_find(s, q->parent) : NULL;
 }
 
-static const char *namespace_of(const struct site *s, const struct site_queue *q)
+/* ---- queues that let in one user ---- */
+
+/* A queue with what it has of those above it. */
+struct settled {
+	struct site_queue *q;
+	const char *namespace_; /* "" = none */
+	const char *user; /* the one that may submit to it; NULL = several, or a group, or all */
+	bool parent; /* other queues are below it */
+};
+
+static int by_name(const void *x, const void *y)
 {
-	for (int hops = 0; q && hops < HOPS_MAX; q = above(s, q), hops++)
-		if (q->namespace_)
-			return q->namespace_;
-	return "";
+	return strcmp(((const struct settled *)x)->q->name, ((const struct settled *)y)->q->name);
 }
 
-static bool is_leaf(const struct site *s, const struct site_queue *q)
+/* By namespace; the leaves of each come first. */
+static int by_namespace(const void *x, const void *y)
 {
-	site_each(site_queue, s->queues, other)
-		if (other->parent && strcmp(other->parent, q->name) == 0)
-			return false;
-	return true;
+	const struct settled *a = x, *b = y;
+	const int rc = strcmp(a->namespace_, b->namespace_);
+
+	return rc ? rc : a->parent - b->parent;
 }
 
-/* Return the one user that may submit to it; NULL = several, or a group, or all. */
-static const char *only_user(const struct site *s, const struct site_queue *q)
+static struct settled *find(struct settled *all, size_t n, const char *name)
 {
-	for (int hops = 0; q && hops < HOPS_MAX; q = above(s, q), hops++)
-		if (q->users.n || q->groups.n)
-			return q->users.n == 1 && !q->groups.n ? q->users.items[0] : NULL;
-	return NULL;
+	struct site_queue q = { .name = name };
+	const struct settled key = { .q = &q };
+
+	return name ? bsearch(&key, all, n, sizeof(*all), by_name) : NULL;
 }
 
-static bool lets_in_one(const struct site *s, const struct site_queue *q)
+/* Settle the namespace and the one user of a queue. all is in the order of names. */
+static void inherit(struct settled *all, size_t n, struct settled *of)
 {
-	const char *ns = namespace_of(s, q), *user = only_user(s, q);
+	const struct settled *s = of;
+	bool users = false;
 
-	site_each(site_queue, s->queues, other) {
-		const char *one;
+	of->namespace_ = NULL;
+	for (int hops = 0; s && hops < HOPS_MAX; s = find(all, n, s->q->parent), hops++) {
+		const struct site_queue *q = s->q;
 
-		if (!is_leaf(s, other) || strcmp(namespace_of(s, other), ns) != 0)
-			continue;
-		one = only_user(s, other);
-		if (!one || !user || strcmp(one, user) != 0)
-			return false;
+		if (!of->namespace_)
+			of->namespace_ = q->namespace_;
+		if (!users && (users = q->users.n || q->groups.n) && q->users.n == 1 &&
+		    !q->groups.n)
+			of->user = q->users.items[0];
 	}
-	return user != NULL;
+	if (!of->namespace_)
+		of->namespace_ = "";
 }
+
+/* Settle those of one namespace, the leaves of which come first. */
+static void settle(const struct settled *all, size_t n)
+{
+	const bool leaves = !all[0].parent;
+	const char *user = all[0].user;
+
+	for (size_t i = 1; user && i < n && !all[i].parent; i++)
+		if (!all[i].user || strcmp(all[i].user, user) != 0)
+			user = NULL;
+	for (size_t i = 0; i < n; i++)
+		all[i].q->one_user =
+			all[i].user && (!leaves || (user && strcmp(all[i].user, user) == 0));
+}
+
+int walls_settle(struct site *s, struct gpuq_err *err)
+{
+	const size_t n = s->queues.n;
+	struct site_queue *queues = s->queues.items;
+	struct settled *all = calloc(n + 1, sizeof(*all));
+
+	if (!all)
+		return gpuq_no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		all[i].q = &queues[i];
+	qsort(all, n, sizeof(*all), by_name);
+	for (size_t i = 0; i < n; i++) {
+		struct settled *parent = find(all, n, all[i].q->parent);
+
+		if (parent)
+			parent->parent = true;
+		inherit(all, n, &all[i]);
+	}
+	qsort(all, n, sizeof(*all), by_namespace);
+	for (size_t from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n && strcmp(all[to].namespace_, all[from].namespace_) == 0;
+		     to++)
+			;
+		settle(all + from, to - from);
+	}
+	free(all);
+	return 0;
+}
+
+/* ---- the walls of a queue ---- */
 
 static struct site_mounts mounts_of(const struct gpuq_strlist *l)
 {
@@ -68,7 +125,7 @@ void walls_of_queue(const struct site *s, const char *queue, struct site_walls *
 
 	*out = (struct site_walls){
 		.pod_policy = NULL,
-		.secrets.kind = leaf && lets_in_one(s, leaf) ? WALL_ANY : WALL_OWNER,
+		.secrets.kind = leaf && leaf->one_user ? WALL_ANY : WALL_OWNER,
 	};
 	for (int hops = 0; q && hops < HOPS_MAX; q = above(s, q), hops++) {
 		if (!out->pod_policy)

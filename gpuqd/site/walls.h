@@ -31,6 +31,9 @@ struct site_walls {
  * queues of the namespace let in more than one user. */
 void walls_of_queue(const struct site *s, const char *queue, struct site_walls *out);
 
+/* Derive one_user of all queues of a site that was read. GPUQ_ENOMEM. */
+int walls_settle(struct site *s, struct gpuq_err *err);
+
 /* Check the form of a key: any, owner, or globs. NULL = well, else what is expected. */
 const char *walls_check(const struct gpuq_strlist *l);
 

@@ -9,6 +9,7 @@
 #include "gpuqd/site/health.h"
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/site/walls.h"
+#include "tests/prop/prop.h"
 #include "gpuqd/flow/admit/apply.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
@@ -567,6 +568,85 @@ Test(walls, secrets_are_owner_where_a_namespace_has_several_users)
 	cr_expect_eq(walls_of("{name: a}", "a").config_maps.kind, WALL_ANY);
 	cr_expect_eq(walls_of("{name: a}", "a").volume_claims.kind, WALL_ANY);
 	cr_expect_not(walls_of("{name: a}", "a").tokens);
+}
+
+/* Return what a queue has of itself or of the first above it that says so. */
+static const struct site_queue *first_with(const struct site *s, const struct site_queue *q,
+					   bool users)
+{
+	while (q && !(users ? q->users.n || q->groups.n : q->namespace_ != NULL))
+		q = q->parent ? site_queue_find(s, q->parent) : NULL;
+	return q;
+}
+
+static const char *user_of(const struct site *s, const struct site_queue *q)
+{
+	const struct site_queue *said = first_with(s, q, true);
+
+	return said && said->users.n == 1 && !said->groups.n ? said->users.items[0] : "";
+}
+
+static const char *namespace_of(const struct site *s, const struct site_queue *q)
+{
+	const struct site_queue *said = first_with(s, q, false);
+
+	return said ? said->namespace_ : "";
+}
+
+/* Queue by queue, against each other queue. */
+static bool lets_in_one(const struct site *s, const struct site_queue *q)
+{
+	const char *user = user_of(s, q);
+
+	site_each(site_queue, s->queues, other) {
+		bool leaf = true;
+
+		site_each(site_queue, s->queues, child)
+			leaf &= !child->parent || strcmp(child->parent, other->name) != 0;
+		if (leaf && strcmp(namespace_of(s, other), namespace_of(s, q)) == 0 &&
+		    strcmp(user_of(s, other), user) != 0)
+			return false;
+	}
+	return *user != 0;
+}
+
+Test(walls, one_user_is_that_of_all_queues_of_the_namespace)
+{
+	uint32_t n_one = 0, n_queues = 0;
+
+	for (uint64_t k = 1; k <= 2000; k++) {
+		static const char *const users[] = { "",
+						     ", users: [ann]",
+						     ", users: [ann]",
+						     ", users: [bob]",
+						     ", users: [ann, bob]",
+						     ", groups: [ml]" };
+		static const char *const spaces[] = { "", "", ", namespace: x", ", namespace: y" };
+		char text[2048] = "{version: 1, queues: [";
+		uint64_t r = k;
+		struct site *s;
+
+		for (uint64_t i = 0, n = prop_random(&r) % 8 + 1; i < n; i++) {
+			const uint64_t up = prop_random(&r) % (i + 1);
+			const size_t len = strlen(text);
+			char parent[32] = "";
+
+			if (up < i)
+				snprintf(parent, sizeof(parent), ", parent: q%d", (int)up);
+			snprintf(text + len, sizeof(text) - len, "{name: q%d%s%s%s}, ", (int)i,
+				 parent, users[prop_random(&r) % 6], spaces[prop_random(&r) % 4]);
+		}
+		strcat(text, "]}");
+		s = site_of(parse(text));
+		site_each(site_queue, s->queues, q) {
+			n_queues++;
+			n_one += q->one_user;
+			cr_assert_eq(q->one_user, lets_in_one(s, q), "seed %d: %s of %s", (int)seed,
+				     q->name, text);
+		}
+		site_free(s);
+	}
+	cr_expect(n_one > 200 && n_queues - n_one > 200, "%u of %u", n_one, n_queues);
 }
 
 Test(walls, keys_are_those_of_the_queue_above)
