@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "gpuqd/config_notify.h"
+#include "gpuqd/flow/report/backup_rota.h"
 #include "gpuqd/site/policy.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/buf.h"
@@ -40,6 +41,7 @@ struct config {
 	struct gpuq_strlist metrics; /* URLs of what devices do */
 	int64_t metrics_interval_us; /* 0 = it is not measured */
 	const char *backup_dir; /* NULL = none */
+	struct backup_plan backup;
 	const char *record_dir; /* NULL = cycles are not recorded */
 	int64_t record_bytes;
 	int64_t map_bytes;

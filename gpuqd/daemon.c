@@ -29,6 +29,7 @@
 #include "gpuqd/flow/bind/bind.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"
+#include "gpuqd/flow/report/backup_rota.h"
 #include "gpuqd/flow/report/history_keep.h"
 #include "gpuqd/fence.h"
 #include "gpuqd/flow/journal.h"
@@ -79,6 +80,7 @@ struct daemon {
 	struct troubles *troubles;
 	struct bind *bind;
 	struct history_keep *history;
+	struct backup_rota *backups; /* NULL = none are made */
 	struct outbox *outbox;
 	struct cluster *cluster;
 	struct methods *methods;
@@ -780,6 +782,9 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = history_keep_new(d->journal, d->config->history_keep_us,
 				      d->config->history_max, &d->history, err);
 	if (rc == 0)
+		rc = backup_rota_new(d->journal, &d->config->backup, d->model->cluster_id,
+				     &d->backups, err);
+	if (rc == 0)
 		rc = start_outbox(d, err);
 	if (rc == 0)
 		rc = methods_new(d->journal, d->reconcile,
@@ -836,6 +841,7 @@ static void teardown(struct daemon *d)
 	outbox_free(d->outbox);
 	estimator_free(d->estimator);
 	history_keep_free(d->history);
+	backup_rota_free(d->backups);
 	rpc_server_free(d->rpc);
 	methods_free(d->methods);
 	troubles_free(d->troubles);

@@ -23,7 +23,7 @@ struct journal;
  * GPUQ_ENOMEM. */
 int backup_new(struct journal *j, struct backup **out, struct gpuq_err *err);
 /* Begin a copy that becomes a file of this machine, readable by gpuqd alone: it appears once it is
- * complete, and never replaces another. path is absolute. Returns also GPUQ_EINVAL (no such
+ * complete, and never replaces another; from any thread. path is absolute. Returns also GPUQ_EINVAL (no such
  * directory), GPUQ_ECONFLICT (the name exists). */
 int backup_new_at(struct journal *j, const char *path, struct backup **out, struct gpuq_err *err);
 /* Give the complete copy its name; from any thread. GPUQ_ECONFLICT, GPUQ_EIO. */

@@ -1,0 +1,75 @@
+#include "gpuqd/config_backup.h"
+
+#include <string.h>
+
+#include "libgpuq/units.h"
+
+/* More would make the retention's list of a folder long; nobody looks through more. */
+#define COPIES_MAX 10000
+#define EVERY_LEAST_US GPUQ_US_PER_S
+
+#define F(key_, kind_, member_, ...)                                                               \
+	{                                                                                          \
+		.key = (key_), .kind = (kind_), .offset = offsetof(struct backup_plan, member_),   \
+		__VA_ARGS__                                                                        \
+	}
+#define K(key_, kind_, member_, ...)                                                               \
+	{                                                                                          \
+		.key = (key_), .kind = (kind_), .offset = offsetof(struct backup_keeps, member_),  \
+		__VA_ARGS__                                                                        \
+	}
+
+/* clang-format off */
+static const struct gpuq_field keep_fields[] = {
+	K("hourly", GPUQ_K_INT, hourly, .min = 1, .max = COPIES_MAX, .doc = "number of hours of which the last copy is kept; hours without a copy do not count"),
+	K("daily", GPUQ_K_INT, daily, .min = 0, .max = COPIES_MAX, .doc = "number of days, in UTC, of which the last copy is kept; days without a copy do not count"),
+	{ .key = NULL },
+};
+/* clang-format on */
+
+static void keep_defaults(void *obj)
+{
+	*(struct backup_keeps *)obj = (struct backup_keeps){ .hourly = 48, .daily = 30 };
+}
+
+static const struct gpuq_schema keep_schema = { .name = "keep",
+						.size = sizeof(struct backup_keeps),
+						.fields = keep_fields,
+						.defaults = keep_defaults };
+
+/* clang-format off */
+static const struct gpuq_field fields[] = {
+	F("to", GPUQ_K_STR, to, .form = "path", .doc = "directory of the copies; absent: none are made"),
+	F("every", GPUQ_K_DURATION, every_us, .doc = "time from one copy to the next, at least one second"),
+	F("keep", GPUQ_K_OBJECT, keep, .sub = &keep_schema, .doc = "number of copies that are kept; the others are deleted"),
+	{ .key = NULL },
+};
+/* clang-format on */
+
+static void defaults(void *obj)
+{
+	struct backup_plan *p = obj;
+
+	*p = (struct backup_plan){ .every_us = 3600 * GPUQ_US_PER_S };
+	keep_defaults(&p->keep);
+}
+
+static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct backup_plan *p = obj;
+
+	if (p->every_us < EVERY_LEAST_US)
+		return gpuq_reader_fail(r, gpuq_get(v, "every"), GPUQ_EINVAL,
+					"expected 1s or more");
+	if (p->to && (p->to[0] != '/' || p->to[strlen(p->to) - 1] == '/'))
+		return gpuq_reader_fail(
+			r, gpuq_get(v, "to"), GPUQ_EINVAL,
+			"expected the absolute path of a directory, without a trailing /");
+	return 0;
+}
+
+const struct gpuq_schema config_backup_schema = { .name = "backup",
+						  .size = sizeof(struct backup_plan),
+						  .fields = fields,
+						  .defaults = defaults,
+						  .check = check };
