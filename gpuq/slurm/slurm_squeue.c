@@ -100,7 +100,7 @@ static void nodelist_text(struct gpuq_buf *out, const struct row *r)
 
 static void place_text(struct gpuq_buf *out, const struct row *r)
 {
-	/* Of one that went wrong, why rather than where. */
+	/* The reason rather than the place of a job that went wrong. */
 	if (slurm_end_reason(r->obj) || view_job_nodes(out, r->obj) == 0)
 		gpuq_buf_printf(out, "(%s)", slurm_reason(r->obj));
 }

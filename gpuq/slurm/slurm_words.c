@@ -329,7 +329,7 @@ static bool word_of(const char *text, struct tm *tm)
 	return false;
 }
 
-/* What stands behind "now": nothing, "-3days", "+90". */
+/* The text behind "now": nothing, "-3days", "+90". */
 static int from_now(const char *text, int64_t *us)
 {
 	static const struct {
