@@ -166,6 +166,8 @@ static const struct opt reserve_opts[] = {
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "for jobs of these users" },
 	{ OPT_FLAGS, "flags", 0, ARG_MANY, "FLAGS", "maintenance (no jobs at all), daily, weekly, release-unused" },
 	{ OPT_EVERY, "every", 0, ARG_REQUIRED, "DURATION", "repeat with this period" },
+	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end of the repetition: none begins then or later" },
+	{ OPT_EXCEPT, "except", 0, ARG_MANY, "DATES", "days (UTC) on which none begins: 2026-12-24,2026-12-25" },
 	{ OPT_RELEASE_AFTER, "release-after", 0, ARG_REQUIRED, "DURATION", "release what is unused this long after the start" },
 	{ OPT_DELETE, "delete", 0, ARG_NONE, NULL, "delete the named reservations" },
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print the changes and the evictions they cause" },
@@ -176,6 +178,8 @@ static const struct opt reserve_opts[] = {
 
 static const struct opt reservations_opts[] = {
 	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "include reservations that are over" },
+	{ OPT_CALENDAR, "calendar", 0, ARG_NONE, NULL, "show the days that come, by pool" },
+	{ OPT_DAYS, "days", 0, ARG_REQUIRED, "N", "days of the calendar (14)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -332,8 +336,8 @@ const struct command commands[] = {
 	  .opts = export_opts, .groups = { opts_help }, .run = cmd_export },
 	{ .name = "import", .summary = "Convert Kueue's queues to a site file", .synopsis = "kueue FILE...",
 	  .groups = { opts_help }, .stop_first = true, .min_args = 2, .max_args = -1, .run = cmd_import },
-	{ .name = "reserve", .summary = "Create a reservation", .synopsis = "NAME...",
-	  .opts = reserve_opts, .groups = { opts_help }, .min_args = 1, .max_args = -1, .run = cmd_reserve },
+	{ .name = "reserve", .summary = "Create, change or delete a reservation", .synopsis = "[NAME]",
+	  .opts = reserve_opts, .groups = { opts_help }, .max_args = -1, .run = cmd_reserve },
 	{ .name = "reservations", .summary = "List reservations", .synopsis = "[NAME]...",
 	  .opts = reservations_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_reservations },
 	{ .name = "why", .summary = "Explain why jobs are pending, started or were preempted", .synopsis = "JOB...",

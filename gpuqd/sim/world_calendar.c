@@ -79,15 +79,16 @@ int world_check_calendar(struct world *w, struct gpuq_err *err)
 
 		if (!named)
 			return gpuq_no_memory(err);
-		all[i] = (struct calendar_entry){ .start_us = world_at(w, in[i].start),
-						  .duration_us = world_us(w, in[i].duration),
-						  .every_us = world_us(w, in[i].every),
-						  .milli = n_named ? 0 : in[i].gpus,
-						  .flavor = CALENDAR_NONE,
-						  .pool = CALENDAR_NONE,
-						  .nodes = named,
-						  .maintenance = in[i].kind == SC_MAINTENANCE ||
-								 !in[i].queue };
+		all[i] = (struct calendar_entry){
+			.when = { .start_us = world_at(w, in[i].start),
+				  .duration_us = world_us(w, in[i].duration),
+				  .every_us = world_us(w, in[i].every) },
+			.milli = n_named ? 0 : in[i].gpus,
+			.flavor = CALENDAR_NONE,
+			.pool = CALENDAR_NONE,
+			.nodes = named,
+			.maintenance = in[i].kind == SC_MAINTENANCE || !in[i].queue
+		};
 		for (size_t k = 0; k < n_named; k++) {
 			const uint32_t node = world_node(w, k < in[i].nodes.n ? in[i].nodes.items[k]
 									      : in[i].node);

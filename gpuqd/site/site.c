@@ -662,34 +662,6 @@ static const struct gpuq_schema license_schema = { .name = "license",
 						   .size = sizeof(struct site_license),
 						   .fields = license_fields };
 
-static const struct gpuq_field reservation_fields[] = {
-	F(site_reservation, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
-	  .doc = "name of the reservation"),
-	F(site_reservation, "start", GPUQ_K_INSTANT, start_us, .flags = GPUQ_F_REQUIRED,
-	  .doc = "start of the reservation"),
-	F(site_reservation, "duration", GPUQ_K_DURATION, duration_us, .flags = GPUQ_F_REQUIRED,
-	  .doc = "duration of the reservation"),
-	F(site_reservation, "every", GPUQ_K_DURATION, every_us, .doc = "period of repetition"),
-	F(site_reservation, "release_after", GPUQ_K_DURATION, release_after_us,
-	  .doc = "time after the start when unused devices are released; 15 minutes with the flag "
-		 "release-unused"),
-	F(site_reservation, "gpus", GPUQ_K_MILLI, gpus_milli,
-	  .doc = "number of devices, on any nodes"),
-	F(site_reservation, "nodes", GPUQ_K_STRLIST, nodes, .doc = "whole nodes"),
-	F(site_reservation, "flavor", GPUQ_K_NAME, flavor, .doc = "flavor of the devices"),
-	F(site_reservation, "pool", GPUQ_K_NAME, pool, .doc = "pool of the devices"),
-	F(site_reservation, "queue", GPUQ_K_NAME, queue, .doc = "queue whose jobs may use it"),
-	F(site_reservation, "users", GPUQ_K_STRLIST, users, .doc = "users whose jobs may use it"),
-	F(site_reservation, "flags", GPUQ_K_STRLIST, flags,
-	  .doc = "flags: maintenance (no job may use it), daily, weekly or recurring (repeats each "
-		 "day or each seven days), release-unused"),
-	END,
-};
-
-static const struct gpuq_schema reservation_schema = { .name = "reservation",
-						       .size = sizeof(struct site_reservation),
-						       .fields = reservation_fields };
-
 /* ---- what one user may have stored ---- */
 
 static int read_stored(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
@@ -754,7 +726,7 @@ static const struct gpuq_field site_fields[] = {
 	F(site, "groups", GPUQ_K_OBJECTS, groups, .sub = &group_schema,
 	  .doc = "limits of groups of users"),
 	F(site, "licenses", GPUQ_K_OBJECTS, licenses, .sub = &license_schema, .doc = "counters"),
-	F(site, "reservations", GPUQ_K_OBJECTS, reservations, .sub = &reservation_schema,
+	F(site, "reservations", GPUQ_K_OBJECTS, reservations, .sub = &site_reservation_schema,
 	  .doc = "the calendar"),
 	F(site, "health", GPUQ_K_OBJECTS, health, .sub = &site_health_schema,
 	  .doc = "conditions and taints of nodes that keep new work away, beside the usual ones"),

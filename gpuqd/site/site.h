@@ -16,6 +16,7 @@
 
 #include "gpuqd/site/policy_queue.h"
 #include "gpuqd/site/price.h"
+#include "gpuqd/util/recur.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
 #include "libgpuq/schema.h"
@@ -130,10 +131,19 @@ struct site_license {
 	int64_t count;
 };
 
+/* Days, each as the instant in us at which it begins in UTC. */
+struct site_days {
+	int64_t *begins_us;
+	size_t n;
+};
+extern const struct gpuq_custom site_days_custom; /* a list of dates such as 2026-12-24 */
+
 struct site_reservation {
 	const char *name, *queue, *flavor, *pool;
 	int64_t start_us, duration_us, gpus_milli;
 	int64_t every_us, release_after_us; /* 0 = as the flags say */
+	int64_t until_us; /* of one that recurs; 0 = no end */
+	struct site_days except; /* days on which it does not begin */
 	struct gpuq_strlist nodes, users, flags;
 };
 
@@ -160,7 +170,7 @@ struct site {
 	struct gpuq_val *tree; /* normalised: what `export` prints and the store keeps */
 };
 
-extern const struct gpuq_schema site_schema, site_health_schema;
+extern const struct gpuq_schema site_schema, site_health_schema, site_reservation_schema;
 extern const struct gpuq_custom site_devices; /* int64_t: devices in thousandths, or unlimited */
 
 /* Read one document. file NULL = not a file. *out is on the heap: site_free().
@@ -195,7 +205,9 @@ int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t 
  * recurring): it repeats each UTC day or each seven; release-unused: it is released when unused. */
 extern const char *const site_reservation_flags[];
 bool site_reservation_has(const struct site_reservation *r, const char *flag);
-/* When it begins; of one that recurs, the one that is now or else the next. */
+/* When it begins and recurs; what is returned lives as long as r. */
+struct recur site_reservation_when(const struct site_reservation *r);
+/* When it begins; of one that recurs, the one that is now or else the next, or else the last. */
 int64_t site_reservation_start(const struct site_reservation *r, int64_t now_us);
 /* Return the period of a reservation, and the time after which it is released if unused: its own
  * numbers, else those of its flags; 0 = never. */

@@ -223,6 +223,14 @@ static int check_flags(struct checking *c, size_t i, const struct site_reservati
 				     "expected maintenance, daily, weekly, recurring (weekly) or "
 				     "release-unused");
 	}
+	if (r->until_us > 0 && site_reservation_every_us(r) == 0)
+		return wrong(c, "reservations", i, "until",
+			     "expected every, or the flag daily or weekly, beside it");
+	if (r->except.n > 0 && site_reservation_every_us(r) == 0)
+		return wrong(c, "reservations", i, "except",
+			     "expected every, or the flag daily or weekly, beside it");
+	if (r->until_us > 0 && r->until_us <= r->start_us)
+		return wrong(c, "reservations", i, "until", "expected a time after its start");
 	if (r->every_us > 0 && r->every_us < r->duration_us)
 		return wrong(c, "reservations", i, "every", "expected no less than its duration");
 	return 0;

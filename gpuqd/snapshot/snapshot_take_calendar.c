@@ -66,10 +66,9 @@ void snapshot_add_calendar(const struct model *m, int64_t now_us, const uint32_t
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 
 	site_each(site_reservation, m->site->reservations, r) {
+		const struct recur when = site_reservation_when(r);
 		int64_t starts[RECUR_MAX];
-		const uint32_t n =
-			recur_starts(r->start_us, r->duration_us, site_reservation_every_us(r),
-				     walltime_of(now_us, m->ahead_us), starts);
+		const uint32_t n = recur_starts(&when, walltime_of(now_us, m->ahead_us), starts);
 
 		for (uint32_t i = 0; i < n; i++)
 			take(m, r, walltime_to_ledger(starts[i], m->ahead_us), queue_of, s, &mem);

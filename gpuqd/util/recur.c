@@ -1,28 +1,62 @@
 #include "gpuqd/util/recur.h"
 
+#include <stdbool.h>
+
 #include "gpuqd/util/amount.h"
 #include "libgpuq/units.h"
 
-#define WINDOW_US (7 * 86400 * GPUQ_US_PER_S)
+#define DAY_US (86400 * GPUQ_US_PER_S)
+#define WINDOW_US (7 * DAY_US)
 
-uint32_t recur_starts(int64_t start_us, int64_t duration_us, int64_t every_us, int64_t now_us,
-		      int64_t starts_us[RECUR_MAX])
+/* Return the end of the excepted day on which it begins, or 0 if it may begin. */
+static int64_t barred_until(const struct recur *r, int64_t start_us)
 {
-	const int64_t since = amount_less(now_us, amount_sum(start_us, duration_us));
+	for (size_t i = 0; i < r->n_except; i++)
+		if (start_us >= r->except_us[i] && start_us - r->except_us[i] < DAY_US)
+			return r->except_us[i] + DAY_US;
+	return 0;
+}
+
+/* Return the first start at or after t_us, exceptions aside. */
+static int64_t next_start(const struct recur *r, int64_t t_us)
+{
+	const int64_t since = amount_less(t_us, r->start_us);
+
+	if (since <= 0)
+		return r->start_us;
+	if (r->every_us <= 0)
+		return GPUQ_UNLIMITED;
+	return amount_sum(r->start_us, amount_times((since - 1) / r->every_us + 1, r->every_us));
+}
+
+int64_t recur_at(const struct recur *r, int64_t t_us)
+{
+	/* One that covers t began less than its duration before. */
+	int64_t start = next_start(r, amount_sum(amount_less(t_us, r->duration_us), 1));
+
+	/* Each step leaves an excepted day behind. */
+	for (size_t i = 0; i <= r->n_except; i++) {
+		const int64_t barred = barred_until(r, start);
+
+		if (r->until_us > 0 && start >= r->until_us)
+			return GPUQ_UNLIMITED;
+		if (!barred)
+			return start;
+		start = next_start(r, barred);
+	}
+	return GPUQ_UNLIMITED;
+}
+
+uint32_t recur_starts(const struct recur *r, int64_t now_us, int64_t starts_us[RECUR_MAX])
+{
+	int64_t start = recur_at(r, now_us);
 	uint32_t n = 0;
 
-	if (every_us <= 0) {
-		starts_us[0] = start_us;
-		return since < 0;
-	}
-	/* The first that ends after now. */
-	if (since >= 0)
-		start_us += (since / every_us + 1) * every_us;
-	for (; n < RECUR_MAX && start_us < INT64_MAX - every_us - duration_us; n++) {
-		if (n >= RECUR_LEAST && start_us - now_us > WINDOW_US)
+	while (n < RECUR_MAX && start < GPUQ_UNLIMITED - r->duration_us) {
+		if (n >= RECUR_LEAST && start - now_us > WINDOW_US)
 			break;
-		starts_us[n] = start_us;
-		start_us += every_us;
+		starts_us[n++] = start;
+		start = recur_at(r, start + r->duration_us);
 	}
 	return n;
 }

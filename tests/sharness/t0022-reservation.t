@@ -69,4 +69,31 @@ test_expect_success 'one for machines that are still to come, and maintenance, a
 		"$(later "+2 days")" "$(gpuq nodes -h -o NODE | head -n 1)" >repair.yaml && exits 0 gpuq apply -f repair.yaml
 '
 
+test_expect_success 'without a name it gets one; its name changes it, by the same rules' '
+	exits 0 gpuq reserve -g 2 -t 1h --start "$(later "+30 days")" -q vip && says out "reservation/vip-1 added" &&
+	exits 0 gpuq reserve -g 2 -t 1h --start "$(later "+31 days")" -q vip && says out "reservation/vip-2 added" &&
+	exits 0 gpuq reserve vip-1 --start "$(later "+32 days")" && says out "reservation/vip-1 changed" &&
+	gpuq reservations -h -o DURATION,GPUS vip-1 >out && says out "1h *2" &&
+	exits 1 gpuq reserve vip-1 --start "$(later "+2 days +1 hour")" -g 24 && says err "earliest start that fits" &&
+	exits 0 gpuq reserve vip-1 -w "$(gpuq nodes -h -o NODE | head -n 1)" && gpuq reservations -h --json vip-1 >out && says out "\"nodes\":\[\"" &&
+	exits 2 gpuq reserve vip-1 && exits 2 gpuq reserve other --start now && exits 2 gpuq reserve --delete
+'
+
+test_expect_success 'the repetition ends, and leaves days out' '
+	exits 1 gpuq reserve course -g 1 -t 1h -q vip --until now+9d && says err "until: expected every, or the flag" &&
+	exits 1 gpuq reserve course -g 1 -t 1h -q vip --flags daily --except 24.12.2026 && says err "except\[0\]: expected a day such as" &&
+	exits 0 gpuq reserve course -g 1 -t 1h -q vip --flags daily --start "$(later "+40 days 08:00")" \
+		--until "$(later "+44 days 00:00")" --except "$(date -u -d "+41 days" +%Y-%m-%d)" &&
+	gpuq reservations --calendar --days 60 --json course | python3 -c "
+import json, sys
+starts = [o[\"start_time\"][:10] for o in json.loads(sys.stdin.read())[\"occurrences\"]]
+print(len(starts), starts)" >out && says out "^3 " && ! grep "$(date -u -d "+41 days" +%Y-%m-%d)" out
+'
+
+test_expect_success 'the calendar shows devices and days, by pool' '
+	gpuq reservations --calendar --days 60 course vip-1 >out && says out "^pool default, 24 GPUs" && says out "^any pool" &&
+	says out "^  course .* ~1 " && says out "^  vip-1 .* ~24 " && awk "length > 80 { exit 1 }" out &&
+	exits 2 gpuq reservations --calendar --days 0 && says err "from 1 to 366"
+'
+
 test_done

@@ -6,15 +6,22 @@
 #include "libgpuq/units.h"
 #include "tests/prop/prop.h"
 
+#define AT(start, duration)                                                                        \
+	{                                                                                          \
+		.start_us = (start), .duration_us = (duration)                                     \
+	}
+#define DAY_US (86400 * GPUQ_US_PER_S)
+
 enum { HOURS = 2000, ENTRIES = 6, NODES = 4 };
 
 static const uint32_t all_nodes[NODES] = { 0, 1, 2, 3 };
 
 static bool covers(const struct calendar_entry *e, int64_t t)
 {
-	if (t < e->start_us)
+	if (t < e->when.start_us)
 		return false;
-	return (e->every_us ? (t - e->start_us) % e->every_us : t - e->start_us) < e->duration_us;
+	return (e->when.every_us ? (t - e->when.start_us) % e->when.every_us
+				 : t - e->when.start_us) < e->when.duration_us;
 }
 
 /* Devices in thousandths that are left at t; all nodes are alike, of flavor 0 and pool 0. */
@@ -33,12 +40,12 @@ static int64_t left(const struct calendar_node *nodes, const struct calendar_ent
 static int64_t first_lack(const struct calendar_node *nodes, const struct calendar_entry *e,
 			  uint32_t which, int64_t now)
 {
-	int64_t end = e[which].start_us + e[which].duration_us;
+	int64_t end = e[which].when.start_us + e[which].when.duration_us;
 
 	/* A year of weeks is looked at. */
-	while (e[which].every_us && end <= now)
-		end += e[which].every_us;
-	end += 52 * e[which].every_us;
+	while (e[which].when.every_us && end <= now)
+		end += e[which].when.every_us;
+	end += 52 * e[which].when.every_us;
 
 	for (int64_t t = now; t < end; t++)
 		if (covers(&e[which], t) && left(nodes, e, which, t) < e[which].milli)
@@ -66,14 +73,14 @@ Test(calendar_fit, amounts_are_what_adding_them_up_gives)
 		}
 		for (uint32_t i = 0; i < ENTRIES; i++) {
 			e[i] = (struct calendar_entry){
-				.start_us = (int64_t)(prop_random(&r) % 60),
-				.duration_us = (int64_t)(prop_random(&r) % 12) + 1,
+				.when.start_us = (int64_t)(prop_random(&r) % 60),
+				.when.duration_us = (int64_t)(prop_random(&r) % 12) + 1,
 				.milli = (int64_t)(prop_random(&r) % 6 + 1) * 1000,
 				.flavor = prop_random(&r) % 2 ? 0 : CALENDAR_NONE,
 				.pool = prop_random(&r) % 2 ? 0 : CALENDAR_NONE
 			};
 			if (prop_random(&r) % 4 == 0)
-				e[i].every_us = e[i].duration_us + 20;
+				e[i].when.every_us = e[i].when.duration_us + 20;
 		}
 		fits = reservations_fits(nodes, NODES, e, ENTRIES - 1, now, &got);
 		want = e[ENTRIES - 1].milli > total ? GPUQ_UNLIMITED
@@ -86,12 +93,12 @@ Test(calendar_fit, amounts_are_what_adding_them_up_gives)
 			     got.at_us, want);
 		cr_assert(got.with < ENTRIES - 1 && covers(&e[got.with], want));
 		/* No other start from its own on is earlier. */
-		for (int64_t t = e[ENTRIES - 1].start_us; !e[ENTRIES - 1].every_us && t < HOURS;
-		     t++) {
+		for (int64_t t = e[ENTRIES - 1].when.start_us;
+		     !e[ENTRIES - 1].when.every_us && t < HOURS; t++) {
 			struct calendar_entry was = e[ENTRIES - 1];
 			bool ok;
 
-			e[ENTRIES - 1].start_us = t;
+			e[ENTRIES - 1].when.start_us = t;
 			ok = t >= now && first_lack(nodes, e, ENTRIES - 1, now) == GPUQ_UNLIMITED;
 			e[ENTRIES - 1] = was;
 			if (!ok)
@@ -110,8 +117,8 @@ Test(calendar_fit, kinds_stand_inside_one_another)
 	/* Two pools of 8, of one flavor. */
 	const struct calendar_node nodes[] = { { 0, 0, 8000 }, { 0, 1, 8000 } };
 	struct calendar_entry e[] = {
-		{ 0, 10, 0, 8000, 0, CALENDAR_NONE, NULL, 0, false }, /* of the flavor, anywhere */
-		{ 0, 10, 0, 8000, CALENDAR_NONE, 1, NULL, 0, false }, /* of one pool */
+		{ AT(0, 10), 8000, 0, CALENDAR_NONE, NULL, 0, false }, /* of the flavor, anywhere */
+		{ AT(0, 10), 8000, CALENDAR_NONE, 1, NULL, 0, false }, /* of one pool */
 	};
 	struct calendar_misfit lack;
 
@@ -131,9 +138,9 @@ Test(calendar_fit, whole_nodes)
 		{ 0, 0, 4000 }, { 0, 0, 4000 }, { 0, 0, 4000 }, { 0, 0, 4000 }
 	};
 	struct calendar_entry e[] = {
-		{ 0, 10, 0, 0, CALENDAR_NONE, CALENDAR_NONE, all_nodes, 2, false },
-		{ 5, 10, 0, 8000, CALENDAR_NONE, CALENDAR_NONE, NULL, 0, false },
-		{ 5, 10, 0, 0, CALENDAR_NONE, CALENDAR_NONE, all_nodes + 1, 2, false },
+		{ AT(0, 10), 0, CALENDAR_NONE, CALENDAR_NONE, all_nodes, 2, false },
+		{ AT(5, 10), 8000, CALENDAR_NONE, CALENDAR_NONE, NULL, 0, false },
+		{ AT(5, 10), 0, CALENDAR_NONE, CALENDAR_NONE, all_nodes + 1, 2, false },
 	};
 	struct calendar_misfit lack;
 
@@ -145,4 +152,40 @@ Test(calendar_fit, whole_nodes)
 	cr_expect_eq(lack.earliest_us, 10, "two nodes are free then for the amount, two for it");
 	e[2].maintenance = true;
 	cr_expect(reservations_fits(nodes, NODES, e, 2, 0, &lack));
+}
+
+/* Against looking at each repetition in turn. */
+Test(calendar_fit, repetitions_end_and_leave_days_out)
+{
+	uint32_t n_skipped = 0;
+
+	for (uint64_t seed = 1; seed <= 5000; seed++) {
+		uint64_t r = seed;
+		const int64_t hour = DAY_US / 24;
+		int64_t except[3], want = GPUQ_UNLIMITED;
+		struct recur when = { .start_us = (int64_t)(prop_random(&r) % 48) * hour,
+				      .duration_us = (int64_t)(prop_random(&r) % 30 + 1) * hour,
+				      .except_us = except,
+				      .n_except = prop_random(&r) % 4 };
+		const int64_t t = (int64_t)(prop_random(&r) % 300) * hour;
+
+		when.every_us = when.duration_us + (int64_t)(prop_random(&r) % 20) * hour;
+		when.until_us = prop_random(&r) % 2 ? (int64_t)(prop_random(&r) % 400) * hour : 0;
+		for (size_t i = 0; i < when.n_except; i++)
+			except[i] = (int64_t)(prop_random(&r) % 15) * DAY_US;
+		for (int64_t s = when.start_us; s < 1000 * hour; s += when.every_us) {
+			bool barred = when.until_us > 0 && s >= when.until_us;
+
+			for (size_t i = 0; i < when.n_except; i++)
+				barred |= s / DAY_US == except[i] / DAY_US;
+			n_skipped += barred;
+			if (!barred && s + when.duration_us > t) {
+				want = s;
+				break;
+			}
+		}
+		cr_assert_eq(recur_at(&when, t), want, "seed %" PRIu64 ": %" PRId64 " not %" PRId64,
+			     seed, recur_at(&when, t), want);
+	}
+	cr_expect_gt(n_skipped, 1000);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/cmd/site/calendar.h"
 #include "gpuq/command.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"
@@ -82,6 +83,8 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
 	(void)err;
 	list_names(c, OPT_NAMES, params);
+	if (opt_given(&c->args, OPT_CALENDAR))
+		gpuq_put(&c->arena, params, "days", gpuq_int(&c->arena, calendar_days(c)));
 	return 0;
 }
 
@@ -93,5 +96,11 @@ static bool keep(const struct cli *c, const struct gpuq_val *obj)
 
 int cmd_reservations(struct cli *c)
 {
+	const int days = calendar_days(c);
+
+	if (days < 0)
+		return EXIT_USAGE;
+	if (opt_given(&c->args, OPT_CALENDAR) && !opt_given(&c->args, OPT_JSON))
+		return calendar_print(c, days);
 	return list_run(c, "reservation.list", &reservation_list, NULL, fill, keep);
 }

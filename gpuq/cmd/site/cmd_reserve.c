@@ -1,10 +1,12 @@
-/* gpuq reserve: put a slice of the cluster into the calendar, or take it out. */
+/* gpuq reserve: put a slice of the cluster into the calendar, move it, or take it out. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpuq/cli.h"
 #include "gpuq/cmd/site/site_change.h"
 #include "gpuq/command.h"
+#include "libgpuq/client.h"
 #include "libgpuq/hostlist.h"
 
 /* Options that become a key of the reservation as they are. */
@@ -12,13 +14,10 @@ static const struct {
 	enum opt_id id;
 	const char *key;
 } texts[] = {
-	{ OPT_START, "start" },
-	{ OPT_DURATION, "duration" },
-	{ OPT_FLAVOR, "flavor" },
-	{ OPT_POOL, "pool" },
-	{ OPT_QUEUE, "queue" },
-	{ OPT_EVERY, "every" },
-	{ OPT_RELEASE_AFTER, "release_after" },
+	{ OPT_START, "start" },   { OPT_DURATION, "duration" },
+	{ OPT_FLAVOR, "flavor" }, { OPT_POOL, "pool" },
+	{ OPT_QUEUE, "queue" },   { OPT_EVERY, "every" },
+	{ OPT_UNTIL, "until" },   { OPT_RELEASE_AFTER, "release_after" },
 };
 
 static struct gpuq_val *words(struct gpuq_arena *a, const char *text)
@@ -54,18 +53,17 @@ static int fill(struct cli *c, struct gpuq_val *r, struct gpuq_err *err)
 	struct gpuq_val *nodes = gpuq_list(a);
 	int rc = 0;
 
-	gpuq_put(a, r, "name", gpuq_str(a, args->rest[0]));
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (args->val[texts[i].id])
 			gpuq_put(a, r, texts[i].key, gpuq_str(a, args->val[texts[i].id]));
-	if (!args->val[OPT_START])
-		gpuq_put(a, r, "start", gpuq_str(a, "now"));
 	if (args->val[OPT_NODES]) {
 		rc = hostlist_expand(a, args->val[OPT_NODES], HOSTLIST_GLOBS, nodes, err);
 		gpuq_put(a, r, "nodes", nodes);
 	}
 	if (rc == 0 && args->val[OPT_GPUS])
 		rc = site_put(a, r, gpuq_arena_printf(a, "gpus=%s", args->val[OPT_GPUS]), err);
+	if (args->val[OPT_EXCEPT])
+		gpuq_put(a, r, "except", words(a, args->val[OPT_EXCEPT]));
 	if (args->val[OPT_USERS])
 		gpuq_put(a, r, "users", words(a, args->val[OPT_USERS]));
 	if (args->val[OPT_FLAGS])
@@ -73,25 +71,114 @@ static int fill(struct cli *c, struct gpuq_val *r, struct gpuq_err *err)
 	return rc;
 }
 
-int cmd_reserve(struct cli *c)
+/* A search through the reservations that there are. */
+struct known {
+	const char *name; /* the one that is looked for; NULL: a free name is */
+	const char *stem; /* of the free name: "vision" of vision-1 */
+	bool is;
+	long last; /* highest number behind the stem */
+};
+
+static int on_known(void *arg, const struct gpuq_val *item)
+{
+	struct known *k = arg;
+	const char *name = item ? gpuq_get_str(item, "name", "") : "";
+	const size_t n = strlen(k->stem);
+	char *end;
+
+	if (k->name)
+		k->is |= strcmp(name, k->name) == 0;
+	else if (strncmp(name, k->stem, n) == 0 && name[n] == '-' &&
+		 strtol(name + n + 1, &end, 10) > k->last && *end == '\0')
+		k->last = strtol(name + n + 1, NULL, 10);
+	return 0;
+}
+
+/* A new reservation is named after its queue, else its first user. */
+static const char *stem_of(struct cli *c)
+{
+	const char *queue = c->args.val[OPT_QUEUE], *users = c->args.val[OPT_USERS];
+
+	if (queue && *queue)
+		return queue;
+	return users && *users ? gpuq_arena_strndup(&c->arena, users, strcspn(users, ","))
+			       : "maintenance";
+}
+
+static int look(struct cli *c, struct known *k, struct gpuq_err *err)
+{
+	struct gpuq_val *reply;
+	int rc;
+
+	*k = (struct known){ .name = c->args.n_rest ? c->args.rest[0] : NULL, .stem = stem_of(c) };
+	rc = cli_connect(c, err);
+	if (rc == 0)
+		rc = gpuq_stream(c->conn, "reservation.list", NULL, 0, on_known, k, &c->arena,
+				 &reply, err);
+	return rc;
+}
+
+/* In a reservation that exists, a new amount replaces its nodes, and new nodes its amount. */
+static void forget_the_other(struct cli *c, struct gpuq_val *r)
 {
 	struct gpuq_arena *a = &c->arena;
-	struct gpuq_val *params = gpuq_map(a), *list = gpuq_list(a), *r = gpuq_map(a);
-	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	if (opt_given(&c->args, OPT_DELETE))
-		return delete_them(c);
-	if (c->args.n_rest != 1)
-		return cli_usage(c, "expected one name for the reservation");
+	if (gpuq_get(r, "gpus") && !gpuq_get(r, "nodes"))
+		gpuq_put(a, r, "nodes", gpuq_null(a));
+	else if (gpuq_get(r, "nodes") && !gpuq_get(r, "gpus"))
+		gpuq_put(a, r, "gpus", gpuq_null(a));
+}
+
+/* A new one: all that it needs is said. */
+static int check_new(struct cli *c)
+{
 	if (!opt_given(&c->args, OPT_DURATION))
 		return cli_usage(c, "expected --duration");
 	if (!opt_given(&c->args, OPT_NODES) && !opt_given(&c->args, OPT_GPUS) &&
 	    !opt_given(&c->args, OPT_POOL))
 		return cli_usage(c, "expected --nodes, --gpus or --pool: what is reserved?");
+	return 0;
+}
+
+int cmd_reserve(struct cli *c)
+{
+	struct gpuq_arena *a = &c->arena;
+	struct gpuq_val *params = gpuq_map(a), *list = gpuq_list(a), *r = gpuq_map(a);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct known known;
+	int rc;
+
+	if (opt_given(&c->args, OPT_DELETE))
+		return c->args.n_rest ? delete_them(c)
+				      : cli_usage(c, "expected the names of reservations");
+	if (c->args.n_rest > 1)
+		return cli_usage(c, "expected at most one name for the reservation");
+	if (c->args.n_rest == 0) {
+		rc = check_new(c);
+		if (rc != 0)
+			return rc;
+	}
+	if (look(c, &known, &err) < 0)
+		return cli_fail(&err, false);
+	if (!known.is) {
+		rc = check_new(c);
+		if (rc != 0)
+			return rc;
+	}
+	gpuq_put(a, r, "name",
+		 gpuq_str(a, known.name
+				     ? known.name
+				     : gpuq_arena_printf(a, "%s-%ld", known.stem, known.last + 1)));
 	if (fill(c, r, &err) < 0)
 		return cli_usage(c, "%s", err.text);
+	if (known.is && r->n == 1)
+		return cli_usage(c, "%s exists: expected what to change of it", known.name);
+	if (known.is)
+		forget_the_other(c, r);
+	else if (!gpuq_get(r, "start"))
+		gpuq_put(a, r, "start", gpuq_str(a, "now"));
 	gpuq_add(a, list, r);
 	gpuq_put(a, params, "site", site_tree(a, "reservations", list));
-	gpuq_put(a, params, "fresh", gpuq_bool(a, true));
+	gpuq_put(a, params, "fresh", gpuq_bool(a, !known.is));
 	return site_change(c, params, NULL);
 }

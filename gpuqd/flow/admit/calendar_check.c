@@ -50,9 +50,7 @@ static int add(struct checked *c, const struct site_reservation *r, struct gpuq_
 
 	if (!nodes)
 		return gpuq_no_memory(err);
-	*e = (struct calendar_entry){ .start_us = r->start_us,
-				      .duration_us = r->duration_us,
-				      .every_us = site_reservation_every_us(r),
+	*e = (struct calendar_entry){ .when = site_reservation_when(r),
 				      .milli = amount ? r->gpus_milli : 0,
 				      .flavor = number(c, r->flavor),
 				      .pool = number(c, r->pool),
@@ -115,8 +113,9 @@ static int refuse_amount(const struct site_reservation *r, int64_t have, struct 
 
 static bool is_over(const struct site_reservation *r, int64_t now_us)
 {
-	return site_reservation_every_us(r) == 0 && r->duration_us > 0 &&
-	       r->start_us <= now_us - r->duration_us;
+	const struct recur when = site_reservation_when(r);
+
+	return r->duration_us > 0 && recur_at(&when, now_us) == GPUQ_UNLIMITED;
 }
 
 static int check(struct checked *c, const struct site *s, const struct gpuq_val *changes,

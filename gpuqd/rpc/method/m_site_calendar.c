@@ -3,17 +3,25 @@
 
 #include "gpuqd/base/loop.h"
 #include "gpuqd/site/site_merge.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/util/recur.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/method/m_int.h"
 #include "libgpuq/units.h"
 
+#define DAY_US (86400 * GPUQ_US_PER_S)
+#define DAYS_MAX 366
+#define OCCURRENCES_MAX 1000 /* of one reservation */
+
 struct calendar_params {
 	struct gpuq_strlist names;
+	int64_t days; /* that the calendar shows, from now; 0 = no calendar */
 };
 
 static const struct gpuq_field calendar_fields[] = {
 	P(calendar_params, "names", GPUQ_K_STRLIST, names),
+	P(calendar_params, "days", GPUQ_K_INT, days, .min = 0, .max = DAYS_MAX),
 	P_END,
 };
 const struct gpuq_schema p_reservation_list = P_SCHEMA(calendar_params, calendar_fields);
@@ -39,6 +47,40 @@ static struct gpuq_val *nodes_of(struct gpuq_arena *a, const struct model *m,
 		if (strcmp(n->pool, r->pool) == 0)
 			gpuq_add(a, v, gpuq_str(a, n->name));
 	return v;
+}
+
+/* Put its occurrences from now on into v, and what it reserves of each pool; "" is any pool. */
+static void put_calendar(struct gpuq_arena *a, const struct model *m,
+			 const struct site_reservation *r, struct gpuq_val *v, int64_t now,
+			 int64_t days)
+{
+	const struct recur when = site_reservation_when(r);
+	struct gpuq_val *times = gpuq_list(a), *pools = gpuq_map(a);
+	const struct gpuq_val *nodes = gpuq_get(v, "nodes");
+	int64_t start = recur_at(&when, now);
+
+	for (int i = 0; i < OCCURRENCES_MAX && start < now + days * DAY_US; i++) {
+		const int64_t end = amount_sum(start, r->duration_us);
+		struct gpuq_val *one = gpuq_map(a);
+
+		gpuq_put(a, one, "start_time", gpuq_int(a, walltime_to_ledger(start, m->ahead_us)));
+		gpuq_put(a, one, "end_time",
+			 end == GPUQ_UNLIMITED ? gpuq_null(a)
+					       : gpuq_int(a, walltime_to_ledger(end, m->ahead_us)));
+		gpuq_add(a, times, one);
+		start = recur_at(&when, end);
+	}
+	for (uint32_t i = 0; nodes && r->gpus_milli == 0 && i < nodes->n; i++) {
+		const struct node *n = model_find_node(m, nodes->items[i]->s);
+
+		if (n)
+			gpuq_set(a, pools, n->pool,
+				 gpuq_int(a, gpuq_get_int(pools, n->pool, 0) + n->n_devices));
+	}
+	if (r->gpus_milli > 0)
+		gpuq_put(a, pools, r->pool ? r->pool : "", gpuq_get(v, "gpus"));
+	gpuq_put(a, v, "occurrences", times);
+	gpuq_put(a, v, "pools", pools);
 }
 
 static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m,
@@ -74,6 +116,11 @@ static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m,
 	gpuq_put(a, v, "queue", gpuq_str(a, r->queue));
 	gpuq_put(a, v, "users", strings(a, &r->users));
 	gpuq_put(a, v, "flags", strings(a, &r->flags));
+	gpuq_put(a, v, "until_time",
+		 r->until_us ? gpuq_int(a, walltime_to_ledger(r->until_us, m->ahead_us))
+			     : gpuq_null(a));
+	gpuq_put(a, v, "except",
+		 r->except.n ? site_days_custom.write(a, &r->except) : gpuq_list(a));
 	return v;
 }
 
@@ -95,8 +142,13 @@ int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct
 
 		for (size_t i = 0; i < p->names.n; i++)
 			is |= strcmp(p->names.items[i], r->name) == 0;
-		if (is)
-			gpuq_add(a, list, view(a, model, r, now));
+		if (is) {
+			struct gpuq_val *v = view(a, model, r, now);
+
+			if (p->days > 0)
+				put_calendar(a, model, r, v, now, p->days);
+			gpuq_add(a, list, v);
+		}
 	}
 	return rpc_send_items(c, list, err);
 }

@@ -27,19 +27,9 @@ struct demand {
 	bool own; /* that of the entry being checked */
 };
 
-/* Return the start of the occurrence of e that covers t, or of the first one after t. */
-static int64_t occurrence(const struct calendar_entry *e, int64_t t)
-{
-	const int64_t past = amount_less(t, amount_sum(e->start_us, e->duration_us));
-
-	if (past < 0 || e->every_us <= 0)
-		return past < 0 ? e->start_us : GPUQ_UNLIMITED;
-	return amount_sum(e->start_us, amount_times(past / e->every_us + 1, e->every_us));
-}
-
 static bool covers(const struct calendar_entry *e, int64_t t)
 {
-	return occurrence(e, t) <= t;
+	return recur_at(&e->when, t) <= t;
 }
 
 static bool is_kind(const struct calendar_node *n, uint32_t flavor, uint32_t pool)
@@ -159,11 +149,10 @@ static int64_t first_lack(const struct fit *f, const struct calendar_entry *e, i
 			return t;
 		for (uint32_t i = 0; i < f->which; i++) {
 			const struct calendar_entry *o = &f->entries[i];
-			int64_t start = occurrence(o, t);
+			int64_t start = recur_at(&o->when, t);
 
 			if (start <= t)
-				start = o->every_us > 0 ? amount_sum(start, o->every_us)
-							: GPUQ_UNLIMITED;
+				start = recur_at(&o->when, amount_sum(start, o->when.duration_us));
 			next = start < next ? start : next;
 		}
 		t = next;
@@ -177,10 +166,11 @@ static int64_t lack_from(const struct fit *f, int64_t start_us, int64_t need)
 	struct calendar_entry e = f->entries[f->which];
 	int64_t t;
 
-	e.start_us = start_us;
+	e.when.start_us = start_us;
 	t = f->now_us;
 	for (int i = 0; i < OCCURRENCES_MAX; i++) {
-		const int64_t begin = occurrence(&e, t), end = amount_sum(begin, e.duration_us);
+		const int64_t begin = recur_at(&e.when, t),
+			      end = amount_sum(begin, e.when.duration_us);
 		int64_t lack;
 
 		if (begin == GPUQ_UNLIMITED)
@@ -200,9 +190,10 @@ static int64_t next_end(const struct fit *f, int64_t t)
 
 	for (uint32_t i = 0; i < f->which; i++) {
 		const struct calendar_entry *o = &f->entries[i];
-		const int64_t start = occurrence(o, t);
-		const int64_t end = start == GPUQ_UNLIMITED ? GPUQ_UNLIMITED
-							    : amount_sum(start, o->duration_us);
+		const int64_t start = recur_at(&o->when, t);
+		const int64_t end = start == GPUQ_UNLIMITED
+					    ? GPUQ_UNLIMITED
+					    : amount_sum(start, o->when.duration_us);
 
 		next = end > t && end < next ? end : next;
 	}
@@ -216,7 +207,7 @@ static uint32_t in_the_way(const struct fit *f, int64_t t)
 	for (uint32_t i = 0; i < f->which; i++)
 		if (covers(&f->entries[i], t) &&
 		    (with == CALENDAR_NONE ||
-		     occurrence(&f->entries[i], t) > occurrence(&f->entries[with], t)))
+		     recur_at(&f->entries[i].when, t) > recur_at(&f->entries[with].when, t)))
 			with = i;
 	return with;
 }
@@ -232,7 +223,7 @@ static bool look(const struct fit *f, struct calendar_misfit *out)
 		need = all;
 	if (e->maintenance || all < need || need <= 0)
 		return true;
-	lack = lack_from(f, e->start_us, need);
+	lack = lack_from(f, e->when.start_us, need);
 	if (lack == GPUQ_UNLIMITED)
 		return true;
 	*out = (struct calendar_misfit){ .with = in_the_way(f, lack),
@@ -242,7 +233,7 @@ static bool look(const struct fit *f, struct calendar_misfit *out)
 					 .earliest_us = GPUQ_UNLIMITED };
 	if (out->have_milli < 0)
 		out->have_milli = 0;
-	for (int64_t t = e->start_us > f->now_us ? e->start_us : f->now_us, i = 0;
+	for (int64_t t = e->when.start_us > f->now_us ? e->when.start_us : f->now_us, i = 0;
 	     i < TRIES_MAX && (t = next_end(f, t)) != GPUQ_UNLIMITED; i++)
 		if (lack_from(f, t, need) == GPUQ_UNLIMITED) {
 			out->earliest_us = t;

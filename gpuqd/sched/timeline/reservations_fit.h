@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpuqd/util/recur.h"
+
 #define CALENDAR_NONE UINT32_MAX
 
 struct calendar_node {
@@ -22,7 +24,7 @@ struct calendar_node {
 };
 
 struct calendar_entry {
-	int64_t start_us, duration_us, every_us; /* every_us 0 = once */
+	struct recur when;
 	int64_t milli; /* an amount anywhere; 0 = the nodes */
 	uint32_t flavor, pool; /* of an amount; CALENDAR_NONE = any */
 	const uint32_t *nodes;

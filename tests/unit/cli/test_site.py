@@ -177,7 +177,11 @@ class Nodes(Case):
 
 class Reserve(Case):
     def sent(self, *args):
-        f = self.serve(site_apply=lambda call: ANSWER)
+        def known(call):
+            for name in ("a-1", "a-7", "a-x", "ab-9", "moved"):
+                call.item({"name": name})
+            return {}
+        f = self.serve(site_apply=lambda call: ANSWER, reservation_list=known)
         self.ok("reserve", *args)
         return f.of("site.apply")[0].params
 
@@ -192,13 +196,28 @@ class Reserve(Case):
         self.assertEqual(p["site"]["reservations"],
                          [{"name": "m", "duration": "1h", "start": "now", "nodes": ["n1", "n2"]}])
 
+    def test_name(self):
+        for args, name in ((["-q", "a"], "a-8"), (["-u", "ann,bob"], "ann-1"), ([], "maintenance-1")):
+            p = self.sent("-t", "1h", "-g", "1", *args)
+            self.assertEqual(p["site"]["reservations"][0]["name"], name)
+            self.assertTrue(p["fresh"])
+
+    def test_change(self):
+        p = self.sent("moved", "--start=now+1d", "-g", "2", "--until=now+9d", "--except=2026-12-24,2026-12-25")
+        self.assertEqual(p["site"]["reservations"],
+                         [{"name": "moved", "start": "now+1d", "until": "now+9d", "gpus": 2, "nodes": None,
+                           "except": ["2026-12-24", "2026-12-25"]}])
+        self.assertFalse(p["fresh"])
+        self.assertEqual(self.run_gpuq("reserve", "moved")[0], 2)
+
     def test_delete(self):
         self.assertEqual(self.sent("--delete", "x", "y"),
                          {"remove": ["reservation/x", "reservation/y"]})
 
     def test_wrong_usage(self):
-        self.serve(site_apply=lambda call: ANSWER)
-        for args in ([], ["x"], ["x", "-t", "1h"], ["x", "-g", "1"], ["x", "y", "-t1h", "-g1"]):
+        self.serve(site_apply=lambda call: ANSWER, reservation_list=lambda call: {})
+        for args in ([], ["x"], ["x", "-t", "1h"], ["x", "-g", "1"], ["x", "y", "-t1h", "-g1"],
+                     ["--delete"]):
             self.assertEqual(self.run_gpuq("reserve", *args)[0], 2, args)
 
     def test_list(self):
