@@ -27,6 +27,7 @@ struct command {
 	bool stop_first; /* options end at the first argument */
 	bool terminal; /* -it is --stdin --tty: the letters are sbatch's */
 	bool slurm; /* is called by that name, not behind gpuq */
+	bool any_words; /* nothing is an option: it answers all alike */
 	bool takes_jobs; /* arguments are job ids (completion) */
 	int min_args, max_args; /* max -1 = any number */
 	int (*run)(struct cli *c);

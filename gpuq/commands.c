@@ -405,6 +405,8 @@ static int run(struct cli *c, int argc, char **argv)
 {
 	const struct command *cmd = c->cmd;
 
+	if (cmd->any_words)
+		return cmd->run(c);
 	if (opt_parse(cmd, argc, argv, cmd->stop_first, &c->args) < 0)
 		return cmd->waits || (cmd->run == cmd_submit && asks_to_wait(argc, argv))
 			       ? EXIT_SERVER

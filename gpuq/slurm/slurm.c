@@ -8,6 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Commands that are not offered: one line says what to use. */
+#define ELSEWHERE(called)                                                                          \
+	{                                                                                          \
+		.name = called, .summary = "Print the corresponding gpuq command", .synopsis = "", \
+		.slurm = true, .any_words = true, .run = slurm_elsewhere                           \
+	}
+
 /* clang-format off */
 static const struct command names[] = {
 	{ .name = "sbatch", .summary = "Submit a script", .synopsis = "[SCRIPT [ARGUMENT]...]", .slurm = true,
@@ -32,6 +39,13 @@ static const struct command names[] = {
 	  .opts = sprio_opts, .groups = { slurm_common_opts }, .run = slurm_sprio },
 	{ .name = "sacctmgr", .summary = "Print the corresponding gpuq command", .synopsis = "COMMAND [ARGUMENT]...", .slurm = true,
 	  .opts = sacctmgr_opts, .groups = { slurm_common_opts }, .max_args = -1, .run = slurm_sacctmgr },
+	ELSEWHERE("sattach"),
+	ELSEWHERE("sbcast"),
+	ELSEWHERE("scrontab"),
+	ELSEWHERE("sdiag"),
+	ELSEWHERE("sreport"),
+	ELSEWHERE("sstat"),
+	ELSEWHERE("strigger"),
 	{ .name = NULL },
 };
 

@@ -1,5 +1,6 @@
 /* sshare, sprio and sacctmgr: the first two are gpuq shares and gpuq prio, whose columns are
- * theirs; of the third it is said which command of gpuq does what it does. */
+ * theirs; of the third, and of those that are not offered, it is said which command of gpuq does
+ * what they do. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -78,5 +79,27 @@ int slurm_sacctmgr(struct cli *c)
 			"export "
 			"show what queues and users may have, gpuq apply changes it");
 	}
+	return 1;
+}
+
+/* ---- those that are not offered ---- */
+
+int slurm_elsewhere(struct cli *c)
+{
+	static const struct {
+		const char *name, *instead;
+	} names[] = {
+		{ "sattach", "use gpuq attach JOB, or gpuq logs -f JOB to read only" },
+		{ "sbcast", "mount the file with --volume, or copy it in the script" },
+		{ "scrontab", "let cron run sbatch" },
+		{ "sdiag", "use gpuq diag" },
+		{ "sreport", "use gpuq report" },
+		{ "sstat", "steps are not recorded: use gpuq status JOB" },
+		{ "strigger", "use --mail-type, or notify of a job file" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i].name, c->cmd->name) == 0)
+			cli_say("error: not offered: %s", names[i].instead);
 	return 1;
 }

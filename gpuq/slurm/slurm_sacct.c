@@ -517,6 +517,18 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 	return rc;
 }
 
+static const char *all_fields(const struct cli *c)
+{
+	struct gpuq_buf out = GPUQ_BUF_INIT;
+	const char *s;
+
+	for (size_t i = 0; i < N_FIELDS; i++)
+		gpuq_buf_printf(&out, "%s%s", i ? "," : "", fields[i].name);
+	s = gpuq_arena_strdup(c->args.arena, gpuq_buf_str(&out));
+	gpuq_buf_done(&out);
+	return s;
+}
+
 int slurm_sacct(struct cli *c)
 {
 	const char *format = c->args.val[OPT_FORMAT];
@@ -539,7 +551,9 @@ int slurm_sacct(struct cli *c)
 		format = getenv("SACCT_FORMAT")
 				 ? getenv("SACCT_FORMAT")
 				 : "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode";
-	if (!read_fields(&t, format))
+	if (strcasecmp(format, "ALL") == 0)
+		format = all_fields(c);
+	if (!format || !read_fields(&t, format))
 		return 1;
 	t.ends = opt_given(&c->args, OPT_PARSABLE);
 	if (t.ends || opt_given(&c->args, OPT_S_PARSABLE2))

@@ -44,14 +44,18 @@ static void pick(void *arg, const struct gpuq_val *job)
 	gpuq_buf_done(&id);
 }
 
-static int complain(const struct gpuq_val *reply)
+/* One that has ended is no error, as with Slurm: programs cancel what may be over. */
+static int complain(const struct cli *c, const struct gpuq_val *reply)
 {
 	const struct gpuq_val *errors = gpuq_get(reply, "errors");
 	int code = EXIT_DONE;
 
 	for (size_t i = 0; errors && errors->type == GPUQ_LIST && i < errors->n; i++) {
+		const bool over = strcmp(gpuq_get_str(errors->items[i], "name", ""), "gone") == 0;
 		struct gpuq_buf id = GPUQ_BUF_INIT;
 
+		if (over && !opt_given(&c->args, OPT_VERBOSE))
+			continue;
 		view_cell(&id, gpuq_get(errors->items[i], "id"));
 		cli_say("error: Kill job error on job id %s: %s%s", gpuq_buf_str(&id),
 			strcmp(gpuq_get_str(errors->items[i], "name", ""), "not_found") == 0
@@ -60,7 +64,7 @@ static int complain(const struct gpuq_val *reply)
 			gpuq_get_str(errors->items[i], "msg",
 				     gpuq_get_str(errors->items[i], "name", "?")));
 		gpuq_buf_done(&id);
-		code = 1;
+		code = over ? code : 1;
 	}
 	return code;
 }
@@ -107,5 +111,5 @@ int slurm_scancel(struct cli *c)
 	if (opt_given(&c->args, OPT_VERBOSE))
 		cli_say("%" PRId64 " job%s", gpuq_get_int(reply, "matched", 0),
 			line_s(gpuq_get_int(reply, "matched", 0)));
-	return complain(reply);
+	return complain(c, reply);
 }

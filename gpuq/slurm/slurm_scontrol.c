@@ -142,12 +142,49 @@ static struct gpuq_val *value_of(struct cli *c, enum kind kind, const char *text
 	}
 }
 
+static int take_limit(void *arg, const struct gpuq_val *job)
+{
+	*(int64_t *)arg = gpuq_get_int(job, "time_limit_s", -1);
+	return 1;
+}
+
+/* TimeLimit=+30 and TimeLimit-=30 are about the limit it has. */
+static int add_time(struct cli *c, const char *job, struct gpuq_val *set, struct gpuq_err *err)
+{
+	const char *text = gpuq_get_str(set, "time", "");
+	int64_t id, index, us, limit_s = -1;
+	int rc;
+
+	if (*text != '+' && *text != '-')
+		return 0;
+	rc = gpuq_duration_parse(text + 1, &us, err);
+	if (rc == 0)
+		rc = filter_id(job, &id, &index, err);
+	if (rc == 0)
+		rc = job_for_each(c, id, index, take_limit, &limit_s, err);
+	if (rc < 0)
+		return rc;
+	if (limit_s < 0)
+		return gpuq_fail(err, GPUQ_EINVAL, "TimeLimit %s: job %s has no time limit", text,
+				 job);
+	limit_s += (*text == '+' ? 1 : -1) * (us / GPUQ_US_PER_S);
+	if (us < 0 || limit_s <= 0)
+		return gpuq_fail(err, GPUQ_EINVAL, "TimeLimit %s: nothing is left of the limit",
+				 text);
+	gpuq_set(&c->arena, set, "time",
+		 gpuq_str(&c->arena, gpuq_arena_printf(&c->arena, "%" PRId64 "s", limit_s)));
+	return 0;
+}
+
 static int update_job(struct cli *c, char *id, struct gpuq_val *set)
 {
 	struct gpuq_val *params = gpuq_map(&c->arena);
+	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	if (set->n == 0)
 		return cli_usage(c, "expected a change"), 1;
+	if (add_time(c, id, set, &err) < 0)
+		return slurm_fail_job(&err);
 	gpuq_put(&c->arena, params, "set", set);
 	return act(c, "job.update", params, 1, &id);
 }
@@ -208,6 +245,11 @@ static int update(struct cli *c, int n, char **words)
 		if (!eq)
 			return cli_usage(c, "%s: expected KEY=VALUE", key), 1;
 		*eq = '\0';
+		/* TimeLimit+=30 is TimeLimit=+30. */
+		if (eq > key && (eq[-1] == '+' || eq[-1] == '-')) {
+			*eq = eq[-1];
+			*--eq = '\0';
+		}
 		if (strcasecmp(key, "JobId") == 0)
 			job = eq + 1;
 		else if (strcasecmp(key, "NodeName") == 0)

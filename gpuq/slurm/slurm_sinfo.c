@@ -293,10 +293,22 @@ static int add_alike(struct world *w, struct out *out, const struct gpuq_val *q)
 	return rc;
 }
 
+/* Without a column of partitions a node is in one line, not in one for each of them. */
+static bool names_queue(const char *format)
+{
+	for (const char *p = strchr(format, '%'); p; p = strchr(p, '%')) {
+		p++;
+		p += strspn(p, ".0123456789");
+		if (*p && strchr("PRalLghrs", *p))
+			return true;
+	}
+	return false;
+}
+
 static int add_all(struct world *w, struct out *out, bool singly)
 {
 	const struct cli *c = w->c;
-	int rc = 0;
+	int rc = 0, shown = 0;
 
 	if (opt_given(&c->args, OPT_REASON)) {
 		for (size_t i = 0; rc == 0 && i < w->nodes->n; i++) {
@@ -313,6 +325,8 @@ static int add_all(struct world *w, struct out *out, bool singly)
 
 		if (!is_leaf(w, name) || !list_has(c->args.val[OPT_QUEUES], name))
 			continue;
+		if (shown++ && !names_queue(w->format))
+			break;
 		if (opt_given(&c->args, OPT_SUMMARY)) {
 			rc = add_line(w, out, q, (const struct gpuq_val *const *)w->nodes->items,
 				      w->nodes->n);
@@ -455,6 +469,8 @@ int slurm_sinfo(struct cli *c)
 {
 	const char **format = &c->args.val[OPT_FORMAT];
 
+	if (*format && strcasecmp(*format, "%all") == 0)
+		*format = slurm_all(c, cols);
 	if (opt_given(&c->args, OPT_S_FORMAT))
 		*format = slurm_format(c, fields, c->args.val[OPT_S_FORMAT]);
 	else if (!*format && opt_given(&c->args, OPT_REASON))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "gpuq/filter.h"
 #include "gpuq/list.h"
@@ -99,7 +100,8 @@ static void nodelist_text(struct gpuq_buf *out, const struct row *r)
 
 static void place_text(struct gpuq_buf *out, const struct row *r)
 {
-	if (view_job_nodes(out, r->obj) == 0)
+	/* The reason rather than the place of a job that went wrong. */
+	if (slurm_end_reason(r->obj) || view_job_nodes(out, r->obj) == 0)
 		gpuq_buf_printf(out, "(%s)", slurm_reason(r->obj));
 }
 
@@ -317,15 +319,24 @@ static int rows(struct out *o, const struct gpuq_val *job)
 
 static const struct out_def jobs = {
 	.cols = cols,
-	.keys = "id array_index array account qos state", /* of rows and keep */
+	.keys = "id array_index array account qos state end_time", /* of rows and keep */
 	.usual = "JOBID",
 	.sort = "P,t,-Q",
 	.rows = rows,
 };
 
+/* Slurm's MinJobAge: what ended longer ago is sacct's, unless it is named. */
+#define MIN_JOB_AGE_US (300 * GPUQ_US_PER_S)
+
+static bool is_old(const struct cli *c, const struct gpuq_val *job)
+{
+	return view_job_ended(job) && !opt_given(&c->args, OPT_JOBS) &&
+	       gpuq_get_int(job, "end_time", INT64_MAX) < cli_now_us() - MIN_JOB_AGE_US;
+}
+
 static bool keep(const struct cli *c, const struct gpuq_val *job)
 {
-	return slurm_keep(c, job) && !slurm_is_spent_array(job) &&
+	return !is_old(c, job) && slurm_keep(c, job) && !slurm_is_spent_array(job) &&
 	       (opt_given(&c->args, OPT_STATES) || !view_job_ended(job)) &&
 	       (!opt_given(&c->args, OPT_START) || strcmp(slurm_state(job, true), "PD") == 0);
 }
@@ -346,6 +357,8 @@ int slurm_squeue(struct cli *c)
 	const char **format = &c->args.val[OPT_FORMAT];
 	int code;
 
+	if (*format && strcasecmp(*format, "%all") == 0)
+		*format = slurm_all(c, cols);
 	each_element = opt_given(&c->args, OPT_ARRAY);
 	if (opt_given(&c->args, OPT_S_FORMAT))
 		*format = slurm_format(c, fields, c->args.val[OPT_S_FORMAT]);

@@ -73,6 +73,22 @@ const char *slurm_state(const struct gpuq_val *job, bool letters)
 		       : gpuq_job_state_word((enum gpuq_job_state)s);
 }
 
+const char *slurm_end_reason(const struct gpuq_val *job)
+{
+	switch (view_job_state(job)) {
+	case GPUQ_JOB_FAILED:
+		return "NonZeroExitCode"; /* Slurm's word where a signal ended it, too */
+	case GPUQ_JOB_TIMEOUT:
+		return "TimeLimit";
+	case GPUQ_JOB_OUT_OF_MEMORY:
+		return "OutOfMemory";
+	case GPUQ_JOB_DEADLINE:
+		return "DeadLine";
+	default:
+		return NULL;
+	}
+}
+
 const char *slurm_reason(const struct gpuq_val *job)
 {
 	static const struct {
@@ -88,8 +104,11 @@ const char *slurm_reason(const struct gpuq_val *job)
 		{ "NodesUnavailable", "ReqNodeNotAvail" },
 		{ "QueueStopped", "PartitionDown" },
 	};
-	const char *reason = gpuq_get_str(job, "reason", NULL);
+	const char *reason = slurm_end_reason(job);
 
+	if (reason)
+		return reason;
+	reason = gpuq_get_str(job, "reason", NULL);
 	if (!reason)
 		return "None";
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -239,8 +258,79 @@ out:
 	return s;
 }
 
-/* "YYYY-MM-DD[THH:MM[:SS]]", "HH:MM[:SS]" of today, "MMDD", "today", "now-3days". */
-int slurm_instant(const char *text, int64_t *us)
+/* "HH:MM[:SS] [AM|PM]" to the end of the text. */
+static bool clock_of(const char *text, struct tm *tm)
+{
+	int h, mi, s = 0, n = 0;
+
+	if (sscanf(text, "%2d:%2d%n:%2d%n", &h, &mi, &n, &s, &n) < 2)
+		return false;
+	text += n;
+	text += strspn(text, " ");
+	if (strcasecmp(text, "am") == 0 || strcasecmp(text, "pm") == 0) {
+		if (h < 1 || h > 12)
+			return false;
+		h = h % 12 + (*text == 'p' || *text == 'P' ? 12 : 0);
+		text += 2;
+	}
+	if (*text || h < 0 || h > 24 || mi < 0 || mi > 59 || s < 0 || s > 60)
+		return false;
+	tm->tm_hour = h;
+	tm->tm_min = mi;
+	tm->tm_sec = s;
+	return true;
+}
+
+/* "YYYY-MM-DD", "MMDD[YY]", "MM/DD[/YY]" or "MM.DD[.YY]"; what stands behind it, or NULL.
+ * Without a year it is this one. */
+static const char *date_of(const char *text, struct tm *tm)
+{
+	const size_t digits = strspn(text, "0123456789");
+	int y = tm->tm_year + 1900, mo, d, n = 0;
+
+	if (sscanf(text, "%4d-%2d-%2d%n", &y, &mo, &d, &n) != 3) {
+		y = tm->tm_year + 1900;
+		n = 0;
+		if (digits == 6)
+			sscanf(text, "%2d%2d%2d%n", &mo, &d, &y, &n);
+		else if (digits == 4)
+			sscanf(text, "%2d%2d%n", &mo, &d, &n);
+		else if (text[digits] == '/')
+			sscanf(text, "%2d/%2d%n/%4d%n", &mo, &d, &n, &y, &n);
+		else if (text[digits] == '.')
+			sscanf(text, "%2d.%2d%n.%4d%n", &mo, &d, &n, &y, &n);
+	}
+	if (n == 0 || mo < 1 || mo > 12 || d < 1 || d > 31)
+		return NULL;
+	tm->tm_year = y < 100 ? y + 100 : y - 1900;
+	tm->tm_mon = mo - 1;
+	tm->tm_mday = d;
+	return text + n;
+}
+
+/* Words for an hour of a day, counted from today. */
+static bool word_of(const char *text, struct tm *tm)
+{
+	static const struct {
+		const char *word;
+		int day, hour;
+	} words[] = {
+		{ "today", 0, 0 },      { "midnight", 0, 0 }, { "yesterday", -1, 0 },
+		{ "tomorrow", 1, 0 },   { "noon", 0, 12 },    { "fika", 0, 15 },
+		{ "elevenses", 0, 11 }, { "teatime", 0, 16 },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasecmp(words[i].word, text) == 0) {
+			tm->tm_mday += words[i].day;
+			tm->tm_hour = words[i].hour;
+			return true;
+		}
+	return false;
+}
+
+/* The text behind "now": nothing, "-3days", "+90". */
+static int from_now(const char *text, int64_t *us)
 {
 	static const struct {
 		const char *unit;
@@ -248,55 +338,64 @@ int slurm_instant(const char *text, int64_t *us)
 	} units[] = { { "", 1 },         { "seconds", 1 },  { "minutes", 60 },
 		      { "hours", 3600 }, { "days", 86400 }, { "weeks", 604800 } };
 	time_t now = time(NULL);
-	struct tm tm;
-	int y, mo, d, h = 0, mi = 0, s = 0, n = 0;
 
+	if (*text) {
+		char *unit;
+		const long k = strtol(text + 1, &unit, 10);
+		const size_t len = strlen(unit);
+		size_t i = 0;
+
+		while (i < 6 && (strncmp(units[i].unit, unit, len) != 0 || (!len && i)))
+			i++;
+		if ((*text != '-' && *text != '+') || i == 6 || unit == text + 1)
+			return GPUQ_EINVAL;
+		now += (*text == '-' ? -1 : 1) * k * units[i].s;
+	}
+	*us = (int64_t)now * GPUQ_US_PER_S;
+	return 0;
+}
+
+int slurm_instant(const char *text, int64_t *us)
+{
+	const time_t now = time(NULL);
+	const char *rest;
+	struct tm tm;
+
+	if (strncmp(text, "now", 3) == 0)
+		return from_now(text + 3, us);
+	if (strncmp(text, "uts", 3) == 0) {
+		char *end;
+		const long long s = strtoll(text + 3, &end, 10);
+
+		if (end == text + 3 || *end || s < 0 || s > INT64_MAX / GPUQ_US_PER_S)
+			return GPUQ_EINVAL;
+		*us = s * GPUQ_US_PER_S;
+		return 0;
+	}
 	localtime_r(&now, &tm);
 	tm.tm_isdst = -1;
-	if (strncmp(text, "now", 3) == 0 || strcmp(text, "today") == 0 ||
-	    strcmp(text, "midnight") == 0 || strcmp(text, "yesterday") == 0) {
-		if (text[0] == 'n') {
-			if (text[3] == '-' || text[3] == '+') {
-				char *unit;
-				long k = strtol(text + 4, &unit, 10);
-				size_t len = strlen(unit), i = 0;
-
-				while (i < 6 &&
-				       (strncmp(units[i].unit, unit, len) != 0 || (!len && i)))
-					i++;
-				if (i == 6 || unit == text + 4)
-					return GPUQ_EINVAL;
-				now += (text[3] == '-' ? -1 : 1) * k * units[i].s;
-			}
-			*us = (int64_t)now * GPUQ_US_PER_S;
-			return 0;
-		}
-		tm.tm_mday -= text[0] == 'y';
-	} else if (sscanf(text, "%4d-%2d-%2d%n", &y, &mo, &d, &n) == 3) {
-		if (text[n] == 'T' || text[n] == ' ') {
-			text += n + 1;
-			n = 0;
-			if (sscanf(text, "%2d:%2d%n:%2d%n", &h, &mi, &n, &s, &n) < 2)
-				return GPUQ_EINVAL;
-		}
-		if (text[n])
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	if (!word_of(text, &tm) && !clock_of(text, &tm)) {
+		rest = date_of(text, &tm);
+		if (!rest)
 			return GPUQ_EINVAL;
-		tm.tm_year = y - 1900;
-		tm.tm_mon = mo - 1;
-		tm.tm_mday = d;
-	} else if (sscanf(text, "%2d:%2d%n:%2d%n", &h, &mi, &n, &s, &n) < 2 || text[n]) {
-		n = 0;
-		h = mi = s = 0;
-		if (strlen(text) != 4 || sscanf(text, "%2d%2d%n", &mo, &d, &n) != 2 || text[n])
+		if (*rest && (!strchr("T -", *rest) || !clock_of(rest + 1, &tm)))
 			return GPUQ_EINVAL;
-		tm.tm_mon = mo - 1;
-		tm.tm_mday = d;
 	}
-	tm.tm_hour = h;
-	tm.tm_min = mi;
-	tm.tm_sec = s;
 	*us = (int64_t)mktime(&tm) * GPUQ_US_PER_S;
 	return 0;
+}
+
+const char *slurm_all(const struct cli *c, const struct column *cols)
+{
+	struct gpuq_buf out = GPUQ_BUF_INIT;
+	const char *s;
+
+	for (size_t i = 0; cols[i].name; i++)
+		gpuq_buf_printf(&out, "%s%%%c", i ? "|" : "", cols[i].letter);
+	s = gpuq_arena_strdup(c->args.arena, gpuq_buf_str(&out));
+	gpuq_buf_done(&out);
+	return s;
 }
 
 int slurm_fail(const struct gpuq_err *err)

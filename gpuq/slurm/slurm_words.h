@@ -19,8 +19,10 @@ void slurm_limit(struct gpuq_buf *out, const struct gpuq_val *job);
 void slurm_elapsed(struct gpuq_buf *out, int64_t us);
 /* Return the job's state as squeue and sacct name it; letters: its short form. */
 const char *slurm_state(const struct gpuq_val *job, bool letters);
-/* Return squeue's word for the reason why it is pending; "None". */
+/* Return squeue's word for the reason why it is pending, or ended badly; "None". */
 const char *slurm_reason(const struct gpuq_val *job);
+/* The same of one that has ended badly, or NULL: "NonZeroExitCode", "TimeLimit". */
+const char *slurm_end_reason(const struct gpuq_val *job);
 /* "code:signal". */
 void slurm_exit(struct gpuq_buf *out, const struct gpuq_val *job);
 /* Cores of all its pods; where none are counted, one for each. */
@@ -43,7 +45,11 @@ struct slurm_field {
 };
 const char *slurm_format(const struct cli *c, const struct slurm_field *fields, const char *text);
 
-/* now-1days, today, 2026-11-22, 09:00 ... as an instant of local time. 0 or GPUQ_EINVAL. */
+/* "%all": every column of the table, with | between them. NULL: no memory. */
+const char *slurm_all(const struct cli *c, const struct column *cols);
+
+/* A time of sacct's --starttime, in each form of its manual, as an instant of local time: now-1days,
+ * 2026-11-22T09:00, 1122, 112226, 11/22, 22:00:01, 9:00PM, noon, uts1700000000. 0 or GPUQ_EINVAL. */
 int slurm_instant(const char *text, int64_t *us);
 
 /* An error of the server: message, and 1, or 255 when there is none. */

@@ -306,11 +306,15 @@ static int spec_opt_priority(struct spec_opts_state *st, const char *v, struct g
 
 static int spec_opt_mail_type(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
+	char *upper = gpuq_arena_strdup(st->arena, v);
 	struct gpuq_strlist l;
 	unsigned on;
 	int rc;
 
-	if (spec_split(st->arena, v, ',', &l) < 0)
+	/* Slurm takes End as well. */
+	for (char *p = upper; p && *p; p++)
+		*p = *p >= 'a' && *p <= 'z' ? (char)(*p - 32) : *p;
+	if (!upper || spec_split(st->arena, upper, ',', &l) < 0)
 		return gpuq_no_memory(err);
 	rc = spec_notify_words(&l, true, &on, err);
 	if (rc == 0)

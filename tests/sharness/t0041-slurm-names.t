@@ -169,6 +169,44 @@ test_expect_success 'sshare and sprio have columns; sacct takes those that are n
 	sacct -X -n -P -o JobID,MaxRSS,Cluster -j 1 >out 2>err && says out "^1\|\|gpuq$" && says err "MaxRSS is not recorded"
 '
 
+test_expect_success 'what has ended badly says why; cancelling what has ended is no error' '
+	id=$(sbatch --parsable --wrap "exit 3") && job_becomes $id FAILED && test "$(squeue -h -t all -j $id -o "%R %r")" = "(NonZeroExitCode) NonZeroExitCode" &&
+	scontrol show job $id >out && says out "JobState=FAILED Reason=NonZeroExitCode" && exits 0 scancel $id && test ! -s err &&
+	exits 0 scancel -v $id && says err "already ended" && exits 1 scancel $id 999 && says err "job id 999" && ! grep "job id $id" err
+'
+
+test_expect_success 'a time limit is moved by so much' '
+	id=$(sbatch --parsable -H -t 90 --wrap true) && scontrol update jobid=$id TimeLimit=+10 && job_is $id time_limit_s 6000 &&
+	scontrol update TimeLimit-=1:00:00 jobid=$id && job_is $id time_limit_s 2400 && exits 1 scontrol update jobid=$id TimeLimit=-40 && says err "nothing is left" &&
+	scancel $id && id=$(sbatch --parsable -H --wrap true) && exits 1 scontrol update jobid=$id TimeLimit=+10 && says err "no time limit" && scancel $id
+'
+
+test_expect_success 'sacct --starttime: each form of its manual, and no other' '
+	for at in 2024-01-01 2024-01-01T10:00 0101 010124 0101-10:00 01/01 01/01/24 01/01/2024-10:00:05 01.01.24 10:00 10:00:00PM "9:00 am" noon \
+		fika teatime elevenses midnight tomorrow now-60 now-1week uts1700000000; do exits 0 sacct -n -S "$at" || return 1; done &&
+	for at in 1301 13:00pm 25:61 01/32 noonish uts now-3years 0101x10:00; do exits 1 sacct -n -S "$at" && says err "expected a time" || return 1; done &&
+	test -z "$(sacct -n -S tomorrow -o JobID -s F)" && test -n "$(sacct -n -S uts1700000000 -o JobID -s F)"
+'
+
+test_expect_success 'all columns; a node once where no partition is asked' '
+	exits 0 squeue -o %all && head -n 1 out | grep -q "|PARTITION|NAME|USER|ST|STATE|" && exits 0 sinfo -o %all && says out "|HOSTNAMES|" &&
+	sacct -P -X -o ALL 2>err | head -n 1 | tr "|" "\n" >out && sacct -e | test_cmp - out &&
+	test "$(sinfo -h -o "%P" | wc -l)" -gt 1 && test "$(sinfo -h -o "%n %t" | wc -l)" = 1 && test "$(sinfo -h -o %D)" = 1
+'
+
+test_expect_success 'sbatch: letters of --mail-type, a file that is no script, one that is a job' '
+	id=$(sbatch --parsable -H --mail-type=end,Fail --wrap true) && scancel $id && exits 1 sbatch --mail-type=ends --wrap true && says err "TIME_LIMIT" &&
+	printf "# no interpreter\n\necho hello\n" >bare && exits 1 sbatch bare && says err "^sbatch: error: This does not look like a batch script" &&
+	exits 1 sbatch bare argument && says err "does not look like" && printf "# a job\ncommand: [true]\nhold: true\n" >job.yaml && scancel $(sbatch --parsable job.yaml)
+'
+
+test_expect_success 'commands that are not offered name the one that is, as the manual has it' '
+	sed -n "/^\\.It Nm s/{N;s/^.It Nm \\([a-z]*\\)\\n./\\1 /p}" "$test_source/man/gpuq-slurm.7" >elsewhere && test "$(wc -l <elsewhere)" = 7 &&
+	while read -r name instead; do
+		exits 1 gpuq slurm $name -x --some option </dev/null && test "$(wc -l <err)" = 1 && grep -qF "${instead%.}" err || return 1
+	done <elsewhere
+'
+
 test_expect_success 'stop' '
 	gpuq cancel --me >/dev/null && stop_gpuqd
 '

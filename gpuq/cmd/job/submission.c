@@ -1,5 +1,6 @@
 #include "gpuq/cmd/job/submission.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +162,29 @@ static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *
 	return rc;
 }
 
+/* Does the first line that says something begin a map of YAML or JSON? */
+static bool is_map(const char *text, size_t n)
+{
+	const char *const end = text + n, *p = text;
+
+	while (p < end) {
+		const char *line = p, *stop = memchr(p, '\n', (size_t)(end - p));
+
+		p = stop ? stop + 1 : end;
+		while (line < p &&
+		       (*line == ' ' || *line == '\t' || *line == '\r' || *line == '\n'))
+			line++;
+		if (line == p || *line == '#')
+			continue;
+		if (*line == '{' || (p - line >= 3 && memcmp(line, "---", 3) == 0))
+			return true;
+		while (line < p && (isalnum((unsigned char)*line) || *line == '_'))
+			line++;
+		return line < p && *line == ':';
+	}
+	return false;
+}
+
 /* A file: what stands behind a script is the script's, behind others it is ours. */
 static int read_file(struct cli *c, struct gpuq_spec_opts *opts, struct submission *s,
 		     struct gpuq_buf *warnings, int *code, struct gpuq_err *err)
@@ -171,6 +195,13 @@ static int read_file(struct cli *c, struct gpuq_spec_opts *opts, struct submissi
 	int rc = file_read(path, &text, err);
 
 	script = rc == 0 && text.len >= 2 && memcmp(text.data, "#!", 2) == 0;
+	/* sbatch's words, which programs look for; a job file may be given to it as well. */
+	if (rc == 0 && !script && c->cmd->slurm && !is_map(text.data ? text.data : "", text.len)) {
+		cli_say("error: This does not look like a batch script: the first line must be #! "
+			"and the path of an interpreter, such as #!/bin/sh");
+		*code = 1;
+		goto out;
+	}
 	if (!script && c->args.n_rest > 1) {
 		/* rest[0] takes the place of the program's name. */
 		if (opt_parse(c->cmd, c->args.n_rest, c->args.rest, false, &c->args) < 0) {
