@@ -35,7 +35,7 @@ test_expect_success 'shares, priorities, use, reports, reservations' '
 	described Usage usage --json && described Report report --json && described Report report --by day --json &&
 	described "Change of the site" reserve some --gpus 1 --duration 1h --start now+2h --json &&
 	gpuq reserve all --nodes "$(gpuq nodes -s -h -o NODE)" --duration 1h --start now+9h --queue lab >/dev/null &&
-	described Reservation reservations --json && described Audit events --audit --json
+	described Reservation reservations --json && described Reservation reservations --calendar --json && described Audit events --audit --json
 '
 
 test_expect_success 'the answers of what is done' '
