@@ -62,6 +62,7 @@ enum share_kind sharing_gpushare(int64_t total, int64_t count, int64_t *device_m
 	return one > UNITS_MAX_GIB ? SHARE_GPUSHARE_MIB : SHARE_GPUSHARE;
 }
 
+/* Add an annotation with a number. */
 static void note(struct sharing_place *p, const char *key, int64_t value)
 {
 	struct sharing_word *w = &p->notes[p->n_notes++];

@@ -25,6 +25,8 @@ static uint32_t take_nodes(const struct model *m, const struct site_reservation 
 	return n;
 }
 
+/* Add one occurrence of a reservation. One that names what no longer exists is left out, or kept
+ * from all if only its owner is gone. */
 static void take(const struct model *m, const struct site_reservation *in, int64_t start_us,
 		 const uint32_t *queue_of, struct snapshot *s, struct gpuq_arena *mem)
 {

@@ -25,6 +25,7 @@ static bool is_written(const char *key)
 	return strcmp(key, "spec") == 0 || strcmp(key, "site") == 0;
 }
 
+/* Convert the members of a map by their names. */
 static const struct gpuq_val *map_of(struct gpuq_arena *a, const struct gpuq_val *v,
 				     int64_t ahead_us)
 {
@@ -37,6 +38,7 @@ static const struct gpuq_val *map_of(struct gpuq_arena *a, const struct gpuq_val
 	return out;
 }
 
+/* Convert the items of a list; they have no names. */
 static const struct gpuq_val *list_of(struct gpuq_arena *a, const struct gpuq_val *v,
 				      int64_t ahead_us)
 {

@@ -46,7 +46,7 @@ static const struct gpuq_field tasks_fields[] = {
 	NUM(sc_tasks, "rank", rank, "lower starts first and leaves last"),
 	STR(sc_tasks, "role", role, "its role in the job"),
 	STR(sc_tasks, "group", group, "its sub-group"),
-	BOOL(sc_tasks, "releasing", releasing, "told to leave already"),
+	BOOL(sc_tasks, "releasing", releasing, "signalled to end already"),
 	MAP(sc_tasks, "selector", selector, "labels its nodes must have"),
 	MANY(sc_tasks, "tolerations", tolerations, &toleration_schema, "taints it tolerates"),
 	{ 0 },

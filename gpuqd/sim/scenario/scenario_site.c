@@ -52,7 +52,8 @@ static const struct gpuq_schema reservation_schema = {
 	  .doc = (doc_) },
 #define SCHED_FIELD(kind, member, key, dflt, absent, recorded, names, least, most, doc)            \
 	ROW(sc_config, kind, key, member, names, doc)
-#define QUEUE_FIELD(kind, member, key, scenario, dflt, recorded, how, names, least, most, doc)     \
+#define QUEUE_FIELD(kind, member, key, scenario, dflt, recorded, how, names, least, most, may,     \
+		    doc)                                                                           \
 	ROW(sc_queue, kind, scenario, member, names, doc)
 
 /* Value of a member until a file has been read. */

@@ -63,9 +63,9 @@ extern const char *const table_names[N_TABLES];
 #define CLUSTER_BYTES_MAX 32
 
 struct change {
-	enum table table;
+	enum table table; /* in the database */
 	uint16_t key_len;
-	const unsigned char *key;
+	const unsigned char *key; /* in the batch's memory */
 	const unsigned char *val; /* NULL = remove the record */
 	size_t val_len;
 };

@@ -34,7 +34,7 @@ void census_slots(const struct node *n, struct census_slot *slots)
 
 /* Jobs with nominated placements: few. */
 struct promised {
-	struct promised *next;
+	struct promised *next; /* of the same node */
 	const struct promise *promise;
 };
 
@@ -87,12 +87,11 @@ static bool is_on(const struct site_reservation *r, int64_t now_us)
  * amount. */
 static bool named(const struct site_reservation *r, const struct node *n)
 {
-	for (size_t i = 0; i < r->nodes.n; i++)
-		if (strcmp(r->nodes.items[i], n->name) == 0)
-			return true;
-	return r->nodes.n == 0 && r->gpus_milli <= 0 && r->pool && strcmp(r->pool, n->pool) == 0;
+	return gpuq_strlist_has(&r->nodes, n->name) ||
+	       (r->nodes.n == 0 && r->gpus_milli <= 0 && r->pool && strcmp(r->pool, n->pool) == 0);
 }
 
+/* True if a reservation that is active now names the node or its pool. */
 static bool node_is_reserved(const struct model *m, const struct node *n, int64_t now_us)
 {
 	site_each(site_reservation, m->site->reservations, r) {
