@@ -363,7 +363,7 @@ static void step_clock(struct loop *l)
 	if (llabs(off_us) > CLOCK_JUMP_US)
 		log_warn("clock.jump",
 			 "by_s=%" PRId64
-			 ": the wall clock was set; limits and charges go on by the "
+			 ": the wall clock was set; limits and charges continue by the "
 			 "boot clock",
 			 off_us / GPUQ_US_PER_S);
 	else
@@ -436,7 +436,7 @@ static void on_term(void *arg)
 	if (d->stopping)
 		return;
 	d->stopping = true;
-	log_notice("daemon.stop", "jobs go on");
+	log_notice("daemon.stop", "jobs keep running");
 	sdnotify_stopping();
 	if (d->cluster && d->cluster->ops->release)
 		d->cluster->ops->release(d->cluster, on_released, d);

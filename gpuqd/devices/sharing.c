@@ -100,7 +100,7 @@ int sharing_place(const struct share_ask *ask, struct sharing_place *out, struct
 		p.units = 1;
 	if (p.units > device)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "it asks for %" PRId64 " units of memory, a device has %" PRId64,
+				 "it requests %" PRId64 " units of memory, a device has %" PRId64,
 				 p.units, device);
 	note(&p, GPUSHARE_INDEX, ask->device);
 	note(&p, GPUSHARE_DEVICE, device);

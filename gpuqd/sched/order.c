@@ -25,7 +25,9 @@ struct rank_key {
 	bool outside; /* with the head it would exceed its quota */
 	int64_t rank;
 	bool unentitled; /* has neither share nor quota of the devices the head requests */
-	struct ratio with, without; /* of held to entitlement, with and without the head */
+	/* Of held to entitlement, with and without the head: the largest of all resources, its
+	 * dominant share. */
+	struct ratio with, without;
 	int64_t fair;
 	uint64_t job; /* the head's priority, where the site wants it compared; else 0 */
 };
@@ -72,7 +74,7 @@ static struct ratio larger(struct ratio x, struct ratio y)
 	return cmp_ratio(x, y) >= 0 ? x : y;
 }
 
-/* Compare queues among their siblings: < 0 if x is served first. gpuqd-scheduling(7), ORDER, has
+/* Compare queues among their siblings: < 0 if x is served first. gpuqd-scheduling(7), QUEUE ORDER, has
  * the same sequence. */
 static int cmp_key(const struct rank_key *x, const struct rank_key *y)
 {

@@ -443,7 +443,7 @@ static const struct gpuq_field budget_fields[] = {
 	F(site_budget, "user_gpu_minutes", GPUQ_K_LIMIT, user_gpu_minutes,
 	  .max = INT64_MAX / 60000000, .doc = "GPU-minutes of each user"),
 	F(site_budget, "period", GPUQ_K_ENUM, period, .names = periods, .doc = "starts anew each"),
-	F(site_budget, "half_life", GPUQ_K_DURATION, half_life_us, .doc = "use fades by half each"),
+	F(site_budget, "half_life", GPUQ_K_DURATION, half_life_us, .doc = "interval in which use decays by half"),
 	F(site_budget, "mode", GPUQ_K_ENUM, mode, .names = budget_modes,
 	  .doc = "soft: lower standing when used up; hard: no start"),
 	END,

@@ -11,8 +11,7 @@
 /* A job from its placement to its end: states, attempts, and the elements of arrays, which become
  * jobs of their own when they start. Its other parts: job_submit.c (its beginning), job_preempt.c
  * (holds, evictions, nominated placements, elastic jobs), job_parts.c (memory), job_facts.c
- * (questions about it). What is applied here only changes members and lists; marks say what is to
- * be stored. */
+ * (questions about it). Applying only changes members and lists; marks say what is to be stored. */
 
 /* Return a copy; NULL for no text. */
 static char *dup_or_null(const char *s)

@@ -141,7 +141,7 @@ static int read_some(struct gpuq_transport *t, struct gpuq_err *err)
 	gpuq_buf_drop(&t->in, t->taken);
 	t->taken = 0;
 	if (gpuq_buf_reserve(&t->in, READ_BYTES) < 0)
-		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for an answer");
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a reply");
 	n = recv(t->fd, t->in.data + t->in.len, READ_BYTES, 0);
 	if (n > 0) {
 		t->in.len += (size_t)n;

@@ -23,7 +23,7 @@ static const struct gpuq_field reservation_fields[] = {
 	NUM(sc_reservation, "every", every, "it comes again after so long"),
 	NUM(sc_reservation, "release_after", release_after,
 	    "what its owners do not use by then is everybody's"),
-	STR(sc_reservation, "queue", queue, "who may use it"),
+	STR(sc_reservation, "queue", queue, "queue that may use it"),
 	WORD(sc_reservation, "kind", kind, reservation_kinds, "user or maintenance"),
 	{ 0 },
 };

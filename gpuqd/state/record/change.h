@@ -42,7 +42,7 @@
 	X(BESIDE, "beside", "id, array index, cluster",                                            \
 	  "what a job that left may have left in the cluster")                                     \
 	X(AUDIT, "audit", "time, number", "changes by users")                                      \
-	X(OUTBOX, "outbox", "number", "what is to be told of a job, until it has been")            \
+	X(OUTBOX, "outbox", "number", "notifications of jobs that are not delivered yet")          \
 	X(TEXT, "text", "hash, 0 or 1", "0: a part that specs have alike, 1: how many have it")
 
 enum table {

@@ -603,7 +603,7 @@ static const char *what_is_wrong(const struct job *j, const struct rec *r)
 	       : !j->queue        ? "names a queue that is not there"
 	       : !j->request      ? "names a request that is not there"
 	       : j->state >= N_GPUQ_JOB_STATES || j->life->outcome >= N_GPUQ_JOB_STATES
-		       ? "has a state that is none"
+		       ? "has an unknown state"
 		       : NULL;
 }
 
