@@ -181,7 +181,7 @@ static void check_refused(struct exam *x)
 		find(x, BAD, "refused",
 		     "repair it in the cluster, or name another in the queue; the jobs then "
 		     "start by themselves",
-		     "%" PRId64 " job%s wait%s for %s in %s: %s", n, line_s(n), n == 1 ? "s" : "",
+		     "%" PRId64 " job%s pending because of %s in %s: %s", n, line_s(n),
 		     gpuq_get_str(r, "object", "?"), gpuq_get_str(r, "namespace", "?"),
 		     gpuq_get_str(r, "message", ""));
 	}
