@@ -358,6 +358,8 @@ const struct command commands[] = {
 	  .opts = backup_opts, .groups = { opts_help }, .min_args = 0, .max_args = -1, .run = cmd_backup },
 	{ .name = "recover", .summary = "Show what is left to recover after a restore, or end the recovery", .synopsis = "",
 	  .opts = recover_opts, .groups = { opts_help }, .run = cmd_recover },
+	{ .name = "proxy", .summary = "Connect standard input and output to the server, for ssh", .synopsis = "",
+	  .groups = { opts_help }, .run = cmd_proxy },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
 	  .opts = version_opts, .groups = { opts_help }, .run = cmd_version },
 	{ .name = "completion", .summary = "Print a shell completion script", .synopsis = "bash|zsh|fish",
