@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpuqd/base/log.h"
@@ -25,6 +26,7 @@
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/state/record/upgrade.h"
 #include "gpuqd/state/record/model_apply.h"
+#include "gpuqd/flow/admit/zones.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/bind/bind.h"
 #include "gpuqd/flow/dispatch.h"
@@ -117,6 +119,8 @@ static int read_site(const char *path, struct gpuq_buf *bytes, struct gpuq_err *
 				     &n_docs, err);
 	if (rc == 0 && n_docs != 1)
 		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:1:1: expected one document", path);
+	if (rc == 0)
+		zones_settle(&mem, docs[0], (int64_t)time(NULL) * GPUQ_US_PER_S);
 	if (rc == 0)
 		rc = site_read(docs[0], path, 0, &site, err);
 	if (rc == 0)

@@ -297,6 +297,21 @@ static void device_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	line_print("GPUs", text);
 }
 
+/* "16 idle for demo until 14:00" */
+static void reserved_lines(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *list = gpuq_get(status, "reserved");
+
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		view_cell(text, gpuq_get(list->items[i], "gpus"));
+		gpuq_buf_adds(text, " idle for ");
+		view_cell(text, gpuq_get(list->items[i], "name"));
+		gpuq_buf_adds(text, " until ");
+		view_time(text, gpuq_get(list->items[i], "end_time"));
+		line_print(line_label("Reserved", i), text);
+	}
+}
+
 /* "17 of ann in lab, for 2:13:00 (Resources)" */
 static void oldest_line(const struct gpuq_val *status, struct gpuq_buf *text)
 {
@@ -449,6 +464,7 @@ static void print_cluster(struct cli *c, const struct gpuq_val *status)
 	recovering_line(status, &text);
 	backup_line(status, &text);
 	device_line(status, &text);
+	reserved_lines(status, &text);
 	jobs_line(status, &text);
 	oldest_line(status, &text);
 	measured_line(status, &text);
