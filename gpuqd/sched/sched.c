@@ -146,8 +146,10 @@ static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, stru
 	if (!binds)
 		return PLACED;
 	pack_undo(c, job);
-	return timeline_pack(c, job, flavor, bar) || timeline_displace(c, job, flavor) ? PLACED
-										       : BEHIND;
+	return timeline_pack(c, job, flavor, bar) || timeline_displace(c, job, flavor) ||
+			       timeline_enter(c, job, flavor)
+		       ? PLACED
+		       : BEHIND;
 }
 
 /* Add the reason that a start reservation, or a reservation, is in the way. */

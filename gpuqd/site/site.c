@@ -638,6 +638,11 @@ static const struct gpuq_field user_fields[] = {
 	F(site_user, "groups", GPUQ_K_STRLIST, groups, .doc = "groups of the user, in gpuq"),
 	F(site_user, "default_queue", GPUQ_K_NAME, default_queue,
 	  .doc = "default queue of the user's jobs"),
+	F(site_user, "reserve", GPUQ_K_CUSTOM, reserve, .custom = &site_reserve_custom,
+	  .form = "flag or map",
+	  .doc = "whether the user may reserve devices for their own jobs: true, or {gpu_hours: "
+		 "100, "
+		 "ahead: 14d}, the maximum of all at once and the maximum time until the start"),
 	CAPS(site_user),
 	END,
 };

@@ -116,8 +116,18 @@ struct site_queue {
 	const char *start; /* "direct" or "bind" */
 };
 
+/* A user's right to reserve. */
+struct site_reserve {
+	bool may;
+	int64_t gpu_hours; /* of all their reservations that are not over; GPUQ_UNLIMITED = any */
+	int64_t ahead_us; /* until the start; GPUQ_UNLIMITED = any */
+};
+
+extern const struct gpuq_custom site_reserve_custom; /* true, or a map of the limits */
+
 struct site_user {
 	const char *name, *default_queue; /* its own, and where its jobs go that name none */
+	struct site_reserve reserve;
 	struct gpuq_strlist groups; /* for groups of queues and limits of groups */
 	int64_t max_running, max_gpus, max_submitted; /* GPUQ_UNLIMITED = none */
 };
@@ -140,12 +150,22 @@ struct site_days {
 };
 extern const struct gpuq_custom site_days_custom; /* a list of dates such as 2026-12-24 */
 
+/* A time zone: its name, and the rule by which gpuqd knows it (zones.h). */
+struct site_zone {
+	const char *name, *rule; /* NULL: UTC */
+	struct zone zone;
+};
+
 struct site_reservation {
 	const char *name, *queue, *flavor, *pool;
 	int64_t start_us, duration_us, gpus_milli; /* gpus_milli 0 = what it names, whole */
 	int64_t every_us, release_after_us; /* 0 = as the flags say */
 	int64_t until_us; /* of one that recurs; 0 = no end */
 	struct site_days except; /* days on which it does not begin */
+	struct site_zone timezone; /* whose wall clock periods of whole days keep */
+	bool external; /* nodes that a cloud lends: they come into its pool and go at its end */
+	int64_t count; /* external: number of these nodes */
+	int64_t grace_us; /* external: what runs there is signalled so long before the end */
 	struct gpuq_strlist nodes, users, flags;
 };
 
@@ -217,6 +237,9 @@ int64_t site_reservation_start(const struct site_reservation *r, int64_t now_us)
  * numbers, else those of its flags; 0 = never. */
 int64_t site_reservation_every_us(const struct site_reservation *r);
 int64_t site_reservation_release_us(const struct site_reservation *r);
+
+/* Return when what runs on the nodes of an external one is signalled. */
+int64_t site_reservation_clears(const struct site_reservation *r);
 
 /* Shell-like glob with * and ?, whole string. */
 bool site_glob(const char *pattern, const char *text);

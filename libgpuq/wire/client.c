@@ -346,8 +346,11 @@ int gpuq_connect_stop(const char *addr, const char *client, int64_t timeout_us, 
 	g->t.fd = -1;
 	g->last_answer = &g->answers;
 	rc = gpuq_transport_open(&g->t, addr, stop_fd, until_us, err);
-	if (rc == 0)
+	if (rc == 0) {
 		rc = hello(g, client, timeout_us, until_us, err);
+		if (rc == GPUQ_EUNREACH && !g->closing.code)
+			gpuq_transport_explain(&g->t, addr, err);
+	}
 	if (rc < 0) {
 		gpuq_close(g);
 		return rc;

@@ -3,6 +3,7 @@
 
 #include "gpuqd/site/site.h"
 #include "gpuqd/site/walls.h"
+#include "gpuqd/state/model.h"
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/admit/apply.h"
 
@@ -80,8 +81,7 @@ static bool manages(const struct site *s, const struct site_queue *q, const char
 	return false;
 }
 
-/* Return the highest queue, from q upwards, up to which the user manages every queue. */
-static const struct site_queue *realm(const struct site *s, const struct site_queue *q,
+const struct site_queue *access_realm(const struct site *s, const struct site_queue *q,
 				      const char *who)
 {
 	const struct site_queue *found = NULL;
@@ -95,7 +95,7 @@ static const struct site_queue *realm(const struct site *s, const struct site_qu
  * below it add up to its quota, and raising them would take from other queues. */
 static bool quota_is_own(const struct site *s, const struct site_queue *q, const char *who)
 {
-	const struct site_queue *top = realm(s, q, who);
+	const struct site_queue *top = access_realm(s, q, who);
 
 	return top && top->quota.given;
 }
@@ -203,21 +203,24 @@ static int check_secrets(const struct site *old, const struct site *new_, struct
 	return 0;
 }
 
-int apply_allowed(const struct site *old, const struct site *new_, const struct gpuq_val *changes,
-		  const char *who, bool operator_, struct gpuq_err *err)
+int apply_allowed(const struct model *m, const struct site *new_, const struct gpuq_val *changes,
+		  const char *who, int64_t now_us, struct gpuq_err *err)
 {
-	for (uint32_t i = 0; !operator_ && i < changes->n; i++) {
+	for (uint32_t i = 0; i < changes->n; i++) {
 		const char *object = gpuq_get_str(changes->items[i], "object", "");
 		int rc;
 
-		if (strncmp(object, "queue/", 6) != 0)
-			return gpuq_fail(err, GPUQ_EPERM, "%s: only an operator may change it",
-					 object);
-		rc = check_queue(old, new_, changes->items[i], who, err);
+		if (strncmp(object, "reservation/", 12) == 0)
+			rc = apply_reserve_allowed(m, new_, changes->items[i], who, now_us, err);
+		else if (strncmp(object, "queue/", 6) == 0)
+			rc = check_queue(m->site, new_, changes->items[i], who, err);
+		else
+			rc = gpuq_fail(err, GPUQ_EPERM, "%s: only an operator may change it",
+				       object);
 		if (rc < 0)
 			return rc;
 	}
-	return operator_ ? 0 : check_secrets(old, new_, err);
+	return check_secrets(m->site, new_, err);
 }
 
 static bool all_calm(const struct gpuq_val *keys)

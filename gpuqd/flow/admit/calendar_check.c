@@ -53,7 +53,9 @@ static int add(struct checked *c, const struct site_reservation *r, struct gpuq_
 				      .flavor = number(c, r->flavor),
 				      .pool = number(c, r->pool),
 				      .nodes = nodes,
-				      .maintenance = site_reservation_has(r, "maintenance") ||
+				      /* External nodes are still to come. */
+				      .maintenance = r->external ||
+						     site_reservation_has(r, "maintenance") ||
 						     (!r->queue && r->users.n == 0) };
 	for (uint32_t i = 0; !amount && i < c->n_nodes; i++)
 		if (names_node(r, c->node_of[i]))

@@ -350,7 +350,7 @@ int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_e
 
 	node_each(model, n)
 		if (gpuq_strlist_passes(&p->names, n->name))
-			gpuq_add(a, list, view_node(a, model, n));
+			gpuq_add(a, list, view_node(a, model, n, loop_now_us(journal_loop(m->j))));
 	rc = list ? all_known(&p->names, list, "node", err) : 0;
 	if (rc < 0)
 		return rc;

@@ -2,6 +2,7 @@
 
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/pack.h"
+#include "gpuqd/sched/timeline/reservations.h"
 #include "gpuqd/sched/timeline/timeline_int.h"
 #include "gpuqd/sched/timeline/timeline_free.h"
 #include "gpuqd/sched/timeline/timeline_instances.h"
@@ -315,7 +316,7 @@ bool timeline_displace(struct cycle *c, uint32_t job, uint32_t flavor)
 	if (c->failed)
 		return false;
 	timeline_unplan(c, job);
-	if (!timeline_pack_on_planned(c, job, flavor)) {
+	if (!timeline_pack_on_planned(c, job, flavor, SNAP_NONE)) {
 		restore(c, &was);
 		return false;
 	}
@@ -330,4 +331,58 @@ bool timeline_displace(struct cycle *c, uint32_t job, uint32_t flavor)
 	restore(c, &was);
 	pack_undo(c, job);
 	return false;
+}
+
+/* Plan all that was in the way again, for whatever time is left. */
+static void plan_later(struct cycle *c, const struct before *was)
+{
+	for (uint32_t i = 0; i < was->n_moved; i++)
+		timeline_unplan(c, was->moved[i].job);
+	for (uint32_t i = 0; i < was->n_moved; i++) {
+		const struct planned *p = &was->moved[i];
+		const uint32_t kind = p->flavor == SNAP_NONE ? c->s->n_flavors : p->flavor;
+
+		if (timeline_plan_until(c, p->job, p->flavor, GPUQ_UNLIMITED, p->starving))
+			c->timeline->future->n_of_flavor[kind] -= !p->starving;
+	}
+}
+
+bool timeline_enter(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct future *f = c->timeline->future;
+	const int64_t end = timeline_end(c, job, c->s->config.now_us);
+	const uint32_t within = c->s->n_reservations ? reservations_open(c, job) : SNAP_NONE;
+	const uint32_t n_parts = f->n_part_ends, n_instances = f->n_instance_ends;
+	const uint32_t n_tries = f->n_tries;
+	struct before was;
+	struct seats seats;
+
+	if (within == SNAP_NONE || f->n_displacing++ >= ATTEMPTS_MAX)
+		return false;
+	f->yield_us = f->given_us = 0;
+	was = save(c);
+	if (c->failed)
+		return false;
+	timeline_unplan(c, job);
+	if (!timeline_pack_on_planned(c, job, flavor, within)) {
+		restore(c, &was);
+		return false;
+	}
+	seats = keep_seats(c);
+	if (c->failed || !reservations_holds_places(c, within) || !note_all(c, &was, job, end)) {
+		restore(c, &was);
+		pack_undo(c, job);
+		return false;
+	}
+	/* Its places are its own from now on; what was planned there comes later. */
+	sort_moved(&was);
+	hold_places(c, job, end, &seats, 1);
+	plan_later(c, &was);
+	take_seats(c, &seats);
+	hold_places(c, job, end, &seats, -1);
+	f->n_part_ends = n_parts;
+	f->n_instance_ends = n_instances;
+	f->n_tries = n_tries;
+	order(c, &was, job);
+	return true;
 }

@@ -137,6 +137,7 @@ struct future {
 	/* starting beside them: timeline_pack.c */
 	uint32_t n_displacing; /* timeline_displace.c: attempts in this cycle */
 	bool over_planned; /* start reservations do not bar: those in the way are to be displaced */
+	uint32_t within; /* over_planned: the reservation that the job starts in, or SNAP_NONE */
 	uint64_t *barred; /* scratch: nodes that reservations keep from the current job */
 	int64_t yield_us; /* of the current places: when they must be yielded; 0 = never */
 	int64_t given_us; /* ...and the time limit there, when it was cut; 0 = it was not */

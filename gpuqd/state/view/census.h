@@ -37,6 +37,7 @@ extern const char *const census_causes[N_CENSUS_CAUSES];
 struct census {
 	int64_t milli[N_CENSUS_KINDS], total_milli; /* by kind: the kinds add up to the total */
 	int64_t stranded_milli[N_CENSUS_CAUSES]; /* by what is missing */
+	int64_t *idle_milli; /* of CENSUS_RESERVED, by reservation of the site; in the arena */
 };
 
 /* Use of a device; thousandths. */
@@ -51,6 +52,10 @@ void census_slots(const struct node *n, struct census_slot *slots);
 
 /* Count all nodes at now_us (for the reservations). False: no memory. */
 bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, struct census *out);
+
+/* Return the reservation in effect that holds this node; NULL = none, or only an amount. */
+const struct site_reservation *census_reservation(const struct model *m, const struct node *n,
+						  int64_t now_us);
 
 /* Return why free devices of a node cannot be used: "cpu", "memory" or "pods", of which none is
  * left for a pod that requests some; "suspect", "frozen". NULL = they can. */
