@@ -68,7 +68,7 @@ manifest() {
 }
 
 { manifest; printf '    env:\n    - {name: A, value: "'; head -c 4194304 /dev/zero | tr '\0' x; printf '"}\n'; } >job
-refuse 'a manifest of 4 MiB' 'job.*(1048576|1 MiB)'
+refuse 'a manifest of 4 MiB' 'job: larger than 1024 KiB'
 
 { manifest; printf '    env:\n    - &v {name: A, value: b}\n'; seq 1000 | sed 's/.*/    - *v/'; } >job
 refuse 'a manifest with 1,000 aliases' 'job:[0-9]+:[0-9]+: .*more than 999 aliases'
