@@ -266,7 +266,7 @@ static const struct opt doctor_opts[] = {
 
 static const struct opt backup_opts[] = {
 	{ OPT_SERVER_PATH, "server-path", 0, ARG_REQUIRED, "PATH", "write to this new file on the server's machine instead" },
-	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the file and its size as a JSON object" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print one JSON object a line" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -356,10 +356,12 @@ const struct command commands[] = {
 	  .opts = diag_opts, .groups = { opts_help }, .run = cmd_diag },
 	{ .name = "doctor", .summary = "Check client and server, and suggest remedies", .synopsis = "",
 	  .opts = doctor_opts, .groups = { opts_help }, .run = cmd_doctor },
-	{ .name = "backup", .summary = "Back up the server's database to a file", .synopsis = "FILE|- | --server-path PATH",
-	  .opts = backup_opts, .groups = { opts_help }, .min_args = 0, .max_args = 1, .run = cmd_backup },
+	{ .name = "backup", .summary = "Back up the server's database to a file", .synopsis = "FILE|- | --server-path PATH | list | verify [NAME]...",
+	  .opts = backup_opts, .groups = { opts_help }, .min_args = 0, .max_args = -1, .run = cmd_backup },
 	{ .name = "recover", .summary = "Show what is left to recover after a restore, or end the recovery", .synopsis = "",
 	  .opts = recover_opts, .groups = { opts_help }, .run = cmd_recover },
+	{ .name = "proxy", .summary = "Connect standard input and output to the server, for ssh", .synopsis = "",
+	  .groups = { opts_help }, .run = cmd_proxy },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
 	  .opts = version_opts, .groups = { opts_help }, .run = cmd_version },
 	{ .name = "completion", .summary = "Print a shell completion script", .synopsis = "bash|zsh|fish",

@@ -17,10 +17,7 @@ const char *const site_reservation_flags[] = { "maintenance", "daily",          
 
 bool site_reservation_has(const struct site_reservation *r, const char *flag)
 {
-	for (size_t i = 0; i < r->flags.n; i++)
-		if (strcmp(r->flags.items[i], flag) == 0)
-			return true;
-	return false;
+	return gpuq_strlist_has(&r->flags, flag);
 }
 
 int64_t site_reservation_every_us(const struct site_reservation *r)
@@ -74,6 +71,7 @@ int64_t site_reservation_start(const struct site_reservation *r, int64_t now_us)
 
 /* ---- days ---- */
 
+/* Read a day, midnight UTC. */
 static int read_day(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *begin_us)
 {
 	static const char shape[] = "expected a day such as 2026-12-24";
@@ -84,6 +82,7 @@ static int read_day(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *be
 	return 0;
 }
 
+/* Read the days that a recurring reservation leaves out. */
 static int read_days(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	struct site_days *days = out;
@@ -108,6 +107,7 @@ static int read_days(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 	return 0;
 }
 
+/* Print days without a time. */
 static struct gpuq_val *write_days(struct gpuq_arena *mem, const void *in)
 {
 	const struct site_days *days = in;

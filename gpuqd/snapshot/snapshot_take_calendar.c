@@ -64,6 +64,8 @@ static void take_end(const struct model *m, const struct site_reservation *in, s
 		snapshot_add_reservation(s, &r);
 }
 
+/* Add one occurrence of a reservation. One that names what no longer exists is left out, or kept
+ * from all if only its owner is gone. */
 static void take(const struct model *m, const struct site_reservation *in, int64_t start_us,
 		 const uint32_t *queue_of, struct snapshot *s, struct gpuq_arena *mem)
 {

@@ -9,15 +9,17 @@
 #include "gpuqd/flow/admit/apply_reserve.h"
 
 enum {
-	OWN = 1, /* a manager may change it of the managed queue itself */
-	BELOW = 2, /* and of queues below it */
+	OWN = POLICY_OWN, /* a manager may change it of the managed queue itself */
+	BELOW = POLICY_BELOW, /* and of queues below it */
 	CALM = 4, /* has no effect on running jobs */
 };
 
-/* Keys of a queue that are not listed are for operators only and may cause evictions. How a queue's
+/* Keys of a queue that are not listed are for operators only and may cause evictions; those that
+ * the scheduler reads say it in their rows. How a queue's
  * resources are divided among the queues below it (quota, weight...) is its manager's decision; how
  * much the queue itself gets is not. Nor is what pods may do, nor how its work is protected from
  * other queues. */
+/* clang-format off */
 static const struct {
 	const char *key;
 	unsigned may;
@@ -26,7 +28,6 @@ static const struct {
 	{ "groups", OWN | BELOW | CALM },
 	{ "default_time", OWN | BELOW | CALM },
 	{ "closed", OWN | BELOW | CALM },
-	{ "stopped", OWN | BELOW },
 	{ "flavors", OWN | BELOW },
 	{ "managers", BELOW | CALM },
 	{ "max_time", BELOW | CALM },
@@ -39,11 +40,6 @@ static const struct {
 	{ "limit", BELOW },
 	{ "lend", BELOW },
 	{ "shared_quota", BELOW },
-	{ "weight", BELOW },
-	{ "rank", BELOW },
-	{ "preempt", BELOW },
-	{ "own_preempt", BELOW },
-	{ "preempt_min_runtime", BELOW },
 	{ "budget", BELOW },
 	{ "parent", BELOW },
 	{ "image", CALM }, /* what other users' pods execute */
@@ -61,7 +57,12 @@ static const struct {
 	{ "node_loss", CALM },
 	{ "accounting_finalizer", CALM },
 	{ "start", CALM },
+#define X(kind, member, key, scenario, dflt, recorded, how, names, least, most, may, doc) \
+	{ key, may },
+	POLICY_QUEUE_KEYS(X)
+#undef X
 };
+/* clang-format on */
 
 static unsigned of_key(const char *key)
 {
@@ -74,10 +75,9 @@ static unsigned of_key(const char *key)
 static bool manages(const struct site *s, const struct site_queue *q, const char *who)
 {
 	for (size_t hops = 0; q && hops <= s->queues.n; hops++) {
-		for (size_t i = 0; i < q->managers.n; i++)
-			if (strcmp(q->managers.items[i], who) == 0)
-				return true;
-		q = q->parent ? site_queue_find(s, q->parent) : NULL;
+		if (gpuq_strlist_has(&q->managers, who))
+			return true;
+		q = site_queue_above(s, q);
 	}
 	return false;
 }
@@ -87,7 +87,7 @@ const struct site_queue *access_realm(const struct site *s, const struct site_qu
 {
 	const struct site_queue *found = NULL;
 
-	for (; q && manages(s, q, who); q = q->parent ? site_queue_find(s, q->parent) : NULL)
+	for (; q && manages(s, q, who); q = site_queue_above(s, q))
 		found = q;
 	return found;
 }
@@ -122,7 +122,7 @@ static int check_keys(const struct site *s, const struct site_queue *q, const ch
 /* True if q is strictly below a queue that the user manages. The caller passes the old site. */
 static bool is_below(const struct site *s, const struct site_queue *q, const char *who)
 {
-	const struct site_queue *above = q && q->parent ? site_queue_find(s, q->parent) : NULL;
+	const struct site_queue *above = q ? site_queue_above(s, q) : NULL;
 
 	return above && manages(s, above, who);
 }
@@ -192,7 +192,7 @@ static int check_secrets(const struct site *old, const struct site *new_, struct
 		const struct site_queue *was = q;
 
 		while (was && !site_queue_find(old, was->name))
-			was = was->parent ? site_queue_find(new_, was->parent) : NULL;
+			was = site_queue_above(new_, was);
 		if (was && !mounts_secrets(old, was->name) && mounts_secrets(new_, q->name))
 			return gpuq_fail(
 				err, GPUQ_EPERM,

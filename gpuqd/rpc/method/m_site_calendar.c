@@ -152,11 +152,7 @@ int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct
 			return gpuq_fail(err, GPUQ_ENOENT, "no reservation is named %s",
 					 p->names.items[i]);
 	site_each(site_reservation, model->site->reservations, r) {
-		bool is = p->names.n == 0;
-
-		for (size_t i = 0; i < p->names.n; i++)
-			is |= strcmp(p->names.items[i], r->name) == 0;
-		if (is) {
+		if (gpuq_strlist_passes(&p->names, r->name)) {
 			struct gpuq_val *v = view(a, model, r, now);
 
 			if (p->days > 0)

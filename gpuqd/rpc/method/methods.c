@@ -33,6 +33,8 @@ static const struct rpc_method table[] = {
 	{ "event.watch",  RPC_ROLE_USER,     false, true,  &p_event_watch, m_event_watch, "events as they occur", LASTING },
 	{ "history.list", RPC_ROLE_USER,     false, true,  &p_job_list,  m_history_list, "jobs that have ended, filtered", NAMES },
 	{ "backup.get",   RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_get,  "a copy of the database", PLAIN },
+	{ "backup.list",  RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_list, "copies that gpuqd made by itself", PLAIN },
+	{ "backup.verify", RPC_ROLE_OPERATOR, false, false, &p_backup_verify, m_backup_verify, "check such a copy", PLAIN },
 	{ "backup.write", RPC_ROLE_OPERATOR, false, false, &p_backup_write, m_backup_write, "the same to a new file on the server", PLAIN },
 	{ "cluster.rights", RPC_ROLE_OPERATOR, false, false, NULL,       m_cluster_rights, "rights of gpuqd in the cluster", PLAIN },
 	{ "diag.get",     RPC_ROLE_USER,     false, false, &p_diag_get,   m_diag_get,    "internal statistics", PLAIN },
@@ -286,6 +288,11 @@ void methods_set_schedule(struct methods *m, struct schedule *s)
 void methods_set_backup_dir(struct methods *m, const char *dir)
 {
 	m->backup_dir = dir;
+}
+
+void methods_set_rota(struct methods *m, struct rota *k)
+{
+	m->rota = k;
 }
 
 void methods_set_operators_act(struct methods *m, bool act)

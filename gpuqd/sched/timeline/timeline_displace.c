@@ -30,7 +30,7 @@ struct before {
 	struct mark *marks;
 	struct instance_hold *instances;
 	uint32_t n_booked, n_planned, n_marks, n_instances, n_places;
-	struct planned moved[DISPLACED_MAX];
+	struct planned moved[DISPLACED_MAX]; /* those that are in the way */
 	uint32_t n_moved;
 };
 
@@ -41,6 +41,7 @@ struct seats {
 	uint32_t n_places, n_devices;
 };
 
+/* Copy a table into memory that is released with the current job. */
 static void *copy(struct cycle *c, const void *items, uint32_t n, size_t size)
 {
 	void *p = cycle_scratch(c, (size_t)n + 1, size);
@@ -56,6 +57,7 @@ static void put_back(void *to, const void *from, uint32_t n, size_t size)
 		memcpy(to, from, n * size);
 }
 
+/* Keep the timeline as it is, to go back to if the attempt fails. */
 static struct before save(struct cycle *c)
 {
 	const struct future *f = c->timeline->future;
@@ -72,6 +74,7 @@ static struct before save(struct cycle *c)
 				.n_places = f->n_places };
 }
 
+/* Go back to it. */
 static void restore(struct cycle *c, const struct before *was)
 {
 	struct future *f = c->timeline->future;
@@ -209,6 +212,7 @@ static void order(struct cycle *c, const struct before *was, uint32_t job)
 				f->planned[to++] = now[k];
 }
 
+/* Sort the moved start reservations as the table has them, the longest pending first. */
 static void sort_moved(struct before *was)
 {
 	uint32_t n = 0;
@@ -243,6 +247,7 @@ static bool plan_moved(struct cycle *c, const struct before *was, bool sooner)
 	return true;
 }
 
+/* Keep the places that were found for the current job, while others are placed. */
 static struct seats keep_seats(struct cycle *c)
 {
 	return (struct seats){ .places = copy(c, c->places.pods, c->places.n_pods,
@@ -253,6 +258,7 @@ static struct seats keep_seats(struct cycle *c)
 			       .n_devices = c->places.n_devices };
 }
 
+/* Make them the current places again. */
 static void take_seats(struct cycle *c, const struct seats *seats)
 {
 	put_back(c->places.pods, seats->places, seats->n_places, sizeof(*c->places.pods));

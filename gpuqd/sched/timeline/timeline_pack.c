@@ -273,6 +273,7 @@ static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 
 /* ---- with a shorter time limit than requested ---- */
 
+/* Compare moments. */
 static int cmp_limit(const void *ctx, uint32_t x, uint32_t y)
 {
 	const int64_t *limits = ctx;

@@ -36,7 +36,7 @@ void census_slots(const struct node *n, struct census_slot *slots)
 
 /* Jobs with nominated placements: few. */
 struct promised {
-	struct promised *next;
+	struct promised *next; /* of the same node */
 	const struct promise *promise;
 };
 
@@ -90,10 +90,8 @@ static bool is_on(const struct model *m, const struct site_reservation *r, int64
  * amount. */
 static bool named(const struct site_reservation *r, const struct node *n)
 {
-	for (size_t i = 0; i < r->nodes.n; i++)
-		if (strcmp(r->nodes.items[i], n->name) == 0)
-			return true;
-	return r->nodes.n == 0 && r->gpus_milli <= 0 && r->pool && strcmp(r->pool, n->pool) == 0;
+	return gpuq_strlist_has(&r->nodes, n->name) ||
+	       (r->nodes.n == 0 && r->gpus_milli <= 0 && r->pool && strcmp(r->pool, n->pool) == 0);
 }
 
 const struct site_reservation *census_reservation(const struct model *m, const struct node *n,
