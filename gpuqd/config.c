@@ -195,7 +195,9 @@ static const struct {
 	{ "log-level", "LEVEL", "log_level", "err, warn, notice, info or debug" },
 	{ "record", "DIR", "record_dir",
 	  "record every scheduling cycle in DIR, for gpuq-sim replay" },
-	{ "restore", "FILE", NULL, "restore a backup into an empty --state, and continue" },
+	{ "restore", "FROM", NULL,
+	  "restore a backup, a file, DIR or target, into an empty --state" },
+	{ "at", "TIME", NULL, "with --restore: as it was at TIME, or after a batch EPOCH/NUMBER" },
 	{ "adopt-cluster", NULL, "adopt_cluster",
 	  "accept a cluster other than that of the database's jobs" },
 	{ "unsafe-fs", NULL, "unsafe_fs", "allow a network or overlay filesystem for --state" },
@@ -352,6 +354,8 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 			file = optarg;
 		else if (strcmp(options[o - 256].name, "restore") == 0)
 			c->restore = optarg;
+		else if (strcmp(options[o - 256].name, "at") == 0)
+			c->restore_at = optarg;
 		else if (options[o - 256].key && n_given < 64) {
 			given[n_given].option = o - 256;
 			given[n_given++].arg = optarg;
@@ -371,6 +375,8 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 	}
 	if (c->help || c->version || c->print_keys)
 		return 0;
+	if (c->restore_at && !c->restore)
+		return gpuq_fail(err, GPUQ_EINVAL, "--at needs --restore: see gpuqd --help");
 
 	if (!file && access(SYSTEM_FILE, F_OK) == 0)
 		file = SYSTEM_FILE;
@@ -397,6 +403,7 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 			c->print = was.print;
 			c->new_state = was.new_state;
 			c->restore = was.restore;
+			c->restore_at = was.restore_at;
 			c->audit = was.audit;
 			c->file = file ? gpuq_arena_strdup(&mem, file) : NULL;
 		}

@@ -49,7 +49,8 @@ struct config {
 	bool adopt_cluster;
 	bool unsafe_fs;
 	bool operators_act_as_user;
-	const char *restore; /* a backup; NULL = none. An option alone, as the next */
+	const char *restore; /* a backup; NULL = none. An option alone, as the next two */
+	const char *restore_at; /* up to when; NULL = all of it */
 	bool new_state; /* options alone: what is said once must not stand in a file */
 	bool audit;
 	bool no_new_privs, device_cgroup; /* of jobs on the local cluster */

@@ -392,6 +392,8 @@ static void backup_line(const struct gpuq_val *status, struct gpuq_buf *text)
 			gpuq_buf_adds(text, ": ");
 			view_cell(text, gpuq_get(b, "last_error"));
 		}
+	} else if (gpuq_get_bool(b, "log_late", false) || gpuq_get_int(b, "log_failed", 0)) {
+		gpuq_buf_adds(text, "changes since the last copy do not reach the target");
 	} else if (gpuq_get_bool(b, "damaged", false)) {
 		gpuq_buf_adds(text, "a copy is damaged: gpuq backup list");
 	}
