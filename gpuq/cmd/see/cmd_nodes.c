@@ -202,6 +202,7 @@ static const struct column cols[] = {
 	{ "RAM", 0, COL_RIGHT, NULL, ram_text, ram_rank, "memory of the node" },
 	{ "FREE_RAM", 0, COL_RIGHT, NULL, free_ram_text, free_ram_rank, "free memory of the node" },
 	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "cause why the node, or its free devices, are not in use" },
+	{ "NOTE", 0, COL_CUT, "note", NULL, NULL, "reason of its drain, or why it gets no work" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */
@@ -221,15 +222,15 @@ static int rows_by_device(struct out *o, const struct gpuq_val *node)
 
 const struct out_def node_list = {
 	.cols = cols,
-	.usual = "NODE,STATE,POOL,FLAVOR,GPU,PRODUCT,MEMORY,FREE,JOBS",
-	.spare = "POOL,MEMORY",
+	.usual = "NODE,STATE,POOL,FLAVOR,GPU,PRODUCT,MEMORY,FREE,JOBS,NOTE",
+	.spare = "POOL,MEMORY,FLAVOR,PRODUCT",
 	.sort = "NODE,GPU",
 	.rows = rows_by_device,
 };
 
 static const struct out_def by_node = {
 	.cols = cols,
-	.usual = "NODE,STATE,POOL,FLAVOR,GPUS,FREE_GPUS",
+	.usual = "NODE,STATE,POOL,FLAVOR,GPUS,FREE_GPUS,NOTE",
 	.sort = "NODE",
 };
 
