@@ -316,6 +316,16 @@ static void fill_places(struct config *c)
 		c->finished_pod_keep_us = c->cluster == CLUSTER_KUBE ? 3600 * GPUQ_US_PER_S : 0;
 }
 
+/* getopt takes abbreviations: one that is unique today would mean another option tomorrow. word is the
+ * last word it has read, before the one in front where word is the value. */
+static bool is_whole(const char *name, const char *word, const char *before)
+{
+	if (before)
+		word = before;
+	return strncmp(word, "--", 2) != 0 || (strlen(name) == strcspn(word + 2, "=") &&
+					       strncmp(word + 2, name, strlen(name)) == 0);
+}
+
 int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
@@ -349,6 +359,11 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 			return gpuq_fail(err, GPUQ_EINVAL, "%s %s: see gpuqd --help",
 					 o == ':' ? "an argument is missing to" : "unknown option",
 					 argv[optind - 1]);
+		if (!is_whole(options[o - 256].name, argv[optind - 1],
+			      optind > 1 && optarg == argv[optind - 1] ? argv[optind - 2] : NULL))
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "an option is written in full, as --%s: see gpuqd --help",
+					 options[o - 256].name);
 		flags[o - 256] = true;
 		if (strcmp(options[o - 256].name, "config") == 0)
 			file = optarg;
