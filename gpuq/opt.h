@@ -92,6 +92,14 @@ enum opt_id {
 	OPT_SERVER_PATH,
 	OPT_RESET,
 	OPT_FINISH,
+	OPT_CA,
+	OPT_CERT,
+	OPT_CERT_KEY,
+	OPT_TOKEN_FILE,
+	OPT_SCOPE,
+	OPT_EXPIRES,
+	OPT_COMMENT,
+	OPT_FOR,
 	/* Only in Slurm's names. */
 	OPT_S_NOTHING, /* is accepted: what it asks for is so anyway */
 	OPT_S_IGNORED, /* is accepted with a warning, which is its doc */

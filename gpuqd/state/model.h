@@ -473,6 +473,7 @@ struct model {
 	struct foreign *foreigns;
 	struct objects *objects; /* of the cluster, that pods depend on; not stored */
 	struct keys keys;
+	struct token *tokens; /* token.h; hash by id */
 	struct usage *usages;
 	struct account *accounts, *dirty_accounts;
 	struct readers *readers; /* equivalent.h */

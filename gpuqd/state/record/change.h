@@ -43,7 +43,8 @@
 	  "what a job that left may have left in the cluster")                                     \
 	X(AUDIT, "audit", "time, number", "changes by users")                                      \
 	X(OUTBOX, "outbox", "number", "what is to be told of a job, until it has been")            \
-	X(TEXT, "text", "hash, 0 or 1", "0: a part that specs have alike, 1: how many have it")
+	X(TEXT, "text", "hash, 0 or 1", "0: a part that specs have alike, 1: how many have it")    \
+	X(TOKEN, "token", "id", "a token that was issued: the hash of its secret, and its rights")
 
 enum table {
 #define X(sym, name, key, doc) TABLE_##sym,
