@@ -186,7 +186,7 @@ static int read_some(struct gpuq_transport *t, struct gpuq_err *err)
 	t->taken = 0;
 	do {
 		if (gpuq_buf_reserve(&t->in, READ_BYTES) < 0)
-			return gpuq_fail(err, GPUQ_ENOMEM, "no memory for an answer");
+			return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a reply");
 		n = t->tls ? gpuq_tls_recv(t->tls, t->in.data + t->in.len, READ_BYTES)
 			   : recv(t->fd, t->in.data + t->in.len, READ_BYTES, 0);
 		if (n > 0) {
