@@ -579,6 +579,7 @@ static void on_hup(void *arg)
 	int rc = r ? config_read(&r->config, d->argc, d->argv, &err) : gpuq_no_memory(&err);
 
 	sdnotify_reloading();
+	rpc_server_reload_tls(d->rpc);
 	if (rc == 0) {
 		take(d, r);
 	} else {
@@ -724,6 +725,12 @@ static int open_sockets(struct daemon *d, struct gpuq_err *err)
 		char dir[PATH_MAX];
 		char *slash;
 
+		if (strncmp(addr, "unix:", 5) != 0) {
+			rc = rpc_server_listen(d->rpc, addr, mode, err);
+			if (rc == 0)
+				log_info("listen", "addr=%s", LOGS(addr));
+			continue;
+		}
 		/* The folder of the default places is ours to make. */
 		snprintf(dir, sizeof(dir), "%s", addr + strlen("unix:"));
 		slash = strrchr(dir, '/');
@@ -790,7 +797,11 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	struct rpc_opts ro = { .server = "gpuqd/" PACKAGE_VERSION,
 			       .version = PACKAGE_VERSION,
 			       .operators = operator_names(d->config, &d->config->arena),
-			       .connections_per_user = (unsigned)d->config->connections_per_user };
+			       .connections_per_user = (unsigned)d->config->connections_per_user,
+			       .tls = { .cert = d->config->tls.cert,
+					.key = d->config->tls.key,
+					.client_ca = d->config->tls.client_ca,
+					.by_email = d->config->auth.certificate_user == 1 } };
 	int rc = loop_new(&d->loop, err);
 
 	if (rc == 0)
@@ -843,6 +854,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		methods_set_backup_dir(d->methods, d->config->backup_dir);
 		methods_set_rota(d->methods, d->rota);
 		methods_set_operators_act(d->methods, d->config->operators_act_as_user);
+		methods_set_token_age(d->methods, d->config->auth.token_max_age_us);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}
