@@ -1,10 +1,10 @@
-/* zone.h - time zones: the time that a zone's clock shows, and the instant at which it does
+/* zone.h - time zones: from an instant to the time of a zone's clock, and back
  *
  * Owns     nothing. Touches memory only.
  * Used by  util/recur (repetitions that keep their wall clock), site/site_calendar,
  *          flow/admit/zones.
  *
- * A zone is its rule, as POSIX writes it in TZ: CET-1CEST,M3.5.0,M10.5.0/3. The clock
+ * A zone is its rule, as POSIX writes it in TZ: CET-1CEST,M3.5.0,M10.5.0/3. What a clock showed
  * before the present rule is not known. Files of zones are RFC 9636 (TZif).
  */
 #ifndef GPUQD_UTIL_ZONE_H
@@ -43,7 +43,7 @@ int zone_rule(const void *bytes, size_t n, int64_t now_us, char out[ZONE_RULE_MA
 
 /* Return what its clock shows at the instant, as if that were UTC. */
 int64_t zone_wall(const struct zone *z, int64_t us);
-/* Return the instant at which its clock shows wall_us. The first of two; where the clock leaps over
+/* Return the instant at which its clock shows wall_us. It is the first of two; where the clock leaps over
  * it, as much later as the clock leaps. */
 int64_t zone_instant(const struct zone *z, int64_t wall_us);
 

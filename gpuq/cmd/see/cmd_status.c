@@ -237,14 +237,49 @@ static int show_job(void *arg, const struct gpuq_val *job)
 	return 0;
 }
 
+/* The job file that makes such a job: of an element, of its array. */
+static int print_file(struct cli *c, int64_t id, int64_t index, const char *form)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	const struct gpuq_val *job;
+	struct gpuq_val *spec;
+	int code = EXIT_DONE;
+
+	job = job_with_spec(c, id, index, &err);
+	if (!job)
+		return cli_fail(&err, true);
+	spec = gpuq_get(job, "spec");
+	gpuq_unset(spec, "context");
+	if (strcmp(form, "json") == 0)
+		gpuq_json_write(&text, spec, 0);
+	else
+		gpuq_yaml_write(&text, spec);
+	if (text.failed) {
+		cli_say("out of memory");
+		code = EXIT_REFUSED;
+	} else {
+		fputs(gpuq_buf_str(&text), stdout);
+		if (text.len && text.data[text.len - 1] != '\n')
+			putchar('\n');
+	}
+	gpuq_buf_done(&text);
+	return code;
+}
+
 static int job_status(struct cli *c, const char *word)
 {
 	struct shown s = { opt_given(&c->args, OPT_JSON), false };
+	const char *form = c->args.val[OPT_OUTPUT];
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int64_t id, index;
 
 	if (filter_id(word, &id, &index, &err) < 0)
 		return cli_usage(c, "%s", err.text);
+	if (form && strcmp(form, "yaml") && strcmp(form, "json"))
+		return cli_usage(c, "--output %s: expected yaml or json", form);
+	if (form)
+		return print_file(c, id, index, form);
 	return job_for_each(c, id, index, show_job, &s, &err) < 0 ? cli_fail(&err, true)
 								  : EXIT_DONE;
 }
@@ -392,6 +427,8 @@ static void backup_line(const struct gpuq_val *status, struct gpuq_buf *text)
 			gpuq_buf_adds(text, ": ");
 			view_cell(text, gpuq_get(b, "last_error"));
 		}
+	} else if (gpuq_get_bool(b, "log_late", false) || gpuq_get_int(b, "log_failed", 0)) {
+		gpuq_buf_adds(text, "changes since the last copy do not reach the target");
 	} else if (gpuq_get_bool(b, "damaged", false)) {
 		gpuq_buf_adds(text, "a copy is damaged: gpuq backup list");
 	}

@@ -496,6 +496,12 @@ static const char *backup_trouble(struct exam *x, const struct gpuq_val *b, stru
 			gpuq_buf_printf(text, ": %s", gpuq_get_str(b, "last_error", ""));
 		return "see backup in gpuqd.yaml; gpuqd tries again each minute";
 	}
+	if (gpuq_get_bool(b, "log_late", false) || gpuq_get_int(b, "log_failed", 0)) {
+		gpuq_buf_printf(text, "changes since the last copy do not reach the target%s%s",
+				line_says(gpuq_get(b, "log_error")) ? ": " : "",
+				gpuq_get_str(b, "log_error", ""));
+		return gpuq_arena_printf(&x->c->arena, "see whether %s answers", target);
+	}
 	if (gpuq_get_bool(b, "damaged", false)) {
 		gpuq_buf_printf(text, "a copy is not whole: %s: %s",
 				gpuq_get_str(b, "audited", "see gpuq backup list"),

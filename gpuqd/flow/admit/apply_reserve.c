@@ -166,8 +166,8 @@ static int64_t quota_of(const struct site_queue *q, const char *flavor)
 	return sum;
 }
 
-/* Check that the reservations of the manager's queues at any one time are within the quota of the topmost
- * of them. */
+/* Check that what the manager's queues hold at one time is within the quota of the topmost of
+ * them. */
 static int check_manager(const struct reserving *x, const struct site_reservation *r,
 			 struct gpuq_err *err)
 {
