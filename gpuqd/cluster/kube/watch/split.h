@@ -1,4 +1,4 @@
-/* split.h - a byte stream to single JSON objects
+/* split.h - cuts a byte stream into single JSON objects
  *
  * Owns     the unfinished object, at most GPUQ_KUBE_OBJECT_BYTES_MAX of it.
  * Touches  memory only.

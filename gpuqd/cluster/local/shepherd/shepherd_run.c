@@ -399,7 +399,7 @@ static enum pod_how how_it_ended(const struct run *r, int *code, const char **te
 	*text = r->why;
 	*code = exit_code;
 	if (r->told_by_signal) {
-		snprintf(words, sizeof(words), "its shepherd was told to stop by signal %d",
+		snprintf(words, sizeof(words), "its shepherd was stopped by signal %d",
 			 r->told_by_signal);
 		*text = words;
 		return HOW_INFRA;
