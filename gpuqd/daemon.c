@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpuqd/base/log.h"
@@ -25,6 +26,7 @@
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/state/record/upgrade.h"
 #include "gpuqd/state/record/model_apply.h"
+#include "gpuqd/flow/admit/zones.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/bind/bind.h"
 #include "gpuqd/flow/dispatch.h"
@@ -120,6 +122,8 @@ static int read_site(const char *path, struct gpuq_buf *bytes, struct gpuq_err *
 				     &n_docs, err);
 	if (rc == 0 && n_docs != 1)
 		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:1:1: expected one document", path);
+	if (rc == 0)
+		zones_settle(&mem, docs[0], (int64_t)time(NULL) * GPUQ_US_PER_S);
 	if (rc == 0)
 		rc = site_read(docs[0], path, 0, &site, err);
 	if (rc == 0)
@@ -366,7 +370,7 @@ static void step_clock(struct loop *l)
 	if (llabs(off_us) > CLOCK_JUMP_US)
 		log_warn("clock.jump",
 			 "by_s=%" PRId64
-			 ": the wall clock was set; limits and charges go on by the "
+			 ": the wall clock was set; limits and charges continue by the "
 			 "boot clock",
 			 off_us / GPUQ_US_PER_S);
 	else
@@ -439,7 +443,7 @@ static void on_term(void *arg)
 	if (d->stopping)
 		return;
 	d->stopping = true;
-	log_notice("daemon.stop", "jobs go on");
+	log_notice("daemon.stop", "jobs keep running");
 	sdnotify_stopping();
 	if (d->cluster && d->cluster->ops->release)
 		d->cluster->ops->release(d->cluster, on_released, d);
@@ -575,6 +579,7 @@ static void on_hup(void *arg)
 	int rc = r ? config_read(&r->config, d->argc, d->argv, &err) : gpuq_no_memory(&err);
 
 	sdnotify_reloading();
+	rpc_server_reload_tls(d->rpc);
 	if (rc == 0) {
 		take(d, r);
 	} else {
@@ -720,6 +725,12 @@ static int open_sockets(struct daemon *d, struct gpuq_err *err)
 		char dir[PATH_MAX];
 		char *slash;
 
+		if (strncmp(addr, "unix:", 5) != 0) {
+			rc = rpc_server_listen(d->rpc, addr, mode, err);
+			if (rc == 0)
+				log_info("listen", "addr=%s", LOGS(addr));
+			continue;
+		}
 		/* The folder of the default places is ours to make. */
 		snprintf(dir, sizeof(dir), "%s", addr + strlen("unix:"));
 		slash = strrchr(dir, '/');
@@ -786,7 +797,11 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	struct rpc_opts ro = { .server = "gpuqd/" PACKAGE_VERSION,
 			       .version = PACKAGE_VERSION,
 			       .operators = operator_names(d->config, &d->config->arena),
-			       .connections_per_user = (unsigned)d->config->connections_per_user };
+			       .connections_per_user = (unsigned)d->config->connections_per_user,
+			       .tls = { .cert = d->config->tls.cert,
+					.key = d->config->tls.key,
+					.client_ca = d->config->tls.client_ca,
+					.by_email = d->config->auth.certificate_user == 1 } };
 	int rc = loop_new(&d->loop, err);
 
 	if (rc == 0)
@@ -839,6 +854,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		methods_set_backup_dir(d->methods, d->config->backup_dir);
 		methods_set_rota(d->methods, d->rota);
 		methods_set_operators_act(d->methods, d->config->operators_act_as_user);
+		methods_set_token_age(d->methods, d->config->auth.token_max_age_us);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}

@@ -123,7 +123,7 @@ int backup_keep(struct backup *b, struct gpuq_err *err)
 			       ? taken(b->name, err)
 			       : gpuq_fail(err, GPUQ_EIO, "%s: %s", b->name, strerror(errno));
 	if (fsync(b->dir) != 0)
-		return gpuq_fail(err, GPUQ_EIO, "%s: its folder: %s", b->name, strerror(errno));
+		return gpuq_fail(err, GPUQ_EIO, "%s: its directory: %s", b->name, strerror(errno));
 	return 0;
 }
 

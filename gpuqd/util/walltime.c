@@ -12,7 +12,8 @@ bool walltime_is_instant(const char *key)
 		"at_time",      "decided_time",   "yield_time",      "last_time",
 		"next_time",    "node_seen_time", "oldest_time",     "failed_time",
 		"now_time",     "reset_time",     "jump_time",       "last_slow_time",
-		"audit_time",   "log_time",       "log_failed_time",
+		"audit_time",   "log_time",       "log_failed_time", "created_time",
+		"expires_time", "revoked_time",   "used_time",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -27,6 +28,7 @@ static bool is_written(const char *key)
 	return strcmp(key, "spec") == 0 || strcmp(key, "site") == 0;
 }
 
+/* Convert the members of a map by their names. */
 static const struct gpuq_val *map_of(struct gpuq_arena *a, const struct gpuq_val *v,
 				     int64_t ahead_us)
 {
@@ -39,6 +41,7 @@ static const struct gpuq_val *map_of(struct gpuq_arena *a, const struct gpuq_val
 	return out;
 }
 
+/* Convert the items of a list; they have no names. */
 static const struct gpuq_val *list_of(struct gpuq_arena *a, const struct gpuq_val *v,
 				      int64_t ahead_us)
 {

@@ -179,9 +179,9 @@ static void check_refused(struct exam *x)
 		const int64_t n = gpuq_get_int(r, "jobs", 0);
 
 		find(x, BAD, "refused",
-		     "repair it in the cluster, or name another in the queue; the jobs go on by "
-		     "themselves",
-		     "%" PRId64 " job%s wait%s for %s in %s: %s", n, line_s(n), n == 1 ? "s" : "",
+		     "repair it in the cluster, or name another in the queue; the jobs then "
+		     "start by themselves",
+		     "%" PRId64 " job%s pending because of %s in %s: %s", n, line_s(n),
 		     gpuq_get_str(r, "object", "?"), gpuq_get_str(r, "namespace", "?"),
 		     gpuq_get_str(r, "message", ""));
 	}
@@ -433,7 +433,7 @@ static void check_scheduler(struct exam *x)
 		     "%" PRId64 " cycles failed, %" PRId64 " did not", failed, cycles);
 	else if (cut)
 		find(x, WARN, "scheduler",
-		     "some jobs are looked at later than others: see gpuq diag",
+		     "some jobs are evaluated later than others: see gpuq diag",
 		     "%" PRId64 " of %" PRId64 " cycles reached the bound on their work", cut,
 		     cycles);
 	else

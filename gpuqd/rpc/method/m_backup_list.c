@@ -1,4 +1,5 @@
-/* backup.list: the copies that gpuqd made by itself; backup.verify: is one whole. */
+/* The methods backup.list (the copies that gpuqd made by itself) and backup.verify (whether one is intact),
+ * called by the table of methods.c; view_backup() is shared with the status. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -49,6 +49,7 @@ struct methods {
 	const struct refusals *refusals; /* NULL = the cluster never refuses */
 	const struct outbox *outbox; /* NULL while there is none */
 	int64_t start_us; /* of the daemon */
+	int64_t token_age_us; /* maximum life of a token */
 	struct rota *rota; /* NULL = gpuqd makes no copies by itself */
 	const char *backup_dir; /* where operators may have copies written; NULL = nowhere */
 	struct rpc_server *server; /* NULL while there is none */
@@ -136,6 +137,10 @@ void jobs_select(const struct model *m, const struct job_filter *f,
 
 /* "17" or "17_3". index -1 = the whole job. */
 bool job_id_parse(const char *text, struct job_key *key);
+/* Replace the own number of an array's element by its key; other keys stay. */
+void job_id_resolve(const struct methods *m, struct job_key *key);
+/* Return the key of the job that the members id and index of a call name; index -1 = none. */
+struct job_key job_id_of_call(const struct methods *m, int64_t id, int64_t index);
 void job_id_print(struct job_key key, char out[32]);
 int no_such_job(struct job_key key, struct gpuq_err *err); /* GPUQ_ENOENT */
 
@@ -236,8 +241,12 @@ int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_reservation_report(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_token_create(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_token_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_token_revoke(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 extern const struct gpuq_schema p_audit_list;
@@ -263,10 +272,18 @@ extern const struct gpuq_schema p_prio_list;
 extern const struct gpuq_schema p_queue_grant;
 extern const struct gpuq_schema p_queue_list;
 extern const struct gpuq_schema p_report_get;
-extern const struct gpuq_schema p_reservation_list;
+extern const struct gpuq_schema p_reservation_list, p_reservation_report;
 extern const struct gpuq_schema p_shares_list;
 extern const struct gpuq_schema p_site_apply;
+extern const struct gpuq_schema p_token_create;
+extern const struct gpuq_schema p_token_list;
+extern const struct gpuq_schema p_token_revoke;
 extern const struct gpuq_schema p_usage_list;
+
+/* m_token.c: identities of connections that are not unix sockets; for struct rpc_opts. */
+void tokens_authenticate(void *arg, const char *token, rpc_authed_fn fn, void *fn_arg);
+int tokens_account(void *arg, const char *user, uid_t *uid, gid_t *gid, struct gpuq_err *err);
+void tokens_refused(void *arg, const char *address, const char *why, unsigned more);
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \
