@@ -46,7 +46,7 @@ static int run(const struct target *t, const struct call *c, struct gpuq_err *er
 	return rc;
 }
 
-/* What it prints, in a file without a name. */
+/* Keep the output in a file without a name. */
 static int output(const struct target *t, const char *action, const char *name, int *fd,
 		  struct gpuq_err *err)
 {
