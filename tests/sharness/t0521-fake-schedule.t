@@ -20,6 +20,10 @@ restored_is() {
 	test "$(gpuq status --json | json "recovering.$1")" = "$2"
 }
 
+is_recovered() {
+	test "$(gpuq status --json | json recovering)" = null
+}
+
 is_shipped() {
 	grep -lq "$1" copies/*.seg
 }
@@ -30,7 +34,7 @@ deletes() {
 
 # destroyed_and_restored [option...]: nothing of the state directory is left
 destroyed_and_restored() {
-	kill_gpuqd && rm -r state && start_fake_gpuqd --restore "$PWD/copies" "$@" && wait_for 60 restored_is listed true
+	kill_gpuqd && rm -r state && start_fake_gpuqd --restore "$PWD/copies" "$@"
 }
 
 test_expect_success 'thirty pods, and a copy of before' '
@@ -48,7 +52,7 @@ test_expect_success 'twenty more, and their numbers' '
 '
 
 test_expect_success 'to the instant before them: the same 50 pods go on, as the same jobs' '
-	destroyed_and_restored --at "$then" && wait_for 60 running_pods_are 50 && pods >after && cmp before after && test "$(deletes)" = 0 &&
+	destroyed_and_restored --at "$then" && wait_for 60 restored_is listed true && wait_for 60 running_pods_are 50 && pods >after && cmp before after && test "$(deletes)" = 0 &&
 	job_is "$early" state RUNNING && job_is "$late" name late-20 && job_is "$late" state RUNNING && exits 254 gpuq status "$mark"
 '
 
@@ -58,7 +62,7 @@ test_expect_success 'no number is used twice' '
 
 test_expect_success 'to the newest: not one of them had to be recovered' '
 	destroyed_and_restored && wait_for 60 running_pods_are 50 && pods >after && cmp before after && test "$(deletes)" = 0 && job_is "$mark" name the-end &&
-	restored_is recovered 0 && two=$(fake_job hang=true --hold) && test "$two" -gt 1000000 && stop_gpuqd
+	wait_for 60 is_recovered && says gpuqd.log "recover.ended by=gpuqd pods_kept=0" && two=$(fake_job hang=true --hold) && test "$two" -gt 1000000 && stop_gpuqd
 '
 
 test_done
