@@ -77,13 +77,26 @@ test_expect_success 'sessions, output and lists over TLS' '
 	exits 1 away gpuq --token-file=session cancel "$id" && says err "needs scope control" && away gpuq cancel "$id"
 '
 
+# forge: the token on standard input with another secret, and the check that belongs to it
+forge() {
+	/usr/bin/python3 -c '
+import base64, sys, zlib
+t = sys.stdin.read().strip()[:61]
+t = t[:30] + ("A" if t[30] != "A" else "B") + t[31:]
+print(t + base64.urlsafe_b64encode(zlib.crc32(t.encode()).to_bytes(4, "big")).decode()[:6])'
+}
+
 test_expect_success 'no token, a cut one, a foreign one, one of another user' '
 	refused "no proof of identity: gpuq login" away env XDG_CONFIG_HOME="$PWD/none" gpuq --server="$address?pin=$pin" whoami &&
 	cut -c 1-60 token >cut && refused "has not the form" away gpuq --token-file=cut whoami &&
 	tr "a-b" "b-a" <token >typo && refused "cut or mistyped|has not the form" away gpuq --token-file=typo whoami &&
+	forge <token >forged && refused "not one of this server" away gpuq --token-file=forged whoami &&
 	exits 1 gpuq token create && says err "may not come from another machine" &&
 	exits 1 gpuq token create --for=no-such-user && says err "no account" &&
 	exits 1 away gpuq token create --for=bin && says err "only operators" && says gpuqd.log auth.refused &&
+	gpuq token list --json | /usr/bin/python3 "$test_source/tests/sharness/check_json.py" "$test_source/man/gpuq-json.5" Token &&
+	gpuq token create --for=daemon --json | /usr/bin/python3 "$test_source/tests/sharness/check_json.py" "$test_source/man/gpuq-json.5" Token &&
+	away gpuq whoami --json | /usr/bin/python3 "$test_source/tests/sharness/check_json.py" "$test_source/man/gpuq-json.5" Whoami &&
 	gpuq events --audit --json >audit && says audit auth.refused && says audit token.issued
 '
 

@@ -1,4 +1,4 @@
-/* Tokens. The positions of a record are fixed for ever: append, never insert (varint.h). */
+/* Tokens, in memory and as stored bytes. The positions of a record are fixed for ever: append, never insert (varint.h). */
 #include "gpuqd/state/token.h"
 
 #include <stdlib.h>
