@@ -30,6 +30,11 @@ static const struct opt submit_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt resubmit_opts[] = {
+	{ OPT_FAILED, "failed", 0, ARG_NONE, NULL, "only what ended without completing" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt run_opts[] = {
 	{ OPT_STDIN, "stdin", 0, ARG_NONE, NULL, "connect standard input to the job" },
 	{ OPT_TTY, "tty", 0, ARG_NONE, NULL, "allocate a terminal; -it is --stdin --tty" },
@@ -48,6 +53,7 @@ static const struct opt wait_opts[] = {
 };
 
 static const struct opt status_opts[] = {
+	{ OPT_OUTPUT, "output", 'o', ARG_REQUIRED, "FORM", "yaml or json: print the job file of the job" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the object; of an array, one object a line" },
 	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "print it again every SECONDS (2)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
@@ -330,6 +336,9 @@ const struct command commands[] = {
 	  .opts = act_opts, .groups = { opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_release },
 	{ .name = "requeue", .summary = "Requeue jobs", .synopsis = "[JOB]...",
 	  .opts = requeue_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_requeue },
+	{ .name = "resubmit", .summary = "Submit jobs again as they were", .synopsis = "JOB...",
+	  .opts = resubmit_opts, .groups = { submit_opts, opts_help, opts_waiting }, .job_options = true, .takes_jobs = true,
+	  .min_args = 1, .max_args = -1, .run = cmd_resubmit },
 	{ .name = "update", .summary = "Change the requests of jobs", .synopsis = "[JOB]... KEY=VALUE...",
 	  .opts = update_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_update },
 	{ .name = "wait", .summary = "Wait until jobs have ended, return their exit code", .synopsis = "JOB...",

@@ -94,6 +94,7 @@ enum opt_id {
 	OPT_SERVER_PATH,
 	OPT_RESET,
 	OPT_FINISH,
+	OPT_FAILED,
 	OPT_CA,
 	OPT_CERT,
 	OPT_CERT_KEY,
@@ -103,6 +104,7 @@ enum opt_id {
 	OPT_COMMENT,
 	OPT_FOR,
 	/* Only in Slurm's names. */
+	OPT_S_ASSOC,
 	OPT_S_NOTHING, /* is accepted: what it asks for is so anyway */
 	OPT_S_IGNORED, /* is accepted with a warning, which is its doc */
 	OPT_S_REFUSED, /* is not; its doc says what to do instead */

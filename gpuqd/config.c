@@ -201,7 +201,9 @@ static const struct {
 	{ "log-level", "LEVEL", "log_level", "err, warn, notice, info or debug" },
 	{ "record", "DIR", "record_dir",
 	  "record every scheduling cycle in DIR, for gpuq-sim replay" },
-	{ "restore", "FILE", NULL, "restore a backup into an empty --state, and continue" },
+	{ "restore", "FROM", NULL,
+	  "restore a backup, a file, DIR or target, into an empty --state" },
+	{ "at", "TIME", NULL, "with --restore: as it was at TIME, or after a batch EPOCH/NUMBER" },
 	{ "adopt-cluster", NULL, "adopt_cluster",
 	  "accept a cluster other than that of the database's jobs" },
 	{ "unsafe-fs", NULL, "unsafe_fs", "allow a network or overlay filesystem for --state" },
@@ -326,6 +328,16 @@ static void fill_places(struct config *c)
 		c->finished_pod_keep_us = c->cluster == CLUSTER_KUBE ? 3600 * GPUQ_US_PER_S : 0;
 }
 
+/* getopt takes abbreviations: one that is unique today would mean another option tomorrow. word is the
+ * last word it has read, before the one in front where word is the value. */
+static bool is_whole(const char *name, const char *word, const char *before)
+{
+	if (before)
+		word = before;
+	return strncmp(word, "--", 2) != 0 || (strlen(name) == strcspn(word + 2, "=") &&
+					       strncmp(word + 2, name, strlen(name)) == 0);
+}
+
 /* --make-cert NAME and all that are no options behind it. */
 static int put_names(struct config *c, const char *first, int argc, char **argv,
 		     struct gpuq_err *err)
@@ -375,11 +387,18 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 			return gpuq_fail(err, GPUQ_EINVAL, "%s %s: see gpuqd --help",
 					 o == ':' ? "an argument is missing to" : "unknown option",
 					 argv[optind - 1]);
+		if (!is_whole(options[o - 256].name, argv[optind - 1],
+			      optind > 1 && optarg == argv[optind - 1] ? argv[optind - 2] : NULL))
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "an option is written in full, as --%s: see gpuqd --help",
+					 options[o - 256].name);
 		flags[o - 256] = true;
 		if (strcmp(options[o - 256].name, "config") == 0)
 			file = optarg;
 		else if (strcmp(options[o - 256].name, "restore") == 0)
 			c->restore = optarg;
+		else if (strcmp(options[o - 256].name, "at") == 0)
+			c->restore_at = optarg;
 		else if (strcmp(options[o - 256].name, "make-cert") == 0)
 			first_name = optarg;
 		else if (options[o - 256].key && n_given < 64) {
@@ -404,6 +423,8 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 	}
 	if (c->help || c->version || c->print_keys)
 		return 0;
+	if (c->restore_at && !c->restore)
+		return gpuq_fail(err, GPUQ_EINVAL, "--at needs --restore: see gpuqd --help");
 
 	if (!file && access(SYSTEM_FILE, F_OK) == 0)
 		file = SYSTEM_FILE;
@@ -430,6 +451,7 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 			c->print = was.print;
 			c->new_state = was.new_state;
 			c->restore = was.restore;
+			c->restore_at = was.restore_at;
 			c->audit = was.audit;
 			c->make_cert = was.make_cert;
 			c->file = file ? gpuq_arena_strdup(&mem, file) : NULL;

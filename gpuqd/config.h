@@ -53,7 +53,8 @@ struct config {
 	bool adopt_cluster;
 	bool unsafe_fs;
 	bool operators_act_as_user;
-	const char *restore; /* a backup; NULL = none. An option alone, as the next */
+	const char *restore; /* a backup; NULL = none. An option alone, as the next two */
+	const char *restore_at; /* up to when; NULL = all of it */
 	bool new_state; /* options alone: what is said once must not stand in a file */
 	bool audit;
 	struct gpuq_strlist make_cert; /* names of the certificate; an option alone */

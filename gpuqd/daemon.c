@@ -31,6 +31,7 @@
 #include "gpuqd/flow/bind/bind.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"
+#include "gpuqd/flow/copies/restore.h"
 #include "gpuqd/flow/copies/rota.h"
 #include "gpuqd/flow/report/history_keep.h"
 #include "gpuqd/fence.h"
@@ -43,6 +44,7 @@
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/rpc/method/methods.h"
 #include "gpuqd/rpc/rpc.h"
+#include "gpuqd/store/batchlog.h"
 #include "gpuqd/store/store.h"
 #include "gpuqd/store/write.h"
 #include "gpuqd/store/upgrade.h"
@@ -53,6 +55,7 @@
 
 #define SPACE_CHECK_US GPUQ_US_PER_S
 #define PLACE_CHECK_US (2 * GPUQ_US_PER_S)
+#define BACKUP_LOG_BYTES (INT64_C(256) << 20) /* that wait for a target that is away */
 #define KEYS_CHECK_US (3600 * GPUQ_US_PER_S)
 #define CLOCK_CHECK_US GPUQ_US_PER_S
 
@@ -617,11 +620,24 @@ static void on_damaged(const struct gpuq_err *err)
 
 static int restore(const struct config *c, const struct store_opts *o, struct gpuq_err *err)
 {
-	int rc = store_restore(c->state, c->restore, o, err);
+	const struct restore_opts ro = { .state = c->state,
+					 .source = c->restore,
+					 .at = c->restore_at,
+					 .plan = &c->backup,
+					 .store = o };
+	struct restored r;
+	int rc = copies_restore(&ro, &r, err);
+	char at[32] = "-";
 
-	if (rc == 0)
-		log_notice("store.restored", "file=%s state=%s", LOGS(c->restore), LOGS(c->state));
-	return rc;
+	if (rc < 0)
+		return rc;
+	if (r.time_us)
+		gpuq_instant_print(r.time_us, at, sizeof(at));
+	log_notice("store.restored",
+		   "file=%s state=%s position=%" PRIu32 "/%" PRIu64 " segments=%zu time=%s",
+		   LOGS(r.file), LOGS(c->state), r.position.epoch, r.position.seq, r.n_segments,
+		   at);
+	return 0;
 }
 
 /* The database may be older than the cluster. The recovering state is stored together with the
@@ -637,6 +653,19 @@ static int begin_recovery(struct daemon *d, const char *why, struct gpuq_err *er
 			 "listed",
 			 LOGS(why), d->model->next_job_id);
 	return rc;
+}
+
+/* Without it there are copies alone: no reason not to start. */
+static void begin_log(struct daemon *d)
+{
+	const struct backup_plan *p = &d->config->backup;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (!backup_plan_is_set(p) || !p->log_every_us)
+		batchlog_discard(d->config->state);
+	else if (store_log_begin(d->store, BACKUP_LOG_BYTES, &err) < 0)
+		log_err("backup.batches", "error=%s: copies are made without segments",
+			LOGS(err.text));
 }
 
 static int open_store(struct daemon *d, struct gpuq_err *err)
@@ -656,6 +685,8 @@ static int open_store(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		rc = store_open(d->config->state, &o, &d->store, &fresh, err);
 	upgrade_done(&upgrade);
+	if (rc == 0)
+		begin_log(d);
 	if (rc == 0)
 		rc = history_index(d->store, err);
 	if (rc == 0)

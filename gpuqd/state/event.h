@@ -297,6 +297,7 @@ struct event {
 			const struct event *as;
 			const char *token, *flavor; /* of the attempt */
 			uint32_t attempt;
+			uint32_t element_id; /* of an array's element; 0 = not known */
 			const struct recovered_pod *pods; /* ascending by index */
 			uint32_t n_pods;
 		} recovered;

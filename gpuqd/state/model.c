@@ -63,6 +63,7 @@ void model_free(struct model *m)
 	job_each_rw(m, j)
 		job_free(m, j);
 	table_done(&m->jobs_by_key);
+	table_done(&m->elements);
 	table_done(&m->awaited);
 	free(m->dirty_jobs);
 	blob_done(&m->shared);

@@ -261,6 +261,7 @@ struct life {
 	uint32_t n_retries; /* retries used up */
 	uint32_t n_indexes; /* pod indexes that this attempt has used */
 	uint32_t n_evictions;
+	uint32_t element_id; /* an element's own number; 0 before its first start */
 	unsigned told; /* of an array, or of this attempt: events reported; enum gpuq_notify_on */
 	struct eviction *evictions;
 	struct promise *promise; /* NULL = none */
@@ -466,6 +467,7 @@ struct model {
 	uint32_t n_jobs;
 	struct job **dirty_jobs; /* NULL = it has left since */
 	uint32_t n_dirty_jobs, room_dirty_jobs;
+	struct slots elements; /* of arrays, by their own numbers */
 	struct slots awaited; /* the first struct dep on each subject */
 	struct shared shared; /* values that many jobs have in common */
 	struct pattern *pattern; /* record_like.c */
@@ -604,6 +606,8 @@ void account_set(struct model *m, const char *queue, const char *user, usage_q32
 void job_expect(struct model *m, size_t n_jobs, size_t n_keys);
 
 struct job *model_find_job(const struct model *m, struct job_key key);
+/* Return the element of an array that has this number of its own, or NULL. */
+struct job *model_find_element(const struct model *m, uint32_t number);
 /* Jobs of a user that have not ended (an array is one), and the bytes of their specs as they were
  * submitted: script and environment included, before any compression. */
 struct stored {

@@ -215,6 +215,7 @@ static const struct column cols[] = {
 	{ "FREE_RAM", 0, COL_RIGHT, NULL, free_ram_text, free_ram_rank, "free memory of the node" },
 	{ "RESERVED", 0, COL_CUT, NULL, reserved_text, NULL, "reservation that holds the node now, and its end" },
 	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "cause why the node, or its free devices, are not in use" },
+	{ "NOTE", 0, COL_CUT, "note", NULL, NULL, "reason of its drain, or why it gets no work" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */
@@ -234,15 +235,15 @@ static int rows_by_device(struct out *o, const struct gpuq_val *node)
 
 const struct out_def node_list = {
 	.cols = cols,
-	.usual = "NODE,STATE,POOL,FLAVOR,GPU,PRODUCT,MEMORY,FREE,JOBS",
-	.spare = "POOL,MEMORY",
+	.usual = "NODE,STATE,POOL,FLAVOR,GPU,PRODUCT,MEMORY,FREE,JOBS,NOTE",
+	.spare = "POOL,MEMORY,FLAVOR,PRODUCT",
 	.sort = "NODE,GPU",
 	.rows = rows_by_device,
 };
 
 static const struct out_def by_node = {
 	.cols = cols,
-	.usual = "NODE,STATE,POOL,FLAVOR,GPUS,FREE_GPUS,RESERVED",
+	.usual = "NODE,STATE,POOL,FLAVOR,GPUS,FREE_GPUS,RESERVED,NOTE",
 	.spare = "RESERVED",
 	.sort = "NODE",
 };

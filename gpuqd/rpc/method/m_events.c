@@ -226,7 +226,7 @@ static struct gpuq_val *find_job(struct listing *l, struct job_key key)
 static void start(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct listing *l = arg;
-	struct job_key key = { (uint32_t)l->p->id, (int32_t)l->p->index };
+	struct job_key key = job_id_of_call(l->m, l->p->id, l->p->index);
 	struct gpuq_val *job = NULL;
 	struct gpuq_err err;
 

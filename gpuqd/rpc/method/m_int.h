@@ -137,6 +137,10 @@ void jobs_select(const struct model *m, const struct job_filter *f,
 
 /* "17" or "17_3". index -1 = the whole job. */
 bool job_id_parse(const char *text, struct job_key *key);
+/* Replace the own number of an array's element by its key; other keys stay. */
+void job_id_resolve(const struct methods *m, struct job_key *key);
+/* Return the key of the job that the members id and index of a call name; index -1 = none. */
+struct job_key job_id_of_call(const struct methods *m, int64_t id, int64_t index);
 void job_id_print(struct job_key key, char out[32]);
 int no_such_job(struct job_key key, struct gpuq_err *err); /* GPUQ_ENOENT */
 

@@ -22,13 +22,14 @@ static bool state_matches(const struct gpuq_strlist *l, enum gpuq_job_state s)
 	return l->n == 0;
 }
 
-static bool id_matches(const struct gpuq_strlist *l, struct job_key key)
+static bool id_matches(const struct gpuq_strlist *l, struct job_key key, uint32_t element_id)
 {
 	struct job_key k;
 
 	for (size_t i = 0; i < l->n; i++)
-		if (job_id_parse(l->items[i], &k) && k.id == key.id &&
-		    (k.index < 0 || k.index == key.index))
+		if (job_id_parse(l->items[i], &k) &&
+		    ((k.id == key.id && (k.index < 0 || k.index == key.index)) ||
+		     (k.index < 0 && element_id && k.id == element_id)))
 			return true;
 	return l->n == 0;
 }
@@ -56,7 +57,8 @@ bool filter_job(const struct job_filter *f, const struct job *j)
 	return on_node && gpuq_strlist_passes(&f->users, j->user) &&
 	       gpuq_strlist_passes(&f->queues, j->queue->name) &&
 	       gpuq_strlist_passes(&f->names, j->name) && joblabel_match(j->labels, &f->labels) &&
-	       state_matches(&f->states, j->state) && id_matches(&f->ids, j->key) &&
+	       state_matches(&f->states, j->state) &&
+	       id_matches(&f->ids, j->key, j->life->element_id) &&
 	       in_time(f, j->ended ? j->life->end_us : j->submit_us);
 }
 
@@ -94,7 +96,8 @@ bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
 	       gpuq_strlist_passes(&f->queues, gpuq_get_str(v, "queue", "")) &&
 	       gpuq_strlist_passes(&f->names, gpuq_get_str(v, "name", "")) &&
 	       labels_match(gpuq_get(v, "labels"), &f->labels) &&
-	       state_matches(&f->states, (enum gpuq_job_state)state) && id_matches(&f->ids, key) &&
+	       state_matches(&f->states, (enum gpuq_job_state)state) &&
+	       id_matches(&f->ids, key, (uint32_t)gpuq_get_int(v, "element_id", 0)) &&
 	       in_time(f, gpuq_get_int(v, "end_time", 0));
 }
 

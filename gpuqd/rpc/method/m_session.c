@@ -385,7 +385,7 @@ static int check_access(const struct opening *o, const struct queue *q, const ch
 static int find_job(const struct opening *o, const struct job **out, struct gpuq_err *err)
 {
 	const struct model *m = journal_model(o->m->j);
-	const struct job_key key = { (uint32_t)o->p->id, (int32_t)o->p->index };
+	const struct job_key key = job_id_of_call(o->m, o->p->id, o->p->index);
 	const struct job *j = model_find_job(m, key);
 	const struct gpuq_val *old;
 	char id[32];

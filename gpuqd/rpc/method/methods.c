@@ -10,6 +10,7 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/admit/apply.h"
+#include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/lease.h"
 #include "gpuqd/flow/reconcile.h"
@@ -122,6 +123,29 @@ bool job_id_parse(const char *text, struct job_key *key)
 		return false;
 	key->index = (int32_t)index;
 	return true;
+}
+
+void job_id_resolve(const struct methods *m, struct job_key *key)
+{
+	const struct model *model = journal_model(m->j);
+	const struct job *j;
+
+	if (key->index >= 0 || model_find_job(model, *key))
+		return;
+	j = model_find_element(model, key->id);
+	if (j)
+		*key = j->key;
+	else
+		history_element(journal_store(m->j), key->id, key);
+}
+
+struct job_key job_id_of_call(const struct methods *m, int64_t id, int64_t index)
+{
+	struct job_key key = { (uint32_t)id, (int32_t)index };
+
+	if (key.id)
+		job_id_resolve(m, &key);
+	return key;
 }
 
 void job_id_print(struct job_key key, char out[32])

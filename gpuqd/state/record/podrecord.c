@@ -42,6 +42,7 @@ static const struct gpuq_field fields[] = {
 	F("pods", GPUQ_K_INT, r.pods, .min = 1, .max = GPUQ_PODS_MAX),
 	F("group", GPUQ_K_INT, r.group, .min = 0, .max = GPUQ_PODS_MAX),
 	F("nth", GPUQ_K_INT, r.group_index, .min = 0, .max = GPUQ_PODS_MAX),
+	F("element", GPUQ_K_INT, r.element_id, .min = 0, .max = UINT32_MAX),
 	{ .key = NULL },
 };
 

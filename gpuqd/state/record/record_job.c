@@ -57,7 +57,7 @@ static void record_exits(const struct wish *w, struct gpuq_buf *b)
 }
 
 /* Fields are appended at the end, and read there only where a record has them. */
-#define RECORD_JOB_FIELDS 62
+#define RECORD_JOB_FIELDS 63
 
 void record_job(struct model *m, const struct job *j, struct batch *out)
 {
@@ -192,6 +192,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 		varint_int(&b, l->avoids->items[i].until_us);
 	}
 	varint_str(&b, j->notes ? j->notes : "");
+	varint_int(&b, l->element_id);
 	record_put(out, TABLE_JOB, key, change_key_job(key, j->key.id, j->key.index), &b);
 }
 
@@ -519,7 +520,7 @@ static void load_fields(struct model *m, struct job *j, struct rec *r)
 	struct life l = life_none;
 	const char *s;
 	struct wish w;
-	int64_t state;
+	int64_t state, number;
 	size_t n;
 
 	memset(&w, 0, sizeof(w)); /* compared byte by byte */
@@ -594,6 +595,9 @@ static void load_fields(struct model *m, struct job *j, struct rec *r)
 	m->n_apart += l.apart != NULL;
 	load_avoids(m, j, r);
 	load_notes(m, j, r);
+	number = rec_get_int(r);
+	if (number > 0 && number <= UINT32_MAX)
+		job_set_number(m, j, (uint32_t)number);
 }
 
 /* Return why the record cannot be used; NULL: it can. */

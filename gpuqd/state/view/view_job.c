@@ -1,4 +1,4 @@
-/* A job as people and programs see it: one row of a table for each key. */
+/* A job as people and programs see it: one row of a table for each key. Declared in view.h. */
 #include "gpuqd/state/view/view.h"
 
 #include "gpuqd/state/joblabel.h"
@@ -338,6 +338,7 @@ static struct gpuq_val tree(const struct gpuq_val *v)
 	}
 KEY(id, number(j->key.id))
 KEY(array_index, j->key.index < 0 ? null : number(j->key.index))
+KEY(element_id, j->life->element_id ? number(j->life->element_id) : null)
 KEY(array, j->array || j->key.index >= 0 ? tree(view_array(x->a, x->m, j)) : null)
 KEY(name, text(j->name))
 KEY(user, text(j->user))
@@ -464,10 +465,19 @@ static struct gpuq_val note(const char *notes, const char *key)
 
 	return s ? (struct gpuq_val){ .type = GPUQ_STR, .n = (uint32_t)n, .s = s } : null;
 }
+
+static struct gpuq_val note_number(const char *notes, const char *key)
+{
+	size_t n = 0;
+	const char *s = jobnote_find(notes, key, &n);
+
+	return s ? number(strtoll(s, NULL, 10)) : null;
+}
 KEY(workdir, note(j->notes, JOBNOTE_WORKDIR))
 KEY(stdout, note(j->notes, JOBNOTE_STDOUT))
 KEY(stderr, note(j->notes, JOBNOTE_STDERR))
 KEY(comment, note(j->notes, JOBNOTE_COMMENT))
+KEY(resubmit_of, note_number(j->notes, JOBNOTE_RESUBMIT_OF))
 
 static bool is_shown(const struct job *j, const struct pod *p)
 {
@@ -523,6 +533,7 @@ static const struct view_key {
 } keys[] = {
 	{ "id", of_id },
 	{ "array_index", of_array_index },
+	{ "element_id", of_element_id },
 	{ "array", of_array },
 	{ "name", of_name },
 	{ "user", of_user },
@@ -563,7 +574,8 @@ static const struct view_key {
 	{ "stdout", of_stdout },
 	{ "stderr", of_stderr },
 	{ "comment", of_comment },
-#define N_OBJECT 42
+	{ "resubmit_of", of_resubmit_of },
+#define N_OBJECT 44
 	{ "pods.node", of_pod_nodes },
 	{ "reasons.object", of_reason_objects },
 };
@@ -609,7 +621,7 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 {
 	const struct size s = size_of_spec(spec);
 	const struct gpuq_val cores = cpus(a, s), mib = memory_mib(s);
-	struct gpuq_val *depends = gpuq_list(a);
+	struct gpuq_val *depends = gpuq_list(a), again;
 	char *notes = jobnote_take(spec);
 
 	for (size_t i = 0; i < spec->n_depends; i++)
@@ -622,6 +634,8 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 	put_note(a, v, notes, JOBNOTE_STDOUT);
 	put_note(a, v, notes, JOBNOTE_STDERR);
 	put_note(a, v, notes, JOBNOTE_COMMENT);
+	again = note_number(notes, JOBNOTE_RESUBMIT_OF);
+	gpuq_put(a, v, JOBNOTE_RESUBMIT_OF, keep(a, &again));
 	free(notes);
 }
 
