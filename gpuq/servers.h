@@ -19,7 +19,7 @@ struct servers_entry {
 	const char *pin, *ca, *cert, *key, *token;
 };
 
-/* What is kept of this address; all NULL when nothing is. GPUQ_EINVAL: the file is not of its form, or
+/* Find the entry of this address; all NULL when there is none. GPUQ_EINVAL: the file is not of its form, or
  * readable by others. */
 int servers_find(struct gpuq_arena *a, const char *address, struct servers_entry *out,
 		 struct gpuq_err *err);

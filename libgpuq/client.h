@@ -42,7 +42,7 @@ struct gpuq_connect_opts {
 	const char *client;
 	int64_t timeout_us; /* 0 = 10 s */
 	int stop_fd;
-	/* Of tls:// only. The server is known by the pin in addr, else by ca, else by pin, else by the
+	/* For tls:// only. The server is known by the pin in addr, else by ca, else by pin, else by the
 	 * system's CAs, and then by its name. */
 	const char *pin; /* "" = by nothing: look at gpuq_server_pin() before anything is sent */
 	const char *ca; /* file */

@@ -414,7 +414,7 @@ static int read_params(struct rpc_call *call, void **params, struct gpuq_err *er
 	return gpuq_schema_read(&r, schema, call->params, *params);
 }
 
-/* What a token, or a certificate, leaves of its user's rights. */
+/* Check what a token, or a certificate, leaves of the rights of its user. */
 static int may_use(const struct rpc_call *call, struct gpuq_err *err)
 {
 	const struct rpc_peer *p = &call->peer;

@@ -480,7 +480,7 @@ static void parse(struct rpc_conn *c)
 		empty(&c->in);
 	else
 		shrink(&c->in);
-	/* What TLS has decrypted, the socket does not tell of. */
+	/* The socket does not report bytes that TLS has decrypted. */
 	if (c->tls && !c->close_timer && !c->waits && !c->asking && !c->more_timer &&
 	    tls_pending(c->tls))
 		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
@@ -497,7 +497,7 @@ static void on_more(void *arg)
 	struct rpc_conn *c = arg;
 
 	c->more_timer = NULL;
-	/* What came first is dealt with first. */
+	/* Bytes are dealt with in their order. */
 	if (c->tls && c->in.len == 0 && !c->close_timer && !c->waits && !c->asking &&
 	    tls_pending(c->tls))
 		read_some(c, c->fd);

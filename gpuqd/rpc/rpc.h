@@ -64,7 +64,7 @@ struct rpc_peer {
 	const char *credential; /* id of a token, fingerprint of a certificate; NULL of unix */
 };
 
-/* Who presents a token or a certificate; borrowed. */
+/* The user of a token or a certificate; borrowed. */
 struct rpc_identity {
 	enum rpc_auth auth;
 	const char *user, *queues, *credential;

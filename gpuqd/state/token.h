@@ -42,6 +42,11 @@ uint32_t token_count(const struct model *m, const char *user);
 struct queue;
 bool token_has_queue(const char *queues, const struct queue *q);
 
+struct event;
+int token_apply_issued(struct model *m, const struct event *ev, struct gpuq_err *err);
+int token_apply_revoked(struct model *m, const struct event *ev, struct gpuq_err *err);
+int token_apply_used(struct model *m, const struct event *ev, struct gpuq_err *err);
+
 void token_free_all(struct model *m);
 /* Forget those that ended long before. */
 void token_drop_old(struct model *m, int64_t now_us);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -101,6 +102,73 @@ static int no_password(char *buf, int size, int rw, void *arg)
 	return 0;
 }
 
+/* ---- the socket: OpenSSL's own would raise SIGPIPE in a program that is not ours ---- */
+
+struct end {
+	int fd;
+	bool eof;
+};
+
+static int sock_write(BIO *b, const char *p, int n)
+{
+	const struct end *e = BIO_get_data(b);
+	const ssize_t k = send(e->fd, p, (size_t)n, MSG_NOSIGNAL);
+
+	BIO_clear_retry_flags(b);
+	if (k < 0 && (errno == EAGAIN || errno == EINTR))
+		BIO_set_retry_write(b);
+	return (int)k;
+}
+
+static int sock_read(BIO *b, char *p, int n)
+{
+	struct end *e = BIO_get_data(b);
+	const ssize_t k = recv(e->fd, p, (size_t)n, 0);
+
+	BIO_clear_retry_flags(b);
+	if (k < 0 && (errno == EAGAIN || errno == EINTR))
+		BIO_set_retry_read(b);
+	e->eof = k == 0;
+	return (int)k;
+}
+
+static long sock_ctrl(BIO *b, int cmd, long n, void *arg)
+{
+	const struct end *e = BIO_get_data(b);
+
+	(void)n, (void)arg;
+	return cmd == BIO_CTRL_FLUSH ? 1 : cmd == BIO_CTRL_EOF ? e->eof : 0;
+}
+
+static int sock_end(BIO *b)
+{
+	free(BIO_get_data(b));
+	return 1;
+}
+
+static BIO *sock_new(int fd)
+{
+	static BIO_METHOD *method; /* as long as the module */
+	struct end *e = calloc(1, sizeof(*e));
+	BIO *b = NULL;
+
+	if (!method)
+		method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "gpuq socket");
+	if (e && method && BIO_meth_set_write(method, sock_write) == 1 &&
+	    BIO_meth_set_read(method, sock_read) == 1 &&
+	    BIO_meth_set_ctrl(method, sock_ctrl) == 1 &&
+	    BIO_meth_set_destroy(method, sock_end) == 1)
+		b = BIO_new(method);
+	if (!b) {
+		free(e);
+		return NULL;
+	}
+	e->fd = fd;
+	BIO_set_data(b, e);
+	BIO_set_init(b, 1);
+	return b;
+}
+
 static bool aim(struct conn *c, const struct gpuq_tls_want *w, int fd)
 {
 	unsigned char alpn[32], raw[16];
@@ -108,10 +176,13 @@ static bool aim(struct conn *c, const struct gpuq_tls_want *w, int fd)
 	const bool ip =
 		inet_pton(AF_INET, w->host, raw) == 1 || inet_pton(AF_INET6, w->host, raw) == 1;
 	X509_VERIFY_PARAM *p;
+	BIO *b;
 
 	c->ssl = SSL_new(c->ctx);
-	if (!c->ssl || n >= sizeof(alpn) || SSL_set_fd(c->ssl, fd) != 1)
+	b = c->ssl && n < sizeof(alpn) ? sock_new(fd) : NULL;
+	if (!b)
 		return false;
+	SSL_set_bio(c->ssl, b, b);
 	alpn[0] = (unsigned char)n;
 	memcpy(alpn + 1, w->alpn, n);
 	p = SSL_get0_param(c->ssl);

@@ -26,7 +26,7 @@ ssize_t gpuq_tls_recv(struct gpuq_tls *t, void *bytes, size_t n);
 ssize_t gpuq_tls_send(struct gpuq_tls *t, const void *bytes, size_t n);
 
 const char *gpuq_tls_pin(const struct gpuq_tls *t); /* "sha256:..." */
-/* What TLS said when it failed; "" nothing. */
+/* Return the reason of TLS for a failure; "" none. */
 const char *gpuq_tls_why(const struct gpuq_tls *t);
 
 #endif

@@ -195,7 +195,7 @@ static int read_some(struct gpuq_transport *t, struct gpuq_err *err)
 		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 			t->ended = true;
 		}
-		/* What TLS has decrypted, the socket does not tell of: all of it is taken. */
+		/* The socket does not report bytes that TLS has decrypted: all are taken. */
 	} while (n > 0 && t->tls);
 	return 0;
 }

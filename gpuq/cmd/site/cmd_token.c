@@ -34,7 +34,7 @@ static const struct column cols[] = {
 	{ "ID", 'i', 0, "id", NULL, NULL, "name of the token; it is not secret" },
 	{ "USER", 'u', 0, "user", NULL, NULL, "user whose rights it carries" },
 	{ "STATE", 't', COL_STATE, "state", NULL, NULL, "valid, expired or revoked" },
-	{ "SCOPES", 0, COL_CUT, "scopes", scopes_text, NULL, "what it may be used for" },
+	{ "SCOPES", 0, COL_CUT, "scopes", scopes_text, NULL, "permitted uses" },
 	{ "QUEUES", 'q', COL_CUT, "queues", queues_text, NULL, "queues to which it is restricted" },
 	{ "EXPIRES", 'e', 0, "expires_time", NULL, NULL, "when it expires" },
 	{ "USED", 0, 0, "used_time", NULL, NULL, "last use, within an hour" },

@@ -223,20 +223,24 @@ static int choose_user(const struct methods *m, const struct rpc_call *c, const 
 	return strcmp(m->kind, "local") == 0 ? tokens_account(NULL, *out, &uid, &gid, err) : 0;
 }
 
-static int note(struct methods *m, const struct rpc_call *c, const char *action,
-		const struct token *t, struct gpuq_err *err)
+static int note(struct methods *m, struct rpc_call *c, const char *action, const struct token *t,
+		struct gpuq_err *err)
 {
-	struct gpuq_arena *a = rpc_call_arena((struct rpc_call *)c);
-	const struct audit_note n = {
-		.who = rpc_call_peer(c)->user,
-		.action = action,
-		.kind = "token",
-		.name = t->id,
-		.owner = t->user,
-		.note = t->comment,
-		.after = strcmp(action, "token.issued") == 0 ? view_scopes(a, t->scopes) : NULL,
-	};
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct gpuq_val *after = NULL;
+	struct audit_note n = { .who = rpc_call_peer(c)->user,
+				.action = action,
+				.kind = "token",
+				.name = t->id,
+				.owner = t->user,
+				.note = t->comment };
 
+	if (!t->revoked_us) {
+		after = gpuq_map(a);
+		gpuq_put(a, after, "scopes", view_scopes(a, t->scopes));
+		gpuq_put(a, after, "queues", view_queues(a, t->queues));
+	}
+	n.after = after;
 	return audit_add(m->j, &n, err);
 }
 

@@ -1,15 +1,23 @@
-/* Tokens. The positions of a record are fixed for ever: append, never insert (varint.h). */
+/* Tokens, in memory and as stored bytes. The positions of a record are fixed for ever: append, never insert (varint.h). */
 #include "gpuqd/state/token.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/model.h"
 #include "gpuqd/util/varint.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
 #define FIELDS 10
+
+/* As the model does it: a daemon without memory for such a thing starts anew. */
+static void *must(void *p)
+{
+	if (!p)
+		abort();
+	return p;
+}
 
 struct token *token_find(const struct model *m, const char *id)
 {
