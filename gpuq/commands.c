@@ -154,7 +154,7 @@ static const struct opt usage_opts[] = {
 static const struct opt report_opts[] = {
 	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "begin at TIME: an instant, or a duration before now (this calendar month, UTC)" },
 	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end at TIME (now)" },
-	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "group by user, queue, flavor, day, or several of these" },
+	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "group by user, queue, flavor, day; or by reservation" },
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
 	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only the caller's use" },
@@ -173,7 +173,9 @@ static const struct opt reserve_opts[] = {
 	{ OPT_FLAGS, "flags", 0, ARG_MANY, "FLAGS", "maintenance (no jobs at all), daily, weekly, release-unused" },
 	{ OPT_EVERY, "every", 0, ARG_REQUIRED, "DURATION", "repeat with this period" },
 	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end of the repetition: none begins then or later" },
-	{ OPT_EXCEPT, "except", 0, ARG_MANY, "DATES", "days (UTC) on which none begins: 2026-12-24,2026-12-25" },
+	{ OPT_EXCEPT, "except", 0, ARG_MANY, "DATES", "days on which none begins: 2026-12-24,2026-12-25" },
+	{ OPT_TIMEZONE, "timezone", 0, ARG_REQUIRED, "ZONE", "time zone of its clock, such as Europe/Berlin (UTC)" },
+	{ OPT_EXTERNAL, "external", 0, ARG_NONE, NULL, "nodes lent by a cloud: --nodes is their number" },
 	{ OPT_RELEASE_AFTER, "release-after", 0, ARG_REQUIRED, "DURATION", "release what is unused this long after the start" },
 	{ OPT_DELETE, "delete", 0, ARG_NONE, NULL, "delete the named reservations" },
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print the changes and the evictions they cause" },
@@ -270,7 +272,7 @@ static const struct opt doctor_opts[] = {
 
 static const struct opt backup_opts[] = {
 	{ OPT_SERVER_PATH, "server-path", 0, ARG_REQUIRED, "PATH", "write to this new file on the server's machine instead" },
-	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the file and its size as a JSON object" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print one JSON object a line" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -363,10 +365,12 @@ const struct command commands[] = {
 	  .opts = diag_opts, .groups = { opts_help }, .run = cmd_diag },
 	{ .name = "doctor", .summary = "Check client and server, and suggest remedies", .synopsis = "",
 	  .opts = doctor_opts, .groups = { opts_help }, .run = cmd_doctor },
-	{ .name = "backup", .summary = "Back up the server's database to a file", .synopsis = "FILE|- | --server-path PATH",
-	  .opts = backup_opts, .groups = { opts_help }, .min_args = 0, .max_args = 1, .run = cmd_backup },
+	{ .name = "backup", .summary = "Back up the server's database to a file", .synopsis = "FILE|- | --server-path PATH | list | verify [NAME]...",
+	  .opts = backup_opts, .groups = { opts_help }, .min_args = 0, .max_args = -1, .run = cmd_backup },
 	{ .name = "recover", .summary = "Show what is left to recover after a restore, or end the recovery", .synopsis = "",
 	  .opts = recover_opts, .groups = { opts_help }, .run = cmd_recover },
+	{ .name = "proxy", .summary = "Connect standard input and output to the server, for ssh", .synopsis = "",
+	  .groups = { opts_help }, .run = cmd_proxy },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
 	  .opts = version_opts, .groups = { opts_help }, .run = cmd_version },
 	{ .name = "completion", .summary = "Print a shell completion script", .synopsis = "bash|zsh|fish",

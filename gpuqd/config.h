@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "gpuqd/config_notify.h"
-#include "gpuqd/flow/report/backup_rota.h"
+#include "gpuqd/flow/copies/plan.h"
 #include "gpuqd/site/policy.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/buf.h"

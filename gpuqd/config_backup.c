@@ -41,6 +41,8 @@ static const struct gpuq_schema keep_schema = { .name = "keep",
 static const struct gpuq_field fields[] = {
 	F("to", GPUQ_K_STR, to, .form = "path", .doc = "directory of the copies; absent: none are made"),
 	F("every", GPUQ_K_DURATION, every_us, .doc = "time from one copy to the next, at least one second"),
+	F("audit_every", GPUQ_K_DURATION, audit_every_us, .doc = "time from one audit of the newest copy to the next; 0: none are made"),
+	F("timeout", GPUQ_K_DURATION, timeout_us, .doc = "time after which an audit is ended, at least one second"),
 	F("keep", GPUQ_K_OBJECT, keep, .sub = &keep_schema, .doc = "number of copies that are kept; the others are deleted"),
 	{ .key = NULL },
 };
@@ -50,7 +52,9 @@ static void defaults(void *obj)
 {
 	struct backup_plan *p = obj;
 
-	*p = (struct backup_plan){ .every_us = 3600 * GPUQ_US_PER_S };
+	*p = (struct backup_plan){ .every_us = 3600 * GPUQ_US_PER_S,
+				   .audit_every_us = 86400 * GPUQ_US_PER_S,
+				   .timeout_us = 3600 * GPUQ_US_PER_S };
 	keep_defaults(&p->keep);
 }
 
@@ -60,6 +64,9 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 
 	if (p->every_us < EVERY_LEAST_US)
 		return gpuq_reader_fail(r, gpuq_get(v, "every"), GPUQ_EINVAL,
+					"expected 1s or more");
+	if (p->timeout_us < GPUQ_US_PER_S)
+		return gpuq_reader_fail(r, gpuq_get(v, "timeout"), GPUQ_EINVAL,
 					"expected 1s or more");
 	if (p->to && (p->to[0] != '/' || p->to[strlen(p->to) - 1] == '/'))
 		return gpuq_reader_fail(

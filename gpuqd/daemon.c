@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpuqd/base/log.h"
@@ -25,11 +26,12 @@
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/state/record/upgrade.h"
 #include "gpuqd/state/record/model_apply.h"
+#include "gpuqd/flow/admit/zones.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/bind/bind.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"
-#include "gpuqd/flow/report/backup_rota.h"
+#include "gpuqd/flow/copies/rota.h"
 #include "gpuqd/flow/report/history_keep.h"
 #include "gpuqd/fence.h"
 #include "gpuqd/flow/journal.h"
@@ -80,7 +82,7 @@ struct daemon {
 	struct troubles *troubles;
 	struct bind *bind;
 	struct history_keep *history;
-	struct backup_rota *backups; /* NULL = none are made */
+	struct rota *rota; /* of backups; NULL = none are made */
 	struct outbox *outbox;
 	struct cluster *cluster;
 	struct methods *methods;
@@ -117,6 +119,8 @@ static int read_site(const char *path, struct gpuq_buf *bytes, struct gpuq_err *
 				     &n_docs, err);
 	if (rc == 0 && n_docs != 1)
 		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:1:1: expected one document", path);
+	if (rc == 0)
+		zones_settle(&mem, docs[0], (int64_t)time(NULL) * GPUQ_US_PER_S);
 	if (rc == 0)
 		rc = site_read(docs[0], path, 0, &site, err);
 	if (rc == 0)
@@ -363,7 +367,7 @@ static void step_clock(struct loop *l)
 	if (llabs(off_us) > CLOCK_JUMP_US)
 		log_warn("clock.jump",
 			 "by_s=%" PRId64
-			 ": the wall clock was set; limits and charges go on by the "
+			 ": the wall clock was set; limits and charges continue by the "
 			 "boot clock",
 			 off_us / GPUQ_US_PER_S);
 	else
@@ -436,7 +440,7 @@ static void on_term(void *arg)
 	if (d->stopping)
 		return;
 	d->stopping = true;
-	log_notice("daemon.stop", "jobs go on");
+	log_notice("daemon.stop", "jobs keep running");
 	sdnotify_stopping();
 	if (d->cluster && d->cluster->ops->release)
 		d->cluster->ops->release(d->cluster, on_released, d);
@@ -713,6 +717,17 @@ static int start_outbox(struct daemon *d, struct gpuq_err *err)
 	return outbox_new(d->journal, &o, &d->outbox, err);
 }
 
+static int start_rota(struct daemon *d, struct gpuq_err *err)
+{
+	const struct rota_opts o = { .plan = d->config->backup,
+				     .cluster_id = d->model->cluster_id,
+				     .scratch = d->config->state,
+				     .self = d->self,
+				     .config = d->config->file };
+
+	return rota_new(d->journal, &o, &d->rota, err);
+}
+
 int daemon_exit_of(int rc)
 {
 	switch (rc) {
@@ -782,8 +797,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = history_keep_new(d->journal, d->config->history_keep_us,
 				      d->config->history_max, &d->history, err);
 	if (rc == 0)
-		rc = backup_rota_new(d->journal, &d->config->backup, d->model->cluster_id,
-				     &d->backups, err);
+		rc = start_rota(d, err);
 	if (rc == 0)
 		rc = start_outbox(d, err);
 	if (rc == 0)
@@ -796,6 +810,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		methods_set_estimator(d->methods, d->estimator);
 		methods_set_outbox(d->methods, d->outbox);
 		methods_set_backup_dir(d->methods, d->config->backup_dir);
+		methods_set_rota(d->methods, d->rota);
 		methods_set_operators_act(d->methods, d->config->operators_act_as_user);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
@@ -818,7 +833,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	return rc;
 }
 
-static void teardown(struct daemon *d)
+static void teardown(struct daemon *d, int code)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
@@ -841,9 +856,12 @@ static void teardown(struct daemon *d)
 	outbox_free(d->outbox);
 	estimator_free(d->estimator);
 	history_keep_free(d->history);
-	backup_rota_free(d->backups);
 	rpc_server_free(d->rpc);
+	/* A thread that waits for a target that hangs has the store: all else is done. */
+	if (!rota_stop(d->rota))
+		_exit(code);
 	methods_free(d->methods);
+	rota_free(d->rota);
 	troubles_free(d->troubles);
 	refusals_free(d->refusals);
 	reconcile_free(d->reconcile);
@@ -879,7 +897,7 @@ int daemon_run(struct config *c, int argc, char **argv)
 	rc = build(&d, &err);
 	if (rc < 0) {
 		log_err("daemon.start", "error=%s", LOGS(err.text));
-		teardown(&d);
+		teardown(&d, daemon_exit_of(rc));
 		return daemon_exit_of(rc);
 	}
 	log_notice("daemon.ready", "version=%s state=%s cluster=%s id=%s jobs=%u", PACKAGE_VERSION,
@@ -892,6 +910,6 @@ int daemon_run(struct config *c, int argc, char **argv)
 		d.watchdog = loop_after(d.loop, sdnotify_watchdog_us() / 2, on_watchdog, &d);
 	sdnotify_ready();
 	rc = loop_run(d.loop);
-	teardown(&d);
+	teardown(&d, rc);
 	return rc;
 }

@@ -1,8 +1,8 @@
 /* client.h - calls to a gpuqd over gpuq-rpc/1 (MessagePack-RPC)
  *
  * Owns     one connection and the calls under way on it.
- * Touches  its own socket, blocking with deadlines. No globals, no signals (writes
- *          use MSG_NOSIGNAL), no environment.
+ * Touches  its own socket, blocking with deadlines; for ssh:// the process ssh, which is its child and
+ *          gets the environment. No globals, no signals (writes use MSG_NOSIGNAL).
  * Used by  the CLI and any program that links libgpuq.
  *
  * One call at a time: gpuq_call waits for its answer; gpuq_stream hands items to a
@@ -23,7 +23,8 @@
 
 struct gpuq; /* opaque; one per connection, one thread */
 
-/* Connect to "unix:/path" and say hello. client names the program ("gpuq/0.1").
+/* Connect to "unix:/path", or to "ssh://[user@]host[:port]" by running ssh -T -o BatchMode=yes there
+ * with `gpuq proxy`, and say hello. client names the program ("gpuq/0.1").
  * timeout_us bounds connecting and hello together; 0 = 10 s.
  * Returns 0 and *out (free: gpuq_close), GPUQ_EUNREACH with what to do, GPUQ_EPERM,
  * GPUQ_EVERSION, GPUQ_EPROTO, GPUQ_EINVAL (address). */

@@ -272,7 +272,7 @@ static int put_common(struct import *im, const struct object *o, struct gpuq_val
 		gpuq_put(im->a, queue, "stopped", gpuq_bool(im->a, true));
 	if (strcmp(policy, "HoldAndDrain") == 0)
 		import_note(im, o, stop, "spec.stopPolicy",
-			    "a queue that is stopped lets what runs go on: cancel that by hand");
+			    "the jobs of a stopped queue keep running: cancel them by hand");
 	return rc;
 }
 

@@ -57,6 +57,8 @@ void snapshot_objects_done(struct snap_objects *o)
 
 /* ---- what may start ---- */
 
+/* Note the first volume claim that keeps the group pending; one that does not exist explains more
+ * than one that is not bound. */
 static void gate(const struct snap_objects *o, const struct queue *q, const struct gpuq_group *g,
 		 struct snap_variant *v)
 {
@@ -118,6 +120,7 @@ struct snap_variant *snapshot_objects_of(struct snap_objects *o, const struct qu
 
 /* ---- where it may run ---- */
 
+/* Return the value of a label; NULL = the node has none. */
 static const char *label_of(const struct node *n, const char *key)
 {
 	for (size_t i = 0; i < n->fact.labels.n; i++)
@@ -142,6 +145,8 @@ static const char *key_for(const struct snap_objects *o, const struct gpuq_requi
 	return REQUIRE_NAME_KEY;
 }
 
+/* Make the term that requires what both require: nodes that the pod wants and that the volume can
+ * be reached from. */
 static bool joined(struct snap_objects *o, const struct gpuq_term *a, const struct gpuq_term *b,
 		   struct gpuq_term *out)
 {
@@ -221,6 +226,8 @@ static bool counts(const struct job *j, const struct pod *p)
 	       p->group < j->request->spec.n_groups;
 }
 
+/* Return what a pod of the group will take when admission has added defaults and the overhead of
+ * its runtime class. */
 static struct snap_amounts predicted(const struct snap_objects *o, const struct job *j, uint32_t i)
 {
 	const struct request_group *g = &j->request->spec.groups[i];

@@ -8,6 +8,11 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
+/* A job from its placement to its end: states, attempts, and the elements of arrays, which become
+ * jobs of their own when they start. Its other parts: job_submit.c (its beginning), job_preempt.c
+ * (holds, evictions, nominated placements, elastic jobs), job_parts.c (memory), job_facts.c
+ * (questions about it). Applying only changes members and lists; marks say what is to be stored. */
+
 /* Return a copy; NULL for no text. */
 static char *dup_or_null(const char *s)
 {
@@ -124,6 +129,7 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 	model_job_dirty(m, j);
 }
 
+/* Release the indexes of an array that are still pending, and all of them. */
 static void array_free(struct array *a)
 {
 	if (!a)

@@ -34,6 +34,7 @@ static void take_rules(struct model *m, const struct job *j, const struct gpuq_s
 	notify_take(m, j, spec, w);
 }
 
+/* Keep the labels of the spec as one string, which equal jobs share. */
 static void take_labels(struct model *m, struct job *j, const struct gpuq_spec *spec)
 {
 	char *labels = joblabel_take(spec);
@@ -42,6 +43,7 @@ static void take_labels(struct model *m, struct job *j, const struct gpuq_spec *
 	free(labels);
 }
 
+/* Keep its comment, directory and output paths in the same way. */
 static void take_notes(struct model *m, struct job *j, const struct gpuq_spec *spec)
 {
 	char *notes = jobnote_take(spec);

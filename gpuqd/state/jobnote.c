@@ -7,6 +7,8 @@
 
 #include "gpuqd/state/joblabel.h"
 
+/* Add a note. A relative path is resolved here, where the directory it refers to is known; a line
+ * feed would end the note. */
 static void add(struct gpuq_buf *out, const char *key, const char *folder, const char *value)
 {
 	size_t from;

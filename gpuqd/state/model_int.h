@@ -42,7 +42,7 @@ struct charges {
 };
 
 struct mark {
-	enum mark_kind kind;
+	enum mark_kind kind; /* what is to be encoded */
 	enum gpuq_cause cause; /* of a notice; NONE = without cause */
 	uint32_t number; /* of the entry; of a notice: enum gpuq_notify_on */
 	int64_t at_us; /* of MARK_STARTED */

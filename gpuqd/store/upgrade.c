@@ -261,7 +261,7 @@ static int restore_file(const char *dir, struct check *old, struct gpuq_err *err
 	fd = copy_file(check_fd(old), path, err);
 	if (fd < 0)
 		return fd;
-	rc = store_flag_copy(fd, err);
+	rc = store_flag_copy(fd, NULL, err);
 	if (rc == 0 && fsync(fd) != 0)
 		rc = gpuq_fail(err, GPUQ_EIO, "%s: %s", path, strerror(errno));
 	close(fd);

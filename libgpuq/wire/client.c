@@ -210,7 +210,7 @@ int gpuq_client_keep(struct gpuq *g, const struct gpuq_incoming *in, struct gpuq
 		return 0;
 	x = malloc(sizeof(*x) + in->n);
 	if (!x)
-		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for an answer");
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a reply");
 	x->next = NULL;
 	x->id = in->msg.id;
 	x->n = in->n;
@@ -248,7 +248,7 @@ static int timed_out(struct gpuq *g, uint32_t id, int64_t deadline_us, struct gp
 	gpuq_wire_cancel(&b, id);
 	send_note(g, &b, NULL);
 	return gpuq_fail(err, GPUQ_ETIMEOUT,
-			 "no answer within %.1f s; it may or may not have happened",
+			 "no reply within %.1f s; the request may or may not have been carried out",
 			 (double)deadline_us / 1e6);
 }
 
@@ -346,8 +346,11 @@ int gpuq_connect_stop(const char *addr, const char *client, int64_t timeout_us, 
 	g->t.fd = -1;
 	g->last_answer = &g->answers;
 	rc = gpuq_transport_open(&g->t, addr, stop_fd, until_us, err);
-	if (rc == 0)
+	if (rc == 0) {
 		rc = hello(g, client, timeout_us, until_us, err);
+		if (rc == GPUQ_EUNREACH && !g->closing.code)
+			gpuq_transport_explain(&g->t, addr, err);
+	}
 	if (rc < 0) {
 		gpuq_close(g);
 		return rc;
@@ -434,7 +437,7 @@ static int stream_step(struct gpuq *g, struct stream *s, int64_t until_us, struc
 		if (*end == 0 && result && reply) {
 			*reply = gpuq_val_copy(a, result);
 			if (!*reply)
-				*end = gpuq_fail(err, GPUQ_ENOMEM, "no memory for an answer");
+				*end = gpuq_fail(err, GPUQ_ENOMEM, "no memory for a reply");
 		}
 	} else if (rc == 1 && in.msg.type == GPUQ_WIRE_NOTE) {
 		rc = gpuq_wire_note_id(&in.msg, &id) && id == s->id && in.msg.params->n == 3

@@ -61,9 +61,11 @@ static int parse_address(const char *addr, struct sockaddr_un *un, struct gpuq_e
 	const char *path = addr + strlen("unix:");
 
 	if (strncmp(addr, "unix:", 5) != 0 || path[0] != '/')
-		return gpuq_fail(err, GPUQ_EINVAL,
-				 "'%s' is no address of a server: write unix:/path/to/gpuqd.sock",
-				 addr);
+		return gpuq_fail(
+			err, GPUQ_EINVAL,
+			"'%s' is no address of a server: expected unix:/path/to/gpuqd.sock "
+			"or ssh://[user@]host[:port]",
+			addr);
 	memset(un, 0, sizeof(*un));
 	un->sun_family = AF_UNIX;
 	if (strlen(path) >= sizeof(un->sun_path))
@@ -91,8 +93,8 @@ static int stopped(struct gpuq_err *err)
 	return gpuq_fail(err, GPUQ_ECANCELED, "interrupted");
 }
 
-int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int stop_fd,
-			int64_t deadline_us, struct gpuq_err *err)
+static int open_unix(const char *addr, int stop_fd, int64_t deadline_us, int *out,
+		     struct gpuq_err *err)
 {
 	struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
 	struct sockaddr_un un;
@@ -120,17 +122,48 @@ int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int stop_fd,
 			return stopped(err);
 		}
 	}
-	*t = (struct gpuq_transport){ .fd = fd, .stop_fd = stop_fd, .heard_us = gpuq_mono_us() };
+	*out = fd;
 	return 0;
 }
 
-void gpuq_transport_close(struct gpuq_transport *t)
+int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int stop_fd,
+			int64_t deadline_us, struct gpuq_err *err)
+{
+	struct gpuq_ssh ssh = { .errs = -1 };
+	int fd = -1;
+	int rc = strncmp(addr, "ssh://", 6) == 0 ? gpuq_ssh_open(&ssh, addr, &fd, err)
+						 : open_unix(addr, stop_fd, deadline_us, &fd, err);
+
+	if (rc < 0)
+		return rc;
+	*t = (struct gpuq_transport){
+		.fd = fd, .stop_fd = stop_fd, .heard_us = gpuq_mono_us(), .ssh = ssh
+	};
+	return 0;
+}
+
+static void close_fd(struct gpuq_transport *t)
 {
 	if (t->fd >= 0)
 		close(t->fd);
 	t->fd = -1;
 	t->ended = true;
 	gpuq_buf_done(&t->in);
+}
+
+void gpuq_transport_explain(struct gpuq_transport *t, const char *addr, struct gpuq_err *err)
+{
+	const bool ended = t->ended;
+
+	close_fd(t);
+	if (ended)
+		gpuq_ssh_explain(&t->ssh, addr, err);
+}
+
+void gpuq_transport_close(struct gpuq_transport *t)
+{
+	close_fd(t);
+	gpuq_ssh_close(&t->ssh);
 }
 
 /* Read what is there. Returns 0 (perhaps with t->ended) or GPUQ_ENOMEM. */
@@ -141,7 +174,7 @@ static int read_some(struct gpuq_transport *t, struct gpuq_err *err)
 	gpuq_buf_drop(&t->in, t->taken);
 	t->taken = 0;
 	if (gpuq_buf_reserve(&t->in, READ_BYTES) < 0)
-		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for an answer");
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a reply");
 	n = recv(t->fd, t->in.data + t->in.len, READ_BYTES, 0);
 	if (n > 0) {
 		t->in.len += (size_t)n;

@@ -499,7 +499,7 @@ static void dump(const struct model *m, struct gpuq_buf *out)
 
 		snprintf(name, sizeof(name), "n%d", i);
 		if (model_find_node(m, name))
-			gpuq_json_write(out, view_node(&a, m, model_find_node(m, name)), 0);
+			gpuq_json_write(out, view_node(&a, m, model_find_node(m, name), 0), 0);
 	}
 	gpuq_json_write(out, view_status(&a, m, T0), 0);
 	gpuq_buf_printf(out, " %s %" PRIu32 " %u", m->cluster_id, m->next_job_id, m->keys.slots.n);

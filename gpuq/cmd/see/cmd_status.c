@@ -332,6 +332,21 @@ static void device_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	line_print("GPUs", text);
 }
 
+/* "16 idle for demo until 14:00" */
+static void reserved_lines(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *list = gpuq_get(status, "reserved");
+
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		view_cell(text, gpuq_get(list->items[i], "gpus"));
+		gpuq_buf_adds(text, " idle for ");
+		view_cell(text, gpuq_get(list->items[i], "name"));
+		gpuq_buf_adds(text, " until ");
+		view_time(text, gpuq_get(list->items[i], "end_time"));
+		line_print(line_label("Reserved", i), text);
+	}
+}
+
 /* "17 of ann in lab, for 2:13:00 (Resources)" */
 static void oldest_line(const struct gpuq_val *status, struct gpuq_buf *text)
 {
@@ -392,6 +407,30 @@ static void recovering_line(const struct gpuq_val *status, struct gpuq_buf *text
 	else
 		gpuq_buf_adds(text, ", no job starts until the cluster has been listed");
 	line_print("Recovering", text);
+}
+
+/* Nothing while all is well. */
+static void backup_line(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *b = gpuq_get(status, "backup");
+
+	if (!b || b->type != GPUQ_MAP)
+		return;
+	if (gpuq_get_bool(b, "late", false)) {
+		gpuq_buf_printf(text, "the %s has not ended since ",
+				gpuq_get_str(b, "doing", "copy"));
+		view_time(text, gpuq_get(b, "since"));
+	} else if (gpuq_get_int(b, "failed", 0)) {
+		gpuq_buf_adds(text, "fails since ");
+		view_time(text, gpuq_get(b, "failed_time"));
+		if (line_says(gpuq_get(b, "last_error"))) {
+			gpuq_buf_adds(text, ": ");
+			view_cell(text, gpuq_get(b, "last_error"));
+		}
+	} else if (gpuq_get_bool(b, "damaged", false)) {
+		gpuq_buf_adds(text, "a copy is damaged: gpuq backup list");
+	}
+	line_print("Backup", text);
 }
 
 /* "serviceaccount/runner in ml: 40 jobs wait, for 2:10", and the cluster's words. */
@@ -458,7 +497,9 @@ static void print_cluster(struct cli *c, const struct gpuq_val *status)
 	refused_lines(cluster, &text);
 	fence_line(cluster, &text);
 	recovering_line(status, &text);
+	backup_line(status, &text);
 	device_line(status, &text);
+	reserved_lines(status, &text);
 	jobs_line(status, &text);
 	oldest_line(status, &text);
 	measured_line(status, &text);

@@ -150,14 +150,6 @@ static int check_namespace(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
-static bool listed(const struct gpuq_strlist *l, const char *name)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->items[i], name) == 0)
-			return true;
-	return false;
-}
-
 /* Return the first of the queue's qos that are made for interactive jobs. */
 static const char *interactive_qos(const struct draft *d, const struct gpuq_strlist *allowed)
 {
@@ -181,9 +173,10 @@ static int check_qos(struct draft *d, struct gpuq_err *err)
 	if (!name && d->spec.tty)
 		name = interactive_qos(d, allowed);
 	if (!name)
-		name = allowed && !listed(allowed, "normal") ? allowed->items[0] : "normal";
+		name = allowed && !gpuq_strlist_has(allowed, "normal") ? allowed->items[0]
+								       : "normal";
 	d->qos = site_qos_find(d->m->site, name);
-	if (allowed && !listed(allowed, name))
+	if (allowed && !gpuq_strlist_has(allowed, name))
 		return gpuq_fail_field(err, GPUQ_EPERM, "qos", "queue %s does not allow qos %s",
 				       d->queue->name, name);
 	d->spec.qos = d->qos->name;

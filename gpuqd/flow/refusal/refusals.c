@@ -195,7 +195,7 @@ static void fire(void *arg)
 	if (g->passed) {
 		open_gate(g, "a pod of a refused job was taken");
 	} else if (n_waiting(g) == 0) {
-		open_gate(g, "nothing waits for it");
+		open_gate(g, "no job needs it");
 	} else if (!g->kubelet && c && c->ops->refusal_probe && c->ops->refusal_probe(c, g->key)) {
 		set_timer(g, PROBE_MAX_US); /* the answer comes first */
 		g->asked = true;

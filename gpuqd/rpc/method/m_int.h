@@ -18,6 +18,7 @@
 struct history_live;
 struct lease;
 struct recent;
+struct rota;
 struct refusals;
 struct rpc_server;
 struct worker;
@@ -48,6 +49,7 @@ struct methods {
 	const struct refusals *refusals; /* NULL = the cluster never refuses */
 	const struct outbox *outbox; /* NULL while there is none */
 	int64_t start_us; /* of the daemon */
+	struct rota *rota; /* NULL = gpuqd makes no copies by itself */
 	const char *backup_dir; /* where operators may have copies written; NULL = nowhere */
 	struct rpc_server *server; /* NULL while there is none */
 	struct wait *waits;
@@ -69,6 +71,8 @@ struct gpuq_val *view_measured(const struct methods *m, struct gpuq_arena *a);
 struct gpuq_val *view_refused(const struct methods *m, struct gpuq_arena *a);
 /* Put which other daemons act, or wait, under the identity of this one. */
 void view_fence(const struct model *m, struct gpuq_arena *a, struct gpuq_val *cluster);
+/* m_backup_list.c: null, or how backups go. all: with what only operators may see. */
+struct gpuq_val *view_backup(const struct methods *m, struct gpuq_arena *a, bool all);
 /* m_recover.c: null, or how far the recovery after a restore has come. */
 struct gpuq_val *view_recovering(const struct methods *m, struct gpuq_arena *a);
 
@@ -223,6 +227,8 @@ int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_backup_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_backup_verify(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_backup_write(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -234,11 +240,13 @@ int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_reservation_report(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 extern const struct gpuq_schema p_audit_list;
+extern const struct gpuq_schema p_backup_verify;
 extern const struct gpuq_schema p_backup_write;
 extern const struct gpuq_schema p_diag_get;
 extern const struct gpuq_schema p_event_list;
@@ -260,7 +268,7 @@ extern const struct gpuq_schema p_prio_list;
 extern const struct gpuq_schema p_queue_grant;
 extern const struct gpuq_schema p_queue_list;
 extern const struct gpuq_schema p_report_get;
-extern const struct gpuq_schema p_reservation_list;
+extern const struct gpuq_schema p_reservation_list, p_reservation_report;
 extern const struct gpuq_schema p_shares_list;
 extern const struct gpuq_schema p_site_apply;
 extern const struct gpuq_schema p_usage_list;

@@ -34,6 +34,8 @@ static const struct rpc_method table[] = {
 	{ "event.watch",  RPC_ROLE_USER,     false, true,  &p_event_watch, m_event_watch, "events as they occur", LASTING },
 	{ "history.list", RPC_ROLE_USER,     false, true,  &p_job_list,  m_history_list, "jobs that have ended, filtered", NAMES },
 	{ "backup.get",   RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_get,  "a copy of the database", PLAIN },
+	{ "backup.list",  RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_list, "copies that gpuqd made by itself", PLAIN },
+	{ "backup.verify", RPC_ROLE_OPERATOR, false, false, &p_backup_verify, m_backup_verify, "check such a copy", PLAIN },
 	{ "backup.write", RPC_ROLE_OPERATOR, false, false, &p_backup_write, m_backup_write, "the same to a new file on the server", PLAIN },
 	{ "cluster.rights", RPC_ROLE_OPERATOR, false, false, NULL,       m_cluster_rights, "rights of gpuqd in the cluster", PLAIN },
 	{ "diag.get",     RPC_ROLE_USER,     false, false, &p_diag_get,   m_diag_get,    "internal statistics", PLAIN },
@@ -63,8 +65,9 @@ static const struct rpc_method table[] = {
 	{ "recover.get",  RPC_ROLE_OPERATOR, false, false, NULL,          m_recover_get, "what is left to recover after a restore", PLAIN },
 	{ "report.get",   RPC_ROLE_USER,     false, true,  &p_report_get, m_report_get,  "use between two instants", NAMES },
 	{ "reservation.list", RPC_ROLE_USER, false, true,  &p_reservation_list, m_reservation_list, "the calendar", NAMES },
+	{ "reservation.report", RPC_ROLE_USER, false, true, &p_reservation_report, m_reservation_report, "use of reservations between two instants", NAMES },
 	{ "scenario.export", RPC_ROLE_USER,  false, true,  NULL,          m_scenario_export, "the live state as a scenario for gpuq-sim", PLAIN },
-	{ "site.apply",   RPC_ROLE_MANAGER,  true,  false, &p_site_apply, m_site_apply,  "change the objects of the site", SPECS },
+	{ "site.apply",   RPC_ROLE_USER,     true,  false, &p_site_apply, m_site_apply,  "change the objects of the site", SPECS },
 	{ "site.get",     RPC_ROLE_USER,     false, false, NULL,          m_site_get,    "the objects of the site", PLAIN },
 	{ "shares.list",  RPC_ROLE_USER,     false, true,  &p_shares_list, m_shares_list, "fair shares and use of queues and users", NAMES },
 	{ "status.get",   RPC_ROLE_USER,     false, false, NULL,          m_status_get,  "the cluster at a glance", PLAIN },
@@ -309,6 +312,11 @@ void methods_set_schedule(struct methods *m, struct schedule *s)
 void methods_set_backup_dir(struct methods *m, const char *dir)
 {
 	m->backup_dir = dir;
+}
+
+void methods_set_rota(struct methods *m, struct rota *k)
+{
+	m->rota = k;
 }
 
 void methods_set_operators_act(struct methods *m, bool act)

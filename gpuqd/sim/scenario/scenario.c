@@ -33,7 +33,7 @@ static const struct gpuq_field step_fields[] = {
 	NUM(sc_step, "to", to, "how far time advances"),
 	NUM(sc_step, "priority", priority, "its new priority"),
 	NUM(sc_step, "exit_code", exit_code, "how it ended"),
-	NUM(sc_step, "use", use, "percent that its devices do from then on; -1 = nobody knows"),
+	NUM(sc_step, "use", use, "utilization of its devices from then on, in percent; -1 = not known"),
 	{ .key = "then",
 	  .kind = GPUQ_K_VAL,
 	  .offset = offsetof(struct sc_step, then),

@@ -25,6 +25,7 @@ static int differs(struct gpuq_err *err, const char *what, const char *name, con
 			 name, figure, kept, counted);
 }
 
+/* Print "17" or "17_3". */
 static const char *key_text(struct job_key key, char out[32])
 {
 	if (key.index < 0)

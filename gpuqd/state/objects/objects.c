@@ -11,7 +11,7 @@
 /* An object, and all that its fact points to behind it, in one block. */
 struct object {
 	UT_hash_handle hh;
-	struct object_fact fact;
+	struct object_fact fact; /* in one block of its own */
 	size_t n_key;
 	char *key; /* namespace NUL name */
 };
@@ -19,15 +19,15 @@ struct object {
 /* Additions to pods of one queue. */
 struct learnt {
 	UT_hash_handle hh;
-	int64_t cpu_milli, memory_bytes;
+	int64_t cpu_milli, memory_bytes; /* what admission added to pods of this queue */
 	char queue[];
 };
 
 struct objects {
-	struct object *all[N_OBJECT_KINDS];
-	bool known[N_OBJECT_KINDS];
+	struct object *all[N_OBJECT_KINDS]; /* by namespace and name */
+	bool known[N_OBJECT_KINDS]; /* the first listing has ended: absent means absent */
 	struct learnt *learnt;
-	char *home;
+	char *home; /* the namespace of gpuqd */
 };
 
 /* ---- the block of an object ---- */
@@ -37,6 +37,8 @@ static const char *take_str(struct block *b, const char *s)
 	return s && *s ? block_take_str(b, s) : "";
 }
 
+/* Copy one requirement into the block; its values come after their list, as block_take() is called
+ * in the same order when sizes are counted. */
 static void take_require(struct block *b, const struct gpuq_require *from, struct gpuq_require *to)
 {
 	const char **items = block_take(b, NULL, from->values.n * sizeof(*items));
@@ -52,6 +54,8 @@ static void take_require(struct block *b, const struct gpuq_require *from, struc
 		*to = (struct gpuq_require){ key, from->op, { items, from->values.n } };
 }
 
+/* Copy the terms of an affinity. In the pass that only counts bytes the block gives NULL, and
+ * nothing is written. */
 static const struct gpuq_term *take_terms(struct block *b, const struct gpuq_term *from, size_t n)
 {
 	struct gpuq_term *to = block_take(b, NULL, n * sizeof(*to));
@@ -180,16 +184,8 @@ static struct object *find(const struct objects *o, enum object_kind kind, const
 	return x;
 }
 
-static bool strs_same(const struct gpuq_strlist *a, const struct gpuq_strlist *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (strcmp(a->items[i], b->items[i]) != 0)
-			return false;
-	return true;
-}
-
+/* True if the terms are the same in the same order: another order is another fact, which costs a
+ * write and changes nothing. */
 static bool terms_same(const struct object_fact *a, const struct object_fact *b)
 {
 	if (a->n_required != b->n_required)
@@ -202,7 +198,7 @@ static bool terms_same(const struct object_fact *a, const struct object_fact *b)
 		for (size_t i = 0; i < x->n; i++)
 			if (strcmp(x->all[i].key, y->all[i].key) != 0 ||
 			    x->all[i].op != y->all[i].op ||
-			    !strs_same(&x->all[i].values, &y->all[i].values))
+			    !gpuq_strlist_same(&x->all[i].values, &y->all[i].values))
 				return false;
 	}
 	return true;

@@ -69,6 +69,8 @@ struct job_key history_key_of_job(const struct gpuq_val *job)
 				 (int32_t)gpuq_get_int(job, "array_index", -1) };
 }
 
+/* Put or remove an ended job in each order by which history can be read: by end, and by user,
+ * queue, name and state before that. */
 static void entries(struct batch *out, const struct gpuq_val *job, const void *val)
 {
 	static const struct {

@@ -107,6 +107,8 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	record_put(out, TABLE_POD, key, pod_key(p, key), &b);
 }
 
+/* Add a pod from its row. Its job was loaded before; the count of its queue is made anew, as no
+ * row has it. */
 static int load_pod(struct model *m, const unsigned char *key, size_t key_len, struct rec *r,
 		    struct gpuq_err *err)
 {
@@ -232,6 +234,8 @@ void record_node(struct model *m, const struct node *n, struct batch *out)
 	record_put(out, TABLE_NODE, key, change_key_node(key, n->cluster, n->name), &b);
 }
 
+/* Add a node from its row. Lists are taken from the heap only until the fact is set, which copies
+ * them. */
 static int load_node(struct model *m, const char *cluster, const char *name, struct rec *r,
 		     struct gpuq_err *err)
 {
@@ -419,6 +423,8 @@ const enum table model_load_order[] = { TABLE_META,    TABLE_SITE,  TABLE_NODE,
 					TABLE_KEY,     TABLE_USAGE, TABLE_ACCOUNT };
 const size_t model_load_order_n = sizeof(model_load_order) / sizeof(model_load_order[0]);
 
+/* Read the counters. A row of an older schema has fewer members, and those it lacks keep their
+ * values. */
 static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
 {
 	const uint32_t n = rec_get_array(r);

@@ -375,6 +375,7 @@ KEY(priority_terms, j->state != GPUQ_JOB_PENDING || !j->outlook->ranked
 			    : tree(priority_terms_val(x->a, &j->outlook->terms)))
 KEY(gpu_seconds, tree(gpuq_real(x->a, (double)ledger_gpu_ms(used_us(j, x->now_us)) / 1000)))
 
+/* Return the first reason why it is pending; it explains the job. */
 static struct gpuq_val of_reason(const struct of *x)
 {
 	const struct reason *r;
@@ -385,9 +386,10 @@ static struct gpuq_val of_reason(const struct of *x)
 }
 
 struct size {
-	int64_t pods, gpus_milli, cpu_milli, memory_bytes;
+	int64_t pods, gpus_milli, cpu_milli, memory_bytes; /* of all its pods together */
 };
 
+/* Return what the pods of a spec request together, at their least number. */
 static struct size size_of_spec(const struct gpuq_spec *spec)
 {
 	struct size s = { gpuq_spec_pods(spec), gpuq_spec_gpus_milli(spec), 0, 0 };
@@ -399,6 +401,7 @@ static struct size size_of_spec(const struct gpuq_spec *spec)
 	return s;
 }
 
+/* The same of a stored request. */
 static struct size size_of_request(const struct request *r)
 {
 	struct size s = { r->n_pods, r->gpus_milli, 0, 0 };
@@ -454,6 +457,7 @@ KEY(memory_mib, memory_mib(size_of(j)))
 KEY(nice, number(j->wish->nice))
 KEY(depends, j->deps ? tree(view_depends(x->a, j)) : (struct gpuq_val){ .type = GPUQ_LIST })
 
+/* Return a note of the job, in place: the text is not copied. */
 static struct gpuq_val note(const char *notes, const char *key)
 {
 	size_t n = 0;
@@ -480,6 +484,8 @@ static bool is_shown(const struct job *j, const struct pod *p)
 	return p->attempt == j->attempt && j->state != GPUQ_JOB_PENDING;
 }
 
+/* Return its pods that are shown: those of this attempt, and earlier ones that still hold devices.
+ */
 static struct gpuq_val of_pods(const struct of *x)
 {
 	struct gpuq_val *list = gpuq_list(x->a);
@@ -491,6 +497,7 @@ static struct gpuq_val of_pods(const struct of *x)
 	return tree(list);
 }
 
+/* Return their nodes, as often as pods are there. */
 static struct gpuq_val of_pod_nodes(const struct of *x)
 {
 	struct gpuq_val *list;
@@ -505,6 +512,7 @@ static struct gpuq_val of_pod_nodes(const struct of *x)
 	return tree(list);
 }
 
+/* Return what each of its reasons names, in their order. */
 static struct gpuq_val of_reason_objects(const struct of *x)
 {
 	struct gpuq_val *list = gpuq_list(x->a);
@@ -520,8 +528,8 @@ static struct gpuq_val of_reason_objects(const struct of *x)
 /* In the order of a job's object. Keys with a dot are for rows alone: each selects a part of a
  * value. */
 static const struct view_key {
-	const char *name;
-	struct gpuq_val (*of)(const struct of *x);
+	const char *name; /* member of the object */
+	struct gpuq_val (*of)(const struct of *x); /* its value */
 } keys[] = {
 	{ "id", of_id },
 	{ "array_index", of_array_index },
@@ -637,7 +645,7 @@ struct view_row {
 	int64_t ahead_us; /* wall time less ledger time */
 	uint32_t n;
 	struct {
-		const char *name;
+		const char *name; /* member of a row */
 		const struct view_key *key; /* NULL = unknown key */
 	} cols[];
 };

@@ -119,7 +119,7 @@ static int value_begins(struct split *s, char c, struct gpuq_err *err)
 	}
 	if (s->depth == 0) {
 		if (c != '{' || s->list_done)
-			return gpuq_fail(err, GPUQ_EPROTO, "the answer is not a list of the API");
+			return gpuq_fail(err, GPUQ_EPROTO, "the reply is not a list of the API");
 		s->list_open = true;
 	} else if (s->depth == 1) {
 		if (c == '{' && strcmp(s->key, "metadata") == 0)
@@ -212,7 +212,7 @@ static int close_bracket(struct split *s, const char *p, const char **seg, struc
 {
 	if (s->depth == 0) {
 		if (s->kind == SPLIT_LIST)
-			return gpuq_fail(err, GPUQ_EPROTO, "the answer is not JSON");
+			return gpuq_fail(err, GPUQ_EPROTO, "the reply is not JSON");
 		s->garbage++;
 		s->resync = true;
 		return 0;

@@ -1,0 +1,106 @@
+#include "gpuqd/flow/copies/names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpuqd/util/civil.h"
+#include "libgpuq/units.h"
+
+#define STAMP_LEN (sizeof(struct stamp) - 1)
+#define HOUR_LEN 11 /* of a stamp, up to its hour */
+#define DAY_LEN 8
+#define COPY_END ".mdb"
+#define AHEAD_US (60 * GPUQ_US_PER_S) /* a clock that is slewed is no step */
+
+void stamp_write(int64_t us, struct stamp *out)
+{
+	const int64_t day = civil_day(us);
+	const struct civil_date d = civil_date(day);
+	const unsigned s = (unsigned)((us - day * CIVIL_DAY_US) / GPUQ_US_PER_S);
+
+	snprintf(out->text, sizeof(out->text), "%04u%02u%02uT%02u%02u%02uZ",
+		 (unsigned)d.year % 10000, (unsigned)d.month % 100, (unsigned)d.day % 100,
+		 s / 3600 % 100, s / 60 % 60, s % 60);
+}
+
+static int digits(const char *s, size_t n)
+{
+	int v = 0;
+
+	for (size_t i = 0; i < n; i++)
+		v = v * 10 + (s[i] - '0');
+	return v;
+}
+
+int64_t stamp_us(const struct stamp *s)
+{
+	const char *t = s->text;
+	const struct civil_date d = { digits(t, 4), digits(t + 4, 2), digits(t + 6, 2) };
+
+	return civil_from_date(d) * CIVIL_DAY_US +
+	       (digits(t + 9, 2) * 3600 + digits(t + 11, 2) * 60 + digits(t + 13, 2)) *
+		       GPUQ_US_PER_S;
+}
+
+static bool stamp_read(const char *s, struct stamp *out)
+{
+	for (size_t i = 0; i < STAMP_LEN; i++)
+		if (i == 8 ? s[i] != 'T' : i == 15 ? s[i] != 'Z' : s[i] < '0' || s[i] > '9')
+			return false;
+	memcpy(out->text, s, STAMP_LEN);
+	out->text[STAMP_LEN] = '\0';
+	return true;
+}
+
+void names_prefix(const char *cluster_id, char out[NAMES_PREFIX_BYTES])
+{
+	snprintf(out, NAMES_PREFIX_BYTES, "gpuq-%s-", cluster_id);
+}
+
+void names_copy(const char *prefix, const struct stamp *s, char out[NAMES_BYTES])
+{
+	snprintf(out, NAMES_BYTES, "%s%s" COPY_END, prefix, s->text);
+}
+
+bool names_read_copy(const char *prefix, const char *name, struct stamp *out)
+{
+	const size_t n = strlen(prefix);
+
+	return strncmp(name, prefix, n) == 0 && strlen(name + n) == STAMP_LEN + strlen(COPY_END) &&
+	       strcmp(name + n + STAMP_LEN, COPY_END) == 0 && stamp_read(name + n, out);
+}
+
+/* ---- which stay ---- */
+
+/* Counts the hours, or the days, that have a copy, from the newest on. */
+struct count {
+	size_t len;
+	int64_t n, most;
+	const char *last; /* stamp of the last copy that counted */
+};
+
+static bool is_kept(struct count *c, const char *stamp)
+{
+	if (c->last && strncmp(c->last, stamp, c->len) == 0)
+		return false;
+	c->last = stamp;
+	return c->n++ < c->most;
+}
+
+void names_keep(const struct stamp *all, size_t n, int64_t now_us, size_t ours,
+		const struct backup_keeps *keep, bool *stays)
+{
+	struct count hours = { .len = HOUR_LEN, .most = keep->hourly };
+	struct count days = { .len = DAY_LEN, .most = keep->daily };
+
+	for (size_t i = 0; i < n; i++) {
+		bool hour, day;
+
+		stays[i] = i == ours || stamp_us(&all[i]) > now_us + AHEAD_US;
+		if (stays[i] && i != ours)
+			continue;
+		hour = is_kept(&hours, all[i].text);
+		day = is_kept(&days, all[i].text);
+		stays[i] |= hour || day;
+	}
+}
