@@ -9,6 +9,7 @@
 #include "gpuq/cli.h"
 #include "gpuq/help.h"
 #include "gpuq/command.h"
+#include "gpuq/servers.h"
 #include "gpuq/slurm/slurm.h"
 #include "libgpuq/schema.h"
 
@@ -282,6 +283,30 @@ static const struct opt recover_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt login_opts[] = {
+	{ OPT_TOKEN_FILE, "token-file", 0, ARG_REQUIRED, "FILE", "file with the token; - reads standard input" },
+	{ OPT_CA, "ca", 0, ARG_REQUIRED, "FILE", "certificates of the CA that signed the server's" },
+	{ OPT_CERT, "cert", 0, ARG_REQUIRED, "FILE", "client certificate that identifies you" },
+	{ OPT_CERT_KEY, "key", 0, ARG_REQUIRED, "FILE", "private key of the client certificate" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt whoami_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt token_opts[] = {
+	{ OPT_SCOPE, "scope", 0, ARG_REQUIRED, "SCOPES", "create: what it may be used for (read,submit,control)" },
+	{ OPT_QUEUES, "queues", 'q', ARG_REQUIRED, "QUEUES", "create: restrict it to these queues and those below" },
+	{ OPT_EXPIRES, "expires", 0, ARG_REQUIRED, "DURATION", "create: time until it expires (30d)" },
+	{ OPT_COMMENT, "comment", 0, ARG_REQUIRED, "TEXT", "create: note shown by list" },
+	{ OPT_FOR, "for", 0, ARG_REQUIRED, "USER", "create: for another user; operators only" },
+	{ OPT_USERS, "user", 'u', ARG_REQUIRED, "USERS", "list, revoke: tokens of these users" },
+	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "list: expired and revoked tokens, too" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt version_opts[] = {
 	{ OPT_CLIENT, "client", 0, ARG_NONE, NULL, "do not contact the server" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
@@ -369,6 +394,14 @@ const struct command commands[] = {
 	  .opts = backup_opts, .groups = { opts_help }, .min_args = 0, .max_args = -1, .run = cmd_backup },
 	{ .name = "recover", .summary = "Show what is left to recover after a restore, or end the recovery", .synopsis = "",
 	  .opts = recover_opts, .groups = { opts_help }, .run = cmd_recover },
+	{ .name = "login", .summary = "Log in to a server on another machine", .synopsis = "[ADDRESS]",
+	  .opts = login_opts, .groups = { opts_help }, .max_args = 1, .run = cmd_login },
+	{ .name = "logout", .summary = "Forget the token and pin of a server", .synopsis = "[ADDRESS]",
+	  .groups = { opts_help }, .max_args = 1, .run = cmd_logout },
+	{ .name = "whoami", .summary = "Show the user and the rights that the server sees", .synopsis = "",
+	  .opts = whoami_opts, .groups = { opts_help }, .run = cmd_whoami },
+	{ .name = "token", .summary = "Create, list and revoke tokens", .synopsis = "create | list | revoke [ID]...",
+	  .opts = token_opts, .groups = { opts_list }, .min_args = 1, .max_args = -1, .run = cmd_token },
 	{ .name = "proxy", .summary = "Connect standard input and output to the server, for ssh", .synopsis = "",
 	  .groups = { opts_help }, .run = cmd_proxy },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
@@ -480,6 +513,14 @@ int cli_main(int argc, char **argv)
 			server = argv[at] + 9;
 		} else if (strcmp(argv[at], "--server") == 0 && at + 1 < argc) {
 			server = argv[++at];
+		} else if (strncmp(argv[at], "--ca=", 5) == 0) {
+			servers_given.ca = argv[at] + 5;
+		} else if (strcmp(argv[at], "--ca") == 0 && at + 1 < argc) {
+			servers_given.ca = argv[++at];
+		} else if (strncmp(argv[at], "--token-file=", 13) == 0) {
+			servers_given.token_file = argv[at] + 13;
+		} else if (strcmp(argv[at], "--token-file") == 0 && at + 1 < argc) {
+			servers_given.token_file = argv[++at];
 		} else {
 			cli_say("%s: no such option here; gpuq help lists commands", argv[at]);
 			return EXIT_USAGE;

@@ -95,6 +95,14 @@ enum opt_id {
 	OPT_RESET,
 	OPT_FINISH,
 	OPT_FAILED,
+	OPT_CA,
+	OPT_CERT,
+	OPT_CERT_KEY,
+	OPT_TOKEN_FILE,
+	OPT_SCOPE,
+	OPT_EXPIRES,
+	OPT_COMMENT,
+	OPT_FOR,
 	/* Only in Slurm's names. */
 	OPT_S_ASSOC,
 	OPT_S_NOTHING, /* is accepted: what it asks for is so anyway */

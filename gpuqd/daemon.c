@@ -31,6 +31,7 @@
 #include "gpuqd/flow/bind/bind.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"
+#include "gpuqd/flow/copies/restore.h"
 #include "gpuqd/flow/copies/rota.h"
 #include "gpuqd/flow/report/history_keep.h"
 #include "gpuqd/fence.h"
@@ -43,6 +44,7 @@
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/rpc/method/methods.h"
 #include "gpuqd/rpc/rpc.h"
+#include "gpuqd/store/batchlog.h"
 #include "gpuqd/store/store.h"
 #include "gpuqd/store/write.h"
 #include "gpuqd/store/upgrade.h"
@@ -53,6 +55,7 @@
 
 #define SPACE_CHECK_US GPUQ_US_PER_S
 #define PLACE_CHECK_US (2 * GPUQ_US_PER_S)
+#define BACKUP_LOG_BYTES (INT64_C(256) << 20) /* that wait for a target that is away */
 #define KEYS_CHECK_US (3600 * GPUQ_US_PER_S)
 #define CLOCK_CHECK_US GPUQ_US_PER_S
 
@@ -576,6 +579,7 @@ static void on_hup(void *arg)
 	int rc = r ? config_read(&r->config, d->argc, d->argv, &err) : gpuq_no_memory(&err);
 
 	sdnotify_reloading();
+	rpc_server_reload_tls(d->rpc);
 	if (rc == 0) {
 		take(d, r);
 	} else {
@@ -616,11 +620,24 @@ static void on_damaged(const struct gpuq_err *err)
 
 static int restore(const struct config *c, const struct store_opts *o, struct gpuq_err *err)
 {
-	int rc = store_restore(c->state, c->restore, o, err);
+	const struct restore_opts ro = { .state = c->state,
+					 .source = c->restore,
+					 .at = c->restore_at,
+					 .plan = &c->backup,
+					 .store = o };
+	struct restored r;
+	int rc = copies_restore(&ro, &r, err);
+	char at[32] = "-";
 
-	if (rc == 0)
-		log_notice("store.restored", "file=%s state=%s", LOGS(c->restore), LOGS(c->state));
-	return rc;
+	if (rc < 0)
+		return rc;
+	if (r.time_us)
+		gpuq_instant_print(r.time_us, at, sizeof(at));
+	log_notice("store.restored",
+		   "file=%s state=%s position=%" PRIu32 "/%" PRIu64 " segments=%zu time=%s",
+		   LOGS(r.file), LOGS(c->state), r.position.epoch, r.position.seq, r.n_segments,
+		   at);
+	return 0;
 }
 
 /* The database may be older than the cluster. The recovering state is stored together with the
@@ -636,6 +653,19 @@ static int begin_recovery(struct daemon *d, const char *why, struct gpuq_err *er
 			 "listed",
 			 LOGS(why), d->model->next_job_id);
 	return rc;
+}
+
+/* Without it there are copies alone: no reason not to start. */
+static void begin_log(struct daemon *d)
+{
+	const struct backup_plan *p = &d->config->backup;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (!backup_plan_is_set(p) || !p->log_every_us)
+		batchlog_discard(d->config->state);
+	else if (store_log_begin(d->store, BACKUP_LOG_BYTES, &err) < 0)
+		log_err("backup.batches", "error=%s: copies are made without segments",
+			LOGS(err.text));
 }
 
 static int open_store(struct daemon *d, struct gpuq_err *err)
@@ -655,6 +685,8 @@ static int open_store(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		rc = store_open(d->config->state, &o, &d->store, &fresh, err);
 	upgrade_done(&upgrade);
+	if (rc == 0)
+		begin_log(d);
 	if (rc == 0)
 		rc = history_index(d->store, err);
 	if (rc == 0)
@@ -693,6 +725,12 @@ static int open_sockets(struct daemon *d, struct gpuq_err *err)
 		char dir[PATH_MAX];
 		char *slash;
 
+		if (strncmp(addr, "unix:", 5) != 0) {
+			rc = rpc_server_listen(d->rpc, addr, mode, err);
+			if (rc == 0)
+				log_info("listen", "addr=%s", LOGS(addr));
+			continue;
+		}
 		/* The folder of the default places is ours to make. */
 		snprintf(dir, sizeof(dir), "%s", addr + strlen("unix:"));
 		slash = strrchr(dir, '/');
@@ -759,7 +797,11 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	struct rpc_opts ro = { .server = "gpuqd/" PACKAGE_VERSION,
 			       .version = PACKAGE_VERSION,
 			       .operators = operator_names(d->config, &d->config->arena),
-			       .connections_per_user = (unsigned)d->config->connections_per_user };
+			       .connections_per_user = (unsigned)d->config->connections_per_user,
+			       .tls = { .cert = d->config->tls.cert,
+					.key = d->config->tls.key,
+					.client_ca = d->config->tls.client_ca,
+					.by_email = d->config->auth.certificate_user == 1 } };
 	int rc = loop_new(&d->loop, err);
 
 	if (rc == 0)
@@ -812,6 +854,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		methods_set_backup_dir(d->methods, d->config->backup_dir);
 		methods_set_rota(d->methods, d->rota);
 		methods_set_operators_act(d->methods, d->config->operators_act_as_user);
+		methods_set_token_age(d->methods, d->config->auth.token_max_age_us);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}

@@ -25,8 +25,8 @@ struct rank_key {
 	bool outside; /* with the head it would exceed its quota */
 	int64_t rank;
 	bool unentitled; /* has neither share nor quota of the devices the head requests */
-	/* Of held to entitlement, with and without the head: the largest of all resources, its
-	 * dominant share. */
+	/* The quotient of held and entitlement, with and without the head: the largest of all
+	 * resources, its dominant share. */
 	struct ratio with, without;
 	int64_t fair;
 	uint64_t job; /* the head's priority, where the site wants it compared; else 0 */

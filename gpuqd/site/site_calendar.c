@@ -205,6 +205,7 @@ static const struct gpuq_schema reserve_schema = { .name = "reserve",
 						   .fields = reserve_fields,
 						   .defaults = reserve_defaults };
 
+/* Read true, false or the limits. */
 static int read_reserve(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	if (v->type == GPUQ_MAP)
@@ -238,6 +239,7 @@ const struct gpuq_custom site_reserve_custom = { read_reserve, write_reserve };
 
 /* ---- a reservation in a site file ---- */
 
+/* Report an error in one key; at the map where the key is absent. */
 static int wrong(struct gpuq_reader *r, const struct gpuq_val *v, const char *key, const char *what)
 {
 	const struct gpuq_val *at = gpuq_get(v, key);
@@ -248,7 +250,8 @@ static int wrong(struct gpuq_reader *r, const struct gpuq_val *v, const char *ke
 	return rc;
 }
 
-/* A window of a cloud: what it needs, and what it cannot have. */
+/* Check a window of a cloud. It needs a pool, a number of nodes and an owner, and 1 to 90 days as
+ * clouds lend them; it does not repeat. */
 static int check_external(struct gpuq_reader *r, const struct gpuq_val *v,
 			  const struct site_reservation *x)
 {
@@ -278,6 +281,7 @@ static int check_external(struct gpuq_reader *r, const struct gpuq_val *v,
 	return 0;
 }
 
+/* Check across keys, and read instants anew that are by the clock of its zone. */
 static int reservation_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	struct site_reservation *x = obj;

@@ -41,7 +41,7 @@ static int64_t next_window(const struct model *m, const struct site_reservation 
 	return next;
 }
 
-/* Nobody may use the nodes of an external window when it is about to end, nor what is left of them
+/* Add the end of an external window as a maintenance. No job may use the nodes of an external window when it is about to end, nor what is left of them
  * afterwards: so jobs there end in time. */
 static void take_end(const struct model *m, const struct site_reservation *in, struct snapshot *s,
 		     struct gpuq_arena *mem)

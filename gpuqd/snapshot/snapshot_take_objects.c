@@ -185,6 +185,24 @@ static void restrict_to(struct snap_objects *o, const struct object_fact *f, str
 	g->n_required = terms ? (uint32_t)n : 0;
 }
 
+/* Add the taints that pods of a RuntimeClass tolerate. */
+static void tolerate(struct snap_objects *o, const struct object_fact *f, struct snap_group *g)
+{
+	const size_t n = g->n_tolerations + f->n_tolerations;
+	struct gpuq_toleration *all;
+
+	if (f->n_tolerations == 0)
+		return;
+	all = gpuq_arena_calloc(o->mem, n, sizeof(*all));
+	if (!all)
+		return;
+	for (size_t i = 0; i < n; i++)
+		all[i] = i < g->n_tolerations ? g->tolerations[i]
+					      : f->tolerations[i - g->n_tolerations];
+	g->tolerations = all;
+	g->n_tolerations = (uint32_t)n;
+}
+
 void snapshot_objects_group(struct snap_objects *o, const struct queue *q,
 			    const struct request_group *g, struct snap_group *out)
 {
@@ -202,8 +220,10 @@ void snapshot_objects_group(struct snap_objects *o, const struct queue *q,
 	out->memory_bytes = p.memory_bytes;
 	if (p.runtime_class) {
 		f = objects_find(o->m->objects, OBJECT_RUNTIME, "", p.runtime_class);
-		if (f)
+		if (f) {
 			restrict_to(o, f, out);
+			tolerate(o, f, out);
+		}
 	}
 	for (size_t i = 0; where && i < where->n_volumes; i++)
 		if (objects_claim(o->m->objects, namespace_, where->volumes[i].claim, &f) ==

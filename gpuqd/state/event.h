@@ -85,7 +85,10 @@
 	X(OBJECT_SEEN, "object.seen", false, row_apply_object_seen)                                \
 	X(OBJECT_GONE, "object.gone", false, row_apply_object_gone)                                \
 	X(OBJECTS_KNOWN, "objects.known", false, row_apply_objects_known)                          \
-	X(POD_AMOUNTS, "pod.amounts", true, pod_apply_amounts)
+	X(POD_AMOUNTS, "pod.amounts", true, pod_apply_amounts)                                     \
+	X(TOKEN_ISSUED, "token.issued", true, token_apply_issued)                                  \
+	X(TOKEN_REVOKED, "token.revoked", true, token_apply_revoked)                               \
+	X(TOKEN_USED, "token.used", true, token_apply_used)
 
 enum event_type {
 #define X(sym, word, stored, apply) EV_##sym,
@@ -377,6 +380,13 @@ struct event {
 			const struct job_use *items;
 			size_t n;
 		} measured; /* USE_MEASURED */
+		struct { /* TOKEN_*; of the last two only id */
+			const char *id;
+			const unsigned char *hash; /* TOKEN_HASH_BYTES */
+			const char *user, *by, *queues, *comment;
+			uint32_t scopes;
+			int64_t expires_us;
+		} token;
 	};
 };
 

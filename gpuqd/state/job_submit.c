@@ -2,6 +2,7 @@
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/state/jobnote.h"
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/state/token.h"
 #include "gpuqd/state/notify.h"
 
 #include <stdlib.h>
@@ -267,5 +268,6 @@ int job_submit_apply_expired(struct model *m, const struct event *ev, struct gpu
 	(void)err;
 	keys_expire(&m->keys, ev->at_us - GPUQ_KEY_KEEP_S * GPUQ_US_PER_S, key_gone, m);
 	account_expire_all(m, ev->at_us);
+	token_drop_old(m, ev->at_us);
 	return 0;
 }

@@ -1,5 +1,6 @@
 #include "gpuqd/site/policy.h"
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/state/token.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,7 @@ void model_free(struct model *m)
 		free(u);
 	}
 	account_free_all(m);
+	token_free_all(m);
 	for (uint32_t i = 0; i < m->n_queues; i++) {
 		free(m->queues[i]->refused);
 		free(m->queues[i]);

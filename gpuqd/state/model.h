@@ -476,6 +476,7 @@ struct model {
 	struct foreign *foreigns; /* pods of others */
 	struct objects *objects; /* of the cluster, that pods depend on; not stored */
 	struct keys keys;
+	struct token *tokens; /* issued tokens: token.h; hash by id */
 	struct usage *usages; /* the ledger, by day */
 	struct account *accounts, *dirty_accounts;
 	struct readers *readers; /* equivalent.h */

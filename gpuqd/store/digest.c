@@ -51,6 +51,18 @@ void digest_hex(const unsigned char digest[DIGEST_BYTES], char hex[DIGEST_HEX_BY
 		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 }
 
+int digest_unhex(const char *hex, unsigned char out[DIGEST_BYTES])
+{
+	unsigned byte;
+
+	for (size_t i = 0; i < DIGEST_BYTES; i++) {
+		if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
+			return GPUQ_EINVAL;
+		out[i] = (unsigned char)byte;
+	}
+	return 0;
+}
+
 static int add_file(struct digest *d, int fd, int64_t n, int64_t *bytes, struct gpuq_err *err)
 {
 	char *chunk = malloc(CHUNK_BYTES);

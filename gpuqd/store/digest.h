@@ -24,6 +24,7 @@ void digest_end(struct digest *d, unsigned char out[DIGEST_BYTES]);
  * shorter. *bytes (NULL is fine): how many there are. */
 int digest_file(int fd, int64_t n, char hex[DIGEST_HEX_BYTES], int64_t *bytes,
 		struct gpuq_err *err);
+int digest_unhex(const char *hex, unsigned char out[DIGEST_BYTES]); /* GPUQ_EINVAL */
 void digest_hex(const unsigned char digest[DIGEST_BYTES], char hex[DIGEST_HEX_BYTES]);
 
 #endif

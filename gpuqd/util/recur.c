@@ -8,11 +8,13 @@
 #define DAY_US (86400 * GPUQ_US_PER_S)
 #define WINDOW_US (7 * DAY_US)
 
+/* Return what the clock of its zone shows. */
 static int64_t wall(const struct recur *r, int64_t us)
 {
 	return r->zone ? zone_wall(r->zone, us) : us;
 }
 
+/* The inverse of wall(). */
 static int64_t instant(const struct recur *r, int64_t wall_us)
 {
 	return r->zone ? zone_instant(r->zone, wall_us) : wall_us;

@@ -5,6 +5,12 @@
 #include "gpuqd/util/civil.h"
 #include "libgpuq/units.h"
 
+/* A file of a zone has a table of past and coming changes, and in its last line the rule for the time
+ * after the table. Tables reach to 2037, and where a clock is changed by the same rule each year
+ * they say what the rule says. So the rule is enough for a calendar, which is about the future, and
+ * where the table says something else the zone is refused: its clock follows the moon, or a
+ * government that decides each year. */
+
 #define DAY_S INT64_C(86400)
 #define TIMES_MAX 4096
 #define FAR_S (INT64_C(1) << 40) /* no date that anything is planned for */
@@ -13,6 +19,7 @@
 
 /* ---- the rule: CET-1CEST,M3.5.0,M10.5.0/3 ---- */
 
+/* Read decimal digits, at least one; false: none, or more than `most`. */
 static bool read_number(const char **p, int most, int *out)
 {
 	int v = 0;
@@ -28,7 +35,7 @@ static bool read_number(const char **p, int most, int *out)
 	return true;
 }
 
-/* [+-]hh[:mm[:ss]] */
+/* Read [+-]hh[:mm[:ss]], in seconds. */
 static bool read_offset(const char **p, int hours_most, int64_t *out)
 {
 	const int64_t sign = **p == '-' ? -1 : 1;
@@ -51,7 +58,7 @@ static bool read_offset(const char **p, int hours_most, int64_t *out)
 	return true;
 }
 
-/* CET, <+03> */
+/* Pass over a name: three letters or more, or any text in angle brackets, such as <+03>. */
 static bool skip_name(const char **p)
 {
 	const char *begin = *p;
@@ -67,6 +74,8 @@ static bool skip_name(const char **p)
 	return *p - begin >= 3;
 }
 
+/* Read when a clock is changed: M3.5.0/2 (the last Sunday of March, at two), J60 (the 60th day, the
+ * 29th of February never counted), 59 (the same from zero, counted). */
 static bool read_change(const char **p, struct zone_change *c)
 {
 	c->at_s = 2 * 3600;
@@ -93,7 +102,7 @@ static bool read_change(const char **p, struct zone_change *c)
 	return read_offset(p, 167, &c->at_s);
 }
 
-/* The offsets of POSIX are west of UTC. */
+/* Read a rule. Offsets of POSIX count west of UTC, so that their sign is turned round. */
 static bool read_rule(const char *text, struct zone *z)
 {
 	const char *p = text;
@@ -122,6 +131,7 @@ static bool is_leap(int64_t year)
 	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
+/* Return the day, since 1970, on which the clock is changed in that year. */
 static int64_t day_of_change(const struct zone_change *c, int64_t year)
 {
 	const int64_t first = civil_from_date((struct civil_date){ year, 1, 1 });
@@ -143,6 +153,7 @@ static int64_t day_of_change(const struct zone_change *c, int64_t year)
 	return day < next ? day : day - 7;
 }
 
+/* Return whole seconds, rounded down. */
 static int64_t floor_s(int64_t us)
 {
 	return us / GPUQ_US_PER_S - (us % GPUQ_US_PER_S < 0);
@@ -176,6 +187,8 @@ static uint32_t word(const unsigned char *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+/* Read the counts at the head of a part of a file; each has a bound, so that what follows can be
+ * measured without overflow. */
 static bool read_head(const unsigned char *p, const unsigned char *end, struct head *h)
 {
 	if (end - p < HEAD_BYTES || memcmp(p, "TZif", 4) != 0 || p[4] < '2')
@@ -193,6 +206,7 @@ static size_t body_bytes(const struct head *h, size_t wide)
 	       h->n_std + h->n_ut;
 }
 
+/* Read the offset of a type of local time; false: there is no such type, or no clock has it. */
 static bool read_type(const unsigned char *types, const struct head *h, uint32_t type, int64_t *out)
 {
 	if (type >= h->n_types)

@@ -1,4 +1,4 @@
-/* zone.h - time zones: what a zone's clock shows, and when it shows it
+/* zone.h - time zones: from an instant to the time of a zone's clock, and back
  *
  * Owns     nothing. Touches memory only.
  * Used by  util/recur (repetitions that keep their wall clock), site/site_calendar,
@@ -43,7 +43,7 @@ int zone_rule(const void *bytes, size_t n, int64_t now_us, char out[ZONE_RULE_MA
 
 /* Return what its clock shows at the instant, as if that were UTC. */
 int64_t zone_wall(const struct zone *z, int64_t us);
-/* Return the instant at which its clock shows wall_us. Of two the first; where the clock leaps over
+/* Return the instant at which its clock shows wall_us. It is the first of two; where the clock leaps over
  * it, as much later as the clock leaps. */
 int64_t zone_instant(const struct zone *z, int64_t wall_us);
 

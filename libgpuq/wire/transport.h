@@ -12,6 +12,7 @@
 
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/wire/ssh.h"
+#include "libgpuq/wire/tls.h"
 
 #define GPUQ_NO_DEADLINE INT64_MAX
 
@@ -24,14 +25,15 @@ struct gpuq_transport {
 	int64_t heard_us; /* when bytes came last */
 	bool ended; /* the peer has closed, or reading failed */
 	struct gpuq_ssh ssh; /* of ssh:// only */
+	struct gpuq_tls *tls; /* of tls:// only; else NULL */
 };
 
 int64_t gpuq_mono_us(void);
 
-/* Connect to "unix:/path" or "ssh://[user@]host[:port]". deadline_us is on the clock of gpuq_mono_us.
- * Returns 0, GPUQ_EINVAL (address), GPUQ_EUNREACH, GPUQ_EPERM, GPUQ_ETIMEOUT, GPUQ_ECANCELED
+/* Connect to o->addr. deadline_us is on the clock of gpuq_mono_us.
+ * Returns 0, GPUQ_EINVAL (address), GPUQ_EUNREACH, GPUQ_EPERM, GPUQ_EAUTH, GPUQ_ETIMEOUT, GPUQ_ECANCELED
  * (stop_fd). */
-int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int stop_fd,
+int gpuq_transport_open(struct gpuq_transport *t, const struct gpuq_connect_opts *o,
 			int64_t deadline_us, struct gpuq_err *err);
 void gpuq_transport_close(struct gpuq_transport *t);
 

@@ -121,7 +121,7 @@ window() {
 }
 
 test_expect_success 'AC-CAL-2: nodes of a cloud: late while they are not all there, and no job that would outlast them' '
-	for r in $(gpuq reservations -a -h -o NAME); do gpuq reserve --delete "$r" || return; done &&
+	for r in $(gpuq reservations -a -h -o NAME); do gpuq reserve --delete "$r" || return 1; done &&
 	exits 1 gpuq reserve block --external --pool default -w 2 -t 23h -q vip && says err "duration: expected 1 to 90 days" &&
 	exits 1 gpuq reserve block --external --pool default -w 2 -t 91d -q vip && says err "duration: expected 1 to 90 days" &&
 	exits 1 gpuq reserve block --external --pool default -w 2 -t 2d && says err "queue: expected a queue or users" &&
@@ -133,7 +133,7 @@ test_expect_success 'AC-CAL-2: nodes of a cloud: late while they are not all the
 '
 
 test_expect_success 'what became of it: reserved, used, unused, no-shows' '
-	start=$(date -u -d "-3 hours" +%Y-%m-%dT%H:%MZ) && exits 0 gpuq reserve daily -t 1h -g 2 -q all --start "$start" --every 2h &&
+	start=$(date -u -d "-150 minutes" +%Y-%m-%dT%H:%MZ) && exits 0 gpuq reserve daily -t 1h -g 2 -q all --start "$start" --every 2h &&
 	exits 0 gpuq reserve now -t 1h -g 1 -q vip && used=$(sh_job "sleep 1.5" -p vip -g 1 -t 10m) && job_becomes "$used" COMPLETED &&
 	gpuq report --by reservation --since 3h --json >out && python3 -c "
 import json
@@ -143,7 +143,7 @@ assert (d[\"windows\"], d[\"no_shows\"]) == (2, 1) and d[\"gpu_seconds\"] == 0 a
 assert (n[\"windows\"], n[\"no_shows\"]) == (1, 0) and n[\"gpu_seconds\"] >= 1.4, n
 assert abs(n[\"reserved_gpu_seconds\"] - n[\"gpu_seconds\"] - n[\"unused_gpu_seconds\"]) < 0.01, n" &&
 	gpuq report --by reservation >out && says out "^RESERVATION " && says out "^now *vip *1 *0 " &&
-	exits 2 gpuq report --by reservation --me && exits 1 gpuq report --by reservation,user && gpuq reserve --delete daily now
+	exits 2 gpuq report --by reservation --me && exits 2 gpuq report --by reservation,user && gpuq reserve --delete daily now
 '
 
 test_expect_success 'what is idle but spoken for is shown, and until when' '

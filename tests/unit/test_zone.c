@@ -21,7 +21,7 @@ static int64_t at(const char *text)
 	return us;
 }
 
-/* What the C library's clock shows, as if that were UTC. */
+/* Return what the C library's clock shows, as if that were UTC. */
 static int64_t wall_of(int64_t us)
 {
 	const time_t t = (time_t)(us / GPUQ_US_PER_S);

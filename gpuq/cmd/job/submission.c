@@ -116,7 +116,8 @@ static int read_environ(struct gpuq_arena *a, struct gpuq_strmap *out, struct gp
 	for (size_t i = 0; i < n; i++) {
 		const char *eq = strchr(environ[i], '=');
 
-		if (!eq || eq == environ[i])
+		/* Proofs of identity are for the server, not for jobs and its database. */
+		if (!eq || eq == environ[i] || strncmp(environ[i], "GPUQ_TOKEN", 10) == 0)
 			continue;
 		out->keys[out->n] = gpuq_arena_strndup(a, environ[i], (size_t)(eq - environ[i]));
 		out->vals[out->n] = eq + 1;

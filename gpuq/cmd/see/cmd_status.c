@@ -409,7 +409,7 @@ static void recovering_line(const struct gpuq_val *status, struct gpuq_buf *text
 	line_print("Recovering", text);
 }
 
-/* Nothing while all is well. */
+/* Print what is wrong with the copies; nothing while all is well. */
 static void backup_line(const struct gpuq_val *status, struct gpuq_buf *text)
 {
 	const struct gpuq_val *b = gpuq_get(status, "backup");
@@ -427,13 +427,15 @@ static void backup_line(const struct gpuq_val *status, struct gpuq_buf *text)
 			gpuq_buf_adds(text, ": ");
 			view_cell(text, gpuq_get(b, "last_error"));
 		}
+	} else if (gpuq_get_bool(b, "log_late", false) || gpuq_get_int(b, "log_failed", 0)) {
+		gpuq_buf_adds(text, "changes since the last copy do not reach the target");
 	} else if (gpuq_get_bool(b, "damaged", false)) {
 		gpuq_buf_adds(text, "a copy is damaged: gpuq backup list");
 	}
 	line_print("Backup", text);
 }
 
-/* "serviceaccount/runner in ml: 40 jobs wait, for 2:10", and the cluster's words. */
+/* "serviceaccount/runner in ml: 40 jobs pending, since 10:31:02", and the cluster's words. */
 static void refused_lines(const struct gpuq_val *cluster, struct gpuq_buf *text)
 {
 	const struct gpuq_val *list = gpuq_get(cluster, "refused");
@@ -445,8 +447,7 @@ static void refused_lines(const struct gpuq_val *cluster, struct gpuq_buf *text)
 		view_cell(text, gpuq_get(r, "object"));
 		gpuq_buf_adds(text, " in ");
 		view_cell(text, gpuq_get(r, "namespace"));
-		gpuq_buf_printf(text, ": %" PRId64 " job%s wait%s, since ", n, line_s(n),
-				n == 1 ? "s" : "");
+		gpuq_buf_printf(text, ": %" PRId64 " job%s pending, since ", n, line_s(n));
 		view_time(text, gpuq_get(r, "since"));
 		line_print(line_label("Refused", i), text);
 		view_cell(text, gpuq_get(r, "message"));

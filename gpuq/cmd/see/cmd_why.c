@@ -1,4 +1,4 @@
-/* gpuq why: why a job waits and what would let it start; why it started, or had to leave. */
+/* gpuq why: why a job is pending and what would start it; why it started or was preempted. */
 #include "gpuq/cmd/see/cmd_why.h"
 
 #include <inttypes.h>

@@ -181,7 +181,7 @@ static void check_refused(struct exam *x)
 		find(x, BAD, "refused",
 		     "repair it in the cluster, or name another in the queue; the jobs then "
 		     "start by themselves",
-		     "%" PRId64 " job%s wait%s for %s in %s: %s", n, line_s(n), n == 1 ? "s" : "",
+		     "%" PRId64 " job%s pending because of %s in %s: %s", n, line_s(n),
 		     gpuq_get_str(r, "object", "?"), gpuq_get_str(r, "namespace", "?"),
 		     gpuq_get_str(r, "message", ""));
 	}
@@ -495,6 +495,12 @@ static const char *backup_trouble(struct exam *x, const struct gpuq_val *b, stru
 		if (line_says(gpuq_get(b, "last_error")))
 			gpuq_buf_printf(text, ": %s", gpuq_get_str(b, "last_error", ""));
 		return "see backup in gpuqd.yaml; gpuqd tries again each minute";
+	}
+	if (gpuq_get_bool(b, "log_late", false) || gpuq_get_int(b, "log_failed", 0)) {
+		gpuq_buf_printf(text, "changes since the last copy do not reach the target%s%s",
+				line_says(gpuq_get(b, "log_error")) ? ": " : "",
+				gpuq_get_str(b, "log_error", ""));
+		return gpuq_arena_printf(&x->c->arena, "see whether %s answers", target);
 	}
 	if (gpuq_get_bool(b, "damaged", false)) {
 		gpuq_buf_printf(text, "a copy is not whole: %s: %s",

@@ -94,8 +94,11 @@ static int connect_to(struct cli *c, int *fd, struct gpuq_err *err)
 	if (rc < 0)
 		return rc;
 	rc = GPUQ_EUNREACH;
-	for (size_t i = 0; rc == GPUQ_EUNREACH && i < places.n; i++)
-		rc = gpuq_transport_open(&t, places.addr[i], -1, gpuq_mono_us() + CONNECT_US, err);
+	for (size_t i = 0; rc == GPUQ_EUNREACH && i < places.n; i++) {
+		const struct gpuq_connect_opts o = { .addr = places.addr[i], .stop_fd = -1 };
+
+		rc = gpuq_transport_open(&t, &o, gpuq_mono_us() + CONNECT_US, err);
+	}
 	if (rc == 0)
 		*fd = t.fd;
 	return rc;

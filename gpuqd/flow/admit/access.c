@@ -5,6 +5,7 @@
 
 #include "gpuqd/flow/admit/submit.h"
 #include "gpuqd/site/walls.h"
+#include "gpuqd/state/token.h"
 
 static bool in_group(const struct model *m, const struct gpuq_strlist *groups, const char *user)
 {
@@ -43,6 +44,8 @@ unsigned access_job(const struct model *m, const struct queue *q, const char *ow
 {
 	unsigned rights = 0;
 
+	if (!token_has_queue(who->queues, q))
+		return 0;
 	if (strcmp(owner, who->user) == 0 || who->as_owner)
 		rights |= ACCESS_OWN;
 	if (access_manage(m, q, who->user, who->operator_))

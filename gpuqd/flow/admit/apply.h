@@ -65,12 +65,6 @@ int apply_start(struct apply *ap, const struct apply_ask *ask, apply_fn fn, void
 int apply_allowed(const struct model *m, const struct site *new_, const struct gpuq_val *changes,
 		  const char *who, int64_t now_us, struct gpuq_err *err);
 
-/* The same of one change of a reservation: managers reserve for their queues, within the quota of
- * the topmost queue that they manage; users who have the right, for themselves, within its limits. */
-int apply_reserve_allowed(const struct model *m, const struct site *new_,
-			  const struct gpuq_val *change, const char *who, int64_t now_us,
-			  struct gpuq_err *err);
-
 /* True if these changes could make the scheduler evict a job. */
 bool apply_may_evict(const struct gpuq_val *changes);
 

@@ -6,6 +6,7 @@
 #include "gpuqd/state/model.h"
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/admit/apply.h"
+#include "gpuqd/flow/admit/apply_reserve.h"
 
 enum {
 	OWN = POLICY_OWN, /* a manager may change it of the managed queue itself */

@@ -1,9 +1,9 @@
-/* Who may put what into the calendar. */
+#include "gpuqd/flow/admit/apply_reserve.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "gpuqd/flow/admit/access.h"
-#include "gpuqd/flow/admit/apply.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/util/amount.h"
 #include "libgpuq/units.h"
@@ -166,7 +166,8 @@ static int64_t quota_of(const struct site_queue *q, const char *flavor)
 	return sum;
 }
 
-/* What the manager's queues hold at one time is within the quota of the topmost of them. */
+/* Check that what the manager's queues hold at one time is within the quota of the topmost of
+ * them. */
 static int check_manager(const struct reserving *x, const struct site_reservation *r,
 			 struct gpuq_err *err)
 {

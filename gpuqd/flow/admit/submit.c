@@ -9,6 +9,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/snapshot/snapshot.h"
+#include "gpuqd/state/token.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/util/hash.h"
 #include "gpuqd/util/walltime.h"
@@ -35,6 +36,13 @@ int draft_unknown(const char *what, const char *field, const char *name, const c
 			       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+/* Among those to which its token is restricted, too. */
+static bool may_submit(const struct draft *d, const struct queue *q)
+{
+	return access_submit(d->m, q, d->who->user, d->who->operator_) &&
+	       token_has_queue(d->who->queues, q);
+}
+
 static int nearest_queue(const struct draft *d, const char *name, struct gpuq_err *err)
 {
 	const char *names[256];
@@ -43,8 +51,7 @@ static int nearest_queue(const struct draft *d, const char *name, struct gpuq_er
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < d->m->n_queues && n < 255; i++)
-		if (!d->m->queues[i]->n_children &&
-		    access_submit(d->m, d->m->queues[i], d->who->user, d->who->operator_))
+		if (!d->m->queues[i]->n_children && may_submit(d, d->m->queues[i]))
 			names[n++] = d->m->queues[i]->name;
 	names[n] = NULL;
 	near = name ? gpuq_nearest(name, names) : NULL;
@@ -103,8 +110,7 @@ static int check_queue(struct draft *d, struct gpuq_err *err)
 		name = "default";
 	if (!name) {
 		for (uint32_t i = 0; i < d->m->n_queues; i++)
-			if (!d->m->queues[i]->n_children &&
-			    access_submit(d->m, d->m->queues[i], d->who->user, d->who->operator_)) {
+			if (!d->m->queues[i]->n_children && may_submit(d, d->m->queues[i])) {
 				only = d->m->queues[i];
 				n++;
 			}
@@ -124,7 +130,7 @@ static int check_queue(struct draft *d, struct gpuq_err *err)
 
 static int check_user(struct draft *d, struct gpuq_err *err)
 {
-	if (!access_submit(d->m, d->queue, d->who->user, d->who->operator_))
+	if (!may_submit(d, d->queue))
 		return gpuq_fail_field(err, GPUQ_EPERM, "queue", "%s may not use queue %s",
 				       d->who->user, d->queue->name);
 	for (const struct queue *q = d->queue; q; q = q->parent)

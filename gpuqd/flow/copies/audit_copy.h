@@ -1,4 +1,4 @@
-/* audit_copy.h - is a copy in its target what it should be
+/* audit_copy.h - checks a copy in its target against its manifest, and its database
  *
  * Owns     nothing.
  * Touches  a target; a child, gpuqd --audit. It blocks.

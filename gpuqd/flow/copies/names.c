@@ -1,5 +1,6 @@
 #include "gpuqd/flow/copies/names.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #define HOUR_LEN 11 /* of a stamp, up to its hour */
 #define DAY_LEN 8
 #define COPY_END ".mdb"
+#define SEGMENT_END ".seg"
 #define AHEAD_US (60 * GPUQ_US_PER_S) /* a clock that is slewed is no step */
 
 void stamp_write(int64_t us, struct stamp *out)
@@ -70,24 +72,53 @@ bool names_read_copy(const char *prefix, const char *name, struct stamp *out)
 	       strcmp(name + n + STAMP_LEN, COPY_END) == 0 && stamp_read(name + n, out);
 }
 
+void names_segment(const char *prefix, const struct segment_name *s, char out[NAMES_BYTES])
+{
+	snprintf(out, NAMES_BYTES, "%s%s-%s-%010" PRIu32 "-%020" PRIu64 "-%020" PRIu64 SEGMENT_END,
+		 prefix, s->stamp.text, s->store, s->span.epoch, s->span.first, s->span.last);
+}
+
+bool names_read_segment(const char *prefix, const char *name, struct segment_name *out)
+{
+	const size_t n = strlen(prefix);
+	char again[NAMES_BYTES];
+	struct segment_name s;
+
+	if (strncmp(name, prefix, n) != 0 || strlen(name) < n + STAMP_LEN ||
+	    !stamp_read(name + n, &s.stamp))
+		return false;
+	if (sscanf(name + n + STAMP_LEN, "-%8[0-9a-f]-%10" SCNu32 "-%20" SCNu64 "-%20" SCNu64,
+		   s.store, &s.span.epoch, &s.span.first, &s.span.last) != 4)
+		return false;
+	names_segment(prefix, &s, again);
+	if (strcmp(again, name) != 0)
+		return false;
+	*out = s;
+	return true;
+}
+
 /* ---- which stay ---- */
 
-/* Counts the hours, or the days, that have a copy, from the newest on. */
+/* Counts the hours, or the days, of which a copy was kept, from the newest on. */
 struct count {
 	size_t len;
 	int64_t n, most;
-	const char *last; /* stamp of the last copy that counted */
 };
 
-static bool is_kept(struct count *c, const char *stamp)
+static bool is_last(const struct names_copy *all, size_t i, size_t len)
 {
-	if (c->last && strncmp(c->last, stamp, c->len) == 0)
-		return false;
-	c->last = stamp;
-	return c->n++ < c->most;
+	for (size_t k = i; k-- > 0 && strncmp(all[k].stamp.text, all[i].stamp.text, len) == 0;)
+		if (strcmp(all[k].store, all[i].store) == 0)
+			return false;
+	return true;
 }
 
-void names_keep(const struct stamp *all, size_t n, int64_t now_us, size_t ours,
+static bool is_kept(struct count *c, const struct names_copy *all, size_t i)
+{
+	return is_last(all, i, c->len) && c->n++ < c->most;
+}
+
+void names_keep(const struct names_copy *all, size_t n, int64_t now_us, size_t ours,
 		const struct backup_keeps *keep, bool *stays)
 {
 	struct count hours = { .len = HOUR_LEN, .most = keep->hourly };
@@ -96,11 +127,11 @@ void names_keep(const struct stamp *all, size_t n, int64_t now_us, size_t ours,
 	for (size_t i = 0; i < n; i++) {
 		bool hour, day;
 
-		stays[i] = i == ours || stamp_us(&all[i]) > now_us + AHEAD_US;
+		stays[i] = i == ours || stamp_us(&all[i].stamp) > now_us + AHEAD_US;
 		if (stays[i] && i != ours)
 			continue;
-		hour = is_kept(&hours, all[i].text);
-		day = is_kept(&days, all[i].text);
+		hour = is_kept(&hours, all, i);
+		day = is_kept(&days, all, i);
 		stays[i] |= hour || day;
 	}
 }

@@ -50,6 +50,7 @@ struct rota {
 	struct journal *j;
 	struct worker *worker;
 	struct target *target;
+	struct ship *ship; /* NULL = no segments */
 	struct backup_plan plan;
 	struct audit_tool tool;
 	atomic_bool stop;
@@ -149,6 +150,9 @@ static void work(void *arg)
 	if (p->rc == 0 && p->make)
 		p->rc = p->n_deleted = shelf_trim(k->target, &p->shelf, p->name, p->begun_us,
 						  &k->plan.keep, &p->err);
+	if (p->rc >= 0 && p->make)
+		p->rc = shelf_trim_segments(k->target, k->prefix, &p->shelf, p->begun_us,
+					    &k->plan.keep, &p->err);
 }
 
 /* ---- an audit; on the thread ---- */
@@ -280,11 +284,24 @@ static void copy_done(void *arg)
 			wait_us = every_us;
 		if (wait_us < 0)
 			wait_us = 0;
+		/* The log of batches may fail again and again: a copy each minute is enough. */
+		if (k->ship && ship_listed(k->ship, &k->shelf))
+			wait_us = !p->make ? 0 : wait_us < RETRY_US ? wait_us : RETRY_US;
 		plan_audit(k, 0);
 	}
 	shelf_done(&p->shelf);
 	k->timer = loop_after(l, wait_us, on_due, k);
 	next(k);
+}
+
+static void on_gap(void *arg)
+{
+	struct rota *k = arg;
+
+	if (!k->timer) /* one is under way, which sees it */
+		return;
+	loop_cancel(k->timer);
+	k->timer = loop_after(journal_loop(k->j), 0, on_due, k);
 }
 
 static void begin_copy(struct rota *k)
@@ -438,6 +455,10 @@ struct rota_state rota_state(const struct rota *k)
 				.audited = audited ? audited->name : "",
 				.audit_why = k->audit_why };
 
+	if (k->ship) {
+		s.has_log = true;
+		s.log = ship_state(k->ship);
+	}
 	s.late = k->doing && loop_mono_us(l) - k->since_mono_us > may_us;
 	s.overdue = loop_wall_us(l) - from_us > 2 * may_us;
 	for (size_t i = 0; i < k->shelf.n; i++)
@@ -468,6 +489,11 @@ int rota_new(struct journal *j, const struct rota_opts *o, struct rota **out, st
 	rc = worker_new(journal_loop(j), &k->worker, err);
 	if (rc == 0)
 		rc = target_new(&o->plan, o->scratch, &k->stop, &k->target, err);
+	if (rc == 0 && store_log(journal_store(j)))
+		rc = ship_new(j,
+			      &(struct ship_opts){ k->target, k->prefix, o->plan.log_every_us,
+						   on_gap, k },
+			      &k->ship, err);
 	if (rc < 0) {
 		rota_free(k);
 		return rc;
@@ -479,13 +505,16 @@ int rota_new(struct journal *j, const struct rota_opts *o, struct rota **out, st
 
 bool rota_stop(struct rota *k)
 {
+	bool ends;
+
 	if (!k)
 		return true;
 	atomic_store(&k->stop, true);
 	loop_cancel(k->timer);
 	loop_cancel(k->audit_timer);
 	k->timer = k->audit_timer = NULL;
-	if (worker_end_within(k->worker, STOP_US))
+	ends = ship_stop(k->ship);
+	if (worker_end_within(k->worker, STOP_US) && ends)
 		return true;
 	log_warn("backup.abandoned", "to=%s: it does not answer", LOGS(target_text(k->target)));
 	return false;
@@ -500,6 +529,7 @@ void rota_free(struct rota *k)
 {
 	if (!k)
 		return;
+	ship_free(k->ship);
 	worker_free(k->worker, dropped);
 	while (k->asked) {
 		struct asked *a = k->asked;

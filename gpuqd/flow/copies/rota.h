@@ -16,6 +16,7 @@
 
 #include "gpuqd/flow/copies/plan.h"
 #include "gpuqd/flow/copies/shelf.h"
+#include "gpuqd/flow/copies/ship.h"
 #include "libgpuq/err.h"
 
 struct journal;
@@ -52,6 +53,8 @@ struct rota_state {
 	const char *audit; /* what it found; "" = nothing yet */
 	const char *audited; /* the name of that copy */
 	bool damaged; /* a copy is, as its last audit says */
+	bool has_log; /* log is filled */
+	struct ship_state log; /* of batches between copies */
 	const char *audit_why; /* why the last audit could not be made; "" = it could */
 };
 struct rota_state rota_state(const struct rota *k);

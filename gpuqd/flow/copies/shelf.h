@@ -21,6 +21,8 @@ struct shelf_copy {
 struct shelf {
 	struct shelf_copy *items; /* the newest first, by name */
 	size_t n, room;
+	struct segment_name *segments; /* by time of their names */
+	size_t n_segments, segments_room;
 };
 
 /* List the copies of one cluster. Manifests are fetched but for those that known has. */
@@ -33,6 +35,16 @@ struct shelf_copy *shelf_find(const struct shelf *s, const char *name); /* NULL 
  * was made just now. Returns how many, or the error of the first that stays against its turn. */
 int shelf_trim(struct target *t, struct shelf *s, const char *ours, int64_t now_us,
 	       const struct backup_keeps *keep, struct gpuq_err *err);
+
+/* Delete the segments that are older than keep->log_us, or that no copy of s comes before. Returns how many. */
+int shelf_trim_segments(struct target *t, const char *prefix, struct shelf *s, int64_t now_us,
+			const struct backup_keeps *keep, struct gpuq_err *err);
+/* The last batch of a database, of its present epoch, that its newest copy and segments behind that
+ * reach without a gap; 0 = there is no copy. */
+uint64_t shelf_reach(const struct shelf *s, const struct store_identity *is);
+/* The segments of a database and an epoch, in order of their batches; free(*out). GPUQ_ENOMEM. */
+int shelf_segments(const struct shelf *s, const struct store_identity *is,
+		   struct segment_name **out, size_t *n, struct gpuq_err *err);
 
 int shelf_put_manifest(struct target *t, const struct manifest *m, struct gpuq_err *err);
 

@@ -284,7 +284,8 @@ static bool shut(struct gate *g, const struct refusal *why)
 	g->tries = anew ? 0 : g->tries + 1;
 	if (anew)
 		log_warn("cluster.refused",
-			 "object=%s namespace=%s message=%s: jobs that need it wait until it is "
+			 "object=%s namespace=%s message=%s: jobs that need it stay pending until "
+			 "it is "
 			 "repaired",
 			 LOGS(g->object), LOGS(g->namespace_), LOGS(why->words));
 	later(g);

@@ -1,4 +1,5 @@
-/* backup.list: the copies that gpuqd made by itself; backup.verify: is one whole. */
+/* The methods backup.list (the copies that gpuqd made by itself) and backup.verify (whether one is intact),
+ * called by the table of methods.c; view_backup() is shared with the status. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,21 @@ static struct gpuq_val *instant(const struct methods *m, struct gpuq_arena *a, i
 static struct gpuq_val *word(struct gpuq_arena *a, const char *s)
 {
 	return s && *s ? gpuq_str(a, s) : gpuq_null(a);
+}
+
+static void put_log(const struct methods *m, struct gpuq_arena *a, struct gpuq_val *v,
+		    const struct ship_state *s, bool all)
+{
+	char position[48];
+
+	snprintf(position, sizeof(position), "%" PRIu32 "/%" PRIu64, s->epoch, s->seq);
+	gpuq_put(a, v, "log_every_s", gpuq_int(a, s->every_us / 1000000));
+	gpuq_put(a, v, "position", s->seq ? gpuq_str(a, position) : gpuq_null(a));
+	gpuq_put(a, v, "log_time", instant(m, a, s->last_us));
+	gpuq_put(a, v, "log_late", gpuq_bool(a, s->late));
+	gpuq_put(a, v, "log_failed", gpuq_int(a, s->n_failed));
+	gpuq_put(a, v, "log_failed_time", instant(m, a, s->failed_us));
+	gpuq_put(a, v, "log_error", all ? word(a, s->why) : gpuq_null(a));
 }
 
 struct gpuq_val *view_backup(const struct methods *m, struct gpuq_arena *a, bool all)
@@ -44,6 +60,7 @@ struct gpuq_val *view_backup(const struct methods *m, struct gpuq_arena *a, bool
 	gpuq_put(a, v, "doing", word(a, s.doing));
 	gpuq_put(a, v, "since", instant(m, a, s.since_us));
 	gpuq_put(a, v, "late", gpuq_bool(a, s.late));
+	put_log(m, a, v, s.has_log ? &s.log : &(struct ship_state){ .why = "" }, all);
 	gpuq_put(a, v, "audited", word(a, s.audited));
 	gpuq_put(a, v, "audit_time", instant(m, a, s.audited_us));
 	gpuq_put(a, v, "audit", word(a, s.audit));

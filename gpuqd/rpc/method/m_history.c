@@ -1,3 +1,5 @@
+/* The method history.list, and the ended jobs of job.list: jobs are read from disk in steps, and those that
+ * ended just now from memory. Called by the table of methods.c and by m_list.c. */
 #include <stdlib.h>
 #include <string.h>
 

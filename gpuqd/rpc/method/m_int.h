@@ -49,6 +49,7 @@ struct methods {
 	const struct refusals *refusals; /* NULL = the cluster never refuses */
 	const struct outbox *outbox; /* NULL while there is none */
 	int64_t start_us; /* of the daemon */
+	int64_t token_age_us; /* maximum life of a token */
 	struct rota *rota; /* NULL = gpuqd makes no copies by itself */
 	const char *backup_dir; /* where operators may have copies written; NULL = nowhere */
 	struct rpc_server *server; /* NULL while there is none */
@@ -243,6 +244,9 @@ int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct
 int m_reservation_report(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_token_create(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_token_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_token_revoke(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 extern const struct gpuq_schema p_audit_list;
@@ -271,7 +275,15 @@ extern const struct gpuq_schema p_report_get;
 extern const struct gpuq_schema p_reservation_list, p_reservation_report;
 extern const struct gpuq_schema p_shares_list;
 extern const struct gpuq_schema p_site_apply;
+extern const struct gpuq_schema p_token_create;
+extern const struct gpuq_schema p_token_list;
+extern const struct gpuq_schema p_token_revoke;
 extern const struct gpuq_schema p_usage_list;
+
+/* m_token.c: identities of connections that are not unix sockets; for struct rpc_opts. */
+void tokens_authenticate(void *arg, const char *token, rpc_authed_fn fn, void *fn_arg);
+int tokens_account(void *arg, const char *user, uid_t *uid, gid_t *gid, struct gpuq_err *err);
+void tokens_refused(void *arg, const char *address, const char *why, unsigned more);
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -438,7 +438,7 @@ static int within_limits(const struct opening *o, struct gpuq_err *err)
 
 	DL_FOREACH(o->m->sessions, x) {
 		all++;
-		own += rpc_call_peer(x->c)->uid == rpc_call_peer(o->c)->uid;
+		own += strcmp(rpc_call_peer(x->c)->user, rpc_call_peer(o->c)->user) == 0;
 	}
 	if (all >= GPUQ_SESSIONS_MAX)
 		return gpuq_fail(err, GPUQ_EBUSY, "%u sessions are open already", all);

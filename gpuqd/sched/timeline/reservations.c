@@ -265,7 +265,8 @@ static void enter_amount(struct cycle *c, uint32_t i)
 		}
 }
 
-/* Return what an amount keeps still, in devices. */
+/* Return what an amount keeps still, in devices: less what its owners have taken, also in this
+ * cycle. */
 static int64_t kept(const struct cycle *c, uint32_t i)
 {
 	const struct future *f = c->timeline->future;

@@ -347,6 +347,13 @@ static void plan_later(struct cycle *c, const struct before *was)
 	}
 }
 
+/* ---- starting on a reservation ---- */
+
+/* A reservation that has begun is for its owners at once: it was promised to them by a date, while a
+ * start reservation is a forecast. A job that would run longer than its reservation may then hold
+ * what another's start was planned on. That start is not given up but planned again, for the first
+ * moment after; its job waits no longer than the owner runs. Only what the reservation keeps is
+ * taken this way, so that owners gain nothing beyond it. */
 bool timeline_enter(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	struct future *f = c->timeline->future;

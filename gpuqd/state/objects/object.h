@@ -38,6 +38,9 @@ struct object_fact {
 	/* RUNTIME, VOLUME: the nodes, one of the terms; n_required 0 = any. */
 	const struct gpuq_term *required;
 	size_t n_required; /* terms of its affinity; 0 = any node */
+	/* RUNTIME: taints that its pods tolerate as well. */
+	const struct gpuq_toleration *tolerations;
+	size_t n_tolerations;
 	/* CLAIM */
 	enum claim_state state;
 	const char *volume; /* when bound, else "" */

@@ -71,6 +71,22 @@ static const struct gpuq_term *take_terms(struct block *b, const struct gpuq_ter
 	return to;
 }
 
+static const struct gpuq_toleration *take_tolerations(struct block *b, const struct object_fact *f)
+{
+	struct gpuq_toleration *to = block_take(b, NULL, f->n_tolerations * sizeof(*to));
+
+	for (size_t i = 0; i < f->n_tolerations; i++) {
+		struct gpuq_toleration one = f->tolerations[i];
+
+		one.key = take_str(b, one.key);
+		one.value = take_str(b, one.value);
+		one.effect = take_str(b, one.effect);
+		if (to)
+			to[i] = one;
+	}
+	return to;
+}
+
 /* Fill the block; called twice: for its size, and to write. */
 static struct object *fill(struct block *b, const struct object_fact *f)
 {
@@ -89,6 +105,7 @@ static struct object *fill(struct block *b, const struct object_fact *f)
 	to.class_ = take_str(b, f->class_);
 	to.selected = take_str(b, f->selected);
 	to.required = take_terms(b, f->required, f->n_required);
+	to.tolerations = take_tolerations(b, f);
 	if (o) {
 		o->fact = to;
 		o->key = key;
@@ -204,13 +221,28 @@ static bool terms_same(const struct object_fact *a, const struct object_fact *b)
 	return true;
 }
 
+static bool tolerations_same(const struct object_fact *a, const struct object_fact *b)
+{
+	if (a->n_tolerations != b->n_tolerations)
+		return false;
+	for (size_t i = 0; i < a->n_tolerations; i++) {
+		const struct gpuq_toleration *x = &a->tolerations[i], *y = &b->tolerations[i];
+
+		if (x->exists != y->exists || x->seconds != y->seconds ||
+		    strcmp(x->key, y->key) != 0 || strcmp(x->value, y->value) != 0 ||
+		    strcmp(x->effect, y->effect) != 0)
+			return false;
+	}
+	return true;
+}
+
 /* True if both facts say the same of an object; its kind and names are equal already. */
 static bool same(const struct object_fact *a, const struct object_fact *b)
 {
 	return a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
 	       a->state == b->state && a->waits == b->waits && strcmp(a->volume, b->volume) == 0 &&
 	       strcmp(a->class_, b->class_) == 0 && strcmp(a->selected, b->selected) == 0 &&
-	       terms_same(a, b);
+	       terms_same(a, b) && tolerations_same(a, b);
 }
 
 bool objects_seen(struct objects *o, const struct object_fact *f)

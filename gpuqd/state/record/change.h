@@ -44,7 +44,8 @@
 	X(AUDIT, "audit", "time, number", "changes by users")                                      \
 	X(OUTBOX, "outbox", "number", "notifications of jobs that are not delivered yet")          \
 	X(TEXT, "text", "hash, 0 or 1", "0: a part that specs have alike, 1: how many have it")    \
-	X(ELEMENT, "element", "number", "the ended element of an array that had this number")
+	X(ELEMENT, "element", "number", "the ended element of an array that had this number")      \
+	X(TOKEN, "token", "id", "an issued token: the hash of its secret, and its rights")
 
 enum table {
 #define X(sym, name, key, doc) TABLE_##sym,

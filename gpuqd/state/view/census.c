@@ -103,6 +103,7 @@ const struct site_reservation *census_reservation(const struct model *m, const s
 	return NULL;
 }
 
+/* Count what is idle under its reservation, too. */
 static void add_reserved(const struct model *m, const struct site_reservation *r, int64_t milli,
 			 struct census *out)
 {

@@ -1,4 +1,4 @@
-/* A job as people and programs see it: one row of a table for each key. */
+/* A job as people and programs see it: one row of a table for each key. Declared in view.h. */
 #include "gpuqd/state/view/view.h"
 
 #include "gpuqd/state/joblabel.h"

@@ -4,7 +4,7 @@
 
 #include "libgpuq/limits.h"
 
-/* decode.c needs none of these members. */
+/* decode_node.c and decode_pod.c need none of these members; the first is of every kind. */
 static const struct {
 	size_t n;
 	const char *key;
@@ -18,6 +18,8 @@ static const struct {
 	X("affinity"),      X("securityContext"),
 #undef X
 };
+
+#define N_PRUNED (sizeof(pruned) / sizeof(pruned[0]))
 
 void split_init(struct split *s, enum split_kind kind, split_fn fn, void *arg)
 {
@@ -167,7 +169,7 @@ static void colon(struct split *s)
 	bool short_key = s->n_last < sizeof(s->last);
 
 	if (s->cutting) {
-		for (size_t i = 0; i < sizeof(pruned) / sizeof(pruned[0]) && short_key; i++)
+		for (size_t i = 0; i < (s->whole ? 1 : N_PRUNED) && short_key; i++)
 			if (pruned[i].n == s->n_last &&
 			    memcmp(pruned[i].key, s->last, s->n_last) == 0)
 				s->key_is_prune = true;
