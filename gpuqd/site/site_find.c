@@ -1,0 +1,68 @@
+/* Looking up what a site has; declared in site.h. */
+#include <string.h>
+
+#include "gpuqd/site/site.h"
+
+const struct site_queue *site_queue_find(const struct site *s, const char *name)
+{
+	site_each(site_queue, s->queues, q)
+		if (strcmp(q->name, name) == 0)
+			return q;
+	return NULL;
+}
+
+const struct site_queue *site_queue_above(const struct site *s, const struct site_queue *q)
+{
+	return q->parent ? site_queue_find(s, q->parent) : NULL;
+}
+
+const struct site_user *site_user_find(const struct site *s, const char *name)
+{
+	site_each(site_user, s->users, u)
+		if (strcmp(u->name, name) == 0)
+			return u;
+	return NULL;
+}
+
+const struct site_group *site_group_find(const struct site *s, const char *name)
+{
+	site_each(site_group, s->groups, g)
+		if (strcmp(g->name, name) == 0)
+			return g;
+	return NULL;
+}
+
+int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt)
+{
+	if (!a->given)
+		return dflt;
+	if (!a->per_flavor)
+		return a->all;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->flavors[i], flavor) == 0)
+			return a->amounts[i];
+	return dflt;
+}
+
+bool site_glob(const char *pattern, const char *text)
+{
+	const char *star = NULL, *back = NULL;
+
+	while (*text) {
+		if (*pattern == '*') {
+			star = pattern++;
+			back = text;
+		} else if (*pattern == '?' || *pattern == *text) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star + 1;
+			text = ++back;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return *pattern == '\0';
+}
