@@ -59,7 +59,7 @@ test_expect_success 'kill -9: nothing is missing between the segments' '
 
 test_expect_success 'the newest: all of it' '
 	cp -a copies kept && restore "$PWD/copies" && job_becomes "$run" RUNNING && job_is "$a" state CANCELLED && job_is "$d" name name-d &&
-	e=$(sh_job true) && test "$e" -gt 1000000 && says gpuqd.log "store.restored.*position=1/[0-9]+ segments=[1-9]" && kill_gpuqd
+	e=$(sh_job true) && test "$e" -gt 1000000 && exits 0 gpuq wait "$e" && says gpuqd.log "store.restored.*position=1/[0-9]+ segments=[1-9]" && kill_gpuqd
 '
 
 test_expect_success 'an instant: what was done later is not there' '
