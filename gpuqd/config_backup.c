@@ -43,10 +43,11 @@ static const struct gpuq_schema keep_schema = { .name = "keep",
 /* clang-format off */
 static const struct gpuq_field fields[] = {
 	F("to", GPUQ_K_STR, to, .form = "path", .doc = "directory of the copies; absent: none are made"),
+	F("command", GPUQ_K_STRLIST, command, .form = "list of words", .doc = "program and arguments that take, list, give and delete copies, instead of to"),
 	F("every", GPUQ_K_DURATION, every_us, .doc = "time from one copy to the next, at least one second"),
 	F("log_every", GPUQ_K_DURATION, log_every_us, .doc = "time from one segment of the changes between copies to the next, at least one second; 0: there are none"),
 	F("audit_every", GPUQ_K_DURATION, audit_every_us, .doc = "time from one audit of the newest copy to the next; 0: none are made"),
-	F("timeout", GPUQ_K_DURATION, timeout_us, .doc = "time after which an audit is ended, at least one second"),
+	F("timeout", GPUQ_K_DURATION, timeout_us, .doc = "time after which a command or an audit is ended, at least one second"),
 	F("keep", GPUQ_K_OBJECT, keep, .sub = &keep_schema, .doc = "number of copies that are kept; the others are deleted"),
 	{ .key = NULL },
 };
@@ -73,6 +74,9 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	if (p->log_every_us && p->log_every_us < EVERY_LEAST_US)
 		return gpuq_reader_fail(r, gpuq_get(v, "log_every"), GPUQ_EINVAL,
 					"expected 1s or more, or 0");
+	if (p->to && p->command.n)
+		return gpuq_reader_fail(r, gpuq_get(v, "command"), GPUQ_EINVAL,
+					"expected to or command, not both");
 	if (p->timeout_us < GPUQ_US_PER_S)
 		return gpuq_reader_fail(r, gpuq_get(v, "timeout"), GPUQ_EINVAL,
 					"expected 1s or more");

@@ -23,6 +23,7 @@ static const char *flavor_of(const struct carry *c, const struct plan_action *a)
 	return a->flavor == SNAP_NONE ? "" : c->s->flavors[a->flavor].name;
 }
 
+/* Tell the caller what became of an action. */
 static void report(const struct carry *c, enum carry_news news, const struct plan_action *a,
 		   const struct event *ev, const struct gpuq_err *err)
 {
@@ -30,11 +31,14 @@ static void report(const struct carry *c, enum carry_news news, const struct pla
 		c->to->news(c->to->arg, news, a, ev, err);
 }
 
+/* True if the action may still be carried out: nothing it relies on has changed since the
+ * snapshot. */
 static bool stands(const struct carry *c, const struct plan_action *a)
 {
 	return !c->to->stands || c->to->stands(c->to->arg, a);
 }
 
+/* Leave an action out, and report it: the next cycle decides anew. */
 static void drop(const struct carry *c, const struct plan_action *a, enum carry_news news)
 {
 	c->at->n_dropped++;
@@ -207,6 +211,7 @@ static bool can_leave(const struct carry *c, const struct plan_action *a)
 	return j && model_job_is_live(j) && !j->life->leave_us;
 }
 
+/* True if the action ends pods that run. */
 static bool leaves(const struct plan_action *a)
 {
 	return a->kind == PLAN_EVICT || a->kind == PLAN_SHRINK || a->kind == PLAN_MOVE;

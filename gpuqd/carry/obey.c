@@ -43,6 +43,7 @@ struct which {
 	const char *node; /* those there alone; NULL = all */
 };
 
+/* True if the pod is selected. */
 static bool is_one(const struct which *w, const struct pod *p)
 {
 	return model_pod_takes(p) &&

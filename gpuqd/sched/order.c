@@ -237,6 +237,7 @@ static void replay(struct cycle *c, uint32_t q)
 	p->head = q == SNAP_NONE ? SNAP_NONE : o->turns[q].head;
 }
 
+/* Play the matches from a queue up to the root again. */
 static void replay_up(struct cycle *c, uint32_t q)
 {
 	for (; q != SNAP_NONE; q = c->s->queues[q].parent)
@@ -271,6 +272,7 @@ static void sift_down(struct waiter *heap, uint32_t n, uint32_t at)
 	heap[at] = moved;
 }
 
+/* Order the runs of a queue, the first on top. */
 static void make_heap(struct waiter *heap, uint32_t n)
 {
 	for (uint32_t i = n / 2; i-- > 0;)

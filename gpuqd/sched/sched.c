@@ -28,19 +28,32 @@
 
 /* ---- jobs: eligible or not, and of which class ---- */
 
+/* Classes while they are being numbered. */
+struct class_keys {
+	struct intern seen;
+	uint32_t *of_key; /* class, by number in seen */
+	uint32_t n_of_key, room_of_key;
+	uint32_t *n_runs; /* by request */
+	uint32_t n; /* classes */
+};
+
 /* Return the class of a job. Jobs of one class request the same, in the same queue and, where users
  * are limited, for the same user, and count against the same caps: when one cannot start, none of
  * them can, until the next cycle. */
-static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
+static uint32_t class_of(struct cycle *c, struct class_keys *k, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
+	bool fresh = false;
+	uint32_t ix;
 	struct {
 		uint32_t queue, request, user, alone;
 		uint32_t preemptible, capset;
 		int64_t charge_milli; /* a hard budget may refuse one job and admit another */
 	} key;
-	uint32_t cls;
 
+	/* No other run requests the same: where 100,000 jobs differ, no key is needed. */
+	if (k->n_runs[j->request] < 2)
+		return k->n++;
 	/* Keys are compared byte by byte, padding included. */
 	memset(&key, 0, sizeof(key));
 	key.queue = j->queue;
@@ -50,15 +63,24 @@ static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
 	key.preemptible = j->preemptible;
 	key.capset = j->capset;
 	key.charge_milli = j->charge_milli;
-	cls = intern(seen, &key, sizeof(key), NULL);
-	c->failed |= cls == INTERN_FAILED;
-	return cls;
+	ix = intern(&k->seen, &key, sizeof(key), &fresh);
+	if (ix == INTERN_FAILED || (fresh && !CYCLE_PUSH(c, k, of_key, 1))) {
+		c->failed = true;
+		return SNAP_NONE;
+	}
+	if (fresh)
+		k->of_key[ix] = k->n++;
+	return k->of_key[ix];
 }
 
 /* Get the tables of classes and reasons; they are by run, since equal jobs share both. */
-static void classify_begin(struct cycle *c)
+static void classify_begin(struct cycle *c, struct class_keys *k)
 {
 	const struct snapshot *s = c->s;
+
+	k->n_runs = cycle_alloc(c, s->n_requests, sizeof(*k->n_runs));
+	for (uint32_t i = 0; k->n_runs && i < s->lines.n_runs; i++)
+		k->n_runs[s->jobs[s->lines.runs[i].first].request]++;
 
 	c->classes.of_run = cycle_alloc(c, s->lines.n_runs, sizeof(*c->classes.of_run));
 	c->plan.why_of_run = cycle_alloc(c, s->lines.n_runs, sizeof(*c->plan.why_of_run));
@@ -68,7 +90,7 @@ static void classify_begin(struct cycle *c)
 
 /* Give a run of equal jobs its class, or note why its jobs are not eligible. Jobs with a nominated
  * placement are served apart. */
-static void classify(struct cycle *c, struct intern *seen, uint32_t run)
+static void classify(struct cycle *c, struct class_keys *k, uint32_t run)
 {
 	const uint32_t job = c->s->lines.runs[run].first;
 	const uint32_t why_first = c->plan.n_reasons;
@@ -82,7 +104,7 @@ static void classify(struct cycle *c, struct intern *seen, uint32_t run)
 		return;
 	}
 	timeline_note_waiting(c, job);
-	c->classes.of_run[run] = class_of(c, seen, job);
+	c->classes.of_run[run] = class_of(c, k, job);
 }
 
 /* ---- decisions ---- */
@@ -380,14 +402,14 @@ enum phase {
 
 struct sched_run {
 	struct cycle c;
-	struct intern seen; /* classes */
+	struct class_keys keys;
 	enum phase phase;
 	uint32_t next; /* CLASSIFY: the next run of jobs */
 	uint64_t work;
 };
 
 /* Begin the cycle: compute what is free, what queues hold, and which nominated placements stand. */
-static void look(struct cycle *c)
+static void look(struct cycle *c, struct class_keys *keys)
 {
 	feasibility_init(c);
 	pack_init(c, PACK_DEFAULT, false);
@@ -398,7 +420,7 @@ static void look(struct cycle *c)
 	if (!c->failed)
 		holdings_init(c);
 	if (!c->failed)
-		classify_begin(c);
+		classify_begin(c, keys);
 }
 
 /* Classify the next run. Returns whether the phase goes on. */
@@ -408,11 +430,11 @@ static bool classify_next(struct sched_run *r)
 
 	if (r->next < c->s->lines.n_runs) {
 		r->work += RUN_WORK;
-		classify(c, &r->seen, r->next++);
+		classify(c, &r->keys, r->next++);
 		return true;
 	}
-	c->classes.items = cycle_alloc(c, r->seen.n, sizeof(*c->classes.items));
-	intern_done(&r->seen);
+	c->classes.items = cycle_alloc(c, r->keys.n, sizeof(*c->classes.items));
+	intern_done(&r->keys.seen);
 	return false;
 }
 
@@ -447,7 +469,7 @@ static bool phase_goes_on(struct sched_run *r)
 
 	switch (r->phase) {
 	case LOOK:
-		look(c);
+		look(c, &r->keys);
 		return false;
 	case CLASSIFY:
 		return classify_next(r);
@@ -502,7 +524,7 @@ int sched_begin(const struct snapshot *in, struct gpuq_arena *mem, struct sched_
 	if (!r)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a scheduling cycle");
 	r->c = (struct cycle){ .s = in, .mem = mem, .plan = { .wake_us = GPUQ_UNLIMITED } };
-	r->seen = (struct intern)INTERN_INIT(mem);
+	r->keys.seen = (struct intern)INTERN_INIT(mem);
 	if (in->config.wake_us > in->config.now_us)
 		r->c.plan.wake_us = in->config.wake_us;
 	*out = r;
@@ -513,7 +535,7 @@ void sched_drop(struct sched_run *r)
 {
 	if (!r)
 		return;
-	intern_done(&r->seen);
+	intern_done(&r->keys.seen);
 	gpuq_arena_done(&r->c.scratch);
 }
 

@@ -361,6 +361,22 @@ static void judge_reason(struct judge *j, const char *key, const struct gpuq_val
 	(void)key;
 }
 
+/* Compare the bounds that ended a search for a job, as a set of words. */
+static void judge_bounds(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	for (uint32_t i = 0; i < want->n; i++) {
+		const struct gpuq_val *job =
+			gpuq_get(gpuq_get(j->outcome, "jobs"), want->pairs[i].key);
+		const struct gpuq_val *all = gpuq_get(job, "bounds");
+		struct gpuq_val *got = gpuq_list(j->arena);
+
+		for (uint32_t k = 0; all && k < all->n; k++)
+			gpuq_add(j->arena, got, gpuq_get(all->items[k], "bound"));
+		if (!same_set(want->pairs[i].val, got))
+			judge_differs(j, key, want, got);
+	}
+}
+
 /* Check that each wanted map is part of some entry of the list: of evictions, of moves. */
 static void judge_entries(struct judge *j, const char *key, const struct gpuq_val *want)
 {
@@ -438,6 +454,7 @@ static const struct {
 	{ "planned_start", judge_planned, GPUQ_MAP },
 	{ "estimate", judge_estimate, GPUQ_MAP },
 	{ "reason", judge_reason, GPUQ_MAP },
+	{ "bounds", judge_bounds, GPUQ_MAP },
 	{ "ended", judge_ended, GPUQ_MAP },
 	{ "end_cause", judge_ended, GPUQ_MAP },
 	{ "evictions", judge_entries, GPUQ_LIST },

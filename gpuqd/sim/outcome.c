@@ -79,6 +79,20 @@ static struct gpuq_val *reasons(struct gpuq_arena *a, const struct world *w,
 	return list;
 }
 
+/* Return the bounds of the scheduler that ended a search for a pending job. */
+static struct gpuq_val *bounds(struct gpuq_arena *a, const struct sim_job *j)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (uint32_t i = 0; j->state == SIM_PENDING && i < j->n_bounds; i++) {
+		struct gpuq_val *m = gpuq_add(a, list, gpuq_map(a));
+
+		gpuq_put(a, m, "bound", gpuq_str(a, plan_bound_word(j->bounds[i].what)));
+		gpuq_put(a, m, "most", gpuq_int(a, j->bounds[i].most));
+	}
+	return list;
+}
+
 /* Return the sub-group of a task: named ones are filled one after the other. */
 static const char *group_name(const struct sim_template *t, const struct sim_task *tasks,
 			      uint32_t n, uint32_t at)
@@ -176,6 +190,7 @@ static void put_job(struct gpuq_arena *a, const struct world *w, struct gpuq_val
 	if (j->state == SIM_RUNNING && j->given_us)
 		gpuq_put(a, m, "walltime", span(a, w, j->given_us));
 	gpuq_put(a, m, "reasons", reasons(a, w, j));
+	gpuq_put(a, m, "bounds", bounds(a, j));
 	if (j->state == SIM_PENDING && j->estimate)
 		gpuq_put(a, m, "estimate", estimate(a, w, j->estimate));
 	gpuq_put(a, m, "priority", priority(a, j));

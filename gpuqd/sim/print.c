@@ -121,6 +121,7 @@ static void print_job(const struct gpuq_val *out, const char *key, const char *n
 {
 	const struct gpuq_val *places = gpuq_get(job, "placement");
 	const struct gpuq_val *reasons = gpuq_get(job, "reasons");
+	const struct gpuq_val *bounds = gpuq_get(job, "bounds");
 	const struct gpuq_val *planned = gpuq_get(job, "planned_start");
 
 	printf("  %-9s %-16s", key, name);
@@ -135,6 +136,10 @@ static void print_job(const struct gpuq_val *out, const char *key, const char *n
 	}
 	if (!reasons || reasons->n == 0)
 		printf("\n");
+	for (uint32_t k = 0; bounds && k < bounds->n; k++)
+		printf("            bounded: %s, at most %lld\n",
+		       gpuq_get_str(bounds->items[k], "bound", ""),
+		       (long long)gpuq_get_int(bounds->items[k], "most", 0));
 	if (is_number(planned))
 		printf("            planned to start at %s\n", digits(number(planned)).s);
 	print_left(out, name);

@@ -117,6 +117,8 @@ struct sim_job {
 	int64_t checkpoint_us; /* its last; 0 = none since it started */
 	const struct plan_reason *reasons; /* of the last cycle */
 	uint32_t n_reasons;
+	const struct plan_bound *bounds; /* that ended a search for it, in the last cycle */
+	uint32_t n_bounds;
 	struct priority_terms terms; /* of its priority, in the last cycle */
 	int64_t planned_us; /* start reservation; 0 = none */
 	const struct sim_estimate *estimate; /* NULL = not requested */

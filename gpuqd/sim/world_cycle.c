@@ -33,6 +33,19 @@ static const struct plan_reason *keep(struct world *w, const struct plan_reason 
 	return to;
 }
 
+/* Return the bounds that ended a search for the job; NULL without memory. */
+static const struct plan_bound *keep_bounds(struct world *w, const struct snapshot *s,
+					    const struct plan *p, uint32_t job, uint32_t *n)
+{
+	struct plan_bound *to = gpuq_arena_calloc(&w->cycle, p->n_bounds + 1, sizeof(*to));
+
+	*n = 0;
+	for (uint32_t i = 0; to && i < p->n_bounds; i++)
+		if (plan_bound_concerns(s, p, &p->bounds[i], job))
+			to[(*n)++] = p->bounds[i];
+	return to;
+}
+
 /* Keep the reasons of the cycle, for each member that is still pending. */
 static int keep_reasons(struct world *w, const struct snapshot *s, const struct plan *p,
 			struct gpuq_err *err)
@@ -40,17 +53,20 @@ static int keep_reasons(struct world *w, const struct snapshot *s, const struct 
 	struct kept last = { NULL, NULL };
 
 	for (uint32_t i = 0; i < w->n_jobs; i++)
-		w->jobs[i].n_reasons = 0;
+		w->jobs[i].n_reasons = w->jobs[i].n_bounds = 0;
 	for (uint32_t i = 0; i < s->n_jobs; i++) {
 		const struct snap_job *job = &s->jobs[i];
 		const struct plan_reason *why;
+		const struct plan_bound *bounds;
 		const uint32_t n = plan_reasons(s, p, i, &why);
 		struct priority_terms terms;
+		uint32_t n_bounds;
 
 		if (n == 0)
 			continue;
 		why = keep(w, why, n, &last);
-		if (!why)
+		bounds = keep_bounds(w, s, p, i, &n_bounds);
+		if (!why || !bounds)
 			return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 		priority_terms(p->priority, i, &terms);
 		for (uint32_t r = 0; r < (job->n_ranges ? job->n_ranges : 1); r++) {
@@ -65,6 +81,8 @@ static int keep_reasons(struct world *w, const struct snapshot *s, const struct 
 					continue;
 				j->reasons = why;
 				j->n_reasons = n;
+				j->bounds = bounds;
+				j->n_bounds = n_bounds;
 				j->terms = terms;
 			}
 		}
@@ -226,7 +244,7 @@ static int cycle(struct world *w, bool *changed, struct gpuq_err *err)
 
 	gpuq_arena_reset(&w->cycle); /* with the readings of the last plan */
 	for (uint32_t i = 0; i < w->n_jobs; i++)
-		w->jobs[i].n_hopes = w->jobs[i].n_reasons = 0;
+		w->jobs[i].n_hopes = w->jobs[i].n_reasons = w->jobs[i].n_bounds = 0;
 	s = world_snapshot(w, err);
 	if (!s)
 		return err->code;

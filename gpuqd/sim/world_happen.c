@@ -342,7 +342,7 @@ int world_read(struct world *w, struct gpuq_err *err)
 		struct sim_job *j = &w->jobs[i];
 
 		if (j->state == SIM_ENDED) {
-			j->n_tasks = j->n_promises = j->n_reasons = 0;
+			j->n_tasks = j->n_promises = j->n_reasons = j->n_bounds = 0;
 			j->moving = false;
 			j->planned_us = 0;
 		} else if (read_job(w, j) < 0) {

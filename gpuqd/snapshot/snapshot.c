@@ -6,6 +6,7 @@
 #include "gpuqd/snapshot/links.h"
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "libgpuq/grow.h"
+#include "libgpuq/limits.h"
 
 #define BLOB_INTS_MAX 9 /* at once */
 
@@ -136,6 +137,9 @@ void snapshot_forget_keys(struct snapshot *s)
 	intern_done(&s->builder->joints);
 	gpuq_arena_done(&s->builder->keys);
 	gpuq_buf_done(&s->builder->blob);
+	free(s->builder->where_first);
+	s->builder->where_first = NULL;
+	s->builder->room_where_first = 0;
 }
 
 void snapshot_free(struct snapshot *s)
@@ -594,8 +598,9 @@ static void blob_constraints(struct gpuq_buf *b, const struct snap_group *g)
 	blob_list(b, &g->exclude);
 }
 
-/* Append every field of a request that can affect a decision: equal bytes, equal requests. */
-static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
+/* Append every field of a request that can affect a decision: equal bytes, equal requests. where: the
+ * numbers of its groups' constraints. */
+static void blob_request(struct gpuq_buf *b, const struct snap_request *r, const uint32_t *where)
 {
 	gpuq_buf_clear(b);
 	blob_int(b, r->exclusive);
@@ -612,7 +617,7 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 
 		const int64_t amounts[] = { g->pods_min,   g->pods_max,         g->unit_pods,
 					    g->gpus_milli, g->gpu_memory_bytes, g->gpu_part_milli,
-					    g->cpu_milli,  g->memory_bytes };
+					    g->cpu_milli,  g->memory_bytes,     where[i] };
 
 		blob_str(b, g->name);
 		blob_ints(b, amounts, sizeof(amounts) / sizeof(amounts[0]));
@@ -624,8 +629,19 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 			blob_str(b, g->slices[k].level);
 			blob_int(b, g->slices[k].size);
 		}
-		blob_constraints(b, g);
 	}
+}
+
+/* Make room in the table of the first groups with some constraints. */
+static bool where_room(struct snap_builder *b, uint32_t n)
+{
+	const uint32_t had = b->room_where_first;
+
+	if (!grow_to(&b->where_first, &b->room_where_first, n))
+		return false;
+	for (uint32_t i = had; i < b->room_where_first; i++)
+		b->where_first[i] = NULL;
+	return true;
 }
 
 /* Return the number of a group's constraints among all distinct ones. */
@@ -638,7 +654,7 @@ static uint32_t intern_where(struct snapshot *s, const struct snap_group *g)
 	blob_constraints(blob, g);
 	ix = blob->failed ? INTERN_FAILED
 			  : intern(&s->builder->wheres, blob->data, blob->len, NULL);
-	if (ix == INTERN_FAILED)
+	if (ix == INTERN_FAILED || !where_room(s->builder, ix + 1))
 		s->builder->failed = true;
 	s->n_wheres = s->builder->wheres.n;
 	return ix;
@@ -691,13 +707,10 @@ static bool is_usual(const char *name)
 	return !name || strcmp(name, usual_name) == 0;
 }
 
-/* Copy a group with all its strings and lists: what the caller passes is only borrowed. */
-static void copy_group(struct snapshot *s, const struct snap_group *in, struct snap_group *out)
+/* Copy the constraints on a group's nodes. */
+static void copy_constraints(struct snapshot *s, const struct snap_group *in,
+			     struct snap_group *out)
 {
-	*out = *in;
-	out->name = is_usual(in->name) ? usual_name : copy_str(s, in->name);
-	out->mig = copy_str(s, in->mig);
-	out->profile = in->mig ? profile_of(s, in->mig) : SNAP_NONE;
 	out->required = copy_terms(s, in->required, in->n_required);
 	out->preferred = copy_terms(s, in->preferred, in->n_preferred);
 	out->tolerations =
@@ -709,25 +722,49 @@ static void copy_group(struct snapshot *s, const struct snap_group *in, struct s
 	}
 	out->nodes = copy_list(s, &in->nodes);
 	out->exclude = copy_list(s, &in->exclude);
+}
+
+/* Take the constraints of the first group that had the same: groups that differ in amounts alone
+ * share them. */
+static void share_constraints(const struct snap_group *from, struct snap_group *out)
+{
+	out->required = from->required;
+	out->preferred = from->preferred;
+	out->tolerations = from->tolerations;
+	out->nodes = from->nodes;
+	out->exclude = from->exclude;
+}
+
+/* Copy a group with all its strings and lists: what the caller passes is only borrowed. */
+static void copy_group(struct snapshot *s, const struct snap_group *in, uint32_t where,
+		       struct snap_group *out)
+{
+	const struct snap_group **first = &s->builder->where_first[where];
+
+	*out = *in;
+	out->name = is_usual(in->name) ? usual_name : copy_str(s, in->name);
+	out->mig = copy_str(s, in->mig);
+	out->profile = in->mig ? profile_of(s, in->mig) : SNAP_NONE;
+	if (*first) {
+		share_constraints(*first, out);
+	} else {
+		copy_constraints(s, in, out);
+		*first = out;
+	}
 	out->topology_required = copy_str(s, in->topology_required);
 	out->topology_preferred = copy_str(s, in->topology_preferred);
 	out->slices = copy_slices(s, in->slices, in->n_slices);
 }
 
-/* Return the numbers of the groups' constraints. Mostly there is one group, whose constraints are
- * those that came first. */
-static const uint32_t *wheres_of(struct snapshot *s, const struct snap_request *r)
+/* Copy the numbers of the groups' constraints. Mostly there is one group, whose constraints are
+ * among the first ones. */
+static const uint32_t *copy_wheres(struct snapshot *s, const uint32_t *where, uint32_t n)
 {
-	static const uint32_t first[1] = { 0 };
-	const uint32_t one = r->n_groups == 1 ? intern_where(s, &r->groups[0]) : 0;
-	uint32_t *where;
+	static const uint32_t few[] = { 0, 1, 2, 3 };
 
-	if (r->n_groups == 1 && one == 0)
-		return first;
-	where = gpuq_arena_calloc(&s->arena, r->n_groups, sizeof(*where));
-	for (uint32_t i = 0; where && i < r->n_groups; i++)
-		where[i] = r->n_groups == 1 ? one : intern_where(s, &r->groups[i]);
-	return where;
+	if (n == 1 && where[0] < sizeof(few) / sizeof(few[0]))
+		return &few[where[0]];
+	return copy_items(s, where, n, sizeof(*where));
 }
 
 uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
@@ -737,10 +774,14 @@ uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
 	struct snap_request *r;
 	const char **flavors;
 	const uint32_t *where;
-	uint32_t ix;
+	uint32_t of[GPUQ_GROUPS_MAX], ix;
 	bool fresh;
 
-	blob_request(blob, in);
+	for (uint32_t i = 0; i < in->n_groups; i++)
+		of[i] = intern_where(s, &in->groups[i]);
+	if (s->builder->failed)
+		return SNAP_NONE;
+	blob_request(blob, in, of);
 	ix = blob->failed ? INTERN_FAILED
 			  : intern(&s->builder->requests, blob->data, blob->len, &fresh);
 	if (ix == INTERN_FAILED) {
@@ -753,13 +794,13 @@ uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
 	r = PUSH(s, requests, 1);
 	groups = copy_items(s, in->groups, in->n_groups, sizeof(*groups));
 	flavors = copy_items(s, in->flavors, in->n_flavors, sizeof(*flavors));
-	where = wheres_of(s, in);
+	where = copy_wheres(s, of, in->n_groups);
 	if (!r || !groups || !where || (in->n_flavors && !flavors)) {
 		s->builder->failed = true;
 		return SNAP_NONE;
 	}
 	for (uint32_t i = 0; i < in->n_groups; i++)
-		copy_group(s, &in->groups[i], &groups[i]);
+		copy_group(s, &in->groups[i], of[i], &groups[i]);
 	for (uint32_t i = 0; i < in->n_flavors; i++)
 		flavors[i] = copy_str(s, in->flavors[i]);
 	*r = *in;

@@ -21,6 +21,8 @@ struct snap_builder {
 	struct intern requests, users, wheres, joints, usages; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */
+	const struct snap_group **where_first; /* by constraints: the first group that has them */
+	uint32_t room_where_first;
 	uint32_t last_user, last_usage; /* of the previous job: most jobs have the same */
 	bool failed; /* memory ran out at some point */
 	bool kept; /* users are looked up after sealing, too */

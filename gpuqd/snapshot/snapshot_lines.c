@@ -193,6 +193,7 @@ static void number_array(struct snapshot *s, uint32_t job, uint32_t *first)
 	lines->n_arrays++;
 }
 
+/* True if something of the job may start. */
 static bool is_waiting(const struct snap_job *j)
 {
 	return j->state == SNAP_PENDING && j->n_waiting > 0;

@@ -518,6 +518,7 @@ static void skip_rest(struct unpack *u, uint32_t n, uint32_t known)
 	u->r->bad |= n < known;
 }
 
+/* Refuse the bytes unless this holds; what follows is then not read. */
 static void bad_unless(struct unpack *u, bool holds)
 {
 	u->r->bad |= !holds;

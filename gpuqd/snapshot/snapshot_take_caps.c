@@ -214,7 +214,7 @@ void snapshot_caps_fill(struct snap_caps *c, const struct queue *q, const char *
 			const char *qos, struct snap_job *out)
 {
 	const struct site_qos *how = site_qos_find(c->m->site, qos);
-	const char *known_user = model_interned(c->m, user), *known_qos = model_interned(c->m, qos);
+	const char *known_user, *known_qos;
 	struct known *k;
 	bool fresh;
 
@@ -223,6 +223,8 @@ void snapshot_caps_fill(struct snap_caps *c, const struct queue *q, const char *
 	if (!c->any)
 		return;
 	/* Jobs of one user, queue and qos count against the same caps. */
+	known_user = model_interned(c->m, user);
+	known_qos = model_interned(c->m, qos);
 	user = known_user ? known_user : user;
 	qos = known_qos ? known_qos : qos;
 	k = look(c, &c->sets, q, user, qos, &fresh);

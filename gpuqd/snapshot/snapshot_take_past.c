@@ -134,6 +134,8 @@ static bool is_narrow(const struct job *j)
 	return false;
 }
 
+/* Return until when the job avoids the node; one that fits on few nodes avoids them for a shorter
+ * time. */
 static int64_t avoided_until(const struct job *j, const struct avoided *a)
 {
 	return a->until_us - (is_narrow(j) ? JOB_AVOID_US - AVOID_NARROW_US : 0);

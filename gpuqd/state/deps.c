@@ -147,6 +147,7 @@ void deps_like(struct model *m, struct job *j, const struct job *from)
 
 /* ---- dependencies that are met ---- */
 
+/* True if a job that ended so never meets the dependency. */
 static bool dep_never(int type, enum gpuq_job_state state)
 {
 	return (type == GPUQ_DEP_AFTEROK && state != GPUQ_JOB_COMPLETED) ||
@@ -275,6 +276,7 @@ static bool was_next(const struct job *j)
 	return false;
 }
 
+/* Return the first dependency of a list of singletons with this name and owner. */
 static struct dep *first_of_name(const struct model *m, struct job *j)
 {
 	const struct dep d = { .type = GPUQ_DEP_SINGLETON, .job = j };

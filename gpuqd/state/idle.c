@@ -3,6 +3,8 @@
 #include "gpuqd/util/amount.h"
 #include "libgpuq/units.h"
 
+/* Return when the window began that an instant belongs to: idle time is counted in whole windows.
+ */
 static int64_t window_of(const struct idle_clock *c, int64_t at_us)
 {
 	const int64_t since = at_us > c->start_us ? at_us - c->start_us : 0;

@@ -120,6 +120,7 @@ bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_
 	return same;
 }
 
+/* Release an outlook; equal jobs share one, and those without any share outlook_none. */
 static void put_outlook(struct model *m, const struct outlook *o)
 {
 	if (o != &outlook_none)

@@ -256,6 +256,7 @@ int job_submit_apply_update(struct model *m, const struct event *ev, struct gpuq
 	return 0;
 }
 
+/* Store that an idempotency key has expired. */
 static void key_gone(void *arg, const struct idem_key *k)
 {
 	struct model *m = arg;

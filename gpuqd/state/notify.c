@@ -57,6 +57,8 @@ bool notify_wanted(const struct model *m, const struct job *j, unsigned on)
 
 /* ---- times ---- */
 
+/* Mark a message for writing, if its owner or the site asked for it; it is written with the event
+ * that caused it. */
 static void tell(struct model *m, const struct job *j, unsigned what, enum gpuq_cause cause)
 {
 	if (notify_wanted(m, j, what))

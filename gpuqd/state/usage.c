@@ -113,6 +113,7 @@ usage_q32 usage_at(const struct usage_account *a, int64_t now_us, int64_t half_l
 	return times(a->sum, factor) + of_factor(a->rate_milli, dt, half_life_us, factor);
 }
 
+/* Bring an account up to now: decay what there is, and add what has run since. */
 static void advance(struct usage_account *a, int64_t now_us, int64_t half_life_us)
 {
 	a->sum = usage_at(a, now_us, half_life_us);

@@ -94,6 +94,13 @@ test_expect_success ROOT 'a hold of an operator or a manager is not its owner s 
 	exits 0 gpuq release "$theirs" && job_becomes "$theirs" RUNNING && exits 0 mine cancel "$theirs" && job_becomes "$theirs" CANCELLED
 '
 
+test_expect_success ROOT 'what is done to the jobs of others is noted, with who did it; what an owner does is not' '
+	gpuq events --audit --json >out && grep "\"object\":\"job/$theirs\"" out >noted &&
+	grep "\"action\":\"job.hold\"" noted | grep "\"who\":\"$(id -un)\"" | grep "\"owner\":\"nobody\"" &&
+	grep "\"action\":\"job.release\"" noted | grep "\"who\":\"games\"" && grep "\"action\":\"job.requeue\"" noted &&
+	! grep "\"who\":\"nobody\"" noted
+'
+
 test_expect_success 'a cancelled job stays cancelled after a kill' '
 	id=$(sh_job "sleep 300") && job_becomes "$id" RUNNING && gpuq cancel "$id" && kill_gpuqd && start_gpuqd &&
 	job_becomes "$id" CANCELLED && wait_for 60 eval "test \$(free_gpus) = 4" && stop_gpuqd

@@ -92,7 +92,7 @@ test_expect_success 'a page of zeros is not served' '
 	back && python3 damage.py state/data.mdb zero && exits 74 gpuqd --audit --state "$PWD/state" && says err damaged
 '
 
-test_expect_success 'a key that was changed is not served' '
+test_expect_success 'a name that was changed in a record is not served' '
 	submitted=late-77 && back && python3 damage.py state/data.mdb bytes $submitted late-78 && served_whole
 '
 

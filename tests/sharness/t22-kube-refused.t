@@ -3,10 +3,10 @@ test_description='real control plane: what operators break refuses jobs for a wh
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/kube.sh"
 
-# Queued jobs in each situation; a thousand when asked: REFUSED_JOBS=1000.
+# Queued jobs in each situation; a thousand when asked: REFUSED_JOBS=1000 GPUQ_TEST_TIMEOUT=7200.
 jobs=${REFUSED_JOBS:-24}
 last=$((jobs - 1))
-# 16 run at once.
+# As many run at once as there are GPUs, 16 unless REFUSED_GPUS says otherwise.
 patience=$((120 + jobs))
 
 binding() {
@@ -45,7 +45,8 @@ queues:
 - {name: tight, namespace: tight}
 END
 
-cluster_for_gpuqd --with "$PWD/rights.yaml" --nodes 2 --gpus 8
+# REFUSED_GPUS of each node: as many pods run at once.
+cluster_for_gpuqd --with "$PWD/rights.yaml" --nodes 2 --gpus "${REFUSED_GPUS:-8}"
 
 # queued QUEUE: an array of $jobs elements
 queued() {
@@ -239,19 +240,20 @@ all_of() {
 	completed "$1" "$2"
 }
 
-# many_miss KIND NAME: an array whose pods lack it; they wait for it, one is tried now and then, all complete
+# many_miss KIND NAME: an array whose pods lack it
 many_miss() {
-	id=$(fake_job "queue: short\ngpus: 1\narray: 0-$last\n$(fate run=100ms "missing=$1 \"$2\"")") &&
-		wait_for 60 refuses "$id" "$1/$2" && wait_for 60 n_pods "$id" 0 && gpuq status >status.out &&
-		grep -q "$1/$2" status.out && wait_for $((patience + 4 * jobs)) all_of "$id" $jobs && none_failed "$id"
+	fake_job "queue: short\ngpus: 1\narray: 0-$last\n$(fate run=100ms "missing=$1 \"$2\"")"
 }
 
-test_expect_success 'a Secret that all elements of an array need is missing' '
-	many_miss secret keys
+test_expect_success 'a Secret is missing that all elements of an array need, and a ConfigMap that those of another do' '
+	id=$(many_miss secret keys) && other=$(many_miss configmap params) &&
+	wait_for 60 refuses "$id" secret/keys && wait_for 60 refuses "$other" configmap/params &&
+	wait_for 60 n_pods "$id" 0 && wait_for 60 n_pods "$other" 0 && gpuq status >out && says out secret/keys && says out configmap/params
 '
 
-test_expect_success 'a ConfigMap that all elements of an array need is missing' '
-	many_miss configmap params
+test_expect_success 'one element is tried now and then; then all of both complete' '
+	wait_for $((patience + 4 * jobs)) all_of "$id" $jobs && wait_for $((patience + 4 * jobs)) all_of "$other" $jobs &&
+	none_failed "$id" && none_failed "$other"
 '
 
 # what its kubelet would report of a pod

@@ -80,6 +80,11 @@ test_expect_success 'none has failed, each was told once, nothing is refused any
 	test "$(json cluster.refused <status.out)" = "[]"
 '
 
+test_expect_success 'all nodes are not ready: a job waits for them, and is not Unsatisfiable' '
+	cluster node-down node1 && wait_for 60 node_is node1 down && id=$(fake_job "gpus: 1\n$(fate run=100ms)") &&
+	wait_for 60 job_is "$id" reason NodesUnavailable && cluster node-up node1 && job_becomes "$id" COMPLETED 60
+'
+
 # gpuqd is started anew with a token that the apiserver does not know.
 test_expect_success 'credentials that are known no more are named as such' '
 	stop_gpuqd && sed "s/token: .*/token: expired/" "$TMPDIR/k/gpuqd.kubeconfig" >expired.kubeconfig &&

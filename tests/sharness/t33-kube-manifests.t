@@ -7,8 +7,9 @@ manifests=$test_source/tests/manifests
 
 cat >site.yaml <<'END'
 version: 1
+topology: [cloud.provider.com/topology-rack]
 queues:
-- {name: default}
+- {name: default, secrets: any}
 - {name: user-queue}
 - {name: team-a, service_account: runner}
 - {name: team-b, service_accounts: [train*]}
@@ -24,7 +25,7 @@ a_node() {
 	node_name=$1 node_product=$2
 	shift 2
 	cluster node "$node_name" gpus=16 cpu=128 memory=1024Gi "product=$node_product" \
-		label=cloud.google.com/gke-nodepool=dws-pool "$@"
+		label=cloud.google.com/gke-nodepool=dws-pool label=cloud.provider.com/topology-rack=r1 "$@"
 }
 
 # submit_manifest FILE: prints the ids, one a line; no line where gpuq refuses it
@@ -35,6 +36,7 @@ submit_manifest() {
 
 test_expect_success 'nodes with enough of everything' '
 	a_node n1 NVIDIA-A100-SXM4-80GB && a_node n2 NVIDIA-A100-SXM4-80GB && a_node n3 NVIDIA-A100-SXM4-80GB && bound_claim datasets &&
+	cluster node mig gpus=0 label=nvidia.com/gpu.product=A100-SXM4-40GB nvidia.com/mig-1g.5gb=2 &&
 	start_kube_gpuqd --site "$PWD/site.yaml" && wait_for 60 node_is n3 idle
 '
 
@@ -112,7 +114,7 @@ compare_all() {
 		compared=$((compared + 1))
 	done <ids
 	echo "$compared jobs compared"
-	[ "$compared" -ge 30 ]
+	[ "$compared" -ge 36 ]
 }
 
 test_expect_success 'the pods of those that start are what the apiserver makes of their templates' '

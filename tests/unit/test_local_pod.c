@@ -314,6 +314,7 @@ Test(local_pod, an_output_that_cannot_be_opened_is_1)
 
 Test(local_pod, under_root_it_runs_as_its_submitter)
 {
+	char open_to_all[] = "/tmp/gpuq-owner.XXXXXX", path[128];
 	struct stat st;
 	char *text;
 
@@ -321,32 +322,30 @@ Test(local_pod, under_root_it_runs_as_its_submitter)
 		world_done(&w); /* a skipped test has no end of its own */
 		cr_skip_test("needs root");
 	}
+	cr_assert_not_null(mkdtemp(open_to_all));
+	chmod(open_to_all, 0777);
 	/* A state directory that its user may not even pass through. */
 	chmod(w.dir, 0700);
 	wish_init(&wish, &w, 1, "");
 	wish.group.command.n = 0;
 	wish.spec.script = "#!/bin/sh\nid -u; id -g; id -G; echo to-stderr > /dev/stderr\n"
-			   "touch /tmp/gpuq-test-owner-$GPUQ_POD_UID\n"
+			   "touch owner\n"
 			   "cat \"$0\" | head -c 9\n";
 	wish.spec.script_bytes = strlen(wish.spec.script);
-	wish.spec.context.cwd = "/tmp";
+	wish.spec.context.cwd = open_to_all;
 	wish.order.uid = 65534;
 	wish.order.gid = 65534;
 	wish.order.user = "nobody";
 	world_create(&w, &wish);
-	cr_assert(world_wait_ended(&w, wish.name));
+	cr_expect(world_wait_ended(&w, wish.name));
 	text = output(wish.name);
 	cr_expect_str_eq(text, "65534\n65534\n65534\nto-stderr\n#!/bin/sh", "%s", text);
 	free(text);
-	{
-		char path[128];
-
-		snprintf(path, sizeof(path), "/tmp/gpuq-test-owner-%s",
-			 world_pod(&w, wish.name)->uid);
-		cr_expect_eq(stat(path, &st), 0);
-		cr_expect_eq(st.st_uid, 65534u);
-		unlink(path);
-	}
+	snprintf(path, sizeof(path), "%s/owner", open_to_all);
+	cr_expect_eq(stat(path, &st), 0);
+	cr_expect_eq(st.st_uid, 65534u);
+	unlink(path);
+	rmdir(open_to_all);
 }
 
 Test(local_pod, what_can_never_run_is_refused)

@@ -10,7 +10,7 @@
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/site/walls.h"
 #include "tests/prop/prop.h"
-#include "gpuqd/flow/admit/apply.h"
+#include "gpuqd/flow/admit/apply_access.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"

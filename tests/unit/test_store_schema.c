@@ -436,6 +436,35 @@ Test(schema, pages_of_another_transaction_are_refused)
 	cr_expect_not_null(strstr(err.text, "transaction"), "%s", err.text);
 }
 
+/* No transaction can have left so many: LMDB would go on behind them. */
+Test(schema, far_more_pages_than_the_file_has_are_refused)
+{
+	enum { AT_PAGE_BYTES = 40, AT_LAST_PAGE = 136 }; /* of a meta page */
+	const uint64_t far = UINT64_C(1) << 40;
+	struct store *st = open_with(&plain);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	uint32_t page_bytes;
+	uint64_t last;
+	char path[128];
+	int fd;
+
+	put(st, TABLE_JOB, 1, "one");
+	store_close(st);
+	path_of(path, "data.mdb");
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	cr_assert_eq(pread(fd, &page_bytes, 4, AT_PAGE_BYTES), 4);
+	for (int i = 0; i < 2; i++) {
+		const off_t at = (off_t)page_bytes * i + AT_LAST_PAGE;
+
+		cr_assert_eq(pread(fd, &last, 8, at), 8);
+		cr_assert_lt(last, 1000);
+		cr_assert_eq(pwrite(fd, &far, 8, at), 8);
+	}
+	close(fd);
+	cr_expect_eq(open_fails(&plain, &err), GPUQ_ECORRUPT);
+	cr_expect_not_null(strstr(err.text, "last page"), "%s", err.text);
+}
+
 Test(schema, a_newer_schema_is_refused)
 {
 	struct store *st = open_with(&plain);

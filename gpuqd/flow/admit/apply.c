@@ -1,4 +1,5 @@
 #include "gpuqd/flow/admit/apply.h"
+#include "gpuqd/flow/admit/apply_access.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

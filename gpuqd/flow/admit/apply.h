@@ -1,6 +1,6 @@
 /* apply.h - changes of the site while the daemon runs
  *
- * Owns     requests that are not answered yet; which user may change which key of a queue.
+ * Owns     requests that are not answered yet.
  * Touches  the journal (the change and its audit, one transaction), a worker thread on which
  *          the change is tried first (flow/advise/whatif).
  * Used by  rpc methods (site.apply, site.get).
@@ -57,15 +57,5 @@ void apply_free(struct apply *ap);
 /* Start a change. Call fn exactly once, now or later, unless an error is returned. */
 int apply_start(struct apply *ap, const struct apply_ask *ask, apply_fn fn, void *arg,
 		struct gpuq_err *err);
-
-/* Check that the user, who is no operator, may make these changes (of site_diff(), from the model's
- * site to new_). A manager may add, change and remove queues below a queue that they manage as far
- * as that takes nothing from other queues; of the managed queue itself they may change which users
- * have access and how. now_us is wall time. Returns 0 or GPUQ_EPERM. */
-int apply_allowed(const struct model *m, const struct site *new_, const struct gpuq_val *changes,
-		  const char *who, int64_t now_us, struct gpuq_err *err);
-
-/* True if these changes could make the scheduler evict a job. */
-bool apply_may_evict(const struct gpuq_val *changes);
 
 #endif

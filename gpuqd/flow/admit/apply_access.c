@@ -1,11 +1,12 @@
 /* Rights over keys of the site, and the changes that could cost a running job its devices. */
+#include "gpuqd/flow/admit/apply_access.h"
+
 #include <string.h>
 
 #include "gpuqd/site/site.h"
 #include "gpuqd/site/walls.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/flow/admit/access.h"
-#include "gpuqd/flow/admit/apply.h"
 #include "gpuqd/flow/admit/apply_reserve.h"
 
 enum {

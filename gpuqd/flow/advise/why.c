@@ -175,19 +175,6 @@ static void put_next(struct why_case *c, struct gpuq_val *v)
 	gpuq_put(c->a, v, "victims", victims);
 }
 
-/* True if the bound that ended a search concerns the job. Among jobs that are alike only one is
- * tried. */
-static bool concerns(const struct why_case *c, const struct plan_bound *b)
-{
-	const struct snap_job *j = &c->s->jobs[c->job];
-
-	for (uint32_t i = 0; b->job == SNAP_NONE && i < c->p->n_actions; i++)
-		if (c->p->actions[i].kind == PLAN_RESERVE && c->p->actions[i].job == c->job)
-			return false;
-	return b->job == SNAP_NONE || b->job == c->job ||
-	       (c->s->jobs[b->job].request == j->request && c->s->jobs[b->job].queue == j->queue);
-}
-
 /* Return the bounds at which the scheduler stopped short of a possible solution for the job. */
 static struct gpuq_val *bounds_of(const struct why_case *c)
 {
@@ -197,7 +184,7 @@ static struct gpuq_val *bounds_of(const struct why_case *c)
 		const struct plan_bound *b = &c->p->bounds[i];
 		struct gpuq_val *one;
 
-		if (!concerns(c, b))
+		if (!plan_bound_concerns(c->s, c->p, b, c->job))
 			continue;
 		one = gpuq_map(c->a);
 		gpuq_put(c->a, one, "bound", gpuq_str(c->a, plan_bound_word(b->what)));

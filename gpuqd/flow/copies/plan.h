@@ -10,13 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libgpuq/schema.h"
+
 struct backup_keeps {
 	int64_t hourly, daily;
 	int64_t log_us; /* age up to which segments are kept */
 };
 
 struct backup_plan {
-	const char *to; /* a directory; NULL = no copies */
+	const char *to; /* a directory; NULL = no copies, or those of command */
+	struct gpuq_strlist command; /* that takes and gives copies; none = there is none */
 	int64_t every_us;
 	int64_t log_every_us; /* from one segment to the next; 0 = there are none */
 	int64_t audit_every_us; /* 0 = copies are not audited by themselves */
@@ -27,7 +30,7 @@ struct backup_plan {
 /* True if copies are to be made. */
 static inline bool backup_plan_is_set(const struct backup_plan *p)
 {
-	return p->to != NULL;
+	return p->to != NULL || p->command.n;
 }
 
 #endif

@@ -81,6 +81,7 @@ static int split(struct restoring *r, const char *path, struct gpuq_err *err)
 		snprintf(r->dir, sizeof(r->dir), ".");
 	r->name = slash ? slash + 1 : path;
 	r->plan.to = r->dir;
+	r->plan.command.n = 0;
 	return 0;
 }
 
@@ -102,6 +103,7 @@ static int find_source(struct restoring *r, struct gpuq_err *err)
 	if (!S_ISDIR(st.st_mode))
 		return split(r, source, err);
 	r->plan.to = source;
+	r->plan.command.n = 0;
 	return 0;
 }
 

@@ -20,7 +20,7 @@ int target_new(const struct backup_plan *p, const char *scratch, const atomic_bo
 	t->plan = *p;
 	t->scratch = scratch;
 	t->stop = stop;
-	t->ops = &target_dir_ops;
+	t->ops = p->to ? &target_dir_ops : &target_command_ops;
 	*out = t;
 	return 0;
 }
@@ -32,7 +32,7 @@ void target_free(struct target *t)
 
 const char *target_text(const struct target *t)
 {
-	return t->plan.to;
+	return t->plan.to ? t->plan.to : t->plan.command.items[0];
 }
 
 bool target_ends(const struct target *t)

@@ -1,7 +1,7 @@
 /* target.h - where copies go: names with bytes, that are listed, put, fetched and deleted
  *
  * Owns     what an address says; nothing between calls, so that threads share one.
- * Touches  files of a directory.
+ * Touches  files of a directory, or a command.
  * Used by  the files of copies/.
  *
  * Every function blocks, for as long as the other side pleases: they are for threads beside the

@@ -26,7 +26,7 @@ struct target {
 	const atomic_bool *stop;
 };
 
-extern const struct target_ops target_dir_ops;
+extern const struct target_ops target_dir_ops, target_command_ops;
 
 int target_list_add(struct target_list *l, const char *name, int64_t bytes, struct gpuq_err *err);
 /* A file without a name in the scratch directory; its descriptor, or GPUQ_EIO. */

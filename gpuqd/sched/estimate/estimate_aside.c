@@ -65,6 +65,7 @@ static bool stays(const struct lived *l, uint32_t i)
 	return l->aside->is_in[origin] || j->state != SNAP_PENDING || !may_stand_aside(l, j);
 }
 
+/* Compare jobs by number, and elements of one array by index. */
 static bool comes_first(struct snap_key a, struct snap_key b)
 {
 	return a.id != b.id ? a.id < b.id : a.index < b.index;

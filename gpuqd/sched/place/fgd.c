@@ -29,6 +29,7 @@ static bool starves(const struct fgd_kind *k, const struct fgd_left *l)
 	return lacks(l->cpu, k->cpu) || lacks(l->memory, k->memory);
 }
 
+/* True if pods of the kind may not run on the node. */
 static bool barred(const struct fgd_kind *k, uint32_t node)
 {
 	return k->nodes && !bits_has(k->nodes, node);

@@ -74,8 +74,8 @@ static bool describe(const struct cycle *c, uint32_t job, struct asked *out, str
 	return true;
 }
 
-/* True if a search for x fails where one for `than' failed: it wants no less, and its priority and
- * grace allow it no other victims. */
+/* True if x requests no less than the other and came no earlier: where a search for that one failed,
+ * one for x fails. */
 static bool is_no_less(const struct least *x, const struct least *than)
 {
 	return x->cpu_milli >= than->cpu_milli && x->memory_bytes >= than->memory_bytes &&

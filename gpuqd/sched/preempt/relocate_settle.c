@@ -68,6 +68,7 @@ bool relocate_keep_places(struct cycle *c, struct moving *m, uint32_t job, uint3
 	return true;
 }
 
+/* Release places that were kept. */
 static void let_go(struct cycle *c, const struct kept *kept)
 {
 	for (uint32_t i = 0; i < kept->n_pods; i++)

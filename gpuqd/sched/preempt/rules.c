@@ -111,16 +111,6 @@ static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t 
 
 /* ---- protection of victims ---- */
 
-int64_t rules_spare_max(const struct cycle *c)
-{
-	return c->s->config.claim_spare_milli;
-}
-
-bool rules_to_share(const struct cycle *c)
-{
-	return c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE;
-}
-
 /* Return how long a victim is protected after its start, as set by the queue or one above it. A
  * queue protects its jobs from other queues for four hours at most, whatever it says. */
 static int64_t min_runtime(const struct cycle *c, uint32_t queue, bool own)

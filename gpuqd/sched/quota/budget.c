@@ -30,6 +30,7 @@ int64_t budget_rank(const struct snapshot *s, uint32_t queue)
 	return q->over_budget ? amount_less(q->rank, OUT_OF_BUDGET) : q->rank;
 }
 
+/* Charge an amount at a rate; both are in thousandths. */
 static int64_t times(int64_t milli, int64_t rate_milli)
 {
 	return rate_milli == SNAP_MILLI ? milli : amount_times(milli, rate_milli) / SNAP_MILLI;
@@ -92,6 +93,7 @@ static void hold_running(struct cycle *c, uint32_t job)
 	}
 }
 
+/* Note that the plan may change then by time alone. */
 static void wake_at(struct cycle *c, int64_t us)
 {
 	if (us > c->s->config.now_us && us < c->plan.wake_us)

@@ -84,6 +84,7 @@ static bool refuse(struct plan_reason *why, const struct snap_cap *cap, enum gpu
 	return false;
 }
 
+/* Return how much of a limit is left; an absent one has no end. */
 static int64_t left_of(int64_t limit, int64_t used)
 {
 	return limit == GPUQ_UNLIMITED ? limit : amount_less(limit, used);

@@ -13,6 +13,7 @@ static int64_t min_i64(int64_t x, int64_t y)
 	return x < y ? x : y;
 }
 
+/* True if the child can still use more, and has weight to get it. */
 static bool hungry(const struct share_child *c)
 {
 	return c->portion > 0 && c->fair < c->demand;

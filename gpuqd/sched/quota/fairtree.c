@@ -30,6 +30,7 @@ static int cmp_level(const struct level *x, const struct level *y)
 	return (a > b) - (a < b);
 }
 
+/* True for nodes that stand for users; they follow the queues. */
 static bool is_user(const struct tree *t, uint32_t node)
 {
 	return node >= t->s->n_queues;
@@ -62,6 +63,7 @@ static void reduce(uint64_t *x, uint64_t *y)
 	*y += some_y && *y == 0;
 }
 
+/* Return the shares of a node; users of a queue are equals. */
 static uint64_t weight(const struct snapshot *s, uint32_t node)
 {
 	return node < s->n_queues ? (uint64_t)s->queues[node].weight_milli : 1;

@@ -115,6 +115,18 @@ void plan_print(const struct snapshot *s, const struct plan *p, struct gpuq_buf 
 	}
 }
 
+bool plan_bound_concerns(const struct snapshot *s, const struct plan *p, const struct plan_bound *b,
+			 uint32_t job)
+{
+	const struct snap_job *j = &s->jobs[job];
+
+	for (uint32_t i = 0; b->job == SNAP_NONE && i < p->n_actions; i++)
+		if (p->actions[i].kind == PLAN_RESERVE && p->actions[i].job == job)
+			return false;
+	return b->job == SNAP_NONE || b->job == job ||
+	       (s->jobs[b->job].request == j->request && s->jobs[b->job].queue == j->queue);
+}
+
 bool plan_few_enough(const struct snapshot *s, const struct plan *p)
 {
 	for (uint32_t i = 0; i < p->n_actions; i++)

@@ -156,6 +156,11 @@ struct plan {
 uint32_t plan_reasons(const struct snapshot *s, const struct plan *p, uint32_t job,
 		      const struct plan_reason **first);
 
+/* True if the bound ended a search for that pending job. Among jobs that are alike only one is
+ * tried. */
+bool plan_bound_concerns(const struct snapshot *s, const struct plan *p, const struct plan_bound *b,
+			 uint32_t job);
+
 /* Print "place 17 on n1[0-3]": one line an action, then one line a reason ("wait 18 Resources gpus
  * have=2 need=8"). For tests and debugging. */
 void plan_print(const struct snapshot *s, const struct plan *p, struct gpuq_buf *out);

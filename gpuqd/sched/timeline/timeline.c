@@ -96,6 +96,7 @@ static const struct snap_group *group_of(const struct cycle *c, uint32_t job, ui
 	return &r->groups[group < r->n_groups ? group : 0];
 }
 
+/* True if no other job may be on its nodes. */
 static bool is_alone(const struct cycle *c, uint32_t job)
 {
 	return c->s->requests[c->s->jobs[job].request].exclusive;

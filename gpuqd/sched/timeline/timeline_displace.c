@@ -51,6 +51,7 @@ static void *copy(struct cycle *c, const void *items, uint32_t n, size_t size)
 	return p;
 }
 
+/* Copy a saved table back over the present one. */
 static void put_back(void *to, const void *from, uint32_t n, size_t size)
 {
 	if (n)

@@ -35,6 +35,7 @@ static const char *key_text(struct job_key key, char out[32])
 	return out;
 }
 
+/* Report a job in which a count or list is wrong. */
 static int job_fails(struct gpuq_err *err, const struct job *j, const char *what)
 {
 	char name[32];

@@ -4,6 +4,7 @@
 #include "gpuqd/state/record/history_index.h"
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/state/record/record_int.h"
+#include "gpuqd/state/record/record_recovery.h"
 #include "gpuqd/state/record/record_job.h"
 #include "gpuqd/state/record/record_usage.h"
 #include "gpuqd/state/view/joblog.h"

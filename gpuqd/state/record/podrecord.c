@@ -122,6 +122,7 @@ int podrecord_write(const struct podrecord *r, struct gpuq_buf *out, struct gpuq
 			 PODRECORD_BYTES_MAX);
 }
 
+/* Return text that an annotation may contain. */
 static const char *text_of(struct gpuq_arena *a, const char *s)
 {
 	const char *out = clean(a, s, TEXT_BYTES_MAX);

@@ -10,6 +10,7 @@
 #include "gpuqd/state/record/record_usage.h"
 #include "gpuqd/util/varint.h"
 #include "gpuqd/state/record/record_int.h"
+#include "gpuqd/state/record/record_recovery.h"
 #include "libgpuq/wire/mp.h"
 
 /* Positions are fixed for ever: append, never insert (varint.h). A field count below is

@@ -13,14 +13,6 @@ char *record_get_dup(struct rec *r); /* on the heap; nil gives NULL */
 char *record_get_line(struct rec *r); /* as above; "" gives NULL, too */
 void record_get_text(struct rec *r, char *out, size_t room);
 
-/* record_like.c. True: it is like the previous record, and has been loaded. */
-bool record_like_load(struct model *m, struct job_key key, const struct rec *r);
-/* Note the record of j: the next ones may be like it. */
-void record_like_note(struct model *m, const struct job *j, const struct rec *r);
-/* record_recovery.c */
-#define RECOVERY_KEY "recovery" /* in TABLE_META */
-void record_recovery(const struct model *m, struct batch *out);
-int record_load_recovery(struct model *m, struct rec *r, struct gpuq_err *err);
 int record_load_job(struct model *m, struct job_key key, struct rec *r, struct gpuq_err *err);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/state/record/record_int.h"
+#include "gpuqd/state/record/record_like.h"
 
 /* Append the nominated placement; an empty array for none. */
 static void record_promise(const struct promise *p, struct gpuq_buf *b)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpuqd/state/record/record_int.h"
+#include "gpuqd/state/record/record_like.h"
 
 /* Fields before the three that differ: the times of submission and of becoming eligible, and the
  * size of the spec. */

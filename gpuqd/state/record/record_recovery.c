@@ -1,10 +1,11 @@
 /* An unfinished restore from an older copy, as stored bytes. Positions are fixed for ever: append,
  * never insert (varint.h). */
-#include "gpuqd/state/record/record_int.h"
+#include "gpuqd/state/record/record_recovery.h"
 
 #include <string.h>
 
 #include "gpuqd/state/record/record.h"
+#include "gpuqd/state/record/record_int.h"
 
 void record_recovery(const struct model *m, struct batch *out)
 {

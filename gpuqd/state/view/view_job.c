@@ -479,13 +479,13 @@ KEY(stderr, note(j->notes, JOBNOTE_STDERR))
 KEY(comment, note(j->notes, JOBNOTE_COMMENT))
 KEY(resubmit_of, note_number(j->notes, JOBNOTE_RESUBMIT_OF))
 
+/* True for pods of the current attempt; a job that is pending again shows none. */
 static bool is_shown(const struct job *j, const struct pod *p)
 {
 	return p->attempt == j->attempt && j->state != GPUQ_JOB_PENDING;
 }
 
-/* Return its pods that are shown: those of this attempt, and earlier ones that still hold devices.
- */
+/* Return the pods of its current attempt. */
 static struct gpuq_val of_pods(const struct of *x)
 {
 	struct gpuq_val *list = gpuq_list(x->a);
@@ -610,6 +610,7 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 	return v;
 }
 
+/* Put a note of the job under the same key. */
 static void put_note(struct gpuq_arena *a, struct gpuq_val *v, const char *notes, const char *key)
 {
 	const struct gpuq_val val = note(notes, key);

@@ -194,6 +194,21 @@ static int signal_programs(struct proc *all, size_t n, int shell, int signal)
 	return found;
 }
 
+bool proctree_has_steps(int ancestor)
+{
+	size_t n;
+	struct proc *all = snapshot(&n);
+	bool found = false;
+
+	if (!all)
+		return false;
+	mark_below(all, n, ancestor);
+	for (size_t i = 0; i < n; i++)
+		found |= all[i].ours && all[i].is_srun && all[i].state != 'Z';
+	free(all);
+	return found;
+}
+
 int proctree_signal_programs(int ancestor, int shell, int signal)
 {
 	size_t n, n_steps = 0;

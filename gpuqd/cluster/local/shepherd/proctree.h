@@ -25,6 +25,9 @@ int proctree_signal(int ancestor, int except, int signal);
  * take the programs along. Returns how many got it. */
 int proctree_signal_programs(int ancestor, int shell, int signal);
 
+/* True if srun runs there. */
+bool proctree_has_steps(int ancestor);
+
 /* Send signal to process pid if it is still the one that started at ticks: between a look at
  * /proc and a signal the number may have been given to a process of another user. False when
  * it is not, or cannot be signalled. */

@@ -124,9 +124,12 @@ static bool means_all(int signal)
 
 /* A signal that is meant for the job's programs. The shell of a script gets it only if
  * it has a handler: without one it would die of it and take the programs along, which
- * is what sbatch avoids by not signalling the batch shell. With steps, those alone get it. */
+ * is what sbatch avoids by not signalling the batch shell. With steps those alone get it, and
+ * SIGTERM as well: as a warning, it comes before a checkpoint. */
 static void pass_on(struct run *r, int signal)
 {
+	const int from = r->talk.n_attendants ? r->main : getpid();
+
 	if (r->main <= 0 || r->ended || signal < 1 || signal >= NSIG)
 		return;
 	if (!means_all(signal))
@@ -134,9 +137,10 @@ static void pass_on(struct run *r, int signal)
 	/* With guests beside the job, only what is below its first process is surely its own. */
 	if (r->o->batch_only) {
 		kill(r->main, signal);
+	} else if (r->o->script && signal == SIGTERM && proctree_has_steps(from)) {
+		proctree_signal_programs(from, r->main, signal);
 	} else if (r->o->script && !means_all(signal)) {
-		proctree_signal_programs(r->talk.n_attendants ? r->main : getpid(), r->main,
-					 signal);
+		proctree_signal_programs(from, r->main, signal);
 		if (proctree_catches(r->main, signal))
 			kill(r->main, signal);
 	} else {

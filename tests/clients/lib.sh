@@ -1,0 +1,14 @@
+# lib.sh - a whole-system test of a client of Slurm: its daemon, Slurm's names, the clients' python
+. "$(dirname "$0")/../sharness/lib.sh"
+
+client=$GPUQ_CLIENTS/bin/python3
+
+# start_clients: gpuqd, and Slurm's names first in the path
+start_clients() {
+	mkdir bin && for name in sbatch salloc srun squeue scancel sinfo sacct scontrol sshare sprio sacctmgr; do
+		ln -s "$test_build/gpuq/gpuq" "bin/$name" || return 1
+	done
+	PATH=$PWD/bin:$GPUQ_CLIENTS/bin:$PATH
+	export PATH
+	start_gpuqd
+}
