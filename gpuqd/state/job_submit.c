@@ -2,7 +2,7 @@
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/state/jobnote.h"
 #include "gpuqd/state/model_int.h"
-#include "gpuqd/state/token.h"
+#include "gpuqd/state/record/token.h"
 #include "gpuqd/state/notify.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "gpuqd/site/policy.h"
 #include "gpuqd/state/model_int.h"
-#include "gpuqd/state/token.h"
+#include "gpuqd/state/record/token.h"
 
 #include <stdio.h>
 #include <stdlib.h>

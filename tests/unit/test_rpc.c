@@ -16,7 +16,8 @@ Test(rpc, hello_tells_who_is_who)
 	say(&p, 5, "hello", "{proto: [1, 7], client: test, future: {x: 1}}");
 	HEAR(&p,
 	     "[1,5,null,{\"version\":\"1\",\"proto\":[1,0],\"server\":\"test/1\",\"user\":\"ann\","
-	     "\"role\":\"user\",\"limits\":{\"message_bytes\":4194304,\"outstanding\":128,"
+	     "\"role\":\"user\",\"auth\":\"unix\",\"limits\":{\"message_bytes\":4194304,"
+	     "\"outstanding\":128,"
 	     "\"stream_credit\":64},\"cluster\":{\"kind\":\"test\"}}]");
 	cr_expect_null(p.conn->hello_timer, "hello is no longer awaited");
 	peer_done(&p);

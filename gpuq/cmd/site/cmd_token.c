@@ -109,7 +109,7 @@ static int revoke_some(struct cli *c)
 
 int cmd_token(struct cli *c)
 {
-	const char *verb = c->args.rest[0];
+	const char *verb = c->args.n_rest > 0 ? c->args.rest[0] : "list";
 
 	if (strcmp(verb, "revoke") == 0)
 		return revoke_some(c);

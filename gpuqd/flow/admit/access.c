@@ -5,7 +5,7 @@
 
 #include "gpuqd/flow/admit/submit.h"
 #include "gpuqd/site/walls.h"
-#include "gpuqd/state/token.h"
+#include "gpuqd/state/record/token.h"
 
 static bool in_group(const struct model *m, const struct gpuq_strlist *groups, const char *user)
 {

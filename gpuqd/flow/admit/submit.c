@@ -9,7 +9,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/snapshot/snapshot.h"
-#include "gpuqd/state/token.h"
+#include "gpuqd/state/record/token.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/util/hash.h"
 #include "gpuqd/util/walltime.h"

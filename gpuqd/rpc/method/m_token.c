@@ -12,7 +12,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/method/m_int.h"
 #include "gpuqd/rpc/token_text.h"
-#include "gpuqd/state/token.h"
+#include "gpuqd/state/record/token.h"
 #include "gpuqd/util/scope.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"

@@ -1,7 +1,7 @@
 #include "gpuqd/state/record/record.h"
 
 #include "gpuqd/state/model_int.h"
-#include "gpuqd/state/token.h"
+#include "gpuqd/state/record/token.h"
 
 #include <stdio.h>
 #include <stdlib.h>

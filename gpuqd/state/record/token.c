@@ -1,5 +1,5 @@
 /* Tokens, in memory and as stored bytes. The positions of a record are fixed for ever: append, never insert (varint.h). */
-#include "gpuqd/state/token.h"
+#include "gpuqd/state/record/token.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Owns     struct token; in the model, changed by TOKEN_ISSUED, TOKEN_REVOKED, TOKEN_USED and KEYS_EXPIRED.
  * Touches  memory only.
- * Used by  rpc/method/m_token.c.
+ * Used by  state/ and record.c (the model), flow/admit, rpc/method/m_token.c.
  *
  * The database has the SHA-256 of a secret of 256 random bits: who reads it, or a backup, has no token.
  */
