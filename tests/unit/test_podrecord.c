@@ -83,7 +83,7 @@ Test(podrecord, version_1)
 		"\"qos\":\"normal\",\"account\":\"ml\",\"name\":\"llama-ft\","
 		"\"flavor\":\"a100\",\"submit\":1795274430500000,\"limit\":3600000000,"
 		"\"gpus\":8000,\"cpu\":64000,\"memory\":549755813888,\"pods\":4,"
-		"\"group\":1,\"nth\":3}");
+		"\"group\":1,\"nth\":3,\"element\":4000000001}");
 	cr_expect_eq(r.limit_us, GPUQ_UNLIMITED);
 	cr_expect_eq(r.pods, 1);
 	cr_expect_str_eq(r.name, "");

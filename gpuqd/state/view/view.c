@@ -63,6 +63,7 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	}
 	gpuq_put(a, v, "id", gpuq_null(a));
 	gpuq_put(a, v, "array_index", gpuq_null(a));
+	gpuq_put(a, v, "element_id", gpuq_null(a));
 	gpuq_put(a, v, "array", ar);
 	gpuq_put(a, v, "name", gpuq_str(a, spec->name));
 	gpuq_put(a, v, "user", gpuq_str(a, user));
