@@ -74,6 +74,7 @@ int cli_exit_code(const struct gpuq_err *err, bool job_missing)
 	case GPUQ_EVERSION:
 	case GPUQ_ETIMEOUT:
 	case GPUQ_ENOMETHOD:
+	case GPUQ_EAUTH:
 		return EXIT_SERVER;
 	case GPUQ_ENOENT:
 		return job_missing ? EXIT_NO_JOB : EXIT_REFUSED;
@@ -115,7 +116,7 @@ int cli_connect(struct cli *c, struct gpuq_err *err)
 	if (stop_fd < 0)
 		stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	for (const int64_t until_us = cli_mono_us() + BUSY_US; rc == 0;) {
-		rc = server_connect(&places, stop_fd, &c->conn, err);
+		rc = server_connect(&c->arena, &places, stop_fd, &c->conn, err);
 		c->busy = rc == GPUQ_EBUSY;
 		if (!c->busy || cli_mono_us() >= until_us || !busy_pause(err))
 			break;

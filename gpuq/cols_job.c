@@ -190,6 +190,7 @@ TIME_COLUMN(submit_time)
 TIME_COLUMN(eligible_time)
 TIME_COLUMN(start_time)
 TIME_COLUMN(end_time)
+TIME_COLUMN(planned_time)
 
 /* clang-format off */
 static const struct column cols[] = {
@@ -225,6 +226,7 @@ static const struct column cols[] = {
 	{ "EXIT_CODE", 'X', COL_RIGHT, "exit_code", NULL, NULL, "exit code of an ended job" },
 	{ "SUBMIT_TIME", 'V', COL_ORDER, "submit_time", submit_time_text, NULL, "submit time" },
 	{ "ELIGIBLE_TIME", 'E', COL_ORDER, "eligible_time", eligible_time_text, NULL, "time since which it could start" },
+	{ "PLANNED", 0, COL_ORDER, "planned_time", planned_time_text, NULL, "planned start of a pending job" },
 	{ "START_TIME", 'S', COL_ORDER, "start_time", start_time_text, NULL, "start time" },
 	{ "END_TIME", 'e', 0, "end_time", end_time_text, NULL, "end time" },
 	{ "GPU_SECONDS", 0, COL_RIGHT, "gpu_seconds", NULL, NULL, "GPU-seconds used" },

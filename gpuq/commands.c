@@ -9,6 +9,7 @@
 #include "gpuq/cli.h"
 #include "gpuq/help.h"
 #include "gpuq/command.h"
+#include "gpuq/servers.h"
 #include "gpuq/slurm/slurm.h"
 #include "libgpuq/schema.h"
 
@@ -26,6 +27,11 @@ static const struct opt submit_opts[] = {
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the job object" },
 	{ OPT_IGNORE_OTHER_KINDS, "ignore-other-kinds", 0, ARG_NONE, NULL, "submit the jobs of a manifest with other objects beside them" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt resubmit_opts[] = {
+	{ OPT_FAILED, "failed", 0, ARG_NONE, NULL, "only what ended without completing" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -47,6 +53,7 @@ static const struct opt wait_opts[] = {
 };
 
 static const struct opt status_opts[] = {
+	{ OPT_OUTPUT, "output", 'o', ARG_REQUIRED, "FORM", "yaml or json: print the job file of the job" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the object; of an array, one object a line" },
 	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "print it again every SECONDS (2)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
@@ -148,7 +155,7 @@ static const struct opt usage_opts[] = {
 static const struct opt report_opts[] = {
 	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "begin at TIME: an instant, or a duration before now (this calendar month, UTC)" },
 	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end at TIME (now)" },
-	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "group by user, queue, flavor, day, or several of these" },
+	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "group by user, queue, flavor, day; or by reservation" },
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
 	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only the caller's use" },
@@ -167,7 +174,9 @@ static const struct opt reserve_opts[] = {
 	{ OPT_FLAGS, "flags", 0, ARG_MANY, "FLAGS", "maintenance (no jobs at all), daily, weekly, release-unused" },
 	{ OPT_EVERY, "every", 0, ARG_REQUIRED, "DURATION", "repeat with this period" },
 	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end of the repetition: none begins then or later" },
-	{ OPT_EXCEPT, "except", 0, ARG_MANY, "DATES", "days (UTC) on which none begins: 2026-12-24,2026-12-25" },
+	{ OPT_EXCEPT, "except", 0, ARG_MANY, "DATES", "days on which none begins: 2026-12-24,2026-12-25" },
+	{ OPT_TIMEZONE, "timezone", 0, ARG_REQUIRED, "ZONE", "time zone of its clock, such as Europe/Berlin (UTC)" },
+	{ OPT_EXTERNAL, "external", 0, ARG_NONE, NULL, "nodes lent by a cloud: --nodes is their number" },
 	{ OPT_RELEASE_AFTER, "release-after", 0, ARG_REQUIRED, "DURATION", "release what is unused this long after the start" },
 	{ OPT_DELETE, "delete", 0, ARG_NONE, NULL, "delete the named reservations" },
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print the changes and the evictions they cause" },
@@ -264,13 +273,37 @@ static const struct opt doctor_opts[] = {
 
 static const struct opt backup_opts[] = {
 	{ OPT_SERVER_PATH, "server-path", 0, ARG_REQUIRED, "PATH", "write to this new file on the server's machine instead" },
-	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the file and its size as a JSON object" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print one JSON object a line" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt recover_opts[] = {
 	{ OPT_FINISH, "finish", 0, ARG_NONE, NULL, "end the recovery; held jobs and kept pods remain" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the reply as a JSON object" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt login_opts[] = {
+	{ OPT_TOKEN_FILE, "token-file", 0, ARG_REQUIRED, "FILE", "file with the token; - reads standard input" },
+	{ OPT_CA, "ca", 0, ARG_REQUIRED, "FILE", "certificates of the CA that signed the server's" },
+	{ OPT_CERT, "cert", 0, ARG_REQUIRED, "FILE", "client certificate that identifies you" },
+	{ OPT_CERT_KEY, "key", 0, ARG_REQUIRED, "FILE", "private key of the client certificate" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt whoami_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt token_opts[] = {
+	{ OPT_SCOPE, "scope", 0, ARG_REQUIRED, "SCOPES", "create: what it may be used for (read,submit,control)" },
+	{ OPT_QUEUES, "queues", 'q', ARG_REQUIRED, "QUEUES", "create: restrict it to these queues and those below" },
+	{ OPT_EXPIRES, "expires", 0, ARG_REQUIRED, "DURATION", "create: time until it expires (30d)" },
+	{ OPT_COMMENT, "comment", 0, ARG_REQUIRED, "TEXT", "create: note shown by list" },
+	{ OPT_FOR, "for", 0, ARG_REQUIRED, "USER", "create: for another user; operators only" },
+	{ OPT_USERS, "user", 'u', ARG_REQUIRED, "USERS", "list, revoke: tokens of these users" },
+	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "list: expired and revoked tokens, too" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -303,6 +336,9 @@ const struct command commands[] = {
 	  .opts = act_opts, .groups = { opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_release },
 	{ .name = "requeue", .summary = "Requeue jobs", .synopsis = "[JOB]...",
 	  .opts = requeue_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_requeue },
+	{ .name = "resubmit", .summary = "Submit jobs again as they were", .synopsis = "JOB...",
+	  .opts = resubmit_opts, .groups = { submit_opts, opts_help, opts_waiting }, .job_options = true, .takes_jobs = true,
+	  .min_args = 1, .max_args = -1, .run = cmd_resubmit },
 	{ .name = "update", .summary = "Change the requests of jobs", .synopsis = "[JOB]... KEY=VALUE...",
 	  .opts = update_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_update },
 	{ .name = "wait", .summary = "Wait until jobs have ended, return their exit code", .synopsis = "JOB...",
@@ -354,10 +390,20 @@ const struct command commands[] = {
 	  .opts = diag_opts, .groups = { opts_help }, .run = cmd_diag },
 	{ .name = "doctor", .summary = "Check client and server, and suggest remedies", .synopsis = "",
 	  .opts = doctor_opts, .groups = { opts_help }, .run = cmd_doctor },
-	{ .name = "backup", .summary = "Back up the server's database to a file", .synopsis = "FILE|- | --server-path PATH",
-	  .opts = backup_opts, .groups = { opts_help }, .min_args = 0, .max_args = 1, .run = cmd_backup },
+	{ .name = "backup", .summary = "Back up the server's database to a file", .synopsis = "FILE|- | --server-path PATH | list | verify [NAME]...",
+	  .opts = backup_opts, .groups = { opts_help }, .min_args = 0, .max_args = -1, .run = cmd_backup },
 	{ .name = "recover", .summary = "Show what is left to recover after a restore, or end the recovery", .synopsis = "",
 	  .opts = recover_opts, .groups = { opts_help }, .run = cmd_recover },
+	{ .name = "login", .summary = "Log in to a server on another machine", .synopsis = "[ADDRESS]",
+	  .opts = login_opts, .groups = { opts_help }, .max_args = 1, .run = cmd_login },
+	{ .name = "logout", .summary = "Forget the token and pin of a server", .synopsis = "[ADDRESS]",
+	  .groups = { opts_help }, .max_args = 1, .run = cmd_logout },
+	{ .name = "whoami", .summary = "Show the user and the rights that the server sees", .synopsis = "",
+	  .opts = whoami_opts, .groups = { opts_help }, .run = cmd_whoami },
+	{ .name = "token", .summary = "Create, list and revoke tokens", .synopsis = "create | list | revoke [ID]...",
+	  .opts = token_opts, .groups = { opts_list }, .min_args = 1, .max_args = -1, .run = cmd_token },
+	{ .name = "proxy", .summary = "Connect standard input and output to the server, for ssh", .synopsis = "",
+	  .groups = { opts_help }, .run = cmd_proxy },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
 	  .opts = version_opts, .groups = { opts_help }, .run = cmd_version },
 	{ .name = "completion", .summary = "Print a shell completion script", .synopsis = "bash|zsh|fish",
@@ -467,6 +513,14 @@ int cli_main(int argc, char **argv)
 			server = argv[at] + 9;
 		} else if (strcmp(argv[at], "--server") == 0 && at + 1 < argc) {
 			server = argv[++at];
+		} else if (strncmp(argv[at], "--ca=", 5) == 0) {
+			servers_given.ca = argv[at] + 5;
+		} else if (strcmp(argv[at], "--ca") == 0 && at + 1 < argc) {
+			servers_given.ca = argv[++at];
+		} else if (strncmp(argv[at], "--token-file=", 13) == 0) {
+			servers_given.token_file = argv[at] + 13;
+		} else if (strcmp(argv[at], "--token-file") == 0 && at + 1 < argc) {
+			servers_given.token_file = argv[++at];
 		} else {
 			cli_say("%s: no such option here; gpuq help lists commands", argv[at]);
 			return EXIT_USAGE;

@@ -57,7 +57,8 @@ void help_print(const struct command *cmd)
 		print_command(cmd);
 		return;
 	}
-	puts("Usage: gpuq [--server=ADDR] COMMAND [OPTION]... [ARGUMENT]...\n"
+	puts("Usage: gpuq [--server=ADDR] [--ca=FILE] [--token-file=FILE] COMMAND [OPTION]... "
+	     "[ARGUMENT]...\n"
 	     "A queue for GPU jobs.\n\nCommands:");
 	for (const struct command *c = commands; c->name; c++)
 		printf("  %-12s %s\n", c->name, c->summary);

@@ -69,3 +69,23 @@ int job_for_each(struct cli *c, int64_t id, int64_t index, job_fn fn, void *arg,
 	}
 	return 0;
 }
+
+const struct gpuq_val *job_with_spec(struct cli *c, int64_t id, int64_t index, struct gpuq_err *err)
+{
+	struct gpuq_arena *a = &c->arena;
+	struct gpuq_val *params = gpuq_map(a), *reply;
+	const struct gpuq_val *jobs;
+
+	gpuq_put(a, params, "id", gpuq_int(a, id));
+	if (index >= 0)
+		gpuq_put(a, params, "index", gpuq_int(a, index));
+	gpuq_put(a, params, "spec", gpuq_bool(a, true));
+	if (cli_call(c, "job.get", params, "", &reply, err) < 0)
+		return NULL;
+	jobs = gpuq_get(reply, "jobs");
+	if (!jobs || jobs->type != GPUQ_LIST || jobs->n == 0 || !gpuq_get(jobs->items[0], "spec")) {
+		gpuq_fail(err, GPUQ_EPROTO, "the server's reply has no job");
+		return NULL;
+	}
+	return jobs->items[0];
+}

@@ -15,6 +15,11 @@ typedef int (*job_fn)(void *arg, const struct gpuq_val *job);
 int job_for_each(struct cli *c, int64_t id, int64_t index, job_fn fn, void *arg,
 		 struct gpuq_err *err);
 
+/* The job's object with its spec, as it was submitted; of an array the array's. NULL with *err:
+ * GPUQ_EPERM for users who may not see it. */
+const struct gpuq_val *job_with_spec(struct cli *c, int64_t id, int64_t index,
+				     struct gpuq_err *err);
+
 /* "17" or "17_3". */
 void job_name(int64_t id, int64_t index, char *out, size_t room);
 

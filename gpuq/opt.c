@@ -11,7 +11,7 @@
 
 /* clang-format off */
 const struct opt opts_common[] = {
-	{ OPT_SERVER, "server", 0, ARG_REQUIRED, "ADDR", "the server, unix:/path ($GPUQ_SERVER)" },
+	{ OPT_SERVER, "server", 0, ARG_REQUIRED, "ADDR", "the server: unix:/path, ssh://host, tls://host" },
 	{ OPT_HELP, "help", 0, ARG_NONE, NULL, "print this help and exit" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };

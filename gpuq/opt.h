@@ -41,6 +41,8 @@ enum opt_id {
 	OPT_SINCE,
 	OPT_UNTIL,
 	OPT_EXCEPT,
+	OPT_TIMEZONE,
+	OPT_EXTERNAL,
 	OPT_CALENDAR,
 	OPT_DAYS,
 	OPT_LONG,
@@ -92,7 +94,17 @@ enum opt_id {
 	OPT_SERVER_PATH,
 	OPT_RESET,
 	OPT_FINISH,
+	OPT_FAILED,
+	OPT_CA,
+	OPT_CERT,
+	OPT_CERT_KEY,
+	OPT_TOKEN_FILE,
+	OPT_SCOPE,
+	OPT_EXPIRES,
+	OPT_COMMENT,
+	OPT_FOR,
 	/* Only in Slurm's names. */
+	OPT_S_ASSOC,
 	OPT_S_NOTHING, /* is accepted: what it asks for is so anyway */
 	OPT_S_IGNORED, /* is accepted with a warning, which is its doc */
 	OPT_S_REFUSED, /* is not; its doc says what to do instead */

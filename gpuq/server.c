@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gpuq/file.h"
+#include "gpuq/servers.h"
 #include "libgpuq/val.h"
 #include "libgpuq/yaml.h"
 
@@ -16,18 +17,25 @@
 #define CONFIG_BYTES_MAX (64u << 10)
 
 static int add(struct gpuq_arena *a, struct server_places *out, const char *source,
-	       const char *addr, struct gpuq_err *err)
+	       const char *list, struct gpuq_err *err)
 {
-	if (!*addr)
-		return gpuq_fail(err, GPUQ_EINVAL,
-				 "%s: expected an address such as unix:/run/gpuq/gpuqd.sock",
-				 source);
+	char *rest = gpuq_arena_strdup(a, list), *addr;
+
 	out->source = source;
-	out->addr[out->n] =
-		*addr == '/' ? gpuq_arena_printf(a, "unix:%s", addr) : gpuq_arena_strdup(a, addr);
-	if (!out->addr[out->n])
-		return gpuq_no_memory(err);
-	out->n++;
+	while (rest && (addr = strsep(&rest, ",")) != NULL) {
+		if (!*addr)
+			return gpuq_fail(
+				err, GPUQ_EINVAL,
+				"%s: expected an address such as unix:/run/gpuq/gpuqd.sock",
+				source);
+		if (out->n == SERVER_PLACES_MAX)
+			return gpuq_fail(err, GPUQ_EINVAL, "%s: expected at most %d addresses",
+					 source, SERVER_PLACES_MAX);
+		out->addr[out->n] = *addr == '/' ? gpuq_arena_printf(a, "unix:%s", addr) : addr;
+		if (!out->addr[out->n])
+			return gpuq_no_memory(err);
+		out->n++;
+	}
 	return 0;
 }
 
@@ -112,6 +120,10 @@ int server_find(struct gpuq_arena *a, const char *option, struct server_places *
 			if (rc > 0)
 				rc = add(a, &found, files[i], addr, err);
 		}
+		if (rc == 0 && found.n == 0)
+			rc = servers_last(a, &addr, err);
+		if (rc > 0)
+			rc = add(a, &found, "gpuq login", addr, err);
 		/* The daemon's own rule: root has the system's places, others ~/.local. */
 		own = geteuid() == 0 ? NULL : home_path(a, NULL, ".local/state", "gpuq/gpuqd.sock");
 		if (rc == 0 && found.n == 0 && own)
@@ -124,15 +136,21 @@ int server_find(struct gpuq_arena *a, const char *option, struct server_places *
 	return rc;
 }
 
-int server_connect(const struct server_places *places, int stop_fd, struct gpuq **out,
-		   struct gpuq_err *err)
+int server_connect(struct gpuq_arena *a, const struct server_places *places, int stop_fd,
+		   struct gpuq **out, struct gpuq_err *err)
 {
 	struct gpuq_err first = GPUQ_ERR_INIT, next = GPUQ_ERR_INIT;
 	int rc = GPUQ_EUNREACH;
 
-	for (size_t i = 0; i < places->n && rc == GPUQ_EUNREACH; i++)
-		rc = gpuq_connect_stop(places->addr[i], PACKAGE_NAME "/" PACKAGE_VERSION, 0,
-				       stop_fd, out, i == 0 ? &first : &next);
+	for (size_t i = 0; i < places->n && rc == GPUQ_EUNREACH; i++) {
+		struct gpuq_connect_opts o = { .addr = places->addr[i],
+					       .client = PACKAGE_NAME "/" PACKAGE_VERSION,
+					       .stop_fd = stop_fd };
+
+		rc = servers_opts(a, &o, i == 0 ? &first : &next);
+		if (rc == 0)
+			rc = gpuq_connect_opts(&o, out, i == 0 ? &first : &next);
+	}
 	if (rc == 0)
 		return 0;
 	if (rc != GPUQ_EUNREACH) {
@@ -140,8 +158,9 @@ int server_connect(const struct server_places *places, int stop_fd, struct gpuq 
 		return rc;
 	}
 	if (strcmp(places->source, "default") != 0)
-		return gpuq_fail(err, rc, "%s (the address is from %s)", first.text,
-				 places->source);
+		return gpuq_fail(err, rc, "%s%s%s (the address is from %s)", first.text,
+				 places->n > 1 ? "; and the last of the others: " : "",
+				 places->n > 1 ? next.text : "", places->source);
 	return gpuq_fail(err, rc,
 			 "no gpuqd answers at %s%s%s: start one with `gpuqd`, or name another one "
 			 "with --server or $GPUQ_SERVER",

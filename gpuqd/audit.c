@@ -8,7 +8,6 @@
 #include "gpuqd/state/audit/model_audit.h"
 #include "gpuqd/flow/load.h"
 #include "gpuqd/store/store.h"
-#include "gpuqd/store/audit_parts.h"
 
 /* Load all as a start does: each record is of its form, what it refers to is there, and what
  * follows from it adds up. */

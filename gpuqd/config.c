@@ -77,7 +77,9 @@ static const struct gpuq_schema weights_schema = { .name = "priority_weights",
 
 /* clang-format off */
 static const struct gpuq_field fields[] = {
-	F("listen", GPUQ_K_STRLIST, listen, .form = "list of addresses", .doc = "sockets to listen on, each unix:/path"),
+	F("listen", GPUQ_K_STRLIST, listen, .form = "list of addresses", .doc = "sockets to listen on: unix:/path, tls://address:port"),
+	F("tls", GPUQ_K_OBJECT, tls, .sub = &config_tls_schema, .doc = "certificates of tls:// sockets; the files are read again when they change"),
+	F("auth", GPUQ_K_OBJECT, auth, .sub = &config_auth_schema, .doc = "users that do not come from a unix socket"),
 	F("state", GPUQ_K_STR, state, .form = "directory", .doc = "directory of the database"),
 	F("cluster", GPUQ_K_ENUM, cluster, .names = cluster_words,
 	  .doc = "cluster that runs the jobs"),
@@ -125,6 +127,7 @@ static void defaults(void *obj)
 	c->connections_per_user = GPUQ_CONNECTIONS_PER_UID;
 	config_notify_schema.defaults(&c->notify);
 	config_backup_schema.defaults(&c->backup);
+	config_auth_schema.defaults(&c->auth);
 	c->finished_pod_keep_us = -1;
 	c->start_timeout_us = 600 * GPUQ_US_PER_S;
 	c->metrics_interval_us = 10 * GPUQ_US_PER_S;
@@ -166,9 +169,11 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 			r, gpuq_get(v, "backup_dir"), GPUQ_EINVAL,
 			"expected the absolute path of a directory, without a trailing /");
 	for (size_t i = 0; i < c->listen.n; i++)
-		if (strncmp(c->listen.items[i], "unix:/", 6) != 0)
+		if (strncmp(c->listen.items[i], "unix:/", 6) != 0 &&
+		    strncmp(c->listen.items[i], "tls://", 6) != 0)
 			return gpuq_reader_fail(r, gpuq_get(v, "listen"), GPUQ_EINVAL,
-						"expected unix:/path, an absolute path");
+						"expected unix:/path, an absolute path, or "
+						"tls://address:port");
 	return 0;
 }
 
@@ -185,7 +190,8 @@ static const struct {
 } options[] = {
 	{ "config", "FILE", NULL, "read FILE instead of " SYSTEM_FILE },
 	{ "state", "DIR", "state", "keep the database in DIR" },
-	{ "listen", "unix:PATH", "listen", "listen on this socket; may be given several times" },
+	{ "listen", "ADDRESS", "listen",
+	  "listen on unix:PATH or tls://ADDRESS:PORT; may be given several times" },
 	{ "cluster", "local|kube", "cluster", "cluster that runs the jobs" },
 	{ "kubeconfig", "FILE", "kubeconfig", "credentials of the Kubernetes cluster" },
 	{ "context", "NAME", "context", "context of the kubeconfig" },
@@ -195,11 +201,15 @@ static const struct {
 	{ "log-level", "LEVEL", "log_level", "err, warn, notice, info or debug" },
 	{ "record", "DIR", "record_dir",
 	  "record every scheduling cycle in DIR, for gpuq-sim replay" },
-	{ "restore", "FILE", NULL, "restore a backup into an empty --state, and continue" },
+	{ "restore", "FROM", NULL,
+	  "restore a backup, a file, DIR or target, into an empty --state" },
+	{ "at", "TIME", NULL, "with --restore: as it was at TIME, or after a batch EPOCH/NUMBER" },
 	{ "adopt-cluster", NULL, "adopt_cluster",
 	  "accept a cluster other than that of the database's jobs" },
 	{ "unsafe-fs", NULL, "unsafe_fs", "allow a network or overlay filesystem for --state" },
 	{ "new-state", NULL, NULL, "start with an empty database beside jobs and logs" },
+	{ "make-cert", "NAME...", NULL,
+	  "make a key and a certificate for tls:// in --state, print its pin, and exit" },
 	{ "audit", NULL, NULL, "check the database of --state (DIR or a backup), and exit" },
 	{ "check", NULL, NULL, "check the configuration and the site file, and exit" },
 	{ "print-config", NULL, NULL, "print all settings, and exit" },
@@ -305,6 +315,10 @@ static void fill_places(struct config *c)
 					: gpuq_arena_printf(a, "unix:%s/gpuqd.sock", home_state(a));
 		c->listen = (struct gpuq_strlist){ one, 1 };
 	}
+	if (!c->tls.cert)
+		c->tls.cert = gpuq_arena_printf(a, "%s/tls/cert.pem", c->state);
+	if (!c->tls.key)
+		c->tls.key = gpuq_arena_printf(a, "%s/tls/key.pem", c->state);
 	if (c->cluster == CLUSTER_AUTO)
 		c->cluster = c->kubeconfig || (getenv("KUBERNETES_SERVICE_HOST") &&
 					       access(IN_CLUSTER_TOKEN, R_OK) == 0)
@@ -312,6 +326,32 @@ static void fill_places(struct config *c)
 				     : CLUSTER_LOCAL;
 	if (c->finished_pod_keep_us < 0)
 		c->finished_pod_keep_us = c->cluster == CLUSTER_KUBE ? 3600 * GPUQ_US_PER_S : 0;
+}
+
+/* getopt takes abbreviations: one that is unique today would mean another option tomorrow. word is the
+ * last word it has read, before the one in front where word is the value. */
+static bool is_whole(const char *name, const char *word, const char *before)
+{
+	if (before)
+		word = before;
+	return strncmp(word, "--", 2) != 0 || (strlen(name) == strcspn(word + 2, "=") &&
+					       strncmp(word + 2, name, strlen(name)) == 0);
+}
+
+/* --make-cert NAME and all that are no options behind it. */
+static int put_names(struct config *c, const char *first, int argc, char **argv,
+		     struct gpuq_err *err)
+{
+	const size_t n = 1 + (size_t)(argc - optind);
+	const char **names = gpuq_arena_alloc(&c->arena, n * sizeof(*names));
+
+	if (!names)
+		return gpuq_no_memory(err);
+	names[0] = first;
+	for (size_t i = 1; i < n; i++)
+		names[i] = argv[optind + (int)i - 1];
+	c->make_cert = (struct gpuq_strlist){ names, n };
+	return 0;
 }
 
 int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
@@ -329,7 +369,7 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 	} given[64];
 	int n_given = 0, o, ix;
 	size_t n_docs = 0;
-	const char *file = NULL;
+	const char *file = NULL, *first_name = NULL;
 	int rc;
 
 	memset(c, 0, sizeof(*c));
@@ -347,17 +387,29 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 			return gpuq_fail(err, GPUQ_EINVAL, "%s %s: see gpuqd --help",
 					 o == ':' ? "an argument is missing to" : "unknown option",
 					 argv[optind - 1]);
+		if (!is_whole(options[o - 256].name, argv[optind - 1],
+			      optind > 1 && optarg == argv[optind - 1] ? argv[optind - 2] : NULL))
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "an option is written in full, as --%s: see gpuqd --help",
+					 options[o - 256].name);
 		flags[o - 256] = true;
 		if (strcmp(options[o - 256].name, "config") == 0)
 			file = optarg;
 		else if (strcmp(options[o - 256].name, "restore") == 0)
 			c->restore = optarg;
+		else if (strcmp(options[o - 256].name, "at") == 0)
+			c->restore_at = optarg;
+		else if (strcmp(options[o - 256].name, "make-cert") == 0)
+			first_name = optarg;
 		else if (options[o - 256].key && n_given < 64) {
 			given[n_given].option = o - 256;
 			given[n_given++].arg = optarg;
 		}
 	}
-	if (optind < argc)
+	rc = first_name ? put_names(c, first_name, argc, argv, err) : 0;
+	if (rc < 0)
+		return rc;
+	if (optind < argc && !first_name)
 		return gpuq_fail(err, GPUQ_EINVAL, "unexpected argument %s: see gpuqd --help",
 				 argv[optind]);
 	for (int i = 0; i < N_OPTIONS; i++) {
@@ -371,6 +423,8 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 	}
 	if (c->help || c->version || c->print_keys)
 		return 0;
+	if (c->restore_at && !c->restore)
+		return gpuq_fail(err, GPUQ_EINVAL, "--at needs --restore: see gpuqd --help");
 
 	if (!file && access(SYSTEM_FILE, F_OK) == 0)
 		file = SYSTEM_FILE;
@@ -397,7 +451,9 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 			c->print = was.print;
 			c->new_state = was.new_state;
 			c->restore = was.restore;
+			c->restore_at = was.restore_at;
 			c->audit = was.audit;
+			c->make_cert = was.make_cert;
 			c->file = file ? gpuq_arena_strdup(&mem, file) : NULL;
 		}
 	}
@@ -406,8 +462,15 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 		gpuq_arena_done(&mem);
 		return rc;
 	}
+	c->names = c->arena;
 	c->arena = mem;
 	fill_places(c);
+	if (c->tls.client_ca && c->cluster == CLUSTER_LOCAL && !c->auth.trusted_names)
+		return gpuq_fail(
+			err, GPUQ_EINVAL,
+			"tls.client_ca: jobs of the local cluster run as the account that a "
+			"certificate names: say auth.trusted_names: true where its CA may "
+			"decide that");
 	config_notify_policy(&c->notify, &c->policy.notify);
 	return 0;
 }
@@ -432,6 +495,7 @@ void config_not_live(const struct config *was, const struct config *is, struct g
 void config_done(struct config *c)
 {
 	gpuq_arena_done(&c->arena);
+	gpuq_arena_done(&c->names);
 }
 
 void config_print(const struct config *c, struct gpuq_buf *out)

@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 #include "gpuqd/config_notify.h"
-#include "gpuqd/flow/report/backup_rota.h"
+#include "gpuqd/config_remote.h"
+#include "gpuqd/flow/copies/plan.h"
 #include "gpuqd/site/policy.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/buf.h"
@@ -25,8 +26,11 @@ enum config_cluster { CLUSTER_AUTO, CLUSTER_LOCAL, CLUSTER_KUBE };
 
 struct config {
 	struct gpuq_arena arena;
+	struct gpuq_arena names; /* of make_cert */
 	const char *file; /* that was read, or NULL */
-	struct gpuq_strlist listen; /* "unix:/path" */
+	struct gpuq_strlist listen; /* "unix:/path", "tls://address:port" */
+	struct config_tls tls;
+	struct config_auth auth;
 	const char *state;
 	int cluster; /* enum config_cluster; never AUTO after config_read */
 	const char *kubeconfig, *context, *namespace_;
@@ -49,9 +53,11 @@ struct config {
 	bool adopt_cluster;
 	bool unsafe_fs;
 	bool operators_act_as_user;
-	const char *restore; /* a backup; NULL = none. An option alone, as the next */
+	const char *restore; /* a backup; NULL = none. An option alone, as the next two */
+	const char *restore_at; /* up to when; NULL = all of it */
 	bool new_state; /* options alone: what is said once must not stand in a file */
 	bool audit;
+	struct gpuq_strlist make_cert; /* names of the certificate; an option alone */
 	bool no_new_privs, device_cgroup; /* of jobs on the local cluster */
 	struct config_notify notify;
 	struct policy policy;

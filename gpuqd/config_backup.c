@@ -22,6 +22,7 @@
 /* clang-format off */
 static const struct gpuq_field keep_fields[] = {
 	K("hourly", GPUQ_K_INT, hourly, .min = 1, .max = COPIES_MAX, .doc = "number of hours of which the last copy is kept; hours without a copy do not count"),
+	K("log", GPUQ_K_DURATION, log_us, .doc = "age up to which segments are kept"),
 	K("daily", GPUQ_K_INT, daily, .min = 0, .max = COPIES_MAX, .doc = "number of days, in UTC, of which the last copy is kept; days without a copy do not count"),
 	{ .key = NULL },
 };
@@ -29,7 +30,9 @@ static const struct gpuq_field keep_fields[] = {
 
 static void keep_defaults(void *obj)
 {
-	*(struct backup_keeps *)obj = (struct backup_keeps){ .hourly = 48, .daily = 30 };
+	*(struct backup_keeps *)obj = (struct backup_keeps){
+		.hourly = 48, .daily = 30, .log_us = 7 * INT64_C(86400) * GPUQ_US_PER_S
+	};
 }
 
 static const struct gpuq_schema keep_schema = { .name = "keep",
@@ -41,6 +44,9 @@ static const struct gpuq_schema keep_schema = { .name = "keep",
 static const struct gpuq_field fields[] = {
 	F("to", GPUQ_K_STR, to, .form = "path", .doc = "directory of the copies; absent: none are made"),
 	F("every", GPUQ_K_DURATION, every_us, .doc = "time from one copy to the next, at least one second"),
+	F("log_every", GPUQ_K_DURATION, log_every_us, .doc = "time from one segment of the changes between copies to the next, at least one second; 0: there are none"),
+	F("audit_every", GPUQ_K_DURATION, audit_every_us, .doc = "time from one audit of the newest copy to the next; 0: none are made"),
+	F("timeout", GPUQ_K_DURATION, timeout_us, .doc = "time after which an audit is ended, at least one second"),
 	F("keep", GPUQ_K_OBJECT, keep, .sub = &keep_schema, .doc = "number of copies that are kept; the others are deleted"),
 	{ .key = NULL },
 };
@@ -50,7 +56,10 @@ static void defaults(void *obj)
 {
 	struct backup_plan *p = obj;
 
-	*p = (struct backup_plan){ .every_us = 3600 * GPUQ_US_PER_S };
+	*p = (struct backup_plan){ .every_us = 3600 * GPUQ_US_PER_S,
+				   .log_every_us = 10 * GPUQ_US_PER_S,
+				   .audit_every_us = 86400 * GPUQ_US_PER_S,
+				   .timeout_us = 3600 * GPUQ_US_PER_S };
 	keep_defaults(&p->keep);
 }
 
@@ -60,6 +69,12 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 
 	if (p->every_us < EVERY_LEAST_US)
 		return gpuq_reader_fail(r, gpuq_get(v, "every"), GPUQ_EINVAL,
+					"expected 1s or more");
+	if (p->log_every_us && p->log_every_us < EVERY_LEAST_US)
+		return gpuq_reader_fail(r, gpuq_get(v, "log_every"), GPUQ_EINVAL,
+					"expected 1s or more, or 0");
+	if (p->timeout_us < GPUQ_US_PER_S)
+		return gpuq_reader_fail(r, gpuq_get(v, "timeout"), GPUQ_EINVAL,
 					"expected 1s or more");
 	if (p->to && (p->to[0] != '/' || p->to[strlen(p->to) - 1] == '/'))
 		return gpuq_reader_fail(

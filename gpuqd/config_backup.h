@@ -6,7 +6,7 @@
 #ifndef GPUQD_CONFIG_BACKUP_H
 #define GPUQD_CONFIG_BACKUP_H
 
-#include "gpuqd/flow/report/backup_rota.h"
+#include "gpuqd/flow/copies/plan.h"
 #include "libgpuq/schema.h"
 
 extern const struct gpuq_schema config_backup_schema; /* of struct backup_plan */

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpuqd/base/log.h"
@@ -25,11 +26,13 @@
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/state/record/upgrade.h"
 #include "gpuqd/state/record/model_apply.h"
+#include "gpuqd/flow/admit/zones.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/bind/bind.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"
-#include "gpuqd/flow/report/backup_rota.h"
+#include "gpuqd/flow/copies/restore.h"
+#include "gpuqd/flow/copies/rota.h"
 #include "gpuqd/flow/report/history_keep.h"
 #include "gpuqd/fence.h"
 #include "gpuqd/flow/journal.h"
@@ -41,6 +44,7 @@
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/rpc/method/methods.h"
 #include "gpuqd/rpc/rpc.h"
+#include "gpuqd/store/batchlog.h"
 #include "gpuqd/store/store.h"
 #include "gpuqd/store/write.h"
 #include "gpuqd/store/upgrade.h"
@@ -51,6 +55,7 @@
 
 #define SPACE_CHECK_US GPUQ_US_PER_S
 #define PLACE_CHECK_US (2 * GPUQ_US_PER_S)
+#define BACKUP_LOG_BYTES (INT64_C(256) << 20) /* that wait for a target that is away */
 #define KEYS_CHECK_US (3600 * GPUQ_US_PER_S)
 #define CLOCK_CHECK_US GPUQ_US_PER_S
 
@@ -80,7 +85,7 @@ struct daemon {
 	struct troubles *troubles;
 	struct bind *bind;
 	struct history_keep *history;
-	struct backup_rota *backups; /* NULL = none are made */
+	struct rota *rota; /* of backups; NULL = none are made */
 	struct outbox *outbox;
 	struct cluster *cluster;
 	struct methods *methods;
@@ -117,6 +122,8 @@ static int read_site(const char *path, struct gpuq_buf *bytes, struct gpuq_err *
 				     &n_docs, err);
 	if (rc == 0 && n_docs != 1)
 		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:1:1: expected one document", path);
+	if (rc == 0)
+		zones_settle(&mem, docs[0], (int64_t)time(NULL) * GPUQ_US_PER_S);
 	if (rc == 0)
 		rc = site_read(docs[0], path, 0, &site, err);
 	if (rc == 0)
@@ -363,7 +370,7 @@ static void step_clock(struct loop *l)
 	if (llabs(off_us) > CLOCK_JUMP_US)
 		log_warn("clock.jump",
 			 "by_s=%" PRId64
-			 ": the wall clock was set; limits and charges go on by the "
+			 ": the wall clock was set; limits and charges continue by the "
 			 "boot clock",
 			 off_us / GPUQ_US_PER_S);
 	else
@@ -436,7 +443,7 @@ static void on_term(void *arg)
 	if (d->stopping)
 		return;
 	d->stopping = true;
-	log_notice("daemon.stop", "jobs go on");
+	log_notice("daemon.stop", "jobs keep running");
 	sdnotify_stopping();
 	if (d->cluster && d->cluster->ops->release)
 		d->cluster->ops->release(d->cluster, on_released, d);
@@ -572,6 +579,7 @@ static void on_hup(void *arg)
 	int rc = r ? config_read(&r->config, d->argc, d->argv, &err) : gpuq_no_memory(&err);
 
 	sdnotify_reloading();
+	rpc_server_reload_tls(d->rpc);
 	if (rc == 0) {
 		take(d, r);
 	} else {
@@ -612,11 +620,24 @@ static void on_damaged(const struct gpuq_err *err)
 
 static int restore(const struct config *c, const struct store_opts *o, struct gpuq_err *err)
 {
-	int rc = store_restore(c->state, c->restore, o, err);
+	const struct restore_opts ro = { .state = c->state,
+					 .source = c->restore,
+					 .at = c->restore_at,
+					 .plan = &c->backup,
+					 .store = o };
+	struct restored r;
+	int rc = copies_restore(&ro, &r, err);
+	char at[32] = "-";
 
-	if (rc == 0)
-		log_notice("store.restored", "file=%s state=%s", LOGS(c->restore), LOGS(c->state));
-	return rc;
+	if (rc < 0)
+		return rc;
+	if (r.time_us)
+		gpuq_instant_print(r.time_us, at, sizeof(at));
+	log_notice("store.restored",
+		   "file=%s state=%s position=%" PRIu32 "/%" PRIu64 " segments=%zu time=%s",
+		   LOGS(r.file), LOGS(c->state), r.position.epoch, r.position.seq, r.n_segments,
+		   at);
+	return 0;
 }
 
 /* The database may be older than the cluster. The recovering state is stored together with the
@@ -632,6 +653,19 @@ static int begin_recovery(struct daemon *d, const char *why, struct gpuq_err *er
 			 "listed",
 			 LOGS(why), d->model->next_job_id);
 	return rc;
+}
+
+/* Without it there are copies alone: no reason not to start. */
+static void begin_log(struct daemon *d)
+{
+	const struct backup_plan *p = &d->config->backup;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (!backup_plan_is_set(p) || !p->log_every_us)
+		batchlog_discard(d->config->state);
+	else if (store_log_begin(d->store, BACKUP_LOG_BYTES, &err) < 0)
+		log_err("backup.batches", "error=%s: copies are made without segments",
+			LOGS(err.text));
 }
 
 static int open_store(struct daemon *d, struct gpuq_err *err)
@@ -651,6 +685,8 @@ static int open_store(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		rc = store_open(d->config->state, &o, &d->store, &fresh, err);
 	upgrade_done(&upgrade);
+	if (rc == 0)
+		begin_log(d);
 	if (rc == 0)
 		rc = history_index(d->store, err);
 	if (rc == 0)
@@ -689,6 +725,12 @@ static int open_sockets(struct daemon *d, struct gpuq_err *err)
 		char dir[PATH_MAX];
 		char *slash;
 
+		if (strncmp(addr, "unix:", 5) != 0) {
+			rc = rpc_server_listen(d->rpc, addr, mode, err);
+			if (rc == 0)
+				log_info("listen", "addr=%s", LOGS(addr));
+			continue;
+		}
 		/* The folder of the default places is ours to make. */
 		snprintf(dir, sizeof(dir), "%s", addr + strlen("unix:"));
 		slash = strrchr(dir, '/');
@@ -711,6 +753,17 @@ static int start_outbox(struct daemon *d, struct gpuq_err *err)
 
 	outbox_opts_of(d->config, &d->config->arena, &o);
 	return outbox_new(d->journal, &o, &d->outbox, err);
+}
+
+static int start_rota(struct daemon *d, struct gpuq_err *err)
+{
+	const struct rota_opts o = { .plan = d->config->backup,
+				     .cluster_id = d->model->cluster_id,
+				     .scratch = d->config->state,
+				     .self = d->self,
+				     .config = d->config->file };
+
+	return rota_new(d->journal, &o, &d->rota, err);
 }
 
 int daemon_exit_of(int rc)
@@ -744,7 +797,11 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	struct rpc_opts ro = { .server = "gpuqd/" PACKAGE_VERSION,
 			       .version = PACKAGE_VERSION,
 			       .operators = operator_names(d->config, &d->config->arena),
-			       .connections_per_user = (unsigned)d->config->connections_per_user };
+			       .connections_per_user = (unsigned)d->config->connections_per_user,
+			       .tls = { .cert = d->config->tls.cert,
+					.key = d->config->tls.key,
+					.client_ca = d->config->tls.client_ca,
+					.by_email = d->config->auth.certificate_user == 1 } };
 	int rc = loop_new(&d->loop, err);
 
 	if (rc == 0)
@@ -782,8 +839,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = history_keep_new(d->journal, d->config->history_keep_us,
 				      d->config->history_max, &d->history, err);
 	if (rc == 0)
-		rc = backup_rota_new(d->journal, &d->config->backup, d->model->cluster_id,
-				     &d->backups, err);
+		rc = start_rota(d, err);
 	if (rc == 0)
 		rc = start_outbox(d, err);
 	if (rc == 0)
@@ -796,7 +852,9 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		methods_set_estimator(d->methods, d->estimator);
 		methods_set_outbox(d->methods, d->outbox);
 		methods_set_backup_dir(d->methods, d->config->backup_dir);
+		methods_set_rota(d->methods, d->rota);
 		methods_set_operators_act(d->methods, d->config->operators_act_as_user);
+		methods_set_token_age(d->methods, d->config->auth.token_max_age_us);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}
@@ -818,7 +876,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	return rc;
 }
 
-static void teardown(struct daemon *d)
+static void teardown(struct daemon *d, int code)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
@@ -841,9 +899,12 @@ static void teardown(struct daemon *d)
 	outbox_free(d->outbox);
 	estimator_free(d->estimator);
 	history_keep_free(d->history);
-	backup_rota_free(d->backups);
 	rpc_server_free(d->rpc);
+	/* A thread that waits for a target that hangs has the store: all else is done. */
+	if (!rota_stop(d->rota))
+		_exit(code);
 	methods_free(d->methods);
+	rota_free(d->rota);
 	troubles_free(d->troubles);
 	refusals_free(d->refusals);
 	reconcile_free(d->reconcile);
@@ -879,7 +940,7 @@ int daemon_run(struct config *c, int argc, char **argv)
 	rc = build(&d, &err);
 	if (rc < 0) {
 		log_err("daemon.start", "error=%s", LOGS(err.text));
-		teardown(&d);
+		teardown(&d, daemon_exit_of(rc));
 		return daemon_exit_of(rc);
 	}
 	log_notice("daemon.ready", "version=%s state=%s cluster=%s id=%s jobs=%u", PACKAGE_VERSION,
@@ -892,6 +953,6 @@ int daemon_run(struct config *c, int argc, char **argv)
 		d.watchdog = loop_after(d.loop, sdnotify_watchdog_us() / 2, on_watchdog, &d);
 	sdnotify_ready();
 	rc = loop_run(d.loop);
-	teardown(&d);
+	teardown(&d, rc);
 	return rc;
 }

@@ -3,8 +3,11 @@
 #include <config.h>
 #endif
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -15,6 +18,8 @@
 #include "gpuqd/config.h"
 #include "gpuqd/config_keys.h"
 #include "gpuqd/daemon.h"
+#include "gpuqd/rpc/tls.h"
+#include "libgpuq/limits.h"
 
 /* Memory of large blocks goes back to the system as each is freed. By default the least size of such a
  * block grows with those that were freed, up to 32 MiB, and what one decision on 100,000 jobs took
@@ -31,6 +36,26 @@ static void print_name(void *arg, const char *name)
 {
 	(void)arg;
 	puts(name);
+}
+
+/* --make-cert. The state directory need not exist yet. */
+static int make_cert(const struct config *c)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	char dir[PATH_MAX], pin[GPUQ_PIN_BYTES];
+	int rc;
+
+	snprintf(dir, sizeof(dir), "%s/tls", c->state);
+	if (mkdir(c->state, 0700) != 0 && errno != EEXIST)
+		rc = gpuq_fail(&err, GPUQ_EIO, "%s: %s", c->state, strerror(errno));
+	else
+		rc = tls_make_cert(dir, c->make_cert.items, c->make_cert.n, pin, &err);
+	if (rc < 0) {
+		fprintf(stderr, "gpuqd: %s\n", err.text);
+		return rc == GPUQ_EEXIST ? EXIT_CONFIG : daemon_exit_of(rc);
+	}
+	printf("%s/cert.pem\n%s/key.pem\npin %s\n", dir, dir, pin);
+	return EXIT_OK;
 }
 
 int main(int argc, char **argv)
@@ -69,6 +94,8 @@ int main(int argc, char **argv)
 		rc = EXIT_OK;
 	} else if (c.check) {
 		rc = daemon_check(&c);
+	} else if (c.make_cert.n) {
+		rc = make_cert(&c);
 	} else if (c.audit) {
 		rc = daemon_audit(&c);
 	} else {

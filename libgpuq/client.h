@@ -1,8 +1,8 @@
 /* client.h - calls to a gpuqd over gpuq-rpc/1 (MessagePack-RPC)
  *
  * Owns     one connection and the calls under way on it.
- * Touches  its own socket, blocking with deadlines. No globals, no signals (writes
- *          use MSG_NOSIGNAL), no environment.
+ * Touches  its own socket, blocking with deadlines; for ssh:// the process ssh, which is its child and
+ *          gets the environment. No globals, no signals (writes use MSG_NOSIGNAL).
  * Used by  the CLI and any program that links libgpuq.
  *
  * One call at a time: gpuq_call waits for its answer; gpuq_stream hands items to a
@@ -23,7 +23,8 @@
 
 struct gpuq; /* opaque; one per connection, one thread */
 
-/* Connect to "unix:/path" and say hello. client names the program ("gpuq/0.1").
+/* Connect to "unix:/path", or to "ssh://[user@]host[:port]" by running ssh -T -o BatchMode=yes there
+ * with `gpuq proxy`, and say hello. client names the program ("gpuq/0.1").
  * timeout_us bounds connecting and hello together; 0 = 10 s.
  * Returns 0 and *out (free: gpuq_close), GPUQ_EUNREACH with what to do, GPUQ_EPERM,
  * GPUQ_EVERSION, GPUQ_EPROTO, GPUQ_EINVAL (address). */
@@ -34,6 +35,26 @@ int gpuq_connect(const char *addr, const char *client, int64_t timeout_us, struc
  * progress may have been executed; the connection cannot be used any more. */
 int gpuq_connect_stop(const char *addr, const char *client, int64_t timeout_us, int stop_fd,
 		      struct gpuq **out, struct gpuq_err *err);
+
+/* All that a connection can be given; what is NULL or 0 has the meaning said. Set stop_fd to -1 for none. */
+struct gpuq_connect_opts {
+	const char *addr; /* also tls://host[:port][?pin=sha256:...] */
+	const char *client;
+	int64_t timeout_us; /* 0 = 10 s */
+	int stop_fd;
+	/* Of tls:// only. The server is known by the pin in addr, else by ca, else by pin, else by the
+	 * system's CAs, and then by its name. */
+	const char *pin; /* "" = by nothing: look at gpuq_server_pin() before anything is sent */
+	const char *ca; /* file */
+	const char *cert, *key; /* files of a client certificate */
+	const char *token; /* that proves who calls */
+	const char *module; /* file of libgpuq-tls.so; NULL = where it was installed */
+	bool no_hello; /* shake hands only: for the pin */
+};
+/* As gpuq_connect_stop(); also GPUQ_EAUTH: the server is not the one it should be, or takes no proof. */
+int gpuq_connect_opts(const struct gpuq_connect_opts *o, struct gpuq **out, struct gpuq_err *err);
+/* The pin of the server's key, or NULL where there is no TLS. */
+const char *gpuq_server_pin(const struct gpuq *g);
 void gpuq_close(struct gpuq *g);
 
 /* The server's answer to hello: {version, proto, server, cluster: {kind}, user, role, limits}. */

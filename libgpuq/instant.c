@@ -376,6 +376,14 @@ int gpuq_instant_parse(const char *text, int64_t now_us, int64_t *at_us, struct 
 	return parse_words(text, now_us, at_us, err);
 }
 
+bool gpuq_instant_is_wall(const char *text)
+{
+	if (strncmp(text, "now", 3) == 0 || text[0] == '@')
+		return false;
+	/* Behind the day of 2026-12-01T09:00Z only a zone has these. */
+	return strlen(text) <= 10 || text[4] != '-' || strpbrk(text + 10, "Zz+-") == NULL;
+}
+
 void gpuq_instant_print(int64_t at_us, char *out, size_t room)
 {
 	const int64_t last = days_from_civil(YEAR_MAX + 1, 1, 1) * DAY_S * GPUQ_US_PER_S - 1;

@@ -37,6 +37,20 @@
 #define GPUQ_IDLE_TIMEOUT_S 600 /* without a call or an open stream */
 #define GPUQ_PING_S 30
 
+/* Away from the host: what a client costs before it has said who it is. */
+#define GPUQ_STRANGERS_MAX 1024u /* connections without a hello that was accepted */
+#define GPUQ_STRANGERS_PER_ADDRESS 32u /* of one IPv4 address, or of one IPv6 /64 */
+#define GPUQ_HANDSHAKES_PER_S 20u /* of an address; further ones wait, as long as a hello may */
+#define GPUQ_AUTH_DELAY_S 1 /* until a wrong proof of identity is answered */
+#define GPUQ_CREDENTIAL_BYTES_MAX 8192u /* of a token in hello */
+#define GPUQ_IDENTITY_BYTES_MAX 128u /* name of a user that a certificate or a token carries */
+#define GPUQ_IDENTITIES_MAX                                                                        \
+	16384u /* of users not on unix sockets: idle ones beyond are forgotten */
+#define GPUQ_PIN_BYTES 52u /* "sha256:", 43 characters, NUL */
+#define GPUQ_TOKENS_PER_USER 1000u /* that have not been forgotten */
+#define GPUQ_TOKEN_KEEP_S (30 * 86400) /* an expired or revoked token is listed for so long */
+#define GPUQ_TOKEN_OPERATE_S 86400 /* longest life of a token with scope operate */
+
 /* Sessions: exec, attach, port-forward. One piece for each item of credit is buffered for a slow
  * reader, in either direction. */
 #define GPUQ_SESSION_PIECE_BYTES 16384u

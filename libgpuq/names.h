@@ -151,12 +151,22 @@ enum gpuq_rule {
 		N_GPUQ_RULES
 };
 
+/* The bounds that cut short the work of a cycle; gpuqd-scheduling(7), BOUNDS.
+ * X(symbol, word, what was not done, what was counted up to the bound) */
+#define GPUQ_BOUNDS(X)                                                                             \
+	X(JOBS, "max_job_test", "no planned start", "blocked jobs were evaluated for one")         \
+	X(MOMENTS, "moments", "no planned start", "moments were tried for those of all jobs")      \
+	X(OWN_MOMENTS, "own_moments", "no planned start", "moments were tried for it")             \
+	X(PLACEMENTS, "placements", "no further search for victims", "placements were tried")      \
+	X(VICTIMS, "victims", "no further search for victims", "of them made no room")             \
+	X(MOVES, "moves", "no further search for jobs to relocate", "nodes were tried")
+
 /* X(symbol, word, doc) */
 #define GPUQ_POD_STATES(X)                                                                         \
 	X(PLANNED, "planned", "decided and stored; its creation may be under way")                 \
 	X(CREATED, "created", "the cluster has it")                                                \
 	X(RUNNING, "running", "its process runs")                                                  \
-	X(LEAVING, "leaving", "told to leave")                                                     \
+	X(LEAVING, "leaving", "signalled to end")                                                  \
 	X(ENDED, "ended", "its process has ended; devices are free")                               \
 	X(GONE, "gone", "it is gone from the cluster")
 

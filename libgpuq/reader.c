@@ -1,3 +1,5 @@
+/* The place of an error in a file, and the nearest known key: what every reader of schemas reports with.
+ * Declared in schema.h. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

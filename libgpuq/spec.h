@@ -157,8 +157,10 @@ struct gpuq_checkpoint {
 /* How it was submitted; only the local cluster uses it. */
 struct gpuq_context {
 	const char *cwd; /* absolute */
+	const char *host; /* the machine; NULL = not known */
 	struct gpuq_strmap environ; /* of the submitter */
 	int64_t umask; /* -1 = not known */
+	int64_t resubmit_of; /* the job that this one does again; 0 = none */
 };
 
 struct gpuq_spec {

@@ -46,6 +46,10 @@ void gpuq_milli_print(int64_t milli, char *out, size_t room); /* "2", "0.5", "1.
  * relative forms ("HH:MM" is the next time the clock shows it). */
 int gpuq_instant_parse(const char *text, int64_t now_us, int64_t *at_us, struct gpuq_err *err);
 
+/* True if the text names what a clock shows, without saying which one: neither a zone of its own, nor
+ * "now+2h", nor "@unix". */
+bool gpuq_instant_is_wall(const char *text);
+
 /* "2026-12-01T09:00:00.000Z", always 24 characters and a NUL (room >= 25). */
 void gpuq_instant_print(int64_t at_us, char *out, size_t room);
 

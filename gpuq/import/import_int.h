@@ -25,6 +25,7 @@ struct import {
 	struct gpuq_val *site, *flavors, *pools, *qos, *queues;
 	import_note_fn note;
 	void *arg;
+	bool plain; /* no ResourceFlavor has labels: devices have no flavors, quotas are numbers */
 	bool again; /* what is read was read before: its notes have been told */
 	struct gpuq_err *err;
 };

@@ -118,14 +118,54 @@ static size_t count(const struct gpuq_val *v)
 
 /* ---- flavors, qos, topology ---- */
 
+static bool has_labels(const struct object *o)
+{
+	const struct gpuq_val *labels = gpuq_get(o->spec, "nodeLabels");
+
+	return labels && labels->type == GPUQ_MAP && labels->n > 0;
+}
+
+/* Without labels on any of them, flavors tell no nodes apart. */
+static bool is_plain(const struct import *im)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < im->n; i++) {
+		if (strcmp(im->items[i].kind, "ResourceFlavor") != 0)
+			continue;
+		if (has_labels(&im->items[i]))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* Tell of the second and later ones that they are one with the first. */
+static void tell_plain(struct import *im, const struct object *o)
+{
+	for (size_t i = 0; &im->items[i] != o; i++)
+		if (strcmp(im->items[i].kind, "ResourceFlavor") == 0) {
+			import_note(im, o, o->v, "spec.nodeLabels",
+				    gpuq_arena_printf(im->a,
+						      "none, as those of %s: their quotas are "
+						      "added up",
+						      im->items[i].name));
+			return;
+		}
+}
+
 static void add_flavor(struct import *im, const struct object *o)
 {
 	const struct gpuq_val *labels = gpuq_get(o->spec, "nodeLabels");
 	struct gpuq_val *pool;
 
+	if (im->plain) {
+		tell_plain(im, o);
+		return;
+	}
 	import_member(im, im->flavors, o->name);
 	pool = import_member(im, im->pools, o->name);
-	if (labels && labels->type == GPUQ_MAP && labels->n)
+	if (has_labels(o))
 		gpuq_put(im->a, pool, "selector", gpuq_val_copy(im->a, labels));
 	gpuq_put(im->a, pool, "flavor", gpuq_str(im->a, o->name));
 }
@@ -417,6 +457,7 @@ int import_kueue(struct gpuq_arena *a, const struct import_doc *docs, size_t n,
 		rc = name_queues(&im, "Cohort");
 	if (rc == 0)
 		rc = check_objects(&im);
+	im.plain = is_plain(&im);
 	for (size_t i = 0; rc == 0 && i < sizeof(order) / sizeof(order[0]); i++)
 		rc = convert(&im, order[i]);
 	if (rc < 0)

@@ -63,8 +63,30 @@ static int64_t said_sum(int64_t x, int64_t y)
 	return x < 0 ? y : y < 0 ? x : x + y;
 }
 
+/* Other resources than devices, by name; told in one line. */
+static void leave_out(struct import *im, struct gpuq_val *left, const char *name)
+{
+	for (uint32_t i = 0; i < left->n; i++)
+		if (strcmp(left->items[i]->s, name) == 0)
+			return;
+	gpuq_add(im->a, left, gpuq_str(im->a, name));
+}
+
+static void tell_left_out(struct import *im, const struct object *o, const struct gpuq_val *groups,
+			  const struct gpuq_val *left)
+{
+	const char *names = "";
+
+	for (uint32_t i = 0; names && i < left->n; i++)
+		names = gpuq_arena_printf(im->a, "%s%s%s", names, i ? ", " : "", left->items[i]->s);
+	if (names && *names)
+		import_note(im, o, groups, "spec.resourceGroups",
+			    gpuq_arena_printf(im->a, "%s: quotas count devices alone", names));
+}
+
 static int read_resource(struct import *im, const struct object *o, const char *flavor,
-			 const struct gpuq_val *r, struct quota *list, struct quota ***end)
+			 const struct gpuq_val *r, struct gpuq_val *left, struct quota *list,
+			 struct quota ***end)
 {
 	const char *path = "spec.resourceGroups[].flavors[].resources[]";
 	const char *name = gpuq_get_str(r, "name", "");
@@ -73,8 +95,7 @@ static int read_resource(struct import *im, const struct object *o, const char *
 	int rc;
 
 	if (!is_gpu(name)) {
-		import_note(im, o, r, path,
-			    gpuq_arena_printf(im->a, "%s: quotas count devices alone", name));
+		leave_out(im, left, name);
 		return 0;
 	}
 	rc = milli_of(im, o, gpuq_get(r, "nominalQuota"), path, &nominal);
@@ -96,11 +117,12 @@ static int read_resource(struct import *im, const struct object *o, const char *
 static int read_quotas(struct import *im, const struct object *o, struct quota **out)
 {
 	const struct gpuq_val *groups = gpuq_get(o->spec, "resourceGroups");
+	struct gpuq_val *left = gpuq_list(im->a);
 	struct quota **end = out;
-	int rc = 0;
+	int rc = left ? 0 : gpuq_no_memory(im->err);
 
 	*out = NULL;
-	for (uint32_t g = 0; groups && groups->type == GPUQ_LIST && g < groups->n; g++) {
+	for (uint32_t g = 0; rc == 0 && groups && groups->type == GPUQ_LIST && g < groups->n; g++) {
 		const struct gpuq_val *flavors = gpuq_get(groups->items[g], "flavors");
 
 		for (uint32_t f = 0; flavors && flavors->type == GPUQ_LIST && f < flavors->n; f++) {
@@ -116,9 +138,12 @@ static int read_quotas(struct import *im, const struct object *o, struct quota *
 							  name));
 			for (uint32_t i = 0; rc == 0 && rs && rs->type == GPUQ_LIST && i < rs->n;
 			     i++)
-				rc = read_resource(im, o, name, rs->items[i], *out, &end);
+				rc = read_resource(im, o, im->plain ? "" : name, rs->items[i], left,
+						   *out, &end);
 		}
 	}
+	if (rc == 0)
+		tell_left_out(im, o, groups, left);
 	return rc;
 }
 
@@ -160,6 +185,16 @@ void import_put_map(struct import *im, struct gpuq_val *queue, const char *key,
 {
 	if (map && map->n)
 		gpuq_put(im->a, queue, key, map);
+}
+
+/* Put amounts by flavor; without flavors it is one number. */
+static void put_amounts(struct import *im, struct gpuq_val *queue, const char *key,
+			struct gpuq_val *map)
+{
+	if (!im->plain)
+		import_put_map(im, queue, key, map);
+	else if (map && map->n)
+		gpuq_put(im->a, queue, key, map->pairs[0].val);
 }
 
 /* ---- queues ---- */
@@ -272,7 +307,7 @@ static int put_common(struct import *im, const struct object *o, struct gpuq_val
 		gpuq_put(im->a, queue, "stopped", gpuq_bool(im->a, true));
 	if (strcmp(policy, "HoldAndDrain") == 0)
 		import_note(im, o, stop, "spec.stopPolicy",
-			    "a queue that is stopped lets what runs go on: cancel that by hand");
+			    "the jobs of a stopped queue keep running: cancel them by hand");
 	return rc;
 }
 
@@ -305,10 +340,10 @@ static int put_quotas(struct import *im, const struct object *o, struct gpuq_val
 			gpuq_put(im->a, lend, q->flavor, amount(im, q->lend));
 	}
 	/* A cohort's own comes on top of what its members bring, whatever that will be. */
-	import_put_map(im, queue, is_cohort ? "shared_quota" : "quota", quota);
-	import_put_map(im, queue, "limit", limit);
-	import_put_map(im, queue, "lend", lend);
-	if (order && order->n && !is_cohort)
+	put_amounts(im, queue, is_cohort ? "shared_quota" : "quota", quota);
+	put_amounts(im, queue, "limit", limit);
+	put_amounts(im, queue, "lend", lend);
+	if (order && order->n && !is_cohort && !im->plain)
 		gpuq_put(im->a, queue, "flavors", order);
 	return rc;
 }
@@ -323,8 +358,9 @@ static int put_top_limit(struct import *im, const struct object *o, struct gpuq_
 	im->again = true;
 	rc = read_quotas(im, o, &own);
 	im->again = false;
-	for (uint32_t i = 0; rc == 0 && i < im->flavors->n; i++) {
-		const char *flavor = gpuq_get_str(im->flavors->items[i], "name", "");
+	for (uint32_t i = 0; rc == 0 && i < (im->plain ? 1 : im->flavors->n); i++) {
+		const char *flavor =
+			im->plain ? "" : gpuq_get_str(im->flavors->items[i], "name", "");
 		int64_t sum = members_bring(im, o->name, flavor, DEPTH_MOST);
 
 		for (q = own; q; q = q->next)
@@ -332,7 +368,7 @@ static int put_top_limit(struct import *im, const struct object *o, struct gpuq_
 		if (sum)
 			gpuq_put(im->a, limit, flavor, amount(im, sum));
 	}
-	import_put_map(im, queue, "limit", limit);
+	put_amounts(im, queue, "limit", limit);
 	return rc;
 }
 

@@ -37,7 +37,7 @@ static const struct command names[] = {
 	  .opts = sshare_opts, .groups = { slurm_common_opts }, .run = slurm_sshare },
 	{ .name = "sprio", .summary = "Show the priority terms of pending jobs", .synopsis = "", .slurm = true,
 	  .opts = sprio_opts, .groups = { slurm_common_opts }, .run = slurm_sprio },
-	{ .name = "sacctmgr", .summary = "Print the corresponding gpuq command", .synopsis = "COMMAND [ARGUMENT]...", .slurm = true,
+	{ .name = "sacctmgr", .summary = "List accounts, users, qos", .synopsis = "show ENTITY [NAME] [KEY=VALUE]...", .slurm = true,
 	  .opts = sacctmgr_opts, .groups = { slurm_common_opts }, .max_args = -1, .run = slurm_sacctmgr },
 	ELSEWHERE("sattach"),
 	ELSEWHERE("sbcast"),

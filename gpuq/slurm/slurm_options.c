@@ -77,7 +77,7 @@ const struct opt squeue_opts[] = {
 	{ OPT_START, "start", 0, ARG_NONE, NULL, "print expected start times of pending jobs" },
 	{ OPT_WATCH, "iterate", 'i', ARG_REQUIRED, "SECONDS", "repeat every SECONDS" },
 	{ OPT_S_NOTME, "notme", 0, ARG_NONE, NULL, "jobs of others" },
-	{ OPT_JSON, "json", 0, ARG_OPTIONAL, "VALUE", "gpuq's objects, one a line: gpuq-json(5)" },
+	{ OPT_JSON, "json", 0, ARG_OPTIONAL, "VALUE", "one object, as Slurm 24.11 prints it" },
 	ANYWAY("all", 'a', ARG_NONE, "accepted without effect; all partitions are shown"), ANYWAY("array-unique", 0, ARG_NONE, "accepted without effect; pending elements share a line"),
 	ANYWAY("expand-patterns", 0, ARG_NONE, "accepted without effect; see scontrol show job"),
 	IGNORED("federation", 0, ARG_NONE, ONE_CLUSTER), ANYWAY("hide", 0, ARG_NONE, "accepted without effect; no partition is hidden"),
@@ -128,8 +128,8 @@ const struct opt sinfo_opts[] = {
 	IGNORED("federation", 0, ARG_NONE, ONE_CLUSTER), ANYWAY("future", 'F', ARG_NONE, "accepted without effect"),
 	ANYWAY("hide", 0, ARG_NONE, "accepted without effect; no partition is hidden"), ANYWAY("local", 0, ARG_NONE, ONE_CLUSTER),
 	IGNORED("noconvert", 0, ARG_NONE, "sizes are not converted"),
-	REFUSED("json", 0, ARG_OPTIONAL, "gpuq nodes --json and gpuq queues --json have objects"),
-	REFUSED("reservation", 'T', ARG_NONE, "gpuq reservations lists them"), REFUSED("yaml", 0, ARG_OPTIONAL, "see gpuq nodes --json"),
+	{ OPT_JSON, "json", 0, ARG_OPTIONAL, "VALUE", "one object, as Slurm 24.11 prints it" },
+	REFUSED("reservation", 'T', ARG_NONE, "gpuq reservations lists them"), REFUSED("yaml", 0, ARG_OPTIONAL, "use --json"),
 	END
 };
 
@@ -151,7 +151,7 @@ const struct opt sacct_opts[] = {
 	{ OPT_USERS, "uid", 'u', ARG_MANY, "USERS", "jobs of these users" },
 	{ OPT_S_HELPFORMAT, "helpformat", 'e', ARG_NONE, NULL, "print the names of columns" },
 	{ OPT_ALL, "allusers", 'a', ARG_NONE, NULL, "jobs of all users" },
-	{ OPT_JSON, "json", 0, ARG_OPTIONAL, "VALUE", "gpuq's objects, one a line: gpuq-json(5)" },
+	{ OPT_JSON, "json", 0, ARG_OPTIONAL, "VALUE", "one object, as Slurm 24.11 prints it" },
 	{ OPT_NODES, "nodelist", 'N', ARG_MANY, "NODES", "jobs on these nodes" },
 	IGNORED("allclusters", 'L', ARG_NONE, ONE_CLUSTER), ANYWAY("array", 0, ARG_NONE, "accepted without effect; started elements have a line each"),
 	ANYWAY("duplicates", 'D', ARG_NONE, "accepted without effect; ids are never reused"), ANYWAY("expand-patterns", 0, ARG_NONE, "accepted without effect; see scontrol show job"),
@@ -159,7 +159,7 @@ const struct opt sacct_opts[] = {
 	ANYWAY("noconvert", 0, ARG_NONE, "sizes are not converted"), IGNORED("truncate", 'T', ARG_NONE, "times are not truncated"),
 	IGNORED("units", 0, ARG_REQUIRED, "sizes are not converted"), ANYWAY("whole-hetjob", 0, ARG_OPTIONAL, "accepted without effect"),
 	REFUSED("associations", 'x', ARG_REQUIRED, "use --user and --account"),
-	REFUSED("batch-script", 'B', ARG_NONE, "use the file that was submitted"),
+	REFUSED("batch-script", 'B', ARG_NONE, "use scontrol write batch_script JOB -"),
 	REFUSED("completion", 'c', ARG_NONE, "there is only this history"), REFUSED("env-vars", 0, ARG_NONE, "environments are not shown"),
 	REFUSED("file", 'f', ARG_REQUIRED, "jobs are read from the server only"), REFUSED("flags", 'F', ARG_REQUIRED, "jobs carry no scheduling flags"),
 	REFUSED("gid", 'g', ARG_REQUIRED, "use --user"), REFUSED("group", 0, ARG_REQUIRED, "use --user"),
@@ -275,12 +275,13 @@ const struct opt sshare_opts[] = {
 	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
 	{ OPT_NO_HEADER, "noheader", 'n', ARG_NONE, NULL, "omit the header line" },
 	{ OPT_NO_HEADER, "noheaders", 'h', ARG_NONE, NULL, "same as --noheader" },
-	{ OPT_FORMAT, "format", 'o', ARG_REQUIRED, "COLS", "columns by name, as of gpuq shares" },
+	{ OPT_FORMAT, "format", 'o', ARG_REQUIRED, "COLS", "columns: Account%20,User,FairShare" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
 	{ OPT_ME, "Users", 'U', ARG_NONE, NULL, "only the caller" },
 	{ OPT_JSON, "json", 0, ARG_OPTIONAL, "VALUE", "gpuq's objects, one a line: gpuq-json(5)" },
+	{ OPT_PARSABLE, "parsable", 'p', ARG_NONE, NULL, "columns end in |" },
+	{ OPT_S_PARSABLE2, "parsable2", 'P', ARG_NONE, NULL, "columns are separated by |" },
 	ANYWAY("partition", 'm', ARG_NONE, "queues are partitions"),
-	REFUSED("parsable", 'p', ARG_NONE, "use gpuq shares --csv"), REFUSED("parsable2", 'P', ARG_NONE, "use gpuq shares --csv"),
 	END
 };
 
@@ -300,10 +301,13 @@ const struct opt sprio_opts[] = {
 };
 
 const struct opt sacctmgr_opts[] = {
-	ANYWAY("immediate", 'i', ARG_NONE, "accepted without effect"), ANYWAY("noheader", 'n', ARG_NONE, "accepted without effect"),
-	ANYWAY("parsable", 'p', ARG_NONE, "accepted without effect"), ANYWAY("parsable2", 'P', ARG_NONE, "accepted without effect"),
+	{ OPT_NO_HEADER, "noheader", 'n', ARG_NONE, NULL, "omit the header line" },
+	{ OPT_PARSABLE, "parsable", 'p', ARG_NONE, NULL, "columns end in |" },
+	{ OPT_S_PARSABLE2, "parsable2", 'P', ARG_NONE, NULL, "columns are separated by |" },
+	{ OPT_S_ASSOC, "associations", 's', ARG_NONE, NULL, "a line for each account of a user" },
+	ANYWAY("immediate", 'i', ARG_NONE, "accepted without effect"),
 	ANYWAY("quiet", 'Q', ARG_NONE, "accepted without effect"), ANYWAY("readonly", 'r', ARG_NONE, "accepted without effect"),
-	ANYWAY("associations", 's', ARG_NONE, "accepted without effect"), ANYWAY("oneliner", 'o', ARG_NONE, "accepted without effect"),
+	ANYWAY("oneliner", 'o', ARG_NONE, "accepted without effect"),
 	END
 };
 /* clang-format on */

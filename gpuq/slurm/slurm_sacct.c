@@ -9,6 +9,8 @@
 #include "gpuq/filter.h"
 #include "gpuq/out.h"
 #include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_json.h"
+#include "gpuq/slurm/slurm_table.h"
 #include "gpuq/slurm/slurm_words.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
@@ -22,29 +24,34 @@ struct line {
 	bool batch;
 };
 
-typedef void (*text_fn)(struct gpuq_buf *out, const struct line *l);
-
-static void id_text(struct gpuq_buf *out, const struct line *l)
+static void id_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	view_job_id(out, l->job);
 	if (l->batch)
 		gpuq_buf_adds(out, ".batch");
 }
 
-static void raw_text(struct gpuq_buf *out, const struct line *l)
+static void raw_text(struct gpuq_buf *out, const void *line)
 {
-	gpuq_buf_printf(out, "%" PRId64 "%s", gpuq_get_int(l->job, "id", 0),
-			l->batch ? ".batch" : "");
+	const struct line *l = line;
+
+	gpuq_buf_printf(out, "%" PRId64 "%s", slurm_number(l->job), l->batch ? ".batch" : "");
 }
 
-static void name_text(struct gpuq_buf *out, const struct line *l)
+static void name_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	gpuq_buf_adds(out, l->batch ? "batch" : gpuq_get_str(l->job, "name", ""));
 }
 
 #define OF_JOB(name, key)                                                                          \
-	static void name##_text(struct gpuq_buf *out, const struct line *l)                        \
+	static void name##_text(struct gpuq_buf *out, const void *line)                            \
 	{                                                                                          \
+		const struct line *l = line;                                                       \
+                                                                                                   \
 		if (!l->batch)                                                                     \
 			gpuq_buf_adds(out, gpuq_get_str(l->job, key, ""));                         \
 	}
@@ -54,8 +61,10 @@ OF_JOB(qos, "qos")
 OF_JOB(comment, "comment")
 OF_JOB(workdir, "workdir")
 
-static void account_text(struct gpuq_buf *out, const struct line *l)
+static void account_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	gpuq_buf_adds(out, gpuq_get_str(l->job, "account", ""));
 }
 
@@ -64,27 +73,35 @@ static bool began(const struct gpuq_val *job)
 	return view_job_started(job);
 }
 
-static void cpus_text(struct gpuq_buf *out, const struct line *l)
+static void cpus_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	if (began(l->job))
 		slurm_cpus(out, l->job);
 	else
 		gpuq_buf_addc(out, '0');
 }
 
-static void memory_text(struct gpuq_buf *out, const struct line *l)
+static void memory_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	if (!l->batch)
 		slurm_all_memory(out, l->job);
 }
 
-static void nodes_text(struct gpuq_buf *out, const struct line *l)
+static void nodes_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	gpuq_buf_printf(out, "%" PRId64, gpuq_get_int(l->job, "pod_count", 1));
 }
 
-static void state_text(struct gpuq_buf *out, const struct line *l)
+static void state_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	const int s = view_job_state(l->job);
 
 	if (l->batch && (s == GPUQ_JOB_TIMEOUT || s == GPUQ_JOB_DEADLINE))
@@ -95,8 +112,10 @@ static void state_text(struct gpuq_buf *out, const struct line *l)
 		gpuq_buf_adds(out, slurm_state(l->job, false));
 }
 
-static void exit_text(struct gpuq_buf *out, const struct line *l)
+static void exit_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	const int s = view_job_state(l->job);
 
 	if (l->batch && (s == GPUQ_JOB_TIMEOUT || s == GPUQ_JOB_CANCELLED))
@@ -105,24 +124,32 @@ static void exit_text(struct gpuq_buf *out, const struct line *l)
 		slurm_exit(out, l->job);
 }
 
-static void derived_text(struct gpuq_buf *out, const struct line *l)
+static void derived_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	if (!l->batch)
 		gpuq_buf_adds(out, "0:0");
 }
 
-static void elapsed_text(struct gpuq_buf *out, const struct line *l)
+static void elapsed_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	slurm_elapsed(out, view_job_elapsed_us(l->job, cli_now_us()));
 }
 
-static void elapsed_s_text(struct gpuq_buf *out, const struct line *l)
+static void elapsed_s_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	gpuq_buf_printf(out, "%" PRId64, view_job_elapsed_us(l->job, cli_now_us()) / GPUQ_US_PER_S);
 }
 
-static void limit_text(struct gpuq_buf *out, const struct line *l)
+static void limit_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	const int64_t s = gpuq_get_int(l->job, "time_limit_s", -1);
 
 	if (l->batch)
@@ -134,8 +161,10 @@ static void limit_text(struct gpuq_buf *out, const struct line *l)
 }
 
 #define OF_TIME(name, key)                                                                         \
-	static void name##_text(struct gpuq_buf *out, const struct line *l)                        \
+	static void name##_text(struct gpuq_buf *out, const void *line)                            \
 	{                                                                                          \
+		const struct line *l = line;                                                       \
+                                                                                                   \
 		slurm_time(out, gpuq_get(l->job, key), "Unknown");                                 \
 	}
 OF_TIME(submit, "submit_time")
@@ -143,60 +172,74 @@ OF_TIME(eligible, "eligible_time")
 OF_TIME(start, "start_time")
 OF_TIME(end, "end_time")
 
-static void nodelist_text(struct gpuq_buf *out, const struct line *l)
+static void nodelist_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	if (view_job_nodes(out, l->job) == 0)
 		gpuq_buf_adds(out, "None assigned");
 }
 
-static void tres_text(struct gpuq_buf *out, const struct line *l)
+static void tres_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	slurm_tres(out, l->job);
 }
 
-static void alloc_text(struct gpuq_buf *out, const struct line *l)
+static void alloc_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	if (began(l->job))
-		tres_text(out, l);
+		tres_text(out, line);
 }
 
-static void reason_text(struct gpuq_buf *out, const struct line *l)
+static void reason_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	if (!l->batch)
 		gpuq_buf_adds(out, slurm_reason(l->job));
 }
 
-static void priority_text(struct gpuq_buf *out, const struct line *l)
+static void priority_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	if (!l->batch)
 		gpuq_buf_printf(out, "%" PRId64, gpuq_get_int(l->job, "priority", 0));
 }
 
-static void restarts_text(struct gpuq_buf *out, const struct line *l)
+static void restarts_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	gpuq_buf_printf(out, "%" PRId64, gpuq_get_int(l->job, "attempt", 0));
 }
 
-static void cluster_text(struct gpuq_buf *out, const struct line *l)
+static void cluster_text(struct gpuq_buf *out, const void *line)
 {
-	(void)l;
+	(void)line;
 	gpuq_buf_adds(out, "gpuq");
 }
 
-static void zero_text(struct gpuq_buf *out, const struct line *l)
+static void zero_text(struct gpuq_buf *out, const void *line)
 {
-	(void)l;
+	(void)line;
 	gpuq_buf_adds(out, "00:00:00");
 }
 
-static void asked_text(struct gpuq_buf *out, const struct line *l)
+static void asked_text(struct gpuq_buf *out, const void *line)
 {
-	nodes_text(out, l);
+	nodes_text(out, line);
 }
 
 /* How long it waited from when it could have started. */
-static void planned_text(struct gpuq_buf *out, const struct line *l)
+static void planned_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	const int64_t from_us = gpuq_get_int(l->job, "eligible_time", 0);
 	const int64_t to_us = gpuq_get_int(l->job, "start_time", 0);
 
@@ -204,8 +247,10 @@ static void planned_text(struct gpuq_buf *out, const struct line *l)
 		slurm_elapsed(out, to_us - from_us);
 }
 
-static void limit_min_text(struct gpuq_buf *out, const struct line *l)
+static void limit_min_text(struct gpuq_buf *out, const void *line)
 {
+	const struct line *l = line;
+
 	const int64_t s = gpuq_get_int(l->job, "time_limit_s", -1);
 
 	if (!l->batch && s < 0)
@@ -216,235 +261,134 @@ static void limit_min_text(struct gpuq_buf *out, const struct line *l)
 
 /* As sacct has them: a width below 0 is set to the left. Those without a text are not
  * measured here; scripts that ask for them as well get an empty cell, and a warning. */
-static const struct field {
-	const char *name;
-	int width;
-	text_fn text;
-} fields[] = {
-	{ "Account", 10, account_text },
-	{ "AdminComment", 19, NULL },
-	{ "AllocCPUS", 10, cpus_text },
-	{ "AllocNodes", 10, nodes_text },
-	{ "AllocTRES", 10, alloc_text },
-	{ "AssocID", 7, NULL },
-	{ "AveCPU", 10, NULL },
-	{ "AveCPUFreq", 10, NULL },
-	{ "AveDiskRead", 14, NULL },
-	{ "AveDiskWrite", 14, NULL },
-	{ "AvePages", 10, NULL },
-	{ "AveRSS", 10, NULL },
-	{ "AveVMSize", 10, NULL },
-	{ "Cluster", 10, cluster_text },
-	{ "Comment", 14, comment_text },
-	{ "Constraints", 19, NULL },
-	{ "ConsumedEnergy", 14, NULL },
-	{ "ConsumedEnergyRaw", 17, NULL },
-	{ "Container", 19, NULL },
-	{ "CPUTime", 10, NULL },
-	{ "CPUTimeRAW", 10, NULL },
-	{ "DBIndex", 10, NULL },
-	{ "DerivedExitCode", 15, derived_text },
-	{ "Elapsed", 10, elapsed_text },
-	{ "ElapsedRaw", 10, elapsed_s_text },
-	{ "Eligible", 19, eligible_text },
-	{ "End", 19, end_text },
-	{ "ExitCode", 8, exit_text },
-	{ "ExtraInfo", 19, NULL },
-	{ "FailedNode", 15, NULL },
-	{ "Flags", 20, NULL },
-	{ "GID", 6, NULL },
-	{ "Group", 9, user_text },
-	{ "JobID", -12, id_text },
-	{ "JobIDRaw", -12, raw_text },
-	{ "JobName", 10, name_text },
-	{ "Layout", 9, NULL },
-	{ "MaxDiskRead", 12, NULL },
-	{ "MaxDiskReadNode", 15, NULL },
-	{ "MaxDiskReadTask", 15, NULL },
-	{ "MaxDiskWrite", 12, NULL },
-	{ "MaxDiskWriteNode", 16, NULL },
-	{ "MaxDiskWriteTask", 16, NULL },
-	{ "MaxPages", 8, NULL },
-	{ "MaxPagesNode", 12, NULL },
-	{ "MaxPagesTask", 14, NULL },
-	{ "MaxRSS", 10, NULL },
-	{ "MaxRSSNode", 10, NULL },
-	{ "MaxRSSTask", 10, NULL },
-	{ "MaxVMSize", 10, NULL },
-	{ "MaxVMSizeNode", 14, NULL },
-	{ "MaxVMSizeTask", 14, NULL },
-	{ "McsLabel", 9, NULL },
-	{ "MinCPU", 10, NULL },
-	{ "MinCPUNode", 10, NULL },
-	{ "MinCPUTask", 10, NULL },
-	{ "NCPUS", 10, cpus_text },
-	{ "NNodes", 8, nodes_text },
-	{ "NodeList", 15, nodelist_text },
-	{ "NTasks", 8, NULL },
-	{ "Partition", 10, queue_text },
-	{ "Planned", 10, planned_text },
-	{ "PlannedCPU", 10, NULL },
-	{ "PlannedCPURAW", 13, NULL },
-	{ "Priority", 10, priority_text },
-	{ "QOS", 10, qos_text },
-	{ "QOSRAW", 10, NULL },
-	{ "QOSREQ", 10, NULL },
-	{ "Reason", 22, reason_text },
-	{ "ReqCPUFreq", 10, NULL },
-	{ "ReqCPUFreqGov", 13, NULL },
-	{ "ReqCPUFreqMax", 13, NULL },
-	{ "ReqCPUFreqMin", 13, NULL },
-	{ "ReqCPUS", 8, asked_text },
-	{ "ReqMem", 10, memory_text },
-	{ "ReqNodes", 8, nodes_text },
-	{ "ReqTRES", 10, tres_text },
-	{ "Reservation", 20, NULL },
-	{ "ReservationId", 15, NULL },
-	{ "Reserved", 10, planned_text },
-	{ "Restarts", 8, restarts_text },
-	{ "ResvCPU", 10, NULL },
-	{ "ResvCPURAW", 10, NULL },
-	{ "SLUID", 14, NULL },
-	{ "Start", 19, start_text },
-	{ "State", 10, state_text },
-	{ "StdErr", 20, NULL },
-	{ "StdIn", 20, NULL },
-	{ "StdOut", 20, NULL },
-	{ "Submit", 19, submit_text },
-	{ "SubmitLine", 20, NULL },
-	{ "Suspended", 10, zero_text },
-	{ "SystemComment", 19, NULL },
-	{ "SystemCPU", 10, NULL },
-	{ "Timelimit", 10, limit_text },
-	{ "TimelimitRaw", 12, limit_min_text },
-	{ "TotalCPU", 10, NULL },
-	{ "TRESUsageInAve", 14, NULL },
-	{ "TRESUsageInMax", 14, NULL },
-	{ "TRESUsageInMaxNode", 18, NULL },
-	{ "TRESUsageInMaxTask", 18, NULL },
-	{ "TRESUsageInMin", 14, NULL },
-	{ "TRESUsageInMinNode", 18, NULL },
-	{ "TRESUsageInMinTask", 18, NULL },
-	{ "TRESUsageInTot", 14, NULL },
-	{ "TRESUsageOutAve", 15, NULL },
-	{ "TRESUsageOutMax", 15, NULL },
-	{ "TRESUsageOutMaxNode", 19, NULL },
-	{ "TRESUsageOutMaxTask", 19, NULL },
-	{ "TRESUsageOutMin", 15, NULL },
-	{ "TRESUsageOutTot", 15, NULL },
-	{ "UID", 6, NULL },
-	{ "User", 9, user_text },
-	{ "UserCPU", 10, NULL },
-	{ "WCKey", 10, NULL },
-	{ "WCKeyID", 8, NULL },
-	{ "WorkDir", 20, workdir_text },
+static const struct slurm_column fields[] = {
+	{ "Account", 10, account_text, NULL },
+	{ "AdminComment", 19, NULL, NULL },
+	{ "AllocCPUS", 10, cpus_text, NULL },
+	{ "AllocNodes", 10, nodes_text, NULL },
+	{ "AllocTRES", 10, alloc_text, NULL },
+	{ "AssocID", 7, NULL, NULL },
+	{ "AveCPU", 10, NULL, NULL },
+	{ "AveCPUFreq", 10, NULL, NULL },
+	{ "AveDiskRead", 14, NULL, NULL },
+	{ "AveDiskWrite", 14, NULL, NULL },
+	{ "AvePages", 10, NULL, NULL },
+	{ "AveRSS", 10, NULL, NULL },
+	{ "AveVMSize", 10, NULL, NULL },
+	{ "Cluster", 10, cluster_text, NULL },
+	{ "Comment", 14, comment_text, NULL },
+	{ "Constraints", 19, NULL, NULL },
+	{ "ConsumedEnergy", 14, NULL, NULL },
+	{ "ConsumedEnergyRaw", 17, NULL, NULL },
+	{ "Container", 19, NULL, NULL },
+	{ "CPUTime", 10, NULL, NULL },
+	{ "CPUTimeRAW", 10, NULL, NULL },
+	{ "DBIndex", 10, NULL, NULL },
+	{ "DerivedExitCode", 15, derived_text, NULL },
+	{ "Elapsed", 10, elapsed_text, NULL },
+	{ "ElapsedRaw", 10, elapsed_s_text, NULL },
+	{ "Eligible", 19, eligible_text, NULL },
+	{ "End", 19, end_text, NULL },
+	{ "ExitCode", 8, exit_text, NULL },
+	{ "ExtraInfo", 19, NULL, NULL },
+	{ "FailedNode", 15, NULL, NULL },
+	{ "Flags", 20, NULL, NULL },
+	{ "GID", 6, NULL, NULL },
+	{ "Group", 9, user_text, NULL },
+	{ "JobID", -12, id_text, NULL },
+	{ "JobIDRaw", -12, raw_text, NULL },
+	{ "JobName", 10, name_text, NULL },
+	{ "Layout", 9, NULL, NULL },
+	{ "MaxDiskRead", 12, NULL, NULL },
+	{ "MaxDiskReadNode", 15, NULL, NULL },
+	{ "MaxDiskReadTask", 15, NULL, NULL },
+	{ "MaxDiskWrite", 12, NULL, NULL },
+	{ "MaxDiskWriteNode", 16, NULL, NULL },
+	{ "MaxDiskWriteTask", 16, NULL, NULL },
+	{ "MaxPages", 8, NULL, NULL },
+	{ "MaxPagesNode", 12, NULL, NULL },
+	{ "MaxPagesTask", 14, NULL, NULL },
+	{ "MaxRSS", 10, NULL, NULL },
+	{ "MaxRSSNode", 10, NULL, NULL },
+	{ "MaxRSSTask", 10, NULL, NULL },
+	{ "MaxVMSize", 10, NULL, NULL },
+	{ "MaxVMSizeNode", 14, NULL, NULL },
+	{ "MaxVMSizeTask", 14, NULL, NULL },
+	{ "McsLabel", 9, NULL, NULL },
+	{ "MinCPU", 10, NULL, NULL },
+	{ "MinCPUNode", 10, NULL, NULL },
+	{ "MinCPUTask", 10, NULL, NULL },
+	{ "NCPUS", 10, cpus_text, NULL },
+	{ "NNodes", 8, nodes_text, NULL },
+	{ "NodeList", 15, nodelist_text, NULL },
+	{ "NTasks", 8, NULL, NULL },
+	{ "Partition", 10, queue_text, NULL },
+	{ "Planned", 10, planned_text, NULL },
+	{ "PlannedCPU", 10, NULL, NULL },
+	{ "PlannedCPURAW", 13, NULL, NULL },
+	{ "Priority", 10, priority_text, NULL },
+	{ "QOS", 10, qos_text, NULL },
+	{ "QOSRAW", 10, NULL, NULL },
+	{ "QOSREQ", 10, NULL, NULL },
+	{ "Reason", 22, reason_text, NULL },
+	{ "ReqCPUFreq", 10, NULL, NULL },
+	{ "ReqCPUFreqGov", 13, NULL, NULL },
+	{ "ReqCPUFreqMax", 13, NULL, NULL },
+	{ "ReqCPUFreqMin", 13, NULL, NULL },
+	{ "ReqCPUS", 8, asked_text, NULL },
+	{ "ReqMem", 10, memory_text, NULL },
+	{ "ReqNodes", 8, nodes_text, NULL },
+	{ "ReqTRES", 10, tres_text, NULL },
+	{ "Reservation", 20, NULL, NULL },
+	{ "ReservationId", 15, NULL, NULL },
+	{ "Reserved", 10, planned_text, NULL },
+	{ "Restarts", 8, restarts_text, NULL },
+	{ "ResvCPU", 10, NULL, NULL },
+	{ "ResvCPURAW", 10, NULL, NULL },
+	{ "SLUID", 14, NULL, NULL },
+	{ "Start", 19, start_text, NULL },
+	{ "State", 10, state_text, NULL },
+	{ "StdErr", 20, NULL, NULL },
+	{ "StdIn", 20, NULL, NULL },
+	{ "StdOut", 20, NULL, NULL },
+	{ "Submit", 19, submit_text, NULL },
+	{ "SubmitLine", 20, NULL, NULL },
+	{ "Suspended", 10, zero_text, NULL },
+	{ "SystemComment", 19, NULL, NULL },
+	{ "SystemCPU", 10, NULL, NULL },
+	{ "Timelimit", 10, limit_text, NULL },
+	{ "TimelimitRaw", 12, limit_min_text, NULL },
+	{ "TotalCPU", 10, NULL, NULL },
+	{ "TRESUsageInAve", 14, NULL, NULL },
+	{ "TRESUsageInMax", 14, NULL, NULL },
+	{ "TRESUsageInMaxNode", 18, NULL, NULL },
+	{ "TRESUsageInMaxTask", 18, NULL, NULL },
+	{ "TRESUsageInMin", 14, NULL, NULL },
+	{ "TRESUsageInMinNode", 18, NULL, NULL },
+	{ "TRESUsageInMinTask", 18, NULL, NULL },
+	{ "TRESUsageInTot", 14, NULL, NULL },
+	{ "TRESUsageOutAve", 15, NULL, NULL },
+	{ "TRESUsageOutMax", 15, NULL, NULL },
+	{ "TRESUsageOutMaxNode", 19, NULL, NULL },
+	{ "TRESUsageOutMaxTask", 19, NULL, NULL },
+	{ "TRESUsageOutMin", 15, NULL, NULL },
+	{ "TRESUsageOutTot", 15, NULL, NULL },
+	{ "UID", 6, NULL, NULL },
+	{ "User", 9, user_text, NULL },
+	{ "UserCPU", 10, NULL, NULL },
+	{ "WCKey", 10, NULL, NULL },
+	{ "WCKeyID", 8, NULL, NULL },
+	{ "WorkDir", 20, workdir_text, NULL },
+	{ NULL, 0, NULL, NULL },
 };
 
-#define FIELDS_MAX 128
-#define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
+#define N_FIELDS (sizeof(fields) / sizeof(fields[0]) - 1)
 
 struct table {
 	struct cli *c;
-	const struct field *shown[FIELDS_MAX];
-	int width[FIELDS_MAX];
-	size_t n;
-	const char *between; /* with -p and -P */
-	bool ends; /* with -p */
+	struct slurm_table out;
 	struct gpuq_val *jobs;
 };
-
-static bool read_fields(struct table *t, const char *text)
-{
-	while (*text) {
-		const size_t n = strcspn(text, ","), len = strcspn(text, ",%");
-		const char *names[N_FIELDS + 1], *near;
-		char word[64];
-		size_t i = 0;
-
-		snprintf(word, sizeof(word), "%.*s", (int)(len < 63 ? len : 63), text);
-		while (i < N_FIELDS && strcasecmp(fields[i].name, word) != 0)
-			i++;
-		if (i == N_FIELDS || t->n == FIELDS_MAX) {
-			for (size_t k = 0; k < N_FIELDS; k++)
-				names[k] = fields[k].name;
-			names[N_FIELDS] = NULL;
-			near = gpuq_nearest(word, names);
-			cli_say("error: no field %s%s%s; sacct --helpformat lists them", word,
-				near ? "; did you mean " : "", near ? near : "");
-			return false;
-		}
-		if (!fields[i].text)
-			cli_say("warning: %s is not recorded: its column stays empty",
-				fields[i].name);
-		t->shown[t->n] = &fields[i];
-		t->width[t->n] = len < n ? (int)strtol(text + len + 1, NULL, 10) : fields[i].width;
-		if (t->width[t->n] == 0 || abs(t->width[t->n]) > 1000)
-			t->width[t->n] = fields[i].width;
-		t->n++;
-		text += n + (text[n] == ',');
-	}
-	return t->n > 0;
-}
-
-/* A column as sacct cuts it: a plus sign says that there is more. */
-static void put_cell(const char *cell, int width)
-{
-	const size_t want = (size_t)abs(width);
-	struct gpuq_buf clean = GPUQ_BUF_INIT, fit = GPUQ_BUF_INIT;
-
-	term_clean_str(&clean, cell);
-	if (clean.len > want) {
-		term_fit(&fit, gpuq_buf_str(&clean), want - 1, false);
-		gpuq_buf_addc(&fit, '+');
-	} else {
-		term_fit(&fit, gpuq_buf_str(&clean), want, width > 0);
-	}
-	printf("%s ", gpuq_buf_str(&fit));
-	gpuq_buf_done(&clean);
-	gpuq_buf_done(&fit);
-}
-
-static void print_head(const struct table *t)
-{
-	if (opt_given(&t->c->args, OPT_NO_HEADER))
-		return;
-	for (size_t i = 0; i < t->n; i++) {
-		if (t->between)
-			printf("%s%s", t->shown[i]->name,
-			       i + 1 < t->n || t->ends ? t->between : "");
-		else
-			put_cell(t->shown[i]->name, t->width[i]);
-	}
-	putchar('\n');
-	for (size_t i = 0; !t->between && i < t->n; i++) {
-		for (int k = 0; k < abs(t->width[i]); k++)
-			putchar('-');
-		putchar(' ');
-	}
-	if (!t->between)
-		putchar('\n');
-}
-
-static void print_line(const struct table *t, const struct line *l)
-{
-	struct gpuq_buf cell = GPUQ_BUF_INIT, clean = GPUQ_BUF_INIT;
-
-	for (size_t i = 0; i < t->n; i++) {
-		gpuq_buf_clear(&cell);
-		gpuq_buf_clear(&clean);
-		if (t->shown[i]->text)
-			t->shown[i]->text(&cell, l);
-		if (!t->between) {
-			put_cell(gpuq_buf_str(&cell), t->width[i]);
-			continue;
-		}
-		term_clean_str(&clean, gpuq_buf_str(&cell));
-		printf("%s%s", gpuq_buf_str(&clean), i + 1 < t->n || t->ends ? t->between : "");
-	}
-	putchar('\n');
-	gpuq_buf_done(&cell);
-	gpuq_buf_done(&clean);
-}
 
 /* All keys that columns and filters read. */
 static const char *const keys[] = {
@@ -452,7 +396,7 @@ static const char *const keys[] = {
 	"account",    "qos",         "state",     "reason",  "submit_time",  "eligible_time",
 	"start_time", "end_time",    "exit_code", "attempt", "time_limit_s", "priority",
 	"pod_count",  "gpus",        "pods.node", "cpus",    "memory_mib",   "comment",
-	"workdir",    NULL,
+	"workdir",    "element_id",  NULL,
 };
 
 static void take(void *arg, const struct gpuq_val *job)
@@ -533,7 +477,9 @@ int slurm_sacct(struct cli *c)
 {
 	const char *format = c->args.val[OPT_FORMAT];
 	struct gpuq_val *params = gpuq_map(&c->arena);
-	struct table t = { .c = c, .jobs = gpuq_list(&c->arena) };
+	struct table t = { .c = c,
+			   .out = { .cols = fields, .help = "sacct --helpformat lists them" },
+			   .jobs = gpuq_list(&c->arena) };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int rc;
 
@@ -553,11 +499,9 @@ int slurm_sacct(struct cli *c)
 				 : "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode";
 	if (strcasecmp(format, "ALL") == 0)
 		format = all_fields(c);
-	if (!format || !read_fields(&t, format))
+	if (!format || !slurm_table_fields(&t.out, format))
 		return 1;
-	t.ends = opt_given(&c->args, OPT_PARSABLE);
-	if (t.ends || opt_given(&c->args, OPT_S_PARSABLE2))
-		t.between = c->args.val[OPT_S_DELIMITER] ? c->args.val[OPT_S_DELIMITER] : "|";
+	slurm_table_options(&t.out, &c->args);
 	rc = cli_connect(c, &err);
 	if (rc == 0)
 		rc = fill(c, params, &err);
@@ -568,19 +512,17 @@ int slurm_sacct(struct cli *c)
 		return slurm_fail(&err);
 	if (t.jobs->n > 1)
 		qsort(t.jobs->items, t.jobs->n, sizeof(*t.jobs->items), by_id);
-	if (!opt_given(&c->args, OPT_JSON))
-		print_head(&t);
+	if (opt_given(&c->args, OPT_JSON))
+		return slurm_json_sacct(c, t.jobs);
+	if (!opt_given(&c->args, OPT_NO_HEADER))
+		slurm_table_head(&t.out);
 	for (size_t i = 0; i < t.jobs->n; i++) {
 		struct line l = { t.jobs->items[i], false };
 
-		if (opt_given(&c->args, OPT_JSON)) {
-			out_json(l.job);
-			continue;
-		}
-		print_line(&t, &l);
+		slurm_table_line(&t.out, &l);
 		l.batch = true;
 		if (!opt_given(&c->args, OPT_S_ALLOCATIONS) && began(l.job))
-			print_line(&t, &l);
+			slurm_table_line(&t.out, &l);
 	}
 	return EXIT_DONE;
 }

@@ -1,6 +1,7 @@
 /* scontrol: what scripts and people use of it for jobs and nodes. */
 #include "config.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "gpuq/cmd/job/again.h"
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
 #include "gpuq/slurm/slurm_command.h"
@@ -23,7 +25,8 @@
 
 /* ---- acts ---- */
 
-static int complain(const struct gpuq_val *reply)
+/* With again, those that have ended are left to the caller, as a list of ids there. */
+static int complain(struct cli *c, const struct gpuq_val *reply, struct gpuq_val *again)
 {
 	const struct gpuq_val *errors = gpuq_get(reply, "errors");
 	int code = EXIT_DONE;
@@ -34,6 +37,13 @@ static int complain(const struct gpuq_val *reply)
 		struct gpuq_buf id = GPUQ_BUF_INIT;
 
 		view_cell(&id, gpuq_get(errors->items[i], "id"));
+		if (again && strcmp(name, "gone") == 0) {
+			gpuq_add(&c->arena, again,
+				 gpuq_str(&c->arena,
+					  gpuq_arena_strdup(&c->arena, gpuq_buf_str(&id))));
+			gpuq_buf_done(&id);
+			continue;
+		}
 		cli_say("error: job %s: %s%s", gpuq_buf_str(&id),
 			strcmp(name, "not_found") ? "" : "Invalid job id specified: ",
 			gpuq_get_str(errors->items[i], "msg", name));
@@ -43,7 +53,8 @@ static int complain(const struct gpuq_val *reply)
 	return code;
 }
 
-static int act(struct cli *c, const char *method, struct gpuq_val *params, int n, char **jobs)
+static int act_or(struct cli *c, const char *method, struct gpuq_val *params, int n, char **jobs,
+		  struct gpuq_val *again)
 {
 	struct gpuq_val *ids = gpuq_list(&c->arena), *names = gpuq_list(&c->arena), *reply;
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -67,16 +78,48 @@ static int act(struct cli *c, const char *method, struct gpuq_val *params, int n
 		gpuq_put(&c->arena, params, "names", names);
 	if (rc == 0)
 		rc = cli_call(c, method, params, NULL, &reply, &err);
-	return rc < 0 ? slurm_fail(&err) : complain(reply);
+	return rc < 0 ? slurm_fail(&err) : complain(c, reply, again);
+}
+
+static int act(struct cli *c, const char *method, struct gpuq_val *params, int n, char **jobs)
+{
+	return act_or(c, method, params, n, jobs, NULL);
+}
+
+/* ---- requeue ---- */
+
+/* One that has ended is submitted again as it was: its number is a new one. */
+static int submit_again(struct cli *c, const char *id)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct submission s;
+	int code;
+
+	if (again_read(c, id, false, &s, &err) < 0)
+		return slurm_fail_job(&err);
+	code = submission_send(c, &s, false);
+	if (code >= 0)
+		return code == EXIT_SERVER ? code : 1;
+	for (uint32_t i = 0; i < s.jobs->n; i++)
+		printf("Submitted batch job %" PRId64 "\n",
+		       gpuq_get_int(s.jobs->items[i], "id", 0));
+	return EXIT_DONE;
 }
 
 static int requeue(struct cli *c, bool hold, int n, char **jobs)
 {
-	struct gpuq_val *params = gpuq_map(&c->arena);
+	struct gpuq_val *params = gpuq_map(&c->arena), *again = gpuq_list(&c->arena);
+	int code;
 
 	if (hold)
 		gpuq_put(&c->arena, params, "hold", gpuq_bool(&c->arena, true));
-	return act(c, "job.requeue", params, n, jobs);
+	code = act_or(c, "job.requeue", params, n, jobs, hold ? NULL : again);
+	for (uint32_t i = 0; i < again->n; i++) {
+		const int one = submit_again(c, again->items[i]->s);
+
+		code = one > code ? one : code;
+	}
+	return code;
 }
 
 static int refuse(const char *what, const char *instead)
@@ -336,6 +379,45 @@ static int wait_job(struct cli *c, int n, char **words)
 	return slurm_wait_start(c, id, 0, true, &code) ? EXIT_DONE : code ? code : 1;
 }
 
+/* scontrol write batch_script 17 [FILE]: as it was submitted; FILE - is standard output. */
+static int write_script(struct cli *c, int n, char **words)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const struct gpuq_val *job;
+	const char *script, *path;
+	int64_t id, index;
+	FILE *f;
+	int rc;
+
+	if (n < 2 || n > 3 || strcasecmp(words[0], "batch_script") != 0 ||
+	    filter_id(words[1], &id, &index, &err) < 0)
+		return cli_usage(c, "expected batch_script JOB [FILE]"), 1;
+	job = job_with_spec(c, id, index, &err);
+	if (!job)
+		return slurm_fail_job(&err);
+	script = gpuq_get_str(gpuq_get(job, "spec"), "script", NULL);
+	if (!script) {
+		cli_say("error: job %s was no script; gpuq status -o yaml %s prints what it was",
+			words[1], words[1]);
+		return 1;
+	}
+	path = n > 2 ? words[2] : gpuq_arena_printf(&c->arena, "slurm-%s.sh", words[1]);
+	if (strcmp(path, "-") == 0) {
+		fputs(script, stdout);
+		return EXIT_DONE;
+	}
+	f = fopen(path, "we");
+	rc = f ? fputs(script, f) : -1;
+	if (f && fclose(f) != 0)
+		rc = -1;
+	if (rc < 0) {
+		cli_say("error: cannot write %s: %s", path, strerror(errno));
+		return 1;
+	}
+	printf("batch script for job %s written to %s\n", words[1], path);
+	return EXIT_DONE;
+}
+
 static int version(struct cli *c, int n, char **words)
 {
 	(void)c;
@@ -385,7 +467,7 @@ static const struct {
 	{ "shutdown", NULL, "send SIGTERM to gpuqd; jobs keep running" },
 	{ "takeover", NULL, "a standby takes over automatically" },
 	{ "token", NULL, "see gpuqd.yaml(5)" },
-	{ "write", NULL, "use the file that was submitted" },
+	{ "write", write_script, NULL },
 };
 
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))

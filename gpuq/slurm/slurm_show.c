@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
@@ -13,6 +15,7 @@
 #include "gpuq/term.h"
 #include "gpuq/view.h"
 #include "libgpuq/hostlist.h"
+#include "libgpuq/limits.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
 
@@ -80,7 +83,7 @@ static int print_job(void *arg, const struct gpuq_val *job)
 	const int64_t min_s = gpuq_get_int(job, "time_min_s", -1);
 	char clock[48] = "N/A";
 
-	pair_int(b, false, "JobId", gpuq_get_int(job, "id", 0));
+	pair_int(b, false, "JobId", slurm_number(job));
 	if (index >= 0 || gpuq_get_str(gpuq_get(job, "array"), "indices", NULL)) {
 		pair_int(b, false, "ArrayJobId", gpuq_get_int(job, "id", 0));
 		if (index >= 0)
@@ -271,6 +274,54 @@ static int show_names(struct cli *c, bool fold, int n, char **names)
 	return EXIT_DONE;
 }
 
+/* Print the settings that programs look for and that have a meaning here. */
+static int show_config(struct cli *c)
+{
+	static const struct {
+		const char *key, *value;
+	} rows[] = {
+		{ "AccountingStorageType", "accounting_storage/slurmdbd" },
+		{ "ClusterName", "gpuq" },
+		{ "DefMemPerNode", "UNLIMITED" },
+		{ "EnforcePartLimits", "ANY" },
+		{ "FirstJobId", "1" },
+		{ "GresTypes", "gpu" },
+		{ "JobAcctGatherType", "jobacct_gather/cgroup" },
+		{ "JobRequeue", "1" },
+		{ "KillWait", "30 sec" },
+		{ "MaxArraySize", NULL },
+		{ "MaxMemPerNode", "UNLIMITED" },
+		{ "MinJobAge", "300 sec" },
+		{ "PreemptMode", "REQUEUE" },
+		{ "PriorityType", "priority/multifactor" },
+		{ "ProctrackType", "proctrack/cgroup" },
+		{ "SchedulerType", "sched/backfill" },
+		{ "SelectType", "select/cons_tres" },
+		{ "SLURM_VERSION", "24.11.0" },
+	};
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	char host[256] = "localhost", at[64];
+	const time_t now = time(NULL);
+	struct tm tm;
+
+	if (cli_connect(c, &err) < 0)
+		return slurm_fail(&err);
+	gethostname(host, sizeof(host) - 1);
+	localtime_r(&now, &tm);
+	strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%S", &tm);
+	printf("Configuration data as of %s\n", at);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		printf("%-23s = ", rows[i].key);
+		if (rows[i].value)
+			puts(rows[i].value);
+		else
+			printf("%u\n", GPUQ_ARRAY_MAX + 1);
+	}
+	printf("%-23s = %s\n", "SlurmctldHost[0]", host);
+	printf("\nSlurmctld(primary) at %s is UP\n", host);
+	return EXIT_DONE;
+}
+
 static const struct {
 	const char *what, *instead;
 } elsewhere[] = {
@@ -278,7 +329,6 @@ static const struct {
 	{ "assoc_mgr", "gpuq shares, gpuq usage" },
 	{ "bbstat", "there are no burst buffers" },
 	{ "burstbuffer", "there are no burst buffers" },
-	{ "config", "gpuqd --print-config, gpuq export" },
 	{ "daemons", "gpuq doctor" },
 	{ "dwstat", "there are no burst buffers" },
 	{ "federation", "a server has one cluster" },
@@ -307,6 +357,8 @@ int slurm_show(struct cli *c, int n, char **words)
 		return show_names(c, false, n, words);
 	if (strcasecmp(what, "hostlist") == 0 || strcasecmp(what, "hostlistsorted") == 0)
 		return show_names(c, true, n, words);
+	if (strncasecmp(what, "conf", 4) == 0)
+		return show_config(c);
 	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
 		if (*what && strncasecmp(elsewhere[i].what, what, strlen(what)) == 0) {
 			cli_say("error: show %s is not offered: %s", what, elsewhere[i].instead);

@@ -7,6 +7,7 @@
 
 #include "gpuq/list.h"
 #include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_json.h"
 #include "gpuq/slurm/slurm_words.h"
 #include "gpuq/view.h"
 #include "libgpuq/hostlist.h"
@@ -432,6 +433,68 @@ static void fit_names(struct world *w)
 	w->c->args.val[OPT_FORMAT] = w->format;
 }
 
+/* A state of a node as --json has it: a base, and what it is beside. */
+static void json_state(const struct gpuq_val *n, struct slurm_json_nodes *out)
+{
+	static const struct {
+		const char *ours, *state, *flag;
+	} words[] = {
+		{ "idle", "IDLE", NULL },
+		{ "mixed", "MIXED", NULL },
+		{ "alloc", "ALLOCATED", NULL },
+		{ "drain", "ALLOCATED", "DRAIN" },
+		{ "drained", "IDLE", "DRAIN" },
+		{ "down", "DOWN", NULL },
+		{ "reserved", "IDLE", "RESERVED" },
+		{ "planned", "IDLE", "PLANNED" },
+		{ "provisioning", "IDLE", "POWERING_UP" },
+		{ "leaving", "IDLE", "POWERING_DOWN" },
+	};
+	const char *state = gpuq_get_str(n, "state", "");
+
+	out->state = "UNKNOWN";
+	out->flag = NULL;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(words[i].ours, state) == 0) {
+			out->state = words[i].state;
+			out->flag = words[i].flag;
+		}
+}
+
+/* An entry for each partition and state of nodes. */
+static int print_json(struct world *w)
+{
+	struct gpuq_arena *a = &w->c->arena;
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (size_t q = 0; q < w->queues->n; q++) {
+		const struct gpuq_val *queue = w->queues->items[q];
+		const char *name = gpuq_get_str(queue, "name", "");
+
+		if (!is_leaf(w, name) || !list_has(w->c->args.val[OPT_QUEUES], name))
+			continue;
+		for (size_t i = 0; i < w->nodes->n; i++) {
+			const char *state = gpuq_get_str(w->nodes->items[i], "state", "");
+			struct slurm_json_nodes one = { .queue = queue };
+			struct gpuq_val *alike = gpuq_list(a);
+			bool had = false;
+
+			for (size_t k = 0; k < w->nodes->n; k++) {
+				if (strcmp(gpuq_get_str(w->nodes->items[k], "state", ""), state))
+					continue;
+				had |= k < i;
+				gpuq_add(a, alike, w->nodes->items[k]);
+			}
+			if (had)
+				continue;
+			json_state(w->nodes->items[i], &one);
+			one.nodes = alike;
+			slurm_json_add_nodes(w->c, list, &one);
+		}
+	}
+	return slurm_json_sinfo(w->c, list);
+}
+
 static int print_once(struct cli *c)
 {
 	const struct args *args = &c->args;
@@ -452,6 +515,8 @@ static int print_once(struct cli *c)
 		rc = slurm_each(c, "queue.list", none, NULL, take_queue, &w, &err);
 	if (rc == 0)
 		rc = slurm_each(c, "node.list", none, NULL, take_node, &w, &err);
+	if (rc == 0 && opt_given(args, OPT_JSON))
+		return print_json(&w);
 	if (rc == 0 && strncmp(w.format, "%N ", 3) == 0)
 		fit_names(&w);
 	if (rc == 0)
@@ -487,7 +552,8 @@ int slurm_sinfo(struct cli *c)
 				  : "%9P %.5a %.10l %.6D %.6t %N";
 	if (!*format)
 		return 1;
-	if (opt_given(&c->args, OPT_LONG) && !opt_given(&c->args, OPT_NO_HEADER))
+	if (opt_given(&c->args, OPT_LONG) && !opt_given(&c->args, OPT_NO_HEADER) &&
+	    !opt_given(&c->args, OPT_JSON))
 		slurm_date();
 	return watch_run(c, print_once);
 }

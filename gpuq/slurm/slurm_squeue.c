@@ -8,6 +8,7 @@
 #include "gpuq/filter.h"
 #include "gpuq/list.h"
 #include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_json.h"
 #include "gpuq/slurm/slurm_words.h"
 #include "gpuq/view.h"
 #include "libgpuq/spec.h"
@@ -24,6 +25,12 @@ static double id_rank(const struct row *r)
 {
 	return (double)gpuq_get_int(r->obj, "id", 0) +
 	       (double)(gpuq_get_int(r->obj, "array_index", -1) + 1) / 8388608.0;
+}
+
+/* The job's own number: an element that has started has one beside its array's. */
+static void number_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_printf(out, "%" PRId64, slurm_number(r->obj));
 }
 
 static void index_text(struct gpuq_buf *out, const struct row *r)
@@ -229,7 +236,7 @@ static double priority_rank(const struct row *r)
 /* clang-format off */
 static const struct column cols[] = {
 	{ "JOBID", 'i', 0, "id array_index array", id_text, id_rank, "" },
-	{ "JOBID", 'A', 0, "id", NULL, NULL, "" },
+	{ "JOBID", 'A', 0, "id element_id", number_text, NULL, "" },
 	{ "ARRAY_JOB_ID", 'F', 0, "id", NULL, NULL, "" },
 	{ "ARRAY_TASK_ID", 'K', 0, "array_index array", index_text, NULL, "" },
 	{ "PARTITION", 'P', 0, "queue", NULL, NULL, "" },
@@ -352,11 +359,40 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 	return rc;
 }
 
+struct picked {
+	struct cli *c;
+	struct gpuq_val *jobs;
+};
+
+static void pick(void *arg, const struct gpuq_val *job)
+{
+	struct picked *p = arg;
+
+	if (keep(p->c, job))
+		gpuq_add(&p->c->arena, p->jobs, gpuq_val_copy(&p->c->arena, job));
+}
+
+static int print_json(struct cli *c)
+{
+	struct gpuq_val *params = gpuq_map(&c->arena);
+	struct picked p = { c, gpuq_list(&c->arena) };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc = cli_connect(c, &err);
+
+	if (rc == 0)
+		rc = fill(c, params, &err);
+	if (rc == 0)
+		rc = slurm_each(c, "job.list", params, NULL, pick, &p, &err);
+	return rc < 0 ? slurm_fail(&err) : slurm_json_squeue(c, p.jobs);
+}
+
 int slurm_squeue(struct cli *c)
 {
 	const char **format = &c->args.val[OPT_FORMAT];
 	int code;
 
+	if (opt_given(&c->args, OPT_JSON))
+		return print_json(c);
 	if (*format && strcasecmp(*format, "%all") == 0)
 		*format = slurm_all(c, cols);
 	each_element = opt_given(&c->args, OPT_ARRAY);
@@ -371,8 +407,7 @@ int slurm_squeue(struct cli *c)
 						  : "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 	if (!*format)
 		return 1;
-	if (opt_given(&c->args, OPT_LONG) && !opt_given(&c->args, OPT_NO_HEADER) &&
-	    !opt_given(&c->args, OPT_JSON))
+	if (opt_given(&c->args, OPT_LONG) && !opt_given(&c->args, OPT_NO_HEADER))
 		slurm_date();
 	code = list_run(c, "job.list", &jobs, NULL, fill, keep);
 	return code == EXIT_DONE || code == EXIT_SERVER ? code : 1;

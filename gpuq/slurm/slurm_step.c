@@ -275,6 +275,10 @@ static const char *path_of(void *arg, const char *pattern, long i)
 	const char *master = of_job("GPUQ_ARRAY_JOB_ID", "SLURM_ARRAY_JOB_ID");
 	long pod, local;
 
+	/* In an element of an array, where gpuq's number is the array's. */
+	if (!p->job && element && master && getenv("SLURM_ARRAY_JOB_ID") &&
+	    strcmp(master, getenv("SLURM_ARRAY_JOB_ID")) == 0 && getenv("SLURM_JOB_ID"))
+		id = getenv("SLURM_JOB_ID");
 	place_of(p, i, &pod, &local);
 	for (const char *q = pattern; *q; q++) {
 		if (*q != '%' || !q[1]) {

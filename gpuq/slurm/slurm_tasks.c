@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,6 +98,43 @@ static void tell_all(const struct run *r, int signo)
 			kill(r->alone ? r->items[i].pid : -r->items[i].pid, signo);
 }
 
+/* ---- signals that are the tasks' ---- */
+
+/* Signals that srun has no use for itself and passes on, as srun(1) says. */
+static const int theirs[] = { SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM };
+
+#define N_THEIRS (sizeof(theirs) / sizeof(theirs[0]))
+
+static volatile sig_atomic_t caught[N_THEIRS];
+
+static void on_theirs(int signo)
+{
+	for (size_t i = 0; i < N_THEIRS; i++)
+		if (theirs[i] == signo)
+			caught[i] = 1;
+}
+
+static void catch_theirs(void)
+{
+	struct sigaction sa = { .sa_handler = on_theirs }, before;
+
+	sigemptyset(&sa.sa_mask);
+	for (size_t i = 0; i < N_THEIRS; i++)
+		/* A signal that is ignored, as by nohup, stays so. */
+		if (sigaction(theirs[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(theirs[i], &sa, NULL);
+}
+
+static void pass_on(const struct run *r)
+{
+	for (size_t i = 0; i < N_THEIRS; i++) {
+		if (!caught[i])
+			continue;
+		caught[i] = 0;
+		tell_all(r, theirs[i]);
+	}
+}
+
 static void reap(struct run *r)
 {
 	for (int i = 0; i < r->n; i++) {
@@ -147,6 +185,7 @@ static void attend_all(struct run *r)
 		signo = cli_signals_take();
 		if (signo && !(r->alone && signo == SIGINT && isatty(0)))
 			tell_all(r, signo);
+		pass_on(r);
 		if (r->kill_at_us && cli_mono_us() >= r->kill_at_us) {
 			tell_all(r, SIGKILL);
 			r->kill_at_us = 0;
@@ -264,7 +303,10 @@ int tasks_run(const struct tasks *t)
 		cli_say("error: out of memory");
 		return 1;
 	}
+	/* By this name the shepherd knows it from the tasks, which alone are signalled. */
+	prctl(PR_SET_NAME, "srun");
 	cli_signals_catch();
+	catch_theirs();
 	for (long i = 0; i < t->n; i++)
 		if (start_one(&r, i) < 0) {
 			r.failed = true;

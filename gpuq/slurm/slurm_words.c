@@ -15,6 +15,11 @@
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
 
+int64_t slurm_number(const struct gpuq_val *job)
+{
+	return gpuq_get_int(job, "element_id", gpuq_get_int(job, "id", 0));
+}
+
 void slurm_time(struct gpuq_buf *out, const struct gpuq_val *us, const char *none)
 {
 	char text[32];

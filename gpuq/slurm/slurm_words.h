@@ -9,6 +9,8 @@
 #include "gpuq/cli.h"
 #include "gpuq/out.h"
 
+/* Return SLURM_JOB_ID: of an element that has started its own number, else that of the job. */
+int64_t slurm_number(const struct gpuq_val *job);
 /* "2026-11-22T09:00:00" in local time; none for null or absent. */
 void slurm_time(struct gpuq_buf *out, const struct gpuq_val *us, const char *none);
 /* A line with the date, as lists with --long begin. */

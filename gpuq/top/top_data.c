@@ -1,3 +1,4 @@
+/* The rows of gpuq top: read from the server, filtered, sorted. Declared in top.h; called by cmd_top.c. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -31,6 +31,7 @@ struct worker {
 	struct loop *l;
 	pthread_t thread;
 	bool running;
+	bool over; /* the thread looks at nothing any more */
 	enum {
 		END_NOT,
 		END_DONE,
@@ -104,6 +105,8 @@ static void *run(void *arg)
 		if (write(w->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 			break;
 	}
+	w->over = true;
+	pthread_cond_broadcast(&w->wake);
 	pthread_mutex_unlock(&w->mu);
 	return NULL;
 }
@@ -218,6 +221,25 @@ void worker_finish(struct worker *w)
 {
 	if (w)
 		end(w, END_DONE);
+}
+
+bool worker_end_within(struct worker *w, int64_t us)
+{
+	const int64_t until_us = clock_us(CLOCK_MONOTONIC) + us;
+	const struct timespec until = { .tv_sec = until_us / 1000000,
+					.tv_nsec = until_us % 1000000 * 1000 };
+	bool over;
+
+	if (!w || !w->running)
+		return true;
+	pthread_mutex_lock(&w->mu);
+	w->end = END_NOW;
+	pthread_cond_broadcast(&w->wake);
+	while (!w->over && pthread_cond_timedwait(&w->wake, &w->mu, &until) != ETIMEDOUT)
+		continue;
+	over = w->over;
+	pthread_mutex_unlock(&w->mu);
+	return over;
 }
 
 void worker_free(struct worker *w, void (*dropped)(void *arg))

@@ -10,6 +10,9 @@
 #ifndef GPUQD_BASE_WORKER_H
 #define GPUQD_BASE_WORKER_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "gpuqd/base/loop.h"
 #include "libgpuq/err.h"
 
@@ -30,6 +33,11 @@ int worker_run_as(struct worker *w, const char *name, void (*work)(void *arg),
 /* Wait until every job handed over so far is done, and end the thread: later jobs are not done.
  * Outcomes still come on the loop. NULL is allowed. */
 void worker_finish(struct worker *w);
+
+/* End the thread after the job under way, and wait for that so long: true = it has ended. Jobs that
+ * were not begun are not done. False: it still works, and worker_free would wait for it. NULL is
+ * allowed. */
+bool worker_end_within(struct worker *w, int64_t us);
 
 /* Waits for the job under way; for every job that was not finished dropped(arg) is called
  * instead of done. NULL is allowed. */

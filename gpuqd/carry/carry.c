@@ -10,7 +10,7 @@ struct carry {
 	const struct snapshot *s;
 	const struct plan *p;
 	struct gpuq_arena *mem;
-	struct carry_at *at;
+	struct carry_at *at; /* how far it has come */
 };
 
 static struct job_key key_of(const struct plan_action *a)
@@ -88,6 +88,7 @@ static struct placed_pod *places(const struct carry *c, const struct plan_action
 	return pods;
 }
 
+/* Start a job. The token makes its pods those of this attempt. */
 static void place(const struct carry *c, const struct plan_action *a)
 {
 	struct event ev = { .type = EV_JOB_PLACED, .job = key_of(a) };
@@ -104,6 +105,7 @@ static void place(const struct carry *c, const struct plan_action *a)
 		apply(c, a, &ev, CARRY_PLACED);
 }
 
+/* Add pods to a running elastic job. */
 static void grow(const struct carry *c, const struct plan_action *a)
 {
 	struct event ev = { .type = EV_JOB_GROWN, .job = key_of(a) };
@@ -114,6 +116,7 @@ static void grow(const struct carry *c, const struct plan_action *a)
 		apply(c, a, &ev, CARRY_GROWN);
 }
 
+/* Release a nominated placement. */
 static void release(const struct carry *c, const struct plan_action *a)
 {
 	struct event ev = { .type = EV_JOB_RENOUNCED, .job = key_of(a) };
@@ -184,6 +187,7 @@ static void send_away(const struct carry *c, const struct plan_action *a,
 
 /* ---- claims ---- */
 
+/* True if the job is still pending; an element that never ran has no job of its own. */
 static bool waits(const struct carry *c, struct job_key key)
 {
 	const struct job *j = model_find_job(c->m, key);
@@ -195,6 +199,7 @@ static bool waits(const struct carry *c, struct job_key key)
 	return j && j->state == GPUQ_JOB_PENDING;
 }
 
+/* True if it still runs and was not signalled since the snapshot was taken. */
 static bool can_leave(const struct carry *c, const struct plan_action *a)
 {
 	const struct job *j = model_find_job(c->m, key_of(a));

@@ -16,10 +16,10 @@
 
 /* The outcome of an action, in the order in which it happens. */
 enum carry_news {
-	CARRY_PLACED,
-	CARRY_GROWN,
-	CARRY_RENOUNCED,
-	CARRY_NOMINATED,
+	CARRY_PLACED, /* it starts */
+	CARRY_GROWN, /* pods join it */
+	CARRY_RENOUNCED, /* its nominated placement is released */
+	CARRY_NOMINATED, /* places are kept for it */
 	CARRY_EVICTED, /* or shrunk, or moved: by the action's kind */
 	CARRY_CLAIMED, /* a nomination holds, the evictions for it follow; no event */
 	CARRY_STALE, /* the model would refuse part of a claim: none of it is applied; no event */
@@ -37,7 +37,7 @@ struct carry_to {
 	/* NULL = the caller needs no news */
 	void (*news)(void *arg, enum carry_news news, const struct plan_action *a,
 		     const struct event *ev, const struct gpuq_err *err);
-	void *arg;
+	void *arg; /* for all of them */
 };
 
 /* Turn all actions of the plan into events. Memory is allocated from mem. */
@@ -49,7 +49,7 @@ void carry_plan(const struct carry_to *to, const struct model *m, const struct s
 struct carry_at {
 	uint32_t next; /* action */
 	uint32_t n_dropped;
-	bool claim_dropped;
+	bool claim_dropped; /* and so are those after it */
 };
 /* Carry out so many actions from `at` on (a claim may be more). True: no action is left. */
 bool carry_some(const struct carry_to *to, const struct model *m, const struct snapshot *s,

@@ -28,6 +28,7 @@ __attribute__((format(printf, 2, 3))) static void add(char out[CLAIM_TEXT_MAX], 
 	snprintf(out + at, room, "%s", MORE);
 }
 
+/* Append what a queue holds before and after, beside what it is entitled to. */
 static void add_side(char out[CLAIM_TEXT_MAX], const struct snapshot *s,
 		     const struct plan_side *side, bool first)
 {
@@ -44,6 +45,7 @@ static void add_side(char out[CLAIM_TEXT_MAX], const struct snapshot *s,
 	    s->queues[side->queue].name, before, after, share, quota);
 }
 
+/* Append how much running work was spared, and why. */
 static void add_passed(char out[CLAIM_TEXT_MAX], const uint32_t *passed)
 {
 	static const char *const words[N_PLAN_PASSED] = {

@@ -40,7 +40,7 @@ bool obey_leaves(const struct job *j, bool *all)
 /* Selects pods: all, those that are dropped, those of a node. */
 struct which {
 	bool all;
-	const char *node;
+	const char *node; /* those there alone; NULL = all */
 };
 
 static bool is_one(const struct which *w, const struct pod *p)
@@ -67,6 +67,7 @@ static struct pod_key *keys_of(const struct job *j, const struct which *w, struc
 	return keys;
 }
 
+/* Let pods end. */
 static int end_all(const struct obey_to *to, const struct pod_key *keys, size_t n, int exit_code,
 		   enum pod_fault fault, struct gpuq_err *err)
 {
@@ -83,6 +84,7 @@ static int end_all(const struct obey_to *to, const struct pod_key *keys, size_t 
 	return rc;
 }
 
+/* Let them be gone from the cluster, which releases their devices. */
 static int gone_all(const struct obey_to *to, const struct pod_key *keys, size_t n,
 		    struct gpuq_err *err)
 {

@@ -15,7 +15,8 @@
 
 /* Where the events go; they carry no time of their own. */
 struct obey_to {
-	int (*apply)(void *arg, struct event *ev, struct gpuq_err *err);
+	int (*apply)(void *arg, struct event *ev,
+		     struct gpuq_err *err); /* the caller's model, or its journal */
 	void *arg;
 };
 

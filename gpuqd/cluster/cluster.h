@@ -111,6 +111,9 @@ struct cluster_sink {
 	void (*objects_known)(void *arg, enum object_kind kind, bool known);
 	/* A pod created unbound stays so: what it was bound by was refused. */
 	void (*not_bound)(void *arg, const char *pod, const char *message);
+	/* True while a tenth of a second makes no difference to what is heard of pods: no job waits,
+	 * starts or is told to end. NULL = never. */
+	bool (*calm)(void *arg);
 };
 
 /* How the cluster judges a pod that it is not asked to make. */

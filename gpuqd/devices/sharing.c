@@ -80,6 +80,7 @@ enum share_kind sharing_gpushare(int64_t total, int64_t count, int64_t *device_m
 	return one > UNITS_MAX_GIB ? SHARE_GPUSHARE_MIB : SHARE_GPUSHARE;
 }
 
+/* Add an annotation with a number. */
 static void note(struct sharing_place *p, const char *key, int64_t value)
 {
 	struct sharing_word *w = &p->notes[p->n_notes++];
@@ -121,7 +122,7 @@ int sharing_place(const struct share_ask *ask, struct sharing_place *out, struct
 		p.units = 1;
 	if (p.units > device)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "it asks for %" PRId64 " units of memory, a device has %" PRId64,
+				 "it requests %" PRId64 " units of memory, a device has %" PRId64,
 				 p.units, device);
 	note(&p, GPUSHARE_INDEX, ask->device);
 	note(&p, GPUSHARE_DEVICE, device);

@@ -67,8 +67,8 @@ const char *const *sharing_others(const struct gpuq_group *g, bool flavors);
 enum share_kind sharing_gpushare(int64_t total, int64_t count, int64_t *device_mib);
 
 struct share_ask {
-	enum share_kind kind;
-	int device;
+	enum share_kind kind; /* what share of a device */
+	int device; /* its index on the node */
 	int64_t device_mib; /* of one device of the node */
 	int64_t milli; /* of the device */
 	int64_t memory_bytes; /* asked for; 0 = by milli */
@@ -77,7 +77,7 @@ struct share_ask {
 };
 
 struct sharing_word {
-	const char *key;
+	const char *key; /* of the annotation */
 	char value[SHARE_WORD_ROOM];
 };
 

@@ -18,6 +18,7 @@ struct backup {
 	struct store *store;
 	int fd;
 	int64_t bytes;
+	struct store_identity id;
 	/* of a file that is kept: its directory, its name, and its name while it is written */
 	int dir;
 	char *name, *part;
@@ -122,14 +123,14 @@ int backup_keep(struct backup *b, struct gpuq_err *err)
 			       ? taken(b->name, err)
 			       : gpuq_fail(err, GPUQ_EIO, "%s: %s", b->name, strerror(errno));
 	if (fsync(b->dir) != 0)
-		return gpuq_fail(err, GPUQ_EIO, "%s: its folder: %s", b->name, strerror(errno));
+		return gpuq_fail(err, GPUQ_EIO, "%s: its directory: %s", b->name, strerror(errno));
 	return 0;
 }
 
 int backup_make(struct backup *b, struct gpuq_err *err)
 {
 	struct stat st;
-	int rc = store_copy(b->store, b->fd, err);
+	int rc = store_copy(b->store, b->fd, &b->id, err);
 
 	if (rc == 0 && fstat(b->fd, &st) != 0)
 		rc = gpuq_fail(err, GPUQ_EIO, "backup: %s", strerror(errno));
@@ -141,6 +142,16 @@ int backup_make(struct backup *b, struct gpuq_err *err)
 int64_t backup_bytes(const struct backup *b)
 {
 	return b->bytes;
+}
+
+struct store_identity backup_identity(const struct backup *b)
+{
+	return b->id;
+}
+
+int backup_fd(const struct backup *b)
+{
+	return b->fd;
 }
 
 int64_t backup_read(struct backup *b, int64_t at, void *out, size_t room, struct gpuq_err *err)

@@ -2,7 +2,7 @@
  *
  * Owns     the copy, a file without a name, until it has been read.
  * Touches  the store, the state directory; the requested file.
- * Used by  rpc/method/m_backup.c.
+ * Used by  rpc/method/m_backup.c, copies/rota.c.
  *
  * The copy is made in a thread while the daemon runs, and has the state of one moment: all that
  * was durable then. It is a whole database: as data.mdb of an otherwise empty state directory
@@ -14,12 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/store/store.h"
 #include "libgpuq/err.h"
 
 struct backup;
 struct journal;
 
-/* Begin a copy; in the loop. Returns 0; GPUQ_ESTORAGE (no room for a copy), GPUQ_EIO,
+/* Begin a copy; from any thread. Returns 0; GPUQ_ESTORAGE (no room for a copy), GPUQ_EIO,
  * GPUQ_ENOMEM. */
 int backup_new(struct journal *j, struct backup **out, struct gpuq_err *err);
 /* Begin a copy that becomes a file of this machine, readable by gpuqd alone: it appears once it is
@@ -33,7 +34,11 @@ void backup_free(struct backup *b); /* NULL is fine */
 /* Make the copy; from any thread. */
 int backup_make(struct backup *b, struct gpuq_err *err);
 
-int64_t backup_bytes(const struct backup *b); /* once it is made */
+/* Once it is made: its size, the database and the position that it is a copy of, and a descriptor to
+ * read it from, which stays b's. */
+int64_t backup_bytes(const struct backup *b);
+struct store_identity backup_identity(const struct backup *b);
+int backup_fd(const struct backup *b);
 
 /* Read up to room bytes of it from `at` on. Returns how many, 0 at its end, GPUQ_EIO. */
 int64_t backup_read(struct backup *b, int64_t at, void *out, size_t room, struct gpuq_err *err);

@@ -666,7 +666,7 @@ static void check_lost(struct dispatch *d, struct live *l, const struct job *j, 
 		l->again_us = now + OVERDUE_US;
 		need_spec(&k);
 		order_ref(k.m, j, p, name, &ref);
-		log_notice("pod.told_again", "pod=%s: told to leave, but still there", name);
+		log_notice("pod.told_again", "pod=%s: signalled, but still there", name);
 		d->cluster->ops->pod_delete(d->cluster, &ref,
 					    order_grace_us(j, order_is_evicted(j) || p->dropped,
 							   k.have_spec ? &k.spec : NULL));

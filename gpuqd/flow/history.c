@@ -58,6 +58,23 @@ int history_jobs(struct store *st, uint32_t id, size_t max, struct gpuq_arena *a
 	return c.n;
 }
 
+bool history_element(struct store *st, uint32_t number, struct job_key *key)
+{
+	unsigned char k[CHANGE_KEY_BYTES_MAX];
+	struct gpuq_buf val = GPUQ_BUF_INIT;
+	struct job_key found = { 0, -1 };
+	int64_t index = -1;
+	bool is_there =
+		store_get(st, TABLE_ELEMENT, k, change_key_u32(k, number), &val, NULL) == 0 &&
+		change_key_job_read((const unsigned char *)val.data, val.len, &found.id, &index);
+
+	found.index = (int32_t)index;
+	gpuq_buf_done(&val);
+	if (is_there)
+		*key = found;
+	return is_there;
+}
+
 int history_state(struct store *st, struct job_key key, enum gpuq_job_state *state)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);

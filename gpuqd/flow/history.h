@@ -6,6 +6,9 @@
 #ifndef GPUQD_FLOW_HISTORY_H
 #define GPUQD_FLOW_HISTORY_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "gpuqd/state/event.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
@@ -23,6 +26,9 @@ struct gpuq_val *history_job(struct store *st, struct job_key key, struct gpuq_a
  * objects. Returns how many were added to list. */
 int history_jobs(struct store *st, uint32_t id, size_t max, struct gpuq_arena *a,
 		 struct gpuq_val *list);
+
+/* Find the ended element of an array that had this number of its own. Returns false: there is none. */
+bool history_element(struct store *st, uint32_t number, struct job_key *key);
 
 /* Get the state in which it ended. Returns 0 or GPUQ_ENOENT. */
 int history_state(struct store *st, struct job_key key, enum gpuq_job_state *state);

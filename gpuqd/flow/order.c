@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "gpuqd/base/log.h"
+#include "gpuqd/flow/env/pod_env.h"
+#include "gpuqd/flow/env/slurm_env.h"
 #include "gpuqd/state/record/podrecord.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/devices/sharing.h"
@@ -13,8 +15,6 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
-
-#define ENV_MAX 96
 
 int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq_spec *out,
 	       struct gpuq_err *err)
@@ -104,79 +104,6 @@ void order_ref(const struct model *m, const struct job *j, const struct pod *p, 
 		found ? found : "";                                                                \
 	})
 
-struct env {
-	struct gpuq_arena *a;
-	struct gpuq_strmap *map;
-};
-
-static void set(struct env *e, const char *key, const char *val)
-{
-	if (e->map->n == ENV_MAX || !val)
-		return;
-	e->map->keys[e->map->n] = key;
-	e->map->vals[e->map->n++] = val;
-}
-
-static void set_int(struct env *e, const char *key, int64_t i)
-{
-	set(e, key, gpuq_arena_printf(e->a, "%" PRId64, i));
-}
-
-/* The variables that scripts written for Slurm read, and their sources. */
-static const struct {
-	const char *slurm, *ours;
-} slurm_words[] = {
-	{ "SLURM_ARRAY_JOB_ID", "GPUQ_ARRAY_JOB_ID" },
-	{ "SLURM_ARRAY_TASK_COUNT", "GPUQ_ARRAY_TASK_COUNT" },
-	{ "SLURM_ARRAY_TASK_ID", "GPUQ_ARRAY_TASK_ID" },
-	{ "SLURM_ARRAY_TASK_MAX", "GPUQ_ARRAY_TASK_MAX" },
-	{ "SLURM_ARRAY_TASK_MIN", "GPUQ_ARRAY_TASK_MIN" },
-	{ "SLURM_ARRAY_TASK_STEP", "GPUQ_ARRAY_TASK_STEP" },
-	{ "SLURM_CPUS_PER_TASK", "GPUQ_CPUS_PER_TASK" },
-	{ "SLURM_GPUS_ON_NODE", "GPUQ_GPUS" },
-	{ "SLURM_JOBID", "GPUQ_JOB_ID" },
-	{ "SLURM_JOB_ACCOUNT", "GPUQ_ACCOUNT" },
-	{ "SLURM_JOB_GPUS", "GPUQ_DEVICES" },
-	{ "SLURM_JOB_ID", "GPUQ_JOB_ID" },
-	{ "SLURM_JOB_NAME", "GPUQ_JOB_NAME" },
-	{ "SLURM_JOB_NODELIST", "GPUQ_NODELIST" },
-	{ "SLURM_JOB_NUM_NODES", "GPUQ_NNODES" },
-	{ "SLURM_JOB_PARTITION", "GPUQ_QUEUE" },
-	{ "SLURM_JOB_QOS", "GPUQ_QOS" },
-	{ "SLURM_JOB_USER", "GPUQ_USER" },
-	{ "SLURM_NNODES", "GPUQ_NNODES" },
-	{ "SLURM_NODEID", "GPUQ_POD_INDEX" },
-	{ "SLURM_NODELIST", "GPUQ_NODELIST" },
-	{ "SLURM_NPROCS", "GPUQ_NTASKS" },
-	{ "SLURM_NTASKS", "GPUQ_NTASKS" },
-	{ "SLURM_NTASKS_PER_NODE", "GPUQ_NTASKS_PER_NODE" },
-	{ "SLURM_RESTART_COUNT", "GPUQ_RESTART_COUNT" },
-	{ "SLURM_SUBMIT_DIR", "GPUQ_SUBMIT_DIR" },
-	{ "SLURMD_NODENAME", "GPUQ_NODE_NAME" },
-};
-
-static const char *get(const struct env *e, const char *key)
-{
-	for (size_t i = 0; i < e->map->n; i++)
-		if (strcmp(e->map->keys[i], key) == 0)
-			return e->map->vals[i];
-	return NULL;
-}
-
-/* A pod counts as a node, and the script as its first task, until it starts more. */
-static void set_slurm(struct env *e)
-{
-	const char *index = get(e, "GPUQ_POD_INDEX"), *tasks = get(e, "GPUQ_NTASKS_PER_NODE");
-
-	for (size_t i = 0; i < sizeof(slurm_words) / sizeof(slurm_words[0]); i++)
-		set(e, slurm_words[i].slurm, get(e, slurm_words[i].ours));
-	set(e, "SLURM_TASKS_PER_NODE", tasks);
-	set(e, "SLURM_LOCALID", "0");
-	set_int(e, "SLURM_PROCID",
-		(index && tasks) ? strtoll(index, NULL, 10) * strtoll(tasks, NULL, 10) : 0);
-	set(e, "SLURM_CLUSTER_NAME", "gpuq");
-}
-
 /* True if the job uses tasks, or variables about them. */
 static bool has_tasks(const struct gpuq_spec *spec)
 {
@@ -184,22 +111,22 @@ static bool has_tasks(const struct gpuq_spec *spec)
 	       spec->cpus_per_task;
 }
 
-static void set_tasks(struct env *e, const struct job *j, const struct gpuq_spec *spec,
+static void set_tasks(struct pod_env *e, const struct job *j, const struct gpuq_spec *spec,
 		      int64_t n_pods)
 {
 	const int64_t a_pod = spec->ntasks_per_node;
 	const int64_t n = spec->ntasks ? spec->ntasks : (a_pod ? a_pod : 1) * n_pods;
 
-	set(e, "GPUQ_QOS", j->qos);
-	set(e, "GPUQ_SUBMIT_DIR", spec->context.cwd);
-	set_int(e, "GPUQ_RESTART_COUNT", j->attempt);
-	set_int(e, "GPUQ_NTASKS", n);
-	set_int(e, "GPUQ_NTASKS_PER_NODE", a_pod ? a_pod : (n + n_pods - 1) / n_pods);
+	pod_env_set(e, "GPUQ_QOS", j->qos);
+	pod_env_set(e, "GPUQ_SUBMIT_DIR", spec->context.cwd);
+	pod_env_set_int(e, "GPUQ_RESTART_COUNT", j->attempt);
+	pod_env_set_int(e, "GPUQ_NTASKS", n);
+	pod_env_set_int(e, "GPUQ_NTASKS_PER_NODE", a_pod ? a_pod : (n + n_pods - 1) / n_pods);
 	if (spec->cpus_per_task)
-		set_int(e, "GPUQ_CPUS_PER_TASK", spec->cpus_per_task);
+		pod_env_set_int(e, "GPUQ_CPUS_PER_TASK", spec->cpus_per_task);
 }
 
-static void set_nodelist(struct env *e, const struct job *j, const struct pod *p)
+static void set_nodelist(struct pod_env *e, const struct job *j, const struct pod *p)
 {
 	struct gpuq_buf hosts = GPUQ_BUF_INIT;
 	const struct pod *other;
@@ -207,23 +134,23 @@ static void set_nodelist(struct env *e, const struct job *j, const struct pod *p
 	DL_FOREACH2(j->pods, other, job_next)
 		if (other->attempt == p->attempt && !other->dropped)
 			gpuq_buf_printf(&hosts, "%s%s", hosts.len ? "," : "", other->node->name);
-	set(e, "GPUQ_NODELIST", gpuq_arena_strdup(e->a, gpuq_buf_str(&hosts)));
+	pod_env_set(e, "GPUQ_NODELIST", gpuq_arena_strdup(e->a, gpuq_buf_str(&hosts)));
 	gpuq_buf_done(&hosts);
 }
 
-static void set_array(struct env *e, const struct model *m, const struct job *j,
+static void set_array(struct pod_env *e, const struct model *m, const struct job *j,
 		      const struct gpuq_array *ar)
 {
 	const struct job *master = model_find_job(m, (struct job_key){ j->key.id, -1 });
 
-	set_int(e, "GPUQ_ARRAY_JOB_ID", j->key.id);
-	set_int(e, "GPUQ_ARRAY_TASK_ID", j->key.index);
+	pod_env_set_int(e, "GPUQ_ARRAY_JOB_ID", j->key.id);
+	pod_env_set_int(e, "GPUQ_ARRAY_TASK_ID", j->key.index);
 	if (!master || !master->array || !ar->n_ranges)
 		return;
-	set_int(e, "GPUQ_ARRAY_TASK_COUNT", master->array->size);
-	set_int(e, "GPUQ_ARRAY_TASK_MIN", ar->ranges[0].first);
-	set_int(e, "GPUQ_ARRAY_TASK_MAX", ar->ranges[ar->n_ranges - 1].last);
-	set_int(e, "GPUQ_ARRAY_TASK_STEP", ar->ranges[0].step);
+	pod_env_set_int(e, "GPUQ_ARRAY_TASK_COUNT", master->array->size);
+	pod_env_set_int(e, "GPUQ_ARRAY_TASK_MIN", ar->ranges[0].first);
+	pod_env_set_int(e, "GPUQ_ARRAY_TASK_MAX", ar->ranges[ar->n_ranges - 1].last);
+	pod_env_set_int(e, "GPUQ_ARRAY_TASK_STEP", ar->ranges[0].step);
 }
 
 /* A variable that the job's owner sets for the first container, or NULL. */
@@ -237,68 +164,69 @@ static const char *owner_set(const struct gpuq_group *g, const char *key)
 
 /* Set the pod's rank in the job; the variables of PyTorch, for one process per pod; and those of
  * torchrun, which starts one process per device, in place of its options. */
-static void set_gang(struct env *e, const struct pod *p, const struct gpuq_group *g, bool local,
+static void set_gang(struct pod_env *e, const struct pod *p, const struct gpuq_group *g, bool local,
 		     const struct pod_order *o)
 {
-	set(e, "GPUQ_POD_NAME", o->name);
-	set(e, "GPUQ_GROUP", g->name);
-	set_int(e, "GPUQ_GROUP_INDEX", p->group_index);
+	pod_env_set(e, "GPUQ_POD_NAME", o->name);
+	pod_env_set(e, "GPUQ_GROUP", g->name);
+	pod_env_set_int(e, "GPUQ_GROUP_INDEX", p->group_index);
 	if (o->n_pods > 1) {
 		const char *first = o->pod_names[0];
 		size_t cut = (size_t)(strrchr(first, '-') - first);
 
-		set(e, "MASTER_ADDR",
-		    local ? "127.0.0.1"
-			  : gpuq_arena_printf(e->a, "%s.%.*s", first, (int)cut, first));
+		pod_env_set(e, "MASTER_ADDR",
+			    local ? "127.0.0.1"
+				  : gpuq_arena_printf(e->a, "%s.%.*s", first, (int)cut, first));
 		/* Jobs on a shared machine need different ports: the port follows from the id.
 		 * In a cluster the owner may choose it. */
 		if (!local && owner_set(g, "MASTER_PORT"))
-			set(e, "MASTER_PORT", owner_set(g, "MASTER_PORT"));
+			pod_env_set(e, "MASTER_PORT", owner_set(g, "MASTER_PORT"));
 		else
-			set_int(e, "MASTER_PORT", local ? 20000 + o->job % 20000 : 29500);
-		set_int(e, "WORLD_SIZE", o->n_pods);
-		set_int(e, "RANK", p->index);
-		set(e, "PET_MASTER_ADDR", get(e, "MASTER_ADDR"));
-		set(e, "PET_MASTER_PORT", get(e, "MASTER_PORT"));
-		set_int(e, "PET_NNODES", o->n_pods);
-		set_int(e, "PET_NODE_RANK", p->index);
+			pod_env_set_int(e, "MASTER_PORT", local ? 20000 + o->job % 20000 : 29500);
+		pod_env_set_int(e, "WORLD_SIZE", o->n_pods);
+		pod_env_set_int(e, "RANK", p->index);
+		pod_env_set(e, "PET_MASTER_ADDR", pod_env_get(e, "MASTER_ADDR"));
+		pod_env_set(e, "PET_MASTER_PORT", pod_env_get(e, "MASTER_PORT"));
+		pod_env_set_int(e, "PET_NNODES", o->n_pods);
+		pod_env_set_int(e, "PET_NODE_RANK", p->index);
 		if (p->n_devices && !owner_set(g, "PET_NPROC_PER_NODE"))
-			set_int(e, "PET_NPROC_PER_NODE", p->n_devices);
+			pod_env_set_int(e, "PET_NPROC_PER_NODE", p->n_devices);
 	}
 }
 
 /* Each variable costs the API server several times: at the creation and at every report of the
  * kubelet it visits all fields of the pod and records their managers. Variables that mean nothing
  * for this job are therefore left out. */
-static void fill_env(struct env *e, const struct model *m, const struct job *j, const struct pod *p,
-		     const struct gpuq_spec *spec, bool local, const struct pod_order *o)
+static void fill_env(struct pod_env *e, const struct model *m, const struct job *j,
+		     const struct pod *p, const struct gpuq_spec *spec, bool local,
+		     const struct pod_order *o)
 {
 	const struct gpuq_group *g = &spec->groups[p->group];
 	const bool alone = spec->n_groups == 1 && g->pods_max <= 1, tasks = has_tasks(spec);
 	struct gpuq_buf devices = GPUQ_BUF_INIT;
 
-	set_int(e, "GPUQ_JOB_ID", j->key.id);
-	set(e, "GPUQ_JOB_NAME", j->name);
-	set(e, "GPUQ_QUEUE", j->queue->name);
-	set(e, "GPUQ_USER", j->user);
-	set(e, "GPUQ_ACCOUNT", *j->wish->account ? j->wish->account : NULL);
-	set_int(e, "GPUQ_ATTEMPT", j->attempt);
-	set_int(e, "GPUQ_POD_INDEX", p->index);
-	set_int(e, "GPUQ_POD_COUNT", o->n_pods);
-	set_int(e, "GPUQ_NNODES", o->n_pods);
-	set(e, "GPUQ_NODE_NAME", p->node->name);
-	set_int(e, "GPUQ_GPUS", p->n_devices);
+	pod_env_set_int(e, "GPUQ_JOB_ID", j->key.id);
+	pod_env_set(e, "GPUQ_JOB_NAME", j->name);
+	pod_env_set(e, "GPUQ_QUEUE", j->queue->name);
+	pod_env_set(e, "GPUQ_USER", j->user);
+	pod_env_set(e, "GPUQ_ACCOUNT", *j->wish->account ? j->wish->account : NULL);
+	pod_env_set_int(e, "GPUQ_ATTEMPT", j->attempt);
+	pod_env_set_int(e, "GPUQ_POD_INDEX", p->index);
+	pod_env_set_int(e, "GPUQ_POD_COUNT", o->n_pods);
+	pod_env_set_int(e, "GPUQ_NNODES", o->n_pods);
+	pod_env_set(e, "GPUQ_NODE_NAME", p->node->name);
+	pod_env_set_int(e, "GPUQ_GPUS", p->n_devices);
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		gpuq_buf_printf(&devices, "%s%u", i ? "," : "", p->devices[i]);
-	set(e, "GPUQ_DEVICES", gpuq_arena_strdup(e->a, gpuq_buf_str(&devices)));
+	pod_env_set(e, "GPUQ_DEVICES", gpuq_arena_strdup(e->a, gpuq_buf_str(&devices)));
 	gpuq_buf_done(&devices);
 	if (j->time_limit_us != GPUQ_UNLIMITED)
-		set_int(e, "GPUQ_TIME_LIMIT_S", j->time_limit_us / GPUQ_US_PER_S);
+		pod_env_set_int(e, "GPUQ_TIME_LIMIT_S", j->time_limit_us / GPUQ_US_PER_S);
 	if (j->key.index >= 0)
 		set_array(e, m, j, &spec->array);
 	/* Variables that an Indexed batch/v1 Job passes to its pods. */
 	if (g->template_)
-		set_int(e, "JOB_COMPLETION_INDEX", o->completion_index);
+		pod_env_set_int(e, "JOB_COMPLETION_INDEX", o->completion_index);
 	if (tasks)
 		set_tasks(e, j, spec, o->n_pods);
 	if (tasks || !alone)
@@ -306,7 +234,17 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 	if (!alone)
 		set_gang(e, p, g, local, o);
 	if (spec->slurm_env)
-		set_slurm(e);
+		slurm_env_fill(e, &(struct slurm_env_job){ .spec = spec,
+							   .group = g,
+							   .number = j->life->element_id
+									     ? j->life->element_id
+									     : j->key.id,
+							   .uid = j->wish->uid,
+							   .gid = j->wish->gid,
+							   .n_pods = o->n_pods,
+							   .n_devices = p->n_devices,
+							   .start_us = o->now_us,
+							   .limit_us = j->time_limit_us });
 }
 
 /* Return the record. A pod without one runs as well: only a restore knows less about it. */
@@ -330,6 +268,7 @@ static const char *record_of(const struct job *j, const struct pod *p, uint32_t 
 		.pods = n_pods,
 		.group = p->group,
 		.group_index = p->group_index,
+		.element_id = j->life->element_id,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_buf b = GPUQ_BUF_INIT;
@@ -495,8 +434,8 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	names = gpuq_arena_calloc(a, n + 1, sizeof(*names));
 	hosts = gpuq_arena_calloc(a, n + 1, sizeof(*hosts));
 	devices = gpuq_arena_calloc(a, p->n_devices + 1, sizeof(*devices));
-	o.env.keys = gpuq_arena_calloc(a, ENV_MAX, sizeof(char *));
-	o.env.vals = gpuq_arena_calloc(a, ENV_MAX, sizeof(char *));
+	o.env.keys = gpuq_arena_calloc(a, POD_ENV_MAX, sizeof(char *));
+	o.env.vals = gpuq_arena_calloc(a, POD_ENV_MAX, sizeof(char *));
 	if (!name || !names || !hosts || !devices || !o.env.keys || !o.env.vals)
 		return gpuq_no_memory(err);
 	model_pod_name(m, p, name);
@@ -555,7 +494,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.record = record_of(j, p, n, a);
 	o.time_limit_us = j->time_limit_us;
 	o.grace_us = spec->grace_us ? spec->grace_us : JOB_GRACE_DEFAULT_US;
-	fill_env(&(struct env){ a, &o.env }, m, j, p, spec, local, &o);
+	fill_env(&(struct pod_env){ a, &o.env }, m, j, p, spec, local, &o);
 	*out = o;
 	return 0;
 }

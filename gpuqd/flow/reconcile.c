@@ -894,6 +894,16 @@ void reconcile_adopt(struct reconcile *r, bool on)
 	r->adopt = on;
 }
 
+static bool on_calm(void *arg)
+{
+	const struct reconcile *r = arg;
+	const struct model *m = journal_model(r->j);
+
+	return m->n_jobs_by_state[GPUQ_JOB_PENDING] == 0 &&
+	       m->n_jobs_by_state[GPUQ_JOB_STARTING] == 0 &&
+	       m->n_jobs_by_state[GPUQ_JOB_COMPLETING] == 0;
+}
+
 const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c)
 {
 	r->cluster = c;
@@ -921,6 +931,7 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 		.object_gone = on_object_gone,
 		.objects_known = on_objects_known,
 		.not_bound = on_not_bound,
+		.calm = on_calm,
 		.fenced = r->on_fenced ? on_fenced : NULL,
 	};
 	return &r->sink;

@@ -414,6 +414,16 @@ static void on_look(void *arg)
 		finish(r, "", NULL);
 }
 
+/* Return the highest of the numbers that it names: its job's, that of its element, and this one. */
+static uint32_t highest_of(const struct stray *s, uint32_t highest)
+{
+	if (s->key.job.id > highest)
+		highest = s->key.job.id;
+	if (s->has_record && s->record.element_id > highest)
+		highest = (uint32_t)s->record.element_id;
+	return highest;
+}
+
 void recover_listed(struct recover *r, uint32_t generation, const struct keyset *seen,
 		    uint32_t kept)
 {
@@ -424,8 +434,8 @@ void recover_listed(struct recover *r, uint32_t generation, const struct keyset 
 	HASH_ITER(hh, r->strays, s, next) {
 		if (s->seen != generation)
 			stray_free(r, s);
-		else if (s->key.job.id > highest)
-			highest = s->key.job.id;
+		else
+			highest = highest_of(s, highest);
 	}
 	if (!rec->since_us)
 		return;

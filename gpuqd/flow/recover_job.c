@@ -263,6 +263,8 @@ int recover_job(struct journal *j, struct stray *const *pods, size_t n, struct g
 		ev.recovered.token = pods[0]->fact.token;
 		ev.recovered.flavor = flavor_of(&k);
 		ev.recovered.attempt = pods[0]->key.attempt;
+		ev.recovered.element_id =
+			pods[0]->has_record ? (uint32_t)pods[0]->record.element_id : 0;
 		ev.recovered.pods = k.out;
 		ev.recovered.n_pods = (uint32_t)n;
 		rc = journal_apply(j, &ev, err);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/util/scope.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/rpc/conn.h"
 #include "gpuqd/rpc/server.h"
@@ -413,6 +414,32 @@ static int read_params(struct rpc_call *call, void **params, struct gpuq_err *er
 	return gpuq_schema_read(&r, schema, call->params, *params);
 }
 
+/* What a token, or a certificate, leaves of its user's rights. */
+static int may_use(const struct rpc_call *call, struct gpuq_err *err)
+{
+	const struct rpc_peer *p = &call->peer;
+	const unsigned scope = call->method->scope;
+
+	if (p->auth == RPC_AUTH_UNIX)
+		return 0;
+	if (p->expires_us && loop_now_us(server_loop(call->server)) >= p->expires_us)
+		return gpuq_fail(err, GPUQ_EAUTH,
+				 "what proved the identity of %s has expired: gpuq login proves it "
+				 "anew",
+				 p->user);
+	if (scope & ~p->scopes)
+		return gpuq_fail(
+			err, GPUQ_EPERM, "%s needs scope %s, which the token of %s has not",
+			call->method->name, scope_word((unsigned)__builtin_ctz(scope)), p->user);
+	if (scope & (SCOPE_MANAGE | SCOPE_OPERATE) && p->queues && *p->queues)
+		return gpuq_fail(
+			err, GPUQ_EPERM,
+			"%s is for tokens that are not restricted to queues; this one is to "
+			"%s",
+			call->method->name, p->queues);
+	return 0;
+}
+
 /* Run a method after these checks: it exists, the caller may call it, the call's own map and the
  * params are well formed. */
 static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
@@ -430,6 +457,9 @@ static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
 		return gpuq_fail(err, GPUQ_EPERM, "%s is for %ss; %s is a %s", name,
 				 rpc_role_word(call->method->least), call->peer.user,
 				 rpc_role_word(call->peer.role));
+	rc = may_use(call, err);
+	if (rc < 0)
+		return rc;
 	before = loop_enter(l, call->method->name);
 	rc = call->method->lasts ? server_may_last(call->server, call->conn, err) : 0;
 	if (rc == 0)
@@ -525,6 +555,11 @@ void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_a
 	flight_add(c->server, call->share, n_bytes);
 	call->peer = c->peer;
 	call->peer.role = server_role(c->server, &c->peer);
+	/* The call may outlive its connection. */
+	if (c->peer.queues)
+		call->peer.queues = gpuq_arena_strdup(&call->arena, c->peer.queues);
+	if (c->peer.credential)
+		call->peer.credential = gpuq_arena_strdup(&call->arena, c->peer.credential);
 	call->params = m->params ? (struct gpuq_val *)m->params : gpuq_map(&call->arena);
 	link_call(call);
 	call->in_fn = true;

@@ -1,8 +1,11 @@
 #include "gpuqd/rpc/conn.h"
 #include "gpuqd/rpc/server.h"
 #include "gpuqd/rpc/call.h"
+#include "gpuqd/rpc/identify.h"
+#include "gpuqd/rpc/tls.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -56,6 +59,9 @@ void conn_kill(struct rpc_conn *c)
 	stop_timer(&c->frame_timer);
 	stop_timer(&c->more_timer);
 	stop_timer(&c->close_timer);
+	stop_timer(&c->start_timer);
+	identify_forget(c);
+	tls_end(c->tls);
 	if (c->readable)
 		event_free(c->readable);
 	if (c->writable)
@@ -74,6 +80,9 @@ void conn_kill(struct rpc_conn *c)
 	gpuq_buf_done(&c->in);
 	gpuq_buf_done(&c->out);
 	free(c->client);
+	free(c->claims);
+	free(c->queues);
+	free(c->credential);
 	free(c);
 }
 
@@ -108,6 +117,7 @@ void conn_close(struct rpc_conn *c, const struct gpuq_err *why)
 	}
 	stop_timer(&c->hello_timer);
 	stop_timer(&c->frame_timer);
+	stop_timer(&c->start_timer);
 	flight_leave(c);
 	if (c->readable)
 		event_del(c->readable);
@@ -220,14 +230,53 @@ void conn_send(struct rpc_conn *c, struct rpc_call *call, uint32_t id, bool item
 		on_release(f, 0, NULL);
 }
 
+static ssize_t put(struct rpc_conn *c, int fd, const void *bytes, size_t n)
+{
+	return c->tls ? tls_send(c->tls, bytes, n)
+		      : send(fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static ssize_t get(struct rpc_conn *c, int fd, void *bytes, size_t n)
+{
+	return c->tls ? tls_recv(c->tls, bytes, n) : recv(fd, bytes, n, MSG_DONTWAIT);
+}
+
+/* Go on with the handshake; true once it is over, and the connection lives. */
+static bool shake(struct rpc_conn *c)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	switch (tls_shake(c->tls, &err)) {
+	case TLS_DONE:
+		c->shaking = false;
+		return true;
+	case TLS_WANTS_READ:
+		return false;
+	case TLS_WANTS_WRITE:
+		want_write(c);
+		return false;
+	default:
+		server_log_closed(c->server, c, &err);
+		conn_kill(c);
+		return false;
+	}
+}
+
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct rpc_conn *c = arg;
 
 	(void)what;
+	if (c->shaking) {
+		/* Before that there are no words that could be said. */
+		if (c->close_timer)
+			conn_kill(c);
+		else
+			shake(c);
+		return;
+	}
 	while (c->sent < c->out.len) {
-		const ssize_t n = send(fd, c->out.data + c->sent, c->out.len - c->sent,
-				       MSG_NOSIGNAL | MSG_DONTWAIT);
+		const ssize_t n = put(c, fd, c->out.data + c->sent, c->out.len - c->sent);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -286,60 +335,6 @@ static void on_note(struct rpc_conn *c, const struct gpuq_wire_msg *m)
 		protocol_error(c, GPUQ_EPROTO, "an item for no call");
 }
 
-static void answer_hello(struct rpc_conn *c, uint32_t id)
-{
-	const struct rpc_opts *o = server_opts(c->server);
-	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
-	struct gpuq_buf b = GPUQ_BUF_INIT;
-	struct gpuq_val *info = gpuq_map(&a), *list, *limits;
-
-	gpuq_put(&a, info, "version", gpuq_str(&a, o->version));
-	list = gpuq_put(&a, info, "proto", gpuq_list(&a));
-	gpuq_add(&a, list, gpuq_int(&a, GPUQ_PROTO_MAJOR));
-	gpuq_add(&a, list, gpuq_int(&a, GPUQ_PROTO_MINOR));
-	gpuq_put(&a, info, "server", gpuq_str(&a, o->server));
-	gpuq_put(&a, info, "user", gpuq_str(&a, c->peer.user));
-	gpuq_put(&a, info, "role", gpuq_str(&a, rpc_role_word(server_role(c->server, &c->peer))));
-	limits = gpuq_put(&a, info, "limits", gpuq_map(&a));
-	gpuq_put(&a, limits, "message_bytes", gpuq_int(&a, GPUQ_MSG_BYTES_MAX));
-	gpuq_put(&a, limits, "outstanding", gpuq_int(&a, GPUQ_OUTSTANDING_MAX));
-	gpuq_put(&a, limits, "stream_credit", gpuq_int(&a, GPUQ_STREAM_CREDIT));
-	if (o->describe)
-		o->describe(o->arg, &a, info);
-	gpuq_wire_response(&b, id, NULL, info);
-	if (!gpuq_val_ok(info))
-		b.failed = true;
-	conn_send(c, NULL, id, false, &b);
-	gpuq_arena_done(&a);
-}
-
-static void on_hello(struct rpc_conn *c, const struct gpuq_wire_msg *m)
-{
-	const struct gpuq_val *proto = gpuq_get(m->params, "proto");
-	const char *client = gpuq_get_str(m->params, "client", "");
-
-	if (m->type != GPUQ_WIRE_REQUEST || strcmp(m->method, "hello") != 0) {
-		protocol_error(c, GPUQ_EPROTO, "the first call must be hello");
-		return;
-	}
-	if (!proto || proto->type != GPUQ_LIST || proto->n < 1 ||
-	    proto->items[0]->type != GPUQ_INT) {
-		protocol_error(c, GPUQ_EPROTO, "hello needs proto: [major, minor] and client");
-		return;
-	}
-	if (proto->items[0]->i != GPUQ_PROTO_MAJOR) {
-		protocol_error(c, GPUQ_EVERSION, "this server speaks version 1 of the protocol");
-		return;
-	}
-	c->client = strndup(client, GPUQ_NAME_BYTES_MAX);
-	if (!c->client) {
-		conn_doom(c);
-		return;
-	}
-	stop_timer(&c->hello_timer);
-	answer_hello(c, m->id);
-}
-
 static void on_message(struct rpc_conn *c, const char *bytes, size_t n)
 {
 	const struct gpuq_mp_limits *lim = c->client ? &gpuq_wire_limits : &gpuq_wire_limits_hello;
@@ -354,7 +349,7 @@ static void on_message(struct rpc_conn *c, const char *bytes, size_t n)
 	if (rc < 0)
 		conn_close(c, &err);
 	else if (!c->client)
-		on_hello(c, &m);
+		identify_hello(c, &m);
 	else if (m.type == GPUQ_WIRE_REQUEST)
 		call_start(c, &m, &a, n); /* the arena is the call's now */
 	else if (m.type == GPUQ_WIRE_NOTE)
@@ -381,6 +376,7 @@ static void on_hello_timer(void *arg)
 }
 
 static void on_more(void *arg);
+static void read_some(struct rpc_conn *c, int fd);
 
 /* Whoever asks much is answered over several turns. */
 static bool put_off(struct rpc_conn *c)
@@ -460,7 +456,7 @@ static void parse(struct rpc_conn *c)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	while (!c->close_timer && !c->waits && c->taken < c->in.len && !put_off(c)) {
+	while (!c->close_timer && !c->waits && !c->asking && c->taken < c->in.len && !put_off(c)) {
 		const char *p = c->in.data + c->taken;
 		size_t len = 0;
 		int rc = gpuq_mp_next(&c->scan,
@@ -484,7 +480,11 @@ static void parse(struct rpc_conn *c)
 		empty(&c->in);
 	else
 		shrink(&c->in);
-	if (c->in.len == 0 || c->waits)
+	/* What TLS has decrypted, the socket does not tell of. */
+	if (c->tls && !c->close_timer && !c->waits && !c->asking && !c->more_timer &&
+	    tls_pending(c->tls))
+		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
+	if (c->in.len == 0 || c->waits || c->asking)
 		return;
 	/* The time to finish a message counts from its first byte, not from its last. */
 	if (!c->close_timer && !c->frame_timer && !c->more_timer)
@@ -497,7 +497,20 @@ static void on_more(void *arg)
 	struct rpc_conn *c = arg;
 
 	c->more_timer = NULL;
-	parse(c);
+	/* What came first is dealt with first. */
+	if (c->tls && c->in.len == 0 && !c->close_timer && !c->waits && !c->asking &&
+	    tls_pending(c->tls))
+		read_some(c, c->fd);
+	else
+		parse(c);
+}
+
+void conn_welcome(struct rpc_conn *c)
+{
+	stop_timer(&c->hello_timer);
+	/* From here nothing is parsed: whoever calls may stand on the connection. */
+	if (!c->more_timer && (c->in.len > c->taken || (c->tls && tls_pending(c->tls))))
+		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
 }
 
 void conn_feed(struct rpc_conn *c, const void *bytes, size_t n)
@@ -513,18 +526,25 @@ void conn_feed(struct rpc_conn *c, const void *bytes, size_t n)
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct rpc_conn *c = arg;
+
+	(void)what;
+	if (c->shaking && !shake(c))
+		return;
+	/* Unread bytes stay in the buffer, and earlier ones come first. */
+	if (!c->more_timer && !c->waits && !loop_is_late(server_loop(c->server)))
+		read_some(c, fd);
+}
+
+static void read_some(struct rpc_conn *c, int fd)
+{
 	const size_t room = c->granted ? READ_BYTES : READ_BYTES_SMALL;
 	ssize_t n;
 
-	(void)what;
-	/* Unread bytes stay in the buffer, and earlier ones come first. */
-	if (c->more_timer || c->waits || loop_is_late(server_loop(c->server)))
-		return;
 	if (gpuq_buf_reserve(&c->in, room) < 0) {
 		conn_kill(c);
 		return;
 	}
-	n = recv(fd, c->in.data + c->in.len, room, MSG_DONTWAIT);
+	n = get(c, fd, c->in.data + c->in.len, room);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
@@ -541,6 +561,11 @@ void conn_sweep(struct rpc_conn *c, int64_t now_us)
 
 	if (c->close_timer || !c->client)
 		return;
+	if (c->peer.expires_us && loop_now_us(server_loop(c->server)) >= c->peer.expires_us) {
+		protocol_error(c, GPUQ_EAUTH,
+			       "what proved the identity has expired: gpuq login proves it anew");
+		return;
+	}
 	if (c->n_calls == 0 && c->reserve && now_us - c->active_us >= GPUQ_RESERVE_IDLE_S * US) {
 		protocol_error(c, GPUQ_ETIMEOUT,
 			       "a connection beyond the limit of its user was idle");
@@ -584,5 +609,36 @@ struct rpc_conn *conn_new(struct rpc_server *s, int fd, const struct rpc_peer *p
 	}
 	c->hello_timer = loop_after(server_loop(s), GPUQ_HELLO_TIMEOUT_S * US, on_hello_timer, c);
 	server_conn_opened(s, c);
+	return c;
+}
+
+static void on_start(void *arg)
+{
+	struct rpc_conn *c = arg;
+
+	c->start_timer = NULL;
+	c->hello_timer =
+		loop_after(server_loop(c->server), GPUQ_HELLO_TIMEOUT_S * US, on_hello_timer, c);
+	event_add(c->readable, NULL);
+}
+
+struct rpc_conn *conn_new_tls(struct rpc_server *s, int fd, struct tls_conn *tls,
+			      const char *address, int64_t wait_us)
+{
+	const struct rpc_peer none = {
+		.auth = RPC_AUTH_NONE, .uid = (uid_t)-1, .gid = (gid_t)-1, .user = "?"
+	};
+	struct rpc_conn *c = conn_new(s, fd, &none);
+
+	if (!c)
+		return NULL;
+	c->tls = tls;
+	c->shaking = true;
+	snprintf(c->address, sizeof(c->address), "%s", address);
+	if (wait_us > 0) {
+		event_del(c->readable);
+		stop_timer(&c->hello_timer);
+		c->start_timer = loop_after(server_loop(s), wait_us, on_start, c);
+	}
 	return c;
 }

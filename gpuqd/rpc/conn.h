@@ -15,8 +15,11 @@
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/wire/wire.h"
 
+struct ask;
 struct event;
 struct rpc_conn;
+struct stranger;
+struct tls_conn;
 
 /* A message on its way out. It outlives its connection when it is held back. */
 struct rpc_frame {
@@ -64,6 +67,14 @@ struct rpc_conn {
 	struct event *readable, *writable;
 	struct rpc_peer peer;
 	char *client; /* what it calls itself, once it said hello */
+	char *claims; /* the same until hello was accepted */
+	char address[64]; /* of the other machine; "" = unix */
+	struct stranger *stranger; /* until it is known who it is: remote.h */
+	char *queues, *credential; /* of peer */
+	struct ask *asking; /* whose a token is has been asked: nothing is parsed meanwhile */
+	struct tls_conn *tls; /* NULL = unix */
+	bool shaking; /* the handshake is not over */
+	struct loop_timer *start_timer; /* until its address may shake hands again */
 	struct flight_user *share; /* of its user */
 	size_t granted; /* bytes that its unfinished message may have; 0 = none were asked for */
 	size_t waits; /* so many it waits for; 0 = it does not */
@@ -90,6 +101,13 @@ struct rpc_conn {
 
 /* Take over fd (nonblocking, or -1). NULL without memory; fd is then still the caller's. */
 struct rpc_conn *conn_new(struct rpc_server *s, int fd, const struct rpc_peer *peer);
+
+/* The same with TLS on fd; tls is the connection's unless it returns NULL. Its handshake begins in wait_us. */
+struct rpc_conn *conn_new_tls(struct rpc_server *s, int fd, struct tls_conn *tls,
+			      const char *address, int64_t wait_us);
+
+/* Hello was accepted: calls may come. */
+void conn_welcome(struct rpc_conn *c);
 
 /* Let go of it at once; its calls hear of it. Not from inside a method. */
 void conn_kill(struct rpc_conn *c);

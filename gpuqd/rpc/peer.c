@@ -11,6 +11,7 @@
 #include <uthash.h>
 
 #include "gpuqd/rpc/conn.h"
+#include "libgpuq/limits.h"
 
 /* Names are asked for again after so long: people join, and directories that did not
  * answer come back. */
@@ -26,8 +27,16 @@ struct user {
 	UT_hash_handle hh;
 };
 
+/* A user of another machine. */
+struct remote_user {
+	UT_hash_handle hh;
+	struct flight_user share;
+	char name[];
+};
+
 struct rpc_users {
 	struct user *by_uid;
+	struct remote_user *by_name;
 	struct gpuq_arena names; /* grows only when a name changes */
 };
 
@@ -38,6 +47,7 @@ struct rpc_users *users_new(void)
 
 void users_free(struct rpc_users *u)
 {
+	struct remote_user *r, *more;
 	struct user *x, *next;
 
 	if (!u)
@@ -45,6 +55,10 @@ void users_free(struct rpc_users *u)
 	HASH_ITER(hh, u->by_uid, x, next) {
 		HASH_DEL(u->by_uid, x);
 		free(x);
+	}
+	HASH_ITER(hh, u->by_name, r, more) {
+		HASH_DEL(u->by_name, r);
+		free(r);
 	}
 	gpuq_arena_done(&u->names);
 	free(u);
@@ -101,6 +115,38 @@ struct flight_user *users_share(struct rpc_users *u, uid_t uid)
 	return x ? &x->share : NULL;
 }
 
+/* Names come from outside, and there may be ever new ones. */
+static void forget_idle(struct rpc_users *u)
+{
+	struct remote_user *r, *next;
+
+	HASH_ITER(hh, u->by_name, r, next)
+		if (r->share.connections == 0 && r->share.bytes == 0) {
+			HASH_DEL(u->by_name, r);
+			free(r);
+		}
+}
+
+struct flight_user *users_remote(struct rpc_users *u, const char *name, const char **own)
+{
+	const size_t n = strlen(name);
+	struct remote_user *r;
+
+	HASH_FIND(hh, u->by_name, name, n, r);
+	if (!r) {
+		if (HASH_COUNT(u->by_name) >= GPUQ_IDENTITIES_MAX)
+			forget_idle(u);
+		r = calloc(1, sizeof(*r) + n + 1);
+		if (!r)
+			return NULL;
+		memcpy(r->name, name, n + 1);
+		HASH_ADD_KEYPTR(hh, u->by_name, r->name, n, r);
+	}
+	if (own)
+		*own = r->name;
+	return &r->share;
+}
+
 int peer_of_socket(int fd, struct rpc_users *u, int64_t now_us, struct rpc_peer *out)
 {
 	struct ucred cred;
@@ -112,7 +158,8 @@ int peer_of_socket(int fd, struct rpc_users *u, int64_t now_us, struct rpc_peer 
 	name = users_name(u, cred.uid, now_us);
 	if (!name)
 		return GPUQ_ENOMEM;
-	*out = (struct rpc_peer){ .uid = cred.uid,
+	*out = (struct rpc_peer){ .auth = RPC_AUTH_UNIX,
+				  .uid = cred.uid,
 				  .gid = cred.gid,
 				  .pid = cred.pid,
 				  .user = name,

@@ -39,13 +39,46 @@ enum rpc_role {
 
 const char *rpc_role_word(enum rpc_role r); /* "user" */
 
-/* The user at the other end, from the kernel. */
+/* How it is known which user is at the other end. */
+enum rpc_auth {
+	RPC_AUTH_UNIX, /* by the kernel */
+	RPC_AUTH_CERT, /* by a client certificate */
+	RPC_AUTH_TOKEN, /* by a token that gpuqd issued */
+	RPC_AUTH_NONE, /* it is not: hello has not come */
+};
+
+const char *rpc_auth_word(enum rpc_auth a); /* "unix" */
+
+/* The user at the other end. uid gives rights only where the kernel reports it: look at auth first. */
 struct rpc_peer {
-	uid_t uid;
+	enum rpc_auth auth;
+	uid_t uid; /* not of unix: the account of that name where jobs are local, else -1 */
 	gid_t gid;
-	pid_t pid;
-	const char *user; /* the uid's name, else its number */
+	pid_t pid; /* 0 = of another machine */
+	const char *user; /* the uid's name, else its number; the name that it proved */
 	enum rpc_role role;
+	/* Not of unix, where all of it is without limit. */
+	uint32_t scopes; /* enum scope */
+	const char *queues; /* to which it is restricted, joined by commas; "" or NULL = all */
+	int64_t expires_us; /* ledger time; 0 = never */
+	const char *credential; /* id of a token, fingerprint of a certificate; NULL of unix */
+};
+
+/* Who presents a token or a certificate; borrowed. */
+struct rpc_identity {
+	enum rpc_auth auth;
+	const char *user, *queues, *credential;
+	uint32_t scopes;
+	int64_t expires_us;
+};
+
+/* The answer to authenticate(): the identity, or (id NULL) why there is none. */
+typedef void (*rpc_authed_fn)(void *arg, const struct rpc_identity *id, const struct gpuq_err *err);
+
+/* Certificates and private keys of tls:// sockets, PEM; NULL = none. */
+struct rpc_tls {
+	const char *cert, *key, *client_ca;
+	bool by_email; /* certificates name users by an email address; else by a URI */
 };
 
 /* Answer a call. params is the method's struct, filled by its schema (NULL without
@@ -57,6 +90,7 @@ typedef int (*rpc_fn)(void *arg, struct rpc_call *call, const void *params, stru
 struct rpc_method {
 	const char *name; /* "job.submit" */
 	enum rpc_role least; /* least role of a caller */
+	unsigned scope; /* enum scope: that a token needs */
 	bool mutates; /* a repeat needs a key to be safe */
 	bool stream; /* may send items before its reply */
 	const struct gpuq_schema *params; /* NULL = taken as they are */
@@ -87,17 +121,32 @@ struct rpc_opts {
 	void (*describe)(void *arg, struct gpuq_arena *a, struct gpuq_val *info);
 	/* True if user manages any queue; NULL = no user does. */
 	bool (*is_manager)(void *arg, const char *user);
+	/* Find out whose token it is; fn is called once, perhaps at once. NULL = tokens are refused. */
+	void (*authenticate)(void *arg, const char *token, rpc_authed_fn fn, void *fn_arg);
+	/* Map a name that was proved to an account of this machine (jobs are local): 0, or why it may
+	 * have none. NULL = users need no account. */
+	int (*account)(void *arg, const char *user, uid_t *uid, gid_t *gid, struct gpuq_err *err);
+	/* Note in the audit that an identity was refused; at most once a second. NULL = it is not. */
+	void (*refused)(void *arg, const char *address, const char *why, unsigned more);
+	struct rpc_tls tls;
 };
 
 int rpc_server_new(struct loop *l, const struct rpc_opts *opts, struct rpc_server **out,
 		   struct gpuq_err *err);
 
-/* Listen on "unix:/path"; may be called several times. A stale socket file is replaced. Returns
- * 0, GPUQ_EINVAL (address), GPUQ_EBUSY (another server answers there), GPUQ_EPERM, GPUQ_EIO. */
+/* Listen on "unix:/path" or "tls://address:port" (mode is of the former); may be called several
+ * times. A stale socket file is replaced. Returns 0, GPUQ_EINVAL (address, certificates), GPUQ_EBUSY
+ * (another server answers there), GPUQ_EPERM, GPUQ_EIO. */
 int rpc_server_listen(struct rpc_server *s, const char *addr, mode_t mode, struct gpuq_err *err);
 
 /* As given to rpc_server_new; holds for open connections too. */
 int rpc_server_set_operators(struct rpc_server *s, const char *const *names, struct gpuq_err *err);
+
+/* Look at the files of opts.tls again; new connections get what is there now. */
+void rpc_server_reload_tls(struct rpc_server *s);
+
+/* Show out all connections of this credential. */
+void rpc_server_drop(struct rpc_server *s, const char *credential, const struct gpuq_err *why);
 
 /* The bound on connections of one user, the reserve beside it; of new connections. */
 void rpc_server_set_connections(struct rpc_server *s, unsigned per_user);

@@ -17,7 +17,9 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/rpc/conn.h"
 #include "gpuqd/rpc/peer.h"
+#include "gpuqd/rpc/remote.h"
 #include "gpuqd/rpc/call.h"
+#include "gpuqd/util/scope.h"
 #include "libgpuq/limits.h"
 
 #define US INT64_C(1000000)
@@ -50,6 +52,8 @@ struct rpc_server {
 	int reserve_fd; /* given up for a moment to turn a connection away */
 	struct rpc_stats stats;
 	struct flight flight;
+	struct flight_user strangers; /* the share of all whose user is not known yet */
+	struct remote *remote; /* tls:// */
 	int64_t logged_us;
 	unsigned not_logged;
 };
@@ -59,6 +63,13 @@ static const char *const role_words[] = { "anybody", "user", "manager", "operato
 const char *rpc_role_word(enum rpc_role r)
 {
 	return (size_t)r < sizeof(role_words) / sizeof(role_words[0]) ? role_words[r] : "?";
+}
+
+static const char *const auth_words[] = { "unix", "certificate", "token", "none" };
+
+const char *rpc_auth_word(enum rpc_auth a)
+{
+	return (size_t)a < sizeof(auth_words) / sizeof(auth_words[0]) ? auth_words[a] : "?";
 }
 
 struct loop *server_loop(const struct rpc_server *s)
@@ -83,7 +94,10 @@ struct rpc_conn *server_conns(struct rpc_server *s)
 
 struct flight_user *server_share(struct rpc_server *s, const struct rpc_peer *peer)
 {
-	return users_share(s->users, peer->uid);
+	if (peer->auth == RPC_AUTH_NONE)
+		return &s->strangers;
+	return peer->auth == RPC_AUTH_UNIX ? users_share(s->users, peer->uid)
+					   : users_remote(s->users, peer->user, NULL);
 }
 
 struct rpc_call **server_calls(struct rpc_server *s)
@@ -101,14 +115,22 @@ const struct rpc_method *server_method(const struct rpc_server *s, const char *n
 
 enum rpc_role server_role(const struct rpc_server *s, const struct rpc_peer *peer)
 {
-	char number[24];
+	const bool local = peer->auth == RPC_AUTH_UNIX;
+	char number[24] = "";
 
-	if (peer->uid == geteuid())
+	if (peer->auth == RPC_AUTH_NONE)
+		return RPC_ROLE_ANY;
+	if (local && peer->uid == geteuid())
 		return RPC_ROLE_OPERATOR;
-	snprintf(number, sizeof(number), "%lu", (unsigned long)peer->uid);
+	if (local)
+		snprintf(number, sizeof(number), "%lu", (unsigned long)peer->uid);
 	for (char **name = s->operators; name && *name; name++)
-		if (strcmp(*name, peer->user) == 0 || strcmp(*name, number) == 0)
+		if ((local || peer->scopes & SCOPE_OPERATE) &&
+		    (strcmp(*name, peer->user) == 0 || strcmp(*name, number) == 0))
 			return RPC_ROLE_OPERATOR;
+	/* A token with this scope was issued by an operator. */
+	if (peer->auth == RPC_AUTH_TOKEN && peer->scopes & SCOPE_OPERATE)
+		return RPC_ROLE_OPERATOR;
 	if (s->opts.is_manager && s->opts.is_manager(s->opts.arg, peer->user))
 		return RPC_ROLE_MANAGER;
 	return RPC_ROLE_USER;
@@ -172,6 +194,7 @@ void server_conn_gone(struct rpc_server *s, struct rpc_conn *c)
 		c->next->link = c->link;
 	s->stats.connections--;
 	c->share->connections--;
+	remote_known(s->remote, c);
 }
 
 /* At most one line a second; the next one says how many there were. */
@@ -194,8 +217,9 @@ void server_log_closed(struct rpc_server *s, const struct rpc_conn *c, const str
 	unsigned more;
 
 	if (may_log(s, &more))
-		log_notice("rpc.closed", "user=%s pid=%d client=%s why=%s text=%s not_logged=%u",
-			   LOGS(c->peer.user), (int)c->peer.pid, LOGS(c->client),
+		log_notice("rpc.closed",
+			   "user=%s address=%s pid=%d client=%s why=%s text=%s not_logged=%u",
+			   LOGS(c->peer.user), LOGS(c->address), (int)c->peer.pid, LOGS(c->client),
 			   gpuq_err_name(err->code), LOGS(err->text), more);
 }
 
@@ -227,9 +251,32 @@ static void refuse(struct rpc_server *s, int fd, const struct gpuq_err *err)
 		log_warn("rpc.refused", "text=%s not_logged=%u", LOGS(err->text), more);
 }
 
+void server_log_turned_away(struct rpc_server *s, const char *address, const char *why)
+{
+	unsigned more;
+
+	s->stats.refused++;
+	if (may_log(s, &more))
+		log_warn("rpc.refused", "address=%s text=%s not_logged=%u", LOGS(address),
+			 LOGS(why), more);
+}
+
+void server_log_refused(struct rpc_server *s, const struct rpc_conn *c, const struct gpuq_err *err)
+{
+	unsigned more;
+
+	s->stats.refused++;
+	if (!may_log(s, &more))
+		return;
+	log_warn("auth.refused", "address=%s text=%s not_logged=%u", LOGS(c->address),
+		 LOGS(err->text), more);
+	if (s->opts.refused)
+		s->opts.refused(s->opts.arg, c->address, err->text, more);
+}
+
 static int check_limits(struct rpc_server *s, const struct rpc_peer *peer, struct gpuq_err *err)
 {
-	const struct flight_user *u = users_share(s->users, peer->uid);
+	const struct flight_user *u = server_share(s, peer);
 	/* Operators may still come in, to see what is wrong. */
 	const bool is_operator = server_role(s, peer) == RPC_ROLE_OPERATOR;
 	const unsigned reserve =
@@ -249,6 +296,38 @@ static int check_limits(struct rpc_server *s, const struct rpc_peer *peer, struc
 	if (err)
 		err->retry_ms = 1000;
 	return GPUQ_EBUSY;
+}
+
+int server_conn_known(struct rpc_server *s, struct rpc_conn *c, const struct rpc_peer *peer,
+		      struct gpuq_err *err)
+{
+	struct rpc_peer known = *peer;
+	struct flight_user *share = users_remote(s->users, peer->user, &known.user);
+	int rc = share ? check_limits(s, &known, err) : gpuq_no_memory(err);
+
+	if (rc < 0)
+		return rc;
+	remote_known(s->remote, c);
+	flight_drop(s, c->share, c->counted);
+	c->share->connections--;
+	c->share = share;
+	c->reserve = is_beyond(s, share->connections, s->stats.connections - 1);
+	share->connections++;
+	flight_add(s, share, c->counted);
+	c->peer = known;
+	return 0;
+}
+
+void rpc_server_drop(struct rpc_server *s, const char *credential, const struct gpuq_err *why)
+{
+	for (struct rpc_conn *c = s->conns; c; c = c->next)
+		if (c->credential && strcmp(c->credential, credential) == 0)
+			conn_close(c, why);
+}
+
+void rpc_server_reload_tls(struct rpc_server *s)
+{
+	remote_reload(s->remote);
 }
 
 static void on_again(void *arg)
@@ -366,9 +445,10 @@ int rpc_server_new(struct loop *l, const struct rpc_opts *opts, struct rpc_serve
 	s->opts = *opts;
 	s->opts.operators = NULL;
 	s->users = users_new();
+	s->remote = remote_new(s);
 	s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	rc = s->users ? rpc_server_set_operators(s, opts->operators, err)
-		      : gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+	rc = s->users && s->remote ? rpc_server_set_operators(s, opts->operators, err)
+				   : gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	if (rc < 0) {
 		rpc_server_free(s);
 		return rc;
@@ -476,9 +556,13 @@ int rpc_server_listen(struct rpc_server *s, const char *addr, mode_t mode, struc
 	struct stat st;
 	int fd = -1, rc;
 
+	if (strncmp(addr, "tls://", 6) == 0)
+		return remote_listen(s->remote, addr + 6, err);
 	if (strncmp(addr, "unix:", 5) != 0)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "'%s' is not an address to listen on: expected unix:/path", addr);
+				 "'%s' is not an address to listen on: expected unix:/path or "
+				 "tls://address:port",
+				 addr);
 	rc = open_socket(addr + 5, mode, &fd, &st, err);
 	if (rc < 0)
 		return rc;
@@ -519,6 +603,7 @@ void rpc_server_stop(struct rpc_server *s)
 	struct gpuq_err why = GPUQ_ERR_INIT;
 
 	stop_listening(s);
+	remote_stop(s->remote);
 	gpuq_fail(&why, GPUQ_EUNREACH, "the server is stopping");
 	for (struct rpc_conn *c = s->conns; c; c = c->next)
 		conn_close(c, &why);
@@ -534,6 +619,7 @@ void rpc_server_free(struct rpc_server *s)
 	while (s->calls)
 		call_abandon(s->calls);
 	loop_cancel(s->sweep);
+	remote_free(s->remote);
 	for (char **x = s->operators; x && *x; x++)
 		free(*x);
 	free(s->operators);

@@ -18,6 +18,13 @@ struct flight_user *server_share(struct rpc_server *s, const struct rpc_peer *pe
 struct rpc_conn *server_conns(struct rpc_server *s);
 /* Whether c may begin a call that lasts: 0, or GPUQ_EBUSY. */
 int server_may_last(const struct rpc_server *s, struct rpc_conn *c, struct gpuq_err *err);
+/* It is known who is at the other end of c: peer, whose name is copied. 0; GPUQ_EBUSY, GPUQ_ENOMEM: it may
+ * not stay. */
+int server_conn_known(struct rpc_server *s, struct rpc_conn *c, const struct rpc_peer *peer,
+		      struct gpuq_err *err);
+/* Say in the log, and in the audit, that an identity was refused; at most once a second. */
+void server_log_refused(struct rpc_server *s, const struct rpc_conn *c, const struct gpuq_err *err);
+void server_log_turned_away(struct rpc_server *s, const char *address, const char *why);
 void server_count_call(struct rpc_server *s, bool failed);
 void server_conn_opened(struct rpc_server *s, struct rpc_conn *c);
 void server_conn_gone(struct rpc_server *s, struct rpc_conn *c);

@@ -30,7 +30,7 @@
 /* A job that may get more pods. */
 struct grower {
 	uint32_t job, flavor;
-	struct snap_key key;
+	struct snap_key key; /* of the running element */
 	uint32_t have[GPUQ_GROUPS_MAX]; /* pods, by group */
 	uint32_t next_index; /* of a pod beyond the gang */
 	uint32_t surplus; /* sets of pods beyond the gang */
@@ -39,7 +39,7 @@ struct grower {
 };
 
 struct growth {
-	struct grower *growers;
+	struct grower *growers; /* every job that may get pods */
 	struct grower **heads; /* by queue */
 	uint32_t n, room;
 	uint64_t *off; /* nodes that other jobs count on */
@@ -360,6 +360,7 @@ static struct grower *next_of(const struct cycle *c, struct growth *all, bool du
 	return best;
 }
 
+/* Return the job that grows next: those below their minimum come before all others. */
 static struct grower *next(const struct cycle *c, struct growth *all)
 {
 	struct grower *g = next_of(c, all, true);
@@ -397,6 +398,8 @@ static bool repair_one(struct cycle *c, struct growth *all, struct grower *g, ui
 	return true;
 }
 
+/* Requeue a gang that stays below its minimum, once gang_repair has passed; until then note when
+ * to decide again. */
 static void evict_broken(struct cycle *c, struct grower *g)
 {
 	const struct snap_job *j = &c->s->jobs[g->job];
@@ -422,6 +425,8 @@ static void evict_broken(struct cycle *c, struct grower *g)
 				   .rule = gpuq_rule_word(GPUQ_RULE_GANG) };
 }
 
+/* Replace the lost pods of a gang group by group; where one has no place, the gang waits or is
+ * requeued. */
 static void repair(struct cycle *c, struct growth *all, struct grower *g)
 {
 	const struct snap_request *r = request_of(c, g);
@@ -441,9 +446,11 @@ static void repair(struct cycle *c, struct growth *all, struct grower *g)
 struct wanted {
 	struct growth *all;
 	struct grower *g;
-	uint32_t group, pods;
+	uint32_t group, pods; /* that are wanted now */
 };
 
+/* True if the pods have places now; they are only tried and taken back. For surplus_reclaim(),
+ * which asks after each victim. */
 static bool wanted_fits(struct cycle *c, void *ctx)
 {
 	const struct wanted *w = ctx;
@@ -457,6 +464,8 @@ static bool wanted_fits(struct cycle *c, void *ctx)
 	return true;
 }
 
+/* Reclaim room for one set of pods from jobs that hold more than they are entitled to. True if it
+ * was signalled to them. */
 static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 {
 	struct wanted wanted = { all, g, group_to_grow(c, g), 0 };
@@ -490,6 +499,8 @@ static void count_grown(struct cycle *c, struct growth *all)
 	}
 }
 
+/* Let jobs reclaim what they may grow by, a bounded number in a cycle: each search goes over all
+ * victims. */
 static void claim_growth(struct cycle *c, struct growth *all)
 {
 	uint32_t claims = 0;

@@ -10,6 +10,7 @@
  * and requests that nothing could ever hold. All that apply are reported, the one that its reader
  * can do most about first. */
 
+/* Report why a job is not eligible. */
 static void tell(struct cycle *c, enum gpuq_reason code, enum plan_unit unit, int64_t have,
 		 int64_t need, const char *object)
 {
@@ -21,6 +22,7 @@ static void tell(struct cycle *c, enum gpuq_reason code, enum plan_unit unit, in
 		};
 }
 
+/* Return the highest stopped queue above the job: the one that must be started first. */
 static const char *stopped_queue(const struct cycle *c, uint32_t queue)
 {
 	const struct snap_queue *queues = c->s->queues;
@@ -32,6 +34,8 @@ static const char *stopped_queue(const struct cycle *c, uint32_t queue)
 	return name;
 }
 
+/* Report a begin time that is to come, and a deadline that can no longer be met even if it starts
+ * then. */
 static void tell_times(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];

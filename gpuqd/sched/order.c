@@ -25,7 +25,9 @@ struct rank_key {
 	bool outside; /* with the head it would exceed its quota */
 	int64_t rank;
 	bool unentitled; /* has neither share nor quota of the devices the head requests */
-	struct ratio with, without; /* of held to entitlement, with and without the head */
+	/* The quotient of held and entitlement, with and without the head: the largest of all
+	 * resources, its dominant share. */
+	struct ratio with, without;
 	int64_t fair;
 	uint64_t job; /* the head's priority, where the site wants it compared; else 0 */
 };
@@ -52,6 +54,7 @@ struct order {
 	bool starving; /* timeline_any_starving() */
 };
 
+/* Compare fractions without rounding; a denominator of 0 is infinity. */
 static int cmp_ratio(struct ratio x, struct ratio y)
 {
 	__int128 a, b;
@@ -71,6 +74,8 @@ static struct ratio larger(struct ratio x, struct ratio y)
 	return cmp_ratio(x, y) >= 0 ? x : y;
 }
 
+/* Compare queues among their siblings: < 0 if x is served first. gpuqd-scheduling(7), QUEUE ORDER, has
+ * the same sequence. */
 static int cmp_key(const struct rank_key *x, const struct rank_key *y)
 {
 	int c;
@@ -141,6 +146,7 @@ static bool takes_nothing(const struct cycle *c, uint32_t q, const struct snap_r
 	return idle;
 }
 
+/* Make the key of a queue from what it holds and what its first job requests. */
 static void make_key(struct cycle *c, uint32_t q)
 {
 	struct turn *t = &c->order->turns[q];
@@ -200,6 +206,7 @@ static uint32_t winner(const struct cycle *c, uint32_t x, uint32_t y)
 	return r < 0 ? x : y;
 }
 
+/* Return the parent of a queue; all at the top have one whose index is beyond the others. */
 static uint32_t parent_of(const struct cycle *c, uint32_t q)
 {
 	const uint32_t p = c->s->queues[q].parent;
@@ -207,6 +214,7 @@ static uint32_t parent_of(const struct cycle *c, uint32_t q)
 	return p == SNAP_NONE ? c->s->n_queues : p;
 }
 
+/* Return the child whose turn it is; SNAP_NONE without any. */
 static uint32_t best_child(const struct cycle *c, uint32_t q)
 {
 	const struct turn *t = &c->order->turns[q];
@@ -246,6 +254,7 @@ static bool is_before(const struct waiter *x, const struct waiter *y)
 	return x->submit_us != y->submit_us ? x->submit_us < y->submit_us : x->job < y->job;
 }
 
+/* Restore the heap of a queue's runs after the item at one place became later. */
 static void sift_down(struct waiter *heap, uint32_t n, uint32_t at)
 {
 	const struct waiter moved = heap[at];
@@ -268,6 +277,7 @@ static void make_heap(struct waiter *heap, uint32_t n)
 		sift_down(heap, n, i);
 }
 
+/* Set which job stands for its run; keys are read only where a queue has several runs. */
 static void set_waiter(const struct cycle *c, struct waiter *w, uint32_t job, bool compared)
 {
 	w->job = job;
@@ -275,6 +285,7 @@ static void set_waiter(const struct cycle *c, struct waiter *w, uint32_t job, bo
 	w->key = compared ? priority_key(c->priority, job) : 0;
 }
 
+/* Remove the first run of a queue. */
 static void drop_run(struct cycle *c, struct turn *t)
 {
 	struct waiter *heap = &c->order->waiters[t->first];
@@ -307,6 +318,8 @@ static void step(struct cycle *c, struct turn *t)
 	sift_down(heap, t->n, 0);
 }
 
+/* True if a job like it, of the same class, found no place in this cycle, so that a try cannot
+ * succeed. */
 static bool blocked(const struct cycle *c, const struct waiter *w)
 {
 	const struct job_class *cls = &c->classes.items[c->classes.of_run[w->run]];

@@ -15,7 +15,7 @@
 
 /* Whether a request could be met if nothing ran; made on first use. */
 struct request_verdict {
-	bool known, never;
+	bool known, never; /* computed; it could not start on an empty cluster */
 	struct plan_reason why;
 };
 
@@ -95,6 +95,7 @@ static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const
 		out->pods_by_devices += pods;
 }
 
+/* Add a node to the survey from which the reason is read: as it is now, or as it is when empty. */
 static void look_at(const struct cycle *c, uint32_t node, enum view view, const struct need *one,
 		    uint32_t pods, struct survey *out)
 {
@@ -161,6 +162,7 @@ static struct survey survey(struct cycle *c, uint32_t job, uint32_t group, uint3
 	return out;
 }
 
+/* Set a reason. */
 static void say(struct plan_reason *why, enum gpuq_reason code, enum plan_unit unit, int64_t have,
 		int64_t need, const char *object)
 {
@@ -264,6 +266,7 @@ static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	return true;
 }
 
+/* True if some group of the job could not run on the flavor even if it were empty. */
 static bool flavor_never(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];

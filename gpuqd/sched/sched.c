@@ -55,6 +55,7 @@ static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
 	return cls;
 }
 
+/* Get the tables of classes and reasons; they are by run, since equal jobs share both. */
 static void classify_begin(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
@@ -134,6 +135,7 @@ static void served_one(struct cycle *c, uint32_t job, uint32_t flavor)
 /* How an attempt to place a job on one flavor ended. */
 enum attempt { PLACED, NO_ROOM, BEHIND /* room, but for a start reservation */ };
 
+/* Place a job now if planned starts allow it; BEHIND if only these prevent it. */
 static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
 {
 	/* Checked first: it may plan again, and c->places are those of the current job. */
@@ -144,8 +146,10 @@ static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, stru
 	if (!binds)
 		return PLACED;
 	pack_undo(c, job);
-	return timeline_pack(c, job, flavor, bar) || timeline_displace(c, job, flavor) ? PLACED
-										       : BEHIND;
+	return timeline_pack(c, job, flavor, bar) || timeline_displace(c, job, flavor) ||
+			       timeline_enter(c, job, flavor)
+		       ? PLACED
+		       : BEHIND;
 }
 
 /* Add the reason that a start reservation, or a reservation, is in the way. */
@@ -368,9 +372,9 @@ enum phase {
 	DIVIDE, /* shares */
 	KEEP, /* nominated placements and reservations */
 	LINE_UP,
-	SERVE,
-	GROW,
-	FINISH,
+	SERVE, /* jobs start, or are found blocked */
+	GROW, /* elastic jobs get more pods */
+	FINISH, /* reasons, and the tables of the plan */
 	DONE,
 };
 

@@ -456,7 +456,7 @@ static void judge_all(struct judge *j, const struct gpuq_val *expect)
 		while (r < sizeof(rows) / sizeof(rows[0]) && strcmp(rows[r].key, p->key) != 0)
 			r++;
 		if (r == sizeof(rows) / sizeof(rows[0]))
-			judge_nonsense(j, p->key, "nobody knows how to judge this");
+			judge_nonsense(j, p->key, "no check is known for this key");
 		else if (rows[r].is == GPUQ_MAP && p->val->type != GPUQ_MAP)
 			judge_nonsense(j, p->key, "expected a map");
 		else if (rows[r].is == GPUQ_LIST && p->val->type != GPUQ_LIST)

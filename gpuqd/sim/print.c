@@ -72,7 +72,7 @@ static void print_estimate(const struct gpuq_val *estimate)
 		printf("            starts at %s at the latest\n",
 		       digits(number(gpuq_get(estimate, "start"))).s);
 	else
-		printf("            nobody knows when it starts\n");
+		printf("            its start is not known\n");
 	for (uint32_t i = 0; reasons && i < reasons->n; i++) {
 		printf("            from %s: ",
 		       amount(gpuq_get(reasons->items[i], "at"), "unknown").s);

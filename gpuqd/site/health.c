@@ -7,7 +7,7 @@
 
 /* Globs of site_glob(). */
 static const struct {
-	const char *condition;
+	const char *condition; /* type of a node condition */
 	bool bad; /* the status that tells of harm */
 	const char *reason;
 } conditions[] = {
@@ -37,7 +37,7 @@ static const struct {
 };
 
 static const struct {
-	const char *taint, *reason;
+	const char *taint, *reason; /* as the node shows it, and the word of the reason */
 } taints[] = {
 	/* of Kubernetes itself, beside conditions that say the same */
 	{ "node.kubernetes.io/not-ready", "the node is not ready" },
@@ -108,6 +108,7 @@ static const struct gpuq_field health_fields[] = {
 	{ .key = NULL },
 };
 
+/* Refuse a rule that looks at both a condition and a taint, or at neither. */
 static int health_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct site_health *h = obj;

@@ -17,7 +17,7 @@
 
 /* Weights of the terms of a job's priority: points, or POLICY_DEFAULT. */
 struct policy_weights {
-	int64_t age, fair_share, size, stretch;
+	int64_t age, fair_share, size, stretch; /* points of the terms of priority */
 	int64_t qos; /* of the highest class of the site; by default every class stands above
 		      * all below it, whatever else they have */
 	int64_t max_age_us; /* a job that waited as long has all points of its age; > 0 */
@@ -26,7 +26,7 @@ struct policy_weights {
 /* Webhooks of the site for every job, each under its own name. */
 #define POLICY_HOOKS_MAX 8
 struct policy_hook {
-	const char *name;
+	const char *name; /* as jobs refer to it */
 	unsigned on; /* enum gpuq_notify_on */
 };
 
@@ -43,7 +43,7 @@ struct policy {
 	int64_t usage_half_life_us; /* 0 = usage is never forgotten */
 	int64_t usage_k_milli; /* weight of past usage between queues, in thousandths */
 	struct policy_weights weights;
-	struct policy_sched sched;
+	struct policy_sched sched; /* `scheduler' */
 	int64_t idle_window_us; /* > 0: idle time is counted in such pieces (idle.h) */
 	struct policy_notify notify;
 };

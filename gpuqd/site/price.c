@@ -10,6 +10,7 @@
 
 const char *const price_kinds[] = { "on_demand", "committed", NULL };
 
+/* Read a price for a device and hour; prices are kept in millionths, so that sums are exact. */
 static int read_micro(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *out)
 {
 	if (v->type == GPUQ_INT && v->i >= 0 && v->i <= MOST)
@@ -23,6 +24,8 @@ static int read_micro(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *
 	return 0;
 }
 
+/* Read a price: one number, or one for each kind of node, of which an absent one is like the
+ * other. */
 static int read_price(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	struct price p = { .given = true };
@@ -61,6 +64,7 @@ static int read_price(struct gpuq_reader *r, const struct gpuq_val *v, void *out
 	return 0;
 }
 
+/* Print whole prices as whole numbers, as they are usually written. */
 static struct gpuq_val *write_micro(struct gpuq_arena *mem, int64_t micro)
 {
 	if (micro % 1000000 == 0)
@@ -68,6 +72,7 @@ static struct gpuq_val *write_micro(struct gpuq_arena *mem, int64_t micro)
 	return gpuq_real(mem, micro / 1e6);
 }
 
+/* Print one number where both kinds cost the same. */
 static struct gpuq_val *write_price(struct gpuq_arena *mem, const void *in)
 {
 	const struct price *p = in;

@@ -23,8 +23,8 @@ extern const char *const price_kinds[];
 
 /* In millionths of the currency for one device and hour; up to 10^12. */
 struct price {
-	bool given;
-	int64_t micro[N_PRICES];
+	bool given; /* otherwise use costs nothing */
+	int64_t micro[N_PRICES]; /* a device and hour, in millionths */
 };
 
 /* `2.50` (both alike) or `{on_demand: 3.10, committed: 1.20}`; of one word that is not

@@ -19,6 +19,8 @@
 
 /* ---- amounts: 8, unlimited, {a100: 32, h100: 8} ---- */
 
+/* Read a number of devices in thousandths. A number of a file is read from its text: as a double
+ * 0.1 would not be exactly a tenth. */
 static int read_milli(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *out)
 {
 	int64_t milli;
@@ -44,6 +46,8 @@ static int read_milli(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *
 				"expected a number of devices >= 0, or unlimited");
 }
 
+/* Read an amount: one number for each flavor, or a map by flavor, whose names are checked when all
+ * flavors are known. */
 static int read_amount(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	struct site_amount *a = out;
@@ -73,6 +77,7 @@ static int read_amount(struct gpuq_reader *r, const struct gpuq_val *v, void *ou
 	return 0;
 }
 
+/* Print thousandths as the number of devices that was written. */
 static struct gpuq_val *write_milli(struct gpuq_arena *mem, int64_t milli)
 {
 	if (milli == GPUQ_UNLIMITED)
@@ -82,6 +87,7 @@ static struct gpuq_val *write_milli(struct gpuq_arena *mem, int64_t milli)
 	return gpuq_real(mem, (double)milli / 1000);
 }
 
+/* Print an amount in the form in which it was given. */
 static struct gpuq_val *write_amount(struct gpuq_arena *mem, const void *in)
 {
 	const struct site_amount *a = in;
@@ -104,6 +110,7 @@ static int read_devices(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 	return read_milli(r, v, out);
 }
 
+/* Print a limit of a user, group or reservation; no limit is the default and is left out. */
 static struct gpuq_val *write_devices(struct gpuq_arena *mem, const void *in)
 {
 	const int64_t milli = *(const int64_t *)in;
@@ -115,6 +122,7 @@ const struct gpuq_custom site_devices = { read_devices, write_devices };
 
 /* ---- a weight or rate: a number >= 0, in thousandths ---- */
 
+/* Read a weight or a usage factor; it has no `unlimited'. */
 static int read_factor(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	int64_t milli;
@@ -126,6 +134,7 @@ static int read_factor(struct gpuq_reader *r, const struct gpuq_val *v, void *ou
 	return 0;
 }
 
+/* Print a factor that is not 1. */
 static struct gpuq_val *write_factor(struct gpuq_arena *mem, const void *in)
 {
 	int64_t milli = *(const int64_t *)in;
@@ -139,6 +148,7 @@ static const struct gpuq_custom factor = { read_factor, write_factor };
 
 #define CAP_MOST 1000000000
 
+/* True if the value is a count of jobs or `unlimited'. */
 static bool is_cap(const struct gpuq_val *v, int64_t *out)
 {
 	if (v->type == GPUQ_STR && strcmp(v->s, "unlimited") == 0)
@@ -195,6 +205,7 @@ static int read_count(struct gpuq_reader *r, const struct gpuq_val *v, void *out
 	return read_caps(r, v, true, out);
 }
 
+/* Print the caps that are set, always as a map. */
 static struct gpuq_val *write_cap(struct gpuq_arena *mem, const void *in)
 {
 	const struct site_cap *c = in;
@@ -241,6 +252,8 @@ static const struct gpuq_schema node_loss_schema = { .name = "node_loss",
 						     .fields = node_loss_fields,
 						     .defaults = node_loss_defaults };
 
+/* Read what happens to the jobs of a lost node: the mode alone, or with the time after which it
+ * counts as lost. */
 static int read_node_loss(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	struct site_node_loss *n = out;
@@ -257,6 +270,7 @@ static int read_node_loss(struct gpuq_reader *r, const struct gpuq_val *v, void 
 				"expected strict, available or {mode: available, after: 5m}");
 }
 
+/* Print it as a map unless it is the default. */
 static struct gpuq_val *write_node_loss(struct gpuq_arena *mem, const void *in)
 {
 	const struct site_node_loss *n = in;
@@ -409,6 +423,7 @@ static const struct gpuq_field qos_fields[] = {
 	END,
 };
 
+/* Set what a qos has that says nothing. */
 static void qos_defaults(void *obj)
 {
 	struct site_qos *q = obj;
@@ -427,6 +442,7 @@ static int idle_check(struct gpuq_reader *r, const struct gpuq_val *v, int64_t i
 	return 0;
 }
 
+/* Check that the idle rule of a qos can take effect before its time limit. */
 static int qos_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct site_qos *q = obj;
@@ -446,12 +462,14 @@ static const struct gpuq_field budget_fields[] = {
 	F(site_budget, "user_gpu_minutes", GPUQ_K_LIMIT, user_gpu_minutes,
 	  .max = INT64_MAX / 60000000, .doc = "GPU-minutes of each user"),
 	F(site_budget, "period", GPUQ_K_ENUM, period, .names = periods, .doc = "starts anew each"),
-	F(site_budget, "half_life", GPUQ_K_DURATION, half_life_us, .doc = "use fades by half each"),
+	F(site_budget, "half_life", GPUQ_K_DURATION, half_life_us,
+	  .doc = "interval in which use decays by half"),
 	F(site_budget, "mode", GPUQ_K_ENUM, mode, .names = budget_modes,
 	  .doc = "soft: lower standing when used up; hard: no start"),
 	END,
 };
 
+/* Set both amounts to unlimited; one of them must be given. */
 static void budget_defaults(void *obj)
 {
 	struct site_budget *b = obj;
@@ -459,6 +477,7 @@ static void budget_defaults(void *obj)
 	b->gpu_minutes = b->user_gpu_minutes = GPUQ_UNLIMITED;
 }
 
+/* Check that a budget limits something, and either is reset or decays. */
 static int budget_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct site_budget *b = obj;
@@ -484,7 +503,7 @@ static const struct gpuq_schema budget_schema = { .name = "budget",
 #define KIND_FLAG .kind = GPUQ_K_BOOL
 #define KIND_SPAN .kind = GPUQ_K_DURATION
 #define POLICY_FIELD(kind_, member_, key_, scenario, dflt, recorded, how, names_, least, most,     \
-		     doc_)                                                                         \
+		     may, doc_)                                                                    \
 	{ .key = (key_),                                                                           \
 	  KIND_##kind_,                                                                            \
 	  .offset = offsetof(struct site_queue, member_),                                          \
@@ -566,6 +585,7 @@ static const struct gpuq_field queue_fields[] = {
 	END,
 };
 
+/* Set what a queue has that says nothing; what it inherits stays empty. */
 static void queue_defaults(void *obj)
 {
 	struct site_queue *q = obj;
@@ -583,6 +603,8 @@ static bool is_pod_policy(const char *s)
 	       strcmp(s, "privileged") == 0;
 }
 
+/* Check a list of objects that pods may mount. An empty list is refused: it reads as `none', but
+ * would be taken as `not given'. */
 static int mounts_check(struct gpuq_reader *r, const struct gpuq_val *v, const char *key,
 			const struct gpuq_strlist *l)
 {
@@ -594,6 +616,7 @@ static int mounts_check(struct gpuq_reader *r, const struct gpuq_val *v, const c
 	return why ? wrong(r, v, key, why) : 0;
 }
 
+/* Check what belongs together within one queue; site_check() has what needs others. */
 static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct site_queue *q = obj;
@@ -634,10 +657,16 @@ static const struct gpuq_field user_fields[] = {
 	F(site_user, "groups", GPUQ_K_STRLIST, groups, .doc = "groups of the user, in gpuq"),
 	F(site_user, "default_queue", GPUQ_K_NAME, default_queue,
 	  .doc = "default queue of the user's jobs"),
+	F(site_user, "reserve", GPUQ_K_CUSTOM, reserve, .custom = &site_reserve_custom,
+	  .form = "flag or map",
+	  .doc = "whether the user may reserve devices for their own jobs: true, or {gpu_hours: "
+		 "100, "
+		 "ahead: 14d}, the maximum of all at once and the maximum time until the start"),
 	CAPS(site_user),
 	END,
 };
 
+/* Set no limits. */
 static void user_defaults(void *obj)
 {
 	struct site_user *u = obj;
@@ -657,6 +686,7 @@ static const struct gpuq_field group_fields[] = {
 	END,
 };
 
+/* Set no limits. */
 static void group_defaults(void *obj)
 {
 	struct site_group *g = obj;
@@ -683,6 +713,7 @@ static const struct gpuq_schema license_schema = { .name = "license",
 
 /* ---- what one user may have stored ---- */
 
+/* Read how many bytes the stored jobs may take. */
 static int read_stored(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	int64_t *bytes = out;
@@ -699,6 +730,7 @@ static int read_stored(struct gpuq_reader *r, const struct gpuq_val *v, void *ou
 	return 0;
 }
 
+/* Print it unless it is the default. */
 static struct gpuq_val *write_stored(struct gpuq_arena *mem, const void *in)
 {
 	const int64_t bytes = *(const int64_t *)in;
@@ -714,6 +746,7 @@ static struct gpuq_val *write_stored(struct gpuq_arena *mem, const void *in)
 
 static const struct gpuq_custom stored = { read_stored, write_stored };
 
+/* Set the limits of the whole site. */
 static void site_defaults(void *obj)
 {
 	struct site *s = obj;
@@ -759,6 +792,8 @@ static const char *member_name(const struct gpuq_val *list, size_t i)
 	return gpuq_get_str(list->items[i], "name", "");
 }
 
+/* Check that a name that an object refers to is among those of the file, and blame the very item
+ * otherwise, with the nearest name. */
 static int check_known(struct gpuq_reader *r, const struct gpuq_val *v, const char *list, size_t i,
 		       const char *key, const char *name, const struct gpuq_val *among,
 		       const char *always)
@@ -796,6 +831,8 @@ static int check_known(struct gpuq_reader *r, const struct gpuq_val *v, const ch
 	return rc;
 }
 
+/* Check that the queues above queue i end at the top: more steps than there are queues are a
+ * circle. */
 static int check_circle(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s,
 			size_t i)
 {
@@ -818,6 +855,7 @@ static int check_circle(struct gpuq_reader *r, const struct gpuq_val *v, const s
 	return GPUQ_EINVAL;
 }
 
+/* Check what objects say of each other. */
 static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct site *s = obj;
@@ -845,6 +883,8 @@ const struct gpuq_schema site_schema = { .name = "site",
 					 .defaults = site_defaults,
 					 .check = site_check };
 
+/* Read a site and keep it as a tree too, in the form in which it is stored, printed and compared.
+ */
 static int read_site(const struct gpuq_val *v, const char *file, int64_t now_us, bool lenient,
 		     struct site **out, struct gpuq_err *err)
 {
@@ -921,6 +961,11 @@ const struct site_queue *site_queue_find(const struct site *s, const char *name)
 		if (strcmp(q->name, name) == 0)
 			return q;
 	return NULL;
+}
+
+const struct site_queue *site_queue_above(const struct site *s, const struct site_queue *q)
+{
+	return q->parent ? site_queue_find(s, q->parent) : NULL;
 }
 
 const struct site_user *site_user_find(const struct site *s, const char *name)

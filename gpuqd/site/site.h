@@ -28,7 +28,7 @@ struct site_amount {
 	bool per_flavor; /* else `all` counts for each flavor alike */
 	int64_t all; /* GPUQ_UNLIMITED possible */
 	const char **flavors;
-	int64_t *amounts;
+	int64_t *amounts; /* by flavor, in thousandths */
 	size_t n;
 };
 
@@ -38,7 +38,7 @@ struct site_match {
 };
 
 struct site_flavor {
-	const char *name;
+	const char *name; /* as jobs and quotas name it */
 	struct site_match match;
 	const char *resource; /* NULL, or what nodes offer its devices as: "amd.com/gpu" */
 	int64_t rate_milli; /* billing weight, default 1000 */
@@ -48,17 +48,17 @@ struct site_flavor {
 enum site_placement { SITE_PLACEMENT_PACK, SITE_PLACEMENT_SPREAD };
 
 enum site_sharing {
-	SHARING_WHOLE,
-	SHARING_MIG,
-	SHARING_TIME_SLICING,
-	SHARING_GPUSHARE,
-	SHARING_GPU_MANAGER,
-	SHARING_HAMI,
+	SHARING_WHOLE, /* a pod gets whole devices */
+	SHARING_MIG, /* instances of a partitioned device */
+	SHARING_TIME_SLICING, /* replicas that take turns */
+	SHARING_GPUSHARE, /* memory in units of the device plugin */
+	SHARING_GPU_MANAGER, /* hundredths of a device, and memory */
+	SHARING_HAMI, /* cores and memory of a device */
 	SHARING_DRA
 };
 
 struct site_pool {
-	const char *name;
+	const char *name; /* as reservations and audit records name it */
 	struct gpuq_strmap selector; /* node labels; all must match */
 	const char *flavor;
 	int sharing; /* enum site_sharing */
@@ -74,10 +74,10 @@ struct site_cap { /* of jobs or devices: a user's, one job's, all; GPUQ_UNLIMITE
 };
 
 struct site_qos {
-	const char *name;
-	bool preemptible;
+	const char *name; /* as jobs name it */
+	bool preemptible; /* whether other jobs may preempt its jobs */
 	int64_t priority, max_time_us, min_runtime_us, grace_us, usage_factor_milli;
-	bool interactive;
+	bool interactive; /* made for interactive jobs: they get it unless they name another */
 	struct site_cap max_running, max_gpus, max_submitted; /* queue: of all its jobs */
 	int64_t idle_us; /* 0 = no rule */
 };
@@ -100,8 +100,9 @@ struct site_queue {
 	struct site_amount quota, limit, lend;
 	struct site_amount shared_quota; /* without quota: more than the children's sum */
 	POLICY_QUEUE_GROUP(policy);
-	struct site_budget *budget;
-	const char *namespace_, *service_account, *priority_class, *image, *pod_policy;
+	struct site_budget *budget; /* NULL = none */
+	const char *namespace_, *service_account, *priority_class, *image,
+		*pod_policy; /* what its pods get; NULL = inherited */
 	struct gpuq_strlist service_accounts; /* globs: a manifest may name these; none = none */
 	struct gpuq_strlist secrets, config_maps, volume_claims; /* walls.h */
 	bool service_account_token;
@@ -110,42 +111,62 @@ struct site_queue {
 	int64_t default_time_us, max_time_us; /* 0 = not given */
 	int64_t idle_us; /* 0 = no rule of its own */
 	struct site_cap max_running, max_gpus, max_submitted;
-	int64_t start_timeout_us;
-	struct site_node_loss node_loss;
+	int64_t start_timeout_us; /* a job whose pods do not run by then is evicted; 0 = not given */
+	struct site_node_loss node_loss; /* what happens to jobs of a lost node */
 	bool accounting_finalizer, closed;
 	const char *start; /* "direct" or "bind" */
 };
 
+/* A user's right to reserve. */
+struct site_reserve {
+	bool may;
+	int64_t gpu_hours; /* of all their reservations that are not over; GPUQ_UNLIMITED = any */
+	int64_t ahead_us; /* until the start; GPUQ_UNLIMITED = any */
+};
+
+extern const struct gpuq_custom site_reserve_custom; /* true, or a map of the limits */
+
 struct site_user {
-	const char *name, *default_queue;
-	struct gpuq_strlist groups;
+	const char *name, *default_queue; /* its own, and where its jobs go that name none */
+	struct site_reserve reserve;
+	struct gpuq_strlist groups; /* for groups of queues and limits of groups */
 	int64_t max_running, max_gpus, max_submitted; /* GPUQ_UNLIMITED = none */
 };
 
 /* Limits of all users of the group together. Groups that are not listed have no limits. */
 struct site_group {
 	const char *name;
-	int64_t max_running, max_gpus, max_submitted;
+	int64_t max_running, max_gpus, max_submitted; /* of all its users together */
 };
 
 struct site_license {
 	const char *name;
-	int64_t count;
+	int64_t count; /* jobs may hold so many at once */
 };
 
 /* Days, each as the instant in us at which it begins in UTC. */
 struct site_days {
-	int64_t *begins_us;
+	int64_t *begins_us; /* midnights, UTC */
 	size_t n;
 };
 extern const struct gpuq_custom site_days_custom; /* a list of dates such as 2026-12-24 */
 
+/* A time zone: its name, and the rule by which gpuqd knows it (zones.h). */
+struct site_zone {
+	const char *name, *rule; /* NULL: UTC */
+	struct zone zone;
+};
+
 struct site_reservation {
 	const char *name, *queue, *flavor, *pool;
-	int64_t start_us, duration_us, gpus_milli;
+	int64_t start_us, duration_us, gpus_milli; /* gpus_milli 0 = what it names, whole */
 	int64_t every_us, release_after_us; /* 0 = as the flags say */
 	int64_t until_us; /* of one that recurs; 0 = no end */
 	struct site_days except; /* days on which it does not begin */
+	struct site_zone timezone; /* whose wall clock periods of whole days keep */
+	bool external; /* nodes that a cloud lends: they come into its pool and go at its end */
+	int64_t count; /* external: number of these nodes */
+	int64_t grace_us; /* external: what runs there is signalled so long before the end */
 	struct gpuq_strlist nodes, users, flags;
 };
 
@@ -160,15 +181,15 @@ struct site_health {
 };
 
 struct site {
-	struct gpuq_arena arena;
-	int64_t version;
+	struct gpuq_arena arena; /* everything below lives in it */
+	int64_t version; /* of the file format */
 	struct gpuq_strlist topology; /* node labels from wide to narrow: the levels of placement */
 	const char *currency; /* of prices; NULL = unnamed */
 	const char *pod_policy; /* of queues that have none; NULL = baseline */
 	struct site_budget *default_budget; /* of leaves that have none of their own */
 	int64_t max_submitted, max_stored_bytes; /* of one user, struct stored; GPUQ_UNLIMITED */
 	struct gpuq_objects flavors, pools, qos, queues, users, groups, licenses, reservations;
-	struct gpuq_objects health;
+	struct gpuq_objects health; /* rules by which a node is ill */
 	struct gpuq_val *tree; /* normalised: what `export` prints and the store keeps */
 };
 
@@ -195,6 +216,8 @@ void site_free(struct site *s);
 	     it != it##_end; it++)
 
 const struct site_queue *site_queue_find(const struct site *s, const char *name);
+/* Return the parent of a queue; NULL for one at the top. */
+const struct site_queue *site_queue_above(const struct site *s, const struct site_queue *q);
 /* NULL: it is not listed. */
 const struct site_user *site_user_find(const struct site *s, const char *name);
 const struct site_group *site_group_find(const struct site *s, const char *name);
@@ -215,6 +238,9 @@ int64_t site_reservation_start(const struct site_reservation *r, int64_t now_us)
  * numbers, else those of its flags; 0 = never. */
 int64_t site_reservation_every_us(const struct site_reservation *r);
 int64_t site_reservation_release_us(const struct site_reservation *r);
+
+/* Return when what runs on the nodes of an external one is signalled. */
+int64_t site_reservation_clears(const struct site_reservation *r);
 
 /* Shell-like glob with * and ?, whole string. */
 bool site_glob(const char *pattern, const char *text);

@@ -8,9 +8,9 @@
 #define GROUPS_MAX 8
 
 struct checking {
-	struct gpuq_reader r;
+	struct gpuq_reader r; /* knows the place in the file */
 	const struct site *s;
-	const struct gpuq_val *v;
+	const struct gpuq_val *v; /* the tree that was read, to blame an item of it */
 };
 
 /* Names of `always` (may be NULL) and of the list; the nearest among them is told. */
@@ -249,6 +249,7 @@ static int check_extent(struct checking *c, size_t i, const struct site_reservat
 	return 0;
 }
 
+/* Check the names in a reservation, then its extent and its flags. */
 static int check_reservation(struct checking *c, size_t i, const struct site_reservation *r)
 {
 	int rc = check(c, "reservations", i, "queue", NULL, r->queue, "queues", "queue", NULL);

@@ -7,11 +7,6 @@
 
 #define HOPS_MAX 64 /* a parent is known and there is no circle: checked when it was read */
 
-static const struct site_queue *above(const struct site *s, const struct site_queue *q)
-{
-	return q->parent ? site_queue_find(s, q->parent) : NULL;
-}
-
 /* ---- queues that let in one user ---- */
 
 /* A queue with what it has of those above it. */
@@ -36,6 +31,7 @@ static int by_namespace(const void *x, const void *y)
 	return rc ? rc : a->parent - b->parent;
 }
 
+/* Return the queue with this name; NULL = none, or no name. */
 static struct settled *find(struct settled *all, size_t n, const char *name)
 {
 	struct site_queue q = { .name = name };
@@ -109,6 +105,7 @@ int walls_settle(struct site *s, struct gpuq_err *err)
 
 /* ---- the walls of a queue ---- */
 
+/* Return what a list of mounts allows: two words, or globs of names. */
 static struct site_mounts mounts_of(const struct gpuq_strlist *l)
 {
 	if (l->n == 1 && strcmp(l->items[0], "any") == 0)
@@ -127,7 +124,7 @@ void walls_of_queue(const struct site *s, const char *queue, struct site_walls *
 		.pod_policy = NULL,
 		.secrets.kind = leaf && leaf->one_user ? WALL_ANY : WALL_OWNER,
 	};
-	for (int hops = 0; q && hops < HOPS_MAX; q = above(s, q), hops++) {
+	for (int hops = 0; q && hops < HOPS_MAX; q = site_queue_above(s, q), hops++) {
 		if (!out->pod_policy)
 			out->pod_policy = q->pod_policy;
 		if (!secrets && (secrets = q->secrets.n > 0))
@@ -142,6 +139,7 @@ void walls_of_queue(const struct site *s, const char *queue, struct site_walls *
 		out->pod_policy = s->pod_policy ? s->pod_policy : "baseline";
 }
 
+/* True if it has only the characters of names of objects, * and ?. */
 static bool is_glob(const char *s)
 {
 	while (*s && strchr("abcdefghijklmnopqrstuvwxyz0123456789.-*?", *s))

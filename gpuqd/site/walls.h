@@ -16,7 +16,11 @@ struct site_queue;
 
 /* Objects of one kind, by name. */
 struct site_mounts {
-	enum { WALL_ANY, WALL_OWNER, WALL_LIST } kind;
+	enum {
+		WALL_ANY,
+		WALL_OWNER,
+		WALL_LIST
+	} kind; /* any object; those with the owner's label; those that globs name */
 	struct gpuq_strlist globs; /* of WALL_LIST; they live as long as the site */
 };
 

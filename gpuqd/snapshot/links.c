@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+/* Return the class of the link between two devices; of a link that differs by direction, the
+ * slower one. */
 static uint32_t speed(const struct links *l, uint32_t a, uint32_t b)
 {
 	uint8_t there, back;
@@ -30,6 +32,7 @@ struct worth {
 	uint64_t rest; /* sum of the speeds of all links among the devices that stay free */
 };
 
+/* Return how many NUMA nodes the devices of a set belong to. */
 static uint32_t numas_of(const struct links *l, uint64_t set)
 {
 	uint64_t seen[4] = { 0 };
@@ -46,6 +49,8 @@ static uint32_t numas_of(const struct links *l, uint64_t set)
 	return n;
 }
 
+/* Return what a choice of devices is worth: its slowest link, how few NUMA nodes it spans, and
+ * what speed it leaves to the free ones. */
 static struct worth worth_of(const struct links *l, uint64_t set, uint64_t free)
 {
 	struct worth w = { UINT32_MAX, numas_of(l, set), 0 };
@@ -70,6 +75,8 @@ static bool lower_devices(uint64_t x, uint64_t y)
 	return differ && (x & differ & -differ);
 }
 
+/* True if x is the better choice; the lower devices at last, so that the result does not depend on
+ * the order of the search. */
 static bool better(const struct links *l, uint64_t x, uint64_t y, uint64_t free)
 {
 	const struct worth a = worth_of(l, x, free), b = worth_of(l, y, free);

@@ -576,6 +576,7 @@ static void blob_str(struct gpuq_buf *b, const char *str)
 		gpuq_buf_adds(b, str);
 }
 
+/* Append a list of strings to the key under which equal requests are one. */
 static void blob_list(struct gpuq_buf *b, const struct gpuq_strlist *l)
 {
 	blob_int(b, (int64_t)l->n);
@@ -583,6 +584,7 @@ static void blob_list(struct gpuq_buf *b, const struct gpuq_strlist *l)
 		blob_str(b, l->items[i]);
 }
 
+/* Append the terms of an affinity to that key. */
 static void blob_terms(struct gpuq_buf *b, const struct gpuq_term *terms, uint32_t n)
 {
 	blob_int(b, n);
@@ -681,6 +683,7 @@ static struct gpuq_strlist copy_list(struct snapshot *s, const struct gpuq_strli
 	return out;
 }
 
+/* Copy the terms of an affinity into the snapshot, which outlives what it was taken from. */
 static struct gpuq_term *copy_terms(struct snapshot *s, const struct gpuq_term *in, uint32_t n)
 {
 	struct gpuq_term *out = copy_items(s, in, n, sizeof(*in));
@@ -695,6 +698,7 @@ static struct gpuq_term *copy_terms(struct snapshot *s, const struct gpuq_term *
 	return out;
 }
 
+/* Copy the levels of a topology request in the same way. */
 static const struct gpuq_slice *copy_slices(struct snapshot *s, const struct gpuq_slice *in,
 					    uint32_t n)
 {

@@ -40,7 +40,7 @@
 #define SNAP_AUTO INT64_C(-1)
 
 enum snap_reclaim_to { SNAP_RECLAIM_FAIR_SHARE, SNAP_RECLAIM_GUARANTEE };
-/* Which queue's reclaim_min_runtime protects a victim: the victim's ancestor just below its nearest
+/* Which queue's minimum run time protects a victim: the victim's ancestor just below its nearest
  * common ancestor with the claimant's queue, or its own queue. */
 enum snap_runtime_method { SNAP_RUNTIME_LCA, SNAP_RUNTIME_QUEUE };
 
@@ -58,9 +58,9 @@ struct snap_weights {
 
 /* The site's scheduling policy, and the time. snapshot_config_default() fills it. */
 struct snap_config {
-	int64_t now_us;
+	int64_t now_us; /* of the clock that jobs' times are of */
 	struct snap_weights weights;
-	POLICY_SCHED_GROUP(sched);
+	POLICY_SCHED_GROUP(sched); /* gpuqd.yaml(5), scheduler */
 	uint64_t max_steps; /* bound on the work of one cycle, in node visits; 0 = no bound */
 	bool reclaim; /* preempt for claims */
 	int64_t usage_k_milli; /* k of the fair-share division, in thousandths */
@@ -75,8 +75,8 @@ struct snap_config {
 
 /* The resource that quotas count. Larger rank = considered later when a job names no flavor. */
 struct snap_flavor {
-	const char *name;
-	int64_t rank;
+	const char *name; /* unique */
+	int64_t rank; /* then by name */
 	int64_t rate_milli; /* charge rate of a device, in thousandths; as added: 1000 */
 	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
 	int64_t device_memory_bytes; /* sealed: the smallest of its devices; 0 = not known */
@@ -91,11 +91,11 @@ enum snap_node_state {
 };
 
 struct snap_taint {
-	const char *key, *value, *effect;
+	const char *key, *value, *effect; /* of Kubernetes */
 };
 
 struct snap_device {
-	bool healthy;
+	bool healthy; /* others are never given to a pod */
 	int16_t foreign_milli; /* held by foreign pods */
 	int16_t free_milli; /* sealed; 0 when not healthy */
 	uint16_t shares; /* sealed: gpuq's pods on it */
@@ -105,8 +105,8 @@ struct snap_device {
 
 /* Instances of a MIG profile on a node, made beforehand by its operator. */
 struct snap_mig {
-	const char *profile;
-	uint32_t count;
+	const char *profile; /* as its resource names it */
+	uint32_t count; /* of all, free or not */
 	uint32_t foreign; /* held by foreign pods */
 	uint32_t extra_ix; /* into snapshot.extras */
 };
@@ -126,8 +126,8 @@ struct snap_take {
 
 /* Allocatable amounts may be GPUQ_UNLIMITED: not counted there. */
 struct snap_node {
-	const char *name;
-	const char *pool;
+	const char *name; /* unique */
+	const char *pool; /* for reservations of amounts */
 	uint32_t flavor; /* of its devices */
 	int state; /* enum snap_node_state */
 	int64_t cpu_milli, memory_bytes, pods; /* allocatable */
@@ -169,16 +169,16 @@ struct snap_joint {
  * level names. */
 struct snap_class {
 	const char *pool;
-	uint32_t flavor;
+	uint32_t flavor; /* of its devices */
 	const char **values; /* by snapshot.label_keys; NULL = not set */
 	struct snap_taint *taints;
 	uint32_t n_taints;
-	uint32_t n_nodes;
+	uint32_t n_nodes; /* that are usable or not */
 };
 
 enum snap_reclaim {
-	SNAP_RECLAIM_ANY,
-	SNAP_RECLAIM_LOWER_OR_EQUAL,
+	SNAP_RECLAIM_ANY, /* whatever their priority */
+	SNAP_RECLAIM_LOWER_OR_EQUAL, /* than the preemptor's */
 	SNAP_RECLAIM_LOWER,
 	SNAP_RECLAIM_NEVER
 };
@@ -193,7 +193,7 @@ struct snap_share {
 };
 
 struct snap_queue {
-	const char *name;
+	const char *name; /* unique */
 	const char *parent_name; /* NULL = below the root */
 	const struct snap_share *shares; /* n_flavors + 2: by flavor handle, then cpu, memory;
 					  * copied. NULL = all default */
@@ -224,7 +224,7 @@ struct snap_queue {
 #define SNAP_USED_SHIFT 12 /* from usage_q32 to that unit */
 struct snap_usage {
 	uint32_t queue, user;
-	uint64_t used;
+	uint64_t used; /* 0 = none yet */
 };
 
 struct snap_key {
@@ -236,15 +236,16 @@ struct snap_key {
 struct snap_loss {
 	uint32_t queue, by_queue; /* the victim's queue, the claimant's */
 	struct snap_key job, by;
-	int64_t at_us;
+	int64_t at_us; /* within the last hour */
 };
 
 /* One kind of pod in a request; the fields of struct gpuq_group that matter to a
  * decision. Everything is copied when the request is added. */
 struct snap_group {
-	const char *name;
-	uint32_t pods_min, pods_max;
-	int64_t gpus_milli;
+	const char *name; /* for people */
+	uint32_t pods_min,
+		pods_max; /* a gang starts with pods_min, an elastic job grows to pods_max */
+	int64_t gpus_milli; /* a part of one device, or whole ones */
 	int64_t gpu_memory_bytes; /* of each device: a share of it; 0 = not requested */
 	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not requested */
 	int64_t cpu_milli, memory_bytes;
@@ -258,9 +259,9 @@ struct snap_group {
 	uint32_t unit_pods; /* pods that start and are preempted together; 0 = each alone */
 	struct gpuq_term *required, *preferred;
 	struct gpuq_toleration *tolerations;
-	struct gpuq_strlist nodes, exclude;
+	struct gpuq_strlist nodes, exclude; /* names that it requires, and avoids */
 	uint32_t n_required, n_preferred, n_tolerations;
-	const char *topology_required, *topology_preferred;
+	const char *topology_required, *topology_preferred; /* levels; NULL = none */
 	const struct gpuq_slice *slices; /* outermost first */
 	uint32_t n_slices;
 };
@@ -272,11 +273,11 @@ struct snap_license_need {
 
 /* The request of a class of equivalent jobs: added once, shared by all of them. */
 struct snap_request {
-	const struct snap_group *groups;
+	const struct snap_group *groups; /* n_groups of them, copied */
 	uint32_t n_groups;
 	const char *const *flavors; /* names in order of preference; n_flavors 0 = any */
 	uint32_t n_flavors;
-	const struct snap_license_need *licenses;
+	const struct snap_license_need *licenses; /* that one start takes */
 	uint32_t n_licenses;
 	bool exclusive; /* whole nodes */
 	/* sealed: one element, all groups at their minimum */
@@ -291,7 +292,7 @@ struct snap_request {
 
 struct snap_license {
 	const char *name;
-	int64_t count;
+	int64_t count; /* of the site */
 	int64_t used; /* sealed: held by running and leaving jobs */
 };
 
@@ -312,7 +313,7 @@ struct snap_capset {
 };
 
 enum snap_job_state {
-	SNAP_PENDING,
+	SNAP_PENDING, /* something of it may start */
 	SNAP_RUNNING /* holds capacity, or has it nominated */,
 	SNAP_LEAVING /* signalled; holds capacity until it is gone */
 };
@@ -380,7 +381,7 @@ struct snap_job {
 	uint32_t n_waiting; /* pending elements (1 for a job); 0 unless pending */
 	uint32_t usage; /* of its user in its queue: into usages */
 	uint32_t alloc_first, n_allocs;
-	uint32_t promise_first, n_promises;
+	uint32_t promise_first, n_promises; /* into snapshot.promises */
 };
 
 /* Return the first element that it stands for; -1 = it is not part of an array. Jobs of one number
@@ -436,7 +437,7 @@ struct snap_run {
 /* Jobs by what a cycle does with them. Jobs that are alike to no other (arrays, those with a
  * throttle, a nominated placement, or nodes to avoid) are runs of one. */
 struct snap_lines {
-	struct snap_run *runs;
+	struct snap_run *runs; /* of one queue in the order in which they were opened */
 	uint32_t *first_run; /* by queue; SNAP_NONE = no pending jobs */
 	uint32_t *run_of; /* by job; SNAP_NONE = nothing of it is pending */
 	uint32_t *behind; /* by job: the next of its run, SNAP_NONE = none */
@@ -449,21 +450,21 @@ struct snap_lines {
 struct snap_builder;
 
 struct snapshot {
-	struct gpuq_arena arena;
+	struct gpuq_arena arena; /* all tables live in it */
 	struct snap_config config;
-	bool sealed;
+	bool sealed; /* from then on handles are indexes, and nothing is added */
 
-	struct snap_flavor *flavors;
+	struct snap_flavor *flavors; /* by rank, then name */
 	struct snap_class *classes;
-	struct snap_node *nodes;
+	struct snap_node *nodes; /* by name */
 	struct snap_joint *joints;
-	struct snap_device *devices;
-	struct snap_queue *queues;
+	struct snap_device *devices; /* node by node */
+	struct snap_queue *queues; /* parents before children */
 	struct snap_share *shares; /* queue q, resource r: shares[q * n_res + r] */
 	struct snap_license *licenses;
 	struct snap_cap *caps;
 	struct snap_capset *capsets;
-	struct snap_request *requests;
+	struct snap_request *requests; /* each as often as it differs */
 	struct snap_job *jobs;
 	struct snap_alloc *allocs; /* by job, then pod index */
 	struct snap_alloc *promises; /* by job, then pod index */

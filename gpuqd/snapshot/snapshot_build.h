@@ -31,7 +31,7 @@ struct snap_builder {
 struct seal {
 	struct snapshot *s;
 	struct gpuq_err *err;
-	struct gpuq_arena mem;
+	struct gpuq_arena mem; /* until it is sealed */
 	uint32_t *map_flavor, *map_node, *map_queue, *map_job, *map_usage;
 };
 

@@ -21,7 +21,7 @@ struct kept {
 	uint64_t turn; /* of the snapshot that it is for: taking.early */
 	struct snap_job job;
 	uint32_t n_allocs, n_promises;
-	bool holds;
+	bool holds; /* allocations or nominated placements */
 	bool timely; /* its entry changes with time alone */
 	struct snap_alloc pods[]; /* allocations, then nominated placements, then their devices */
 };

@@ -23,7 +23,7 @@ struct snapshot_keep;
 
 /* A pending job that is to have an entry. */
 struct keep_pending {
-	uint32_t id;
+	uint32_t id; /* of the job */
 	uint32_t n_rest; /* the entry stands for so many jobs, like an array; 0 = for this one */
 };
 

@@ -12,7 +12,7 @@
 struct likeness {
 	uint32_t usage; /* its queue and user */
 	uint32_t request, n_evicted_day, gate_object, capset;
-	uint8_t held, gate, preemptible, none;
+	uint8_t held, gate, preemptible, none; /* none: 0, since it is hashed byte by byte */
 	int64_t charge_milli, priority, nice, boost, fixed_priority;
 	int64_t begin_us, deadline_us, walltime_us, walltime_min_us;
 };
@@ -22,7 +22,7 @@ struct lining {
 	struct snapshot *s;
 	struct gpuq_arena *mem; /* of the tables */
 	struct gpuq_arena keys;
-	struct intern likes, objects;
+	struct intern likes, objects; /* kinds of jobs; names of what gates them */
 	uint32_t *n_asking; /* by request: pending jobs */
 	uint32_t *newest; /* by likeness: the last run of it */
 	uint32_t room_newest;
@@ -52,6 +52,8 @@ static bool widen(struct gpuq_arena *mem, void *table, uint32_t *room, uint32_t 
 	return true;
 }
 
+/* Set what jobs of one queue must have in common to be decided as one run; a name of what gates
+ * them counts by its number. False without memory. */
 static bool likeness_of(struct lining *l, const struct snap_job *j, struct likeness *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -112,6 +114,7 @@ static uint32_t open_run(struct lining *l, uint32_t job)
 	return run;
 }
 
+/* Append a job to a run. */
 static void join_run(struct snap_lines *lines, uint32_t run, uint32_t job)
 {
 	struct snap_run *r = &lines->runs[run];
@@ -152,6 +155,8 @@ static bool find_run(struct lining *l, uint32_t job, uint32_t *run, uint32_t **n
 	return true;
 }
 
+/* Put a job into the run of its kind if it comes behind all of it, else open one: within a run the
+ * order of service is the order of the list. */
 static bool line_up(struct lining *l, uint32_t job)
 {
 	struct snap_lines *lines = &l->s->lines;
@@ -193,6 +198,8 @@ static bool is_waiting(const struct snap_job *j)
 	return j->state == SNAP_PENDING && j->n_waiting > 0;
 }
 
+/* Get the tables that have an entry for each job or queue. Those for jobs are an eighth larger
+ * than needed, since a kept snapshot is lined up again with a few more. */
 static bool make_room(struct lining *l)
 {
 	struct snapshot *s = l->s;

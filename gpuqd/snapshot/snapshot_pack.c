@@ -20,8 +20,8 @@ enum kind { K_I64, K_U64, K_U32, K_INT, K_I16, K_U8, K_BOOL, K_STR, K_COUNT, K_N
 #define RECORDED_DEVICES K_I64
 
 struct col {
-	size_t offset;
-	enum kind kind;
+	size_t offset; /* in the struct */
+	enum kind kind; /* how it is written */
 };
 
 #define COL(type, member)                                                                            \
@@ -216,6 +216,7 @@ static void pack_rows(struct gpuq_buf *b, const struct col *cols, size_t n_cols,
 
 #define PACK_ROWS(b, cols, items, n) pack_rows(b, COLS(cols), items, n, sizeof(*(items)))
 
+/* Write a list of strings. */
 static void pack_strs(struct gpuq_buf *b, const char *const *items, size_t n)
 {
 	varint_array(b, (uint32_t)n);
@@ -223,6 +224,7 @@ static void pack_strs(struct gpuq_buf *b, const char *const *items, size_t n)
 		varint_str(b, items[i]);
 }
 
+/* Write a list of indexes. */
 static void pack_ints(struct gpuq_buf *b, const uint32_t *items, size_t n)
 {
 	varint_array(b, (uint32_t)n);
@@ -232,6 +234,7 @@ static void pack_ints(struct gpuq_buf *b, const uint32_t *items, size_t n)
 
 /* ---- writing ---- */
 
+/* Write a node: its row, then what has no fixed number of members. */
 static void pack_node(const struct snapshot *s, const struct snap_node *n, struct gpuq_buf *b)
 {
 	const size_t nd = n->n_devices;
@@ -248,6 +251,7 @@ static void pack_node(const struct snapshot *s, const struct snap_node *n, struc
 	PACK_ROWS(b, resource_cols, n->resources, n->n_resources);
 }
 
+/* Write the terms of an affinity. */
 static void pack_terms(struct gpuq_buf *b, const struct gpuq_term *terms, uint32_t n)
 {
 	varint_array(b, n);
@@ -264,6 +268,7 @@ static void pack_terms(struct gpuq_buf *b, const struct gpuq_term *terms, uint32
 	}
 }
 
+/* Write a group of pods. */
 static void pack_group(struct gpuq_buf *b, const struct snap_group *g)
 {
 	varint_array(b, 8);
@@ -284,6 +289,7 @@ static void pack_group(struct gpuq_buf *b, const struct snap_group *g)
 	PACK_ROWS(b, amount_cols, g->resources, g->n_resources);
 }
 
+/* Write a request with its groups. */
 static void pack_request(struct gpuq_buf *b, const struct snap_request *r)
 {
 	varint_array(b, 4);
@@ -295,6 +301,7 @@ static void pack_request(struct gpuq_buf *b, const struct snap_request *r)
 		pack_group(b, &r->groups[i]);
 }
 
+/* Write allocations with their devices. */
 static void pack_allocs(struct gpuq_buf *b, const struct snap_alloc *allocs, uint32_t n)
 {
 	varint_array(b, n);
@@ -476,6 +483,7 @@ static void *unpack_rows(struct unpack *u, const struct col *cols, size_t n_cols
 
 #define UNPACK_ROWS(u, cols, type, n) ((type *)unpack_rows(u, COLS(cols), sizeof(type), n))
 
+/* Read a list of strings into the arena; the count is bounded by the bytes that are left. */
 static const char **unpack_strs(struct unpack *u, uint32_t *n)
 {
 	const char **items;
@@ -487,6 +495,7 @@ static const char **unpack_strs(struct unpack *u, uint32_t *n)
 	return items;
 }
 
+/* The same as a list with its length. */
 static struct gpuq_strlist unpack_list(struct unpack *u)
 {
 	uint32_t n;
@@ -522,6 +531,8 @@ static void bad_unless(struct unpack *u, bool holds)
 	u->r->bad |= !holds;
 }
 
+/* Read the configuration, with which the snapshot begins to exist: what comes before it lives in
+ * an arena of its own, which becomes the snapshot's. */
 static void unpack_config(struct unpack *u)
 {
 	struct snap_config c;
@@ -541,6 +552,7 @@ static void unpack_config(struct unpack *u)
 	u->mem = &u->s->arena;
 }
 
+/* Read a queue, whose shares are in the order of the flavors. */
 static void unpack_queue(struct unpack *u)
 {
 	const uint32_t n = rec_get_array(u->r);
@@ -574,6 +586,8 @@ static const uint8_t *unpack_table(struct unpack *u, size_t want)
 	return p;
 }
 
+/* Read a node and check what indexes are made of, since the bytes may come from a file of a user.
+ */
 static void unpack_node(struct unpack *u)
 {
 	const uint32_t n = rec_get_array(u->r);
@@ -611,6 +625,7 @@ static void unpack_node(struct unpack *u)
 		snapshot_add_node(u->s, &node);
 }
 
+/* Read the terms of an affinity. */
 static struct gpuq_term *unpack_terms(struct unpack *u, uint32_t *n)
 {
 	struct gpuq_term *terms;
@@ -635,6 +650,8 @@ static struct gpuq_term *unpack_terms(struct unpack *u, uint32_t *n)
 	return terms;
 }
 
+/* Read a group and check its amounts: the scheduler relies on whole devices where a pod has one or
+ * more. */
 static void unpack_group(struct unpack *u, struct snap_group *g)
 {
 	const uint32_t n = rec_get_array(u->r);
@@ -675,6 +692,7 @@ static void unpack_group(struct unpack *u, struct snap_group *g)
 			      g->memory_bytes >= 0);
 }
 
+/* Read a request with its groups. */
 static void unpack_request(struct unpack *u)
 {
 	const uint32_t n = rec_get_array(u->r);
@@ -699,6 +717,7 @@ static void unpack_request(struct unpack *u)
 		snapshot_add_request(u->s, &r);
 }
 
+/* Read a job and check its state and the elements of its array, which ascend. */
 static void unpack_job(struct unpack *u)
 {
 	const uint32_t n = rec_get_array(u->r);
@@ -750,6 +769,7 @@ static void each(struct unpack *u, void (*one)(struct unpack *u))
 		one(u);
 }
 
+/* Read a flavor; one without a rate charges a device as one. */
 static void unpack_flavor(struct unpack *u)
 {
 	struct snap_flavor f = { .rate_milli = SNAP_MILLI };
@@ -760,6 +780,7 @@ static void unpack_flavor(struct unpack *u)
 		snapshot_set_rate(u->s, snapshot_add_flavor(u->s, f.name, f.rank), f.rate_milli);
 }
 
+/* Read a license. */
 static void unpack_license(struct unpack *u)
 {
 	struct snap_license l = { .count = 0 };
@@ -770,6 +791,7 @@ static void unpack_license(struct unpack *u)
 		snapshot_add_license(u->s, l.name, l.count);
 }
 
+/* Read a cap of jobs and devices. */
 static void unpack_cap(struct unpack *u)
 {
 	struct snap_cap c = { .code = GPUQ_R_LIMIT_QUEUE, .job_max_gpus_milli = GPUQ_UNLIMITED };
@@ -780,6 +802,7 @@ static void unpack_cap(struct unpack *u)
 		snapshot_add_cap(u->s, &c);
 }
 
+/* Read which caps hold for some jobs together. */
 static void unpack_capset(struct unpack *u)
 {
 	struct snap_capset set;
@@ -794,6 +817,7 @@ static void unpack_capset(struct unpack *u)
 	snapshot_add_capset(u->s, &set);
 }
 
+/* Read a user. */
 static void unpack_user(struct unpack *u)
 {
 	const char *name = unpack_name(u);
@@ -802,6 +826,7 @@ static void unpack_user(struct unpack *u)
 		snapshot_user(u->s, name);
 }
 
+/* Read what a user has used in a queue. */
 static void unpack_usage(struct unpack *u)
 {
 	struct snap_usage one = { .queue = SNAP_NONE };
@@ -812,6 +837,7 @@ static void unpack_usage(struct unpack *u)
 		snapshot_add_usage(u->s, one.queue, one.user, one.used);
 }
 
+/* Read a reservation with its nodes and users. */
 static void unpack_reservation(struct unpack *u)
 {
 	const uint32_t n = rec_get_array(u->r);
@@ -828,6 +854,7 @@ static void unpack_reservation(struct unpack *u)
 		snapshot_add_reservation(u->s, &res);
 }
 
+/* Read that one queue lost devices to another, within the last hour. */
 static void unpack_loss(struct unpack *u)
 {
 	struct snap_loss one = { .queue = SNAP_NONE, .by_queue = SNAP_NONE };

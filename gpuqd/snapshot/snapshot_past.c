@@ -3,6 +3,8 @@
 
 /* Sealing: losses of jobs to claims of other queues. */
 
+/* Compare losses by time, then by preemptor and victim: a total order, so that the plan does not
+ * depend on the order in which they were added. */
 static int cmp_loss(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct snap_loss *a = (const struct snap_loss *)ctx + x;

@@ -67,6 +67,7 @@ static int cmp_flavor(const void *ctx, uint32_t x, uint32_t y)
 	return c ? c : strcmp(f[x].name, f[y].name);
 }
 
+/* Sort the flavors by rank and name; map_flavor leads from handles to indexes. */
 static int seal_flavors(struct seal *w)
 {
 	struct snapshot *s = w->s;
@@ -80,6 +81,7 @@ static int seal_flavors(struct seal *w)
 	return rc;
 }
 
+/* Compare queues by name, to find parents. */
 static int cmp_queue_name(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct snap_queue *q = ctx;
@@ -144,6 +146,7 @@ static int link_queues(struct seal *w)
 	return 0;
 }
 
+/* Replace `auto' by the sum of the children. */
 static void resolve_quotas(struct snapshot *s)
 {
 	/* Parents precede children, so that backwards is from the leaves up. */
@@ -180,6 +183,7 @@ static void resolve_limits(struct snapshot *s)
 		}
 }
 
+/* Sort the queues, parents before children, and turn handles into indexes. */
 static int seal_queues(struct seal *w)
 {
 	struct snapshot *s = w->s;
@@ -221,6 +225,7 @@ static int seal_queues(struct seal *w)
 
 /* ---- nodes ---- */
 
+/* Compare nodes by name. */
 static int cmp_node(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct snap_node *n = ctx;
@@ -228,6 +233,7 @@ static int cmp_node(const void *ctx, uint32_t x, uint32_t y)
 	return strcmp(n[x].name, n[y].name);
 }
 
+/* Sort the nodes by name; two of one name would be one for the cluster. */
 static int seal_nodes(struct seal *w)
 {
 	struct snapshot *s = w->s;
@@ -309,6 +315,7 @@ static int collect_keys(struct seal *w)
 	return rc;
 }
 
+/* Return the value of a label; NULL = the node has none. */
 static const char *label_of(const struct snap_node *n, const char *key)
 {
 	for (size_t i = 0; i < n->labels.n; i++)
@@ -450,6 +457,7 @@ int snapshot_seal_calendar(struct seal *w)
 
 #define BORROWED_STEPS 6 /* after these nothing is borrowed any more */
 
+/* Return the tables that are needed until the snapshot is sealed, made on first use. */
 static struct seal *seal_of(struct snapshot *s)
 {
 	if (!s->builder->seal)

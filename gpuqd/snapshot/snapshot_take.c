@@ -59,12 +59,7 @@ static int64_t milli(int64_t devices)
 	return devices == GPUQ_UNLIMITED ? devices : devices * SNAP_MILLI;
 }
 
-/* Bound the time for which running jobs are protected from a claim within quota. */
-static int64_t shield(int64_t us)
-{
-	return us < POLICY_SHIELD_MAX_US ? us : POLICY_SHIELD_MAX_US;
-}
-
+/* Add the queues with their quotas, caps and usage. */
 static void take_queues(struct taking *t)
 {
 	struct snap_share *shares = gpuq_arena_calloc(&t->mem, t->n_flavors + 2, sizeof(*shares));
@@ -92,7 +87,6 @@ static void take_queues(struct taking *t)
 		sn.parent_name = q->parent ? q->parent->name : NULL;
 		sn.shares = shares;
 		sn.policy = sq->policy;
-		sn.reclaim_min_runtime_us = shield(sq->reclaim_min_runtime_us);
 		/* The order of the model's queues decides among equals. */
 		sn.age = i;
 		sn.user_max_running = sq->max_running.user;
@@ -168,6 +162,8 @@ static void spread_foreign(const struct node *n, struct snap_node *sn, struct sn
 	}
 }
 
+/* Add a node as it may be used now: what foreign pods hold is subtracted by the scheduler, and a
+ * node that may be lost or is being drained takes nothing new. */
 static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 {
 	struct snap_device *devices =

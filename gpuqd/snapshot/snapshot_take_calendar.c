@@ -2,8 +2,11 @@
 
 #include <string.h>
 
+#include "gpuqd/util/amount.h"
 #include "gpuqd/util/recur.h"
 #include "gpuqd/util/walltime.h"
+
+#define FAR_US (INT64_C(3650) * 86400 * GPUQ_US_PER_S)
 
 /* Collect the nodes that it names; without names and an amount, those of its pool. */
 static uint32_t take_nodes(const struct model *m, const struct site_reservation *in,
@@ -25,6 +28,44 @@ static uint32_t take_nodes(const struct model *m, const struct site_reservation 
 	return n;
 }
 
+/* Return the start of the next external window of the same pool; far away if there is none. */
+static int64_t next_window(const struct model *m, const struct site_reservation *in,
+			   int64_t from_us)
+{
+	int64_t next = from_us + FAR_US;
+
+	site_each(site_reservation, m->site->reservations, r)
+		if (r->external && r != in && strcmp(r->pool, in->pool) == 0 &&
+		    r->start_us >= from_us && r->start_us < next)
+			next = r->start_us;
+	return next;
+}
+
+/* Add the end of an external window as a maintenance. No job may use the nodes of an external window when it is about to end, nor what is left of them
+ * afterwards: so jobs there end in time. */
+static void take_end(const struct model *m, const struct site_reservation *in, struct snapshot *s,
+		     struct gpuq_arena *mem)
+{
+	const int64_t clears_us = site_reservation_clears(in);
+	const int64_t next_us = next_window(m, in, amount_sum(in->start_us, in->duration_us));
+	uint32_t *nodes = gpuq_arena_calloc(mem, HASH_COUNT(m->nodes) + 1, sizeof(*nodes));
+	struct snap_reservation r = { .name = in->name,
+				      .start_us = walltime_to_ledger(clears_us, m->ahead_us),
+				      .end_us = walltime_to_ledger(next_us, m->ahead_us),
+				      .nodes = nodes,
+				      .flavor = SNAP_NONE,
+				      .queue = SNAP_NONE,
+				      .maintenance = true };
+
+	if (!nodes)
+		return;
+	r.n_nodes = take_nodes(m, in, nodes);
+	if (r.n_nodes > 0)
+		snapshot_add_reservation(s, &r);
+}
+
+/* Add one occurrence of a reservation. One that names what no longer exists is left out, or kept
+ * from all if only its owner is gone. */
 static void take(const struct model *m, const struct site_reservation *in, int64_t start_us,
 		 const uint32_t *queue_of, struct snapshot *s, struct gpuq_arena *mem)
 {
@@ -72,6 +113,8 @@ void snapshot_add_calendar(const struct model *m, int64_t now_us, const uint32_t
 
 		for (uint32_t i = 0; i < n; i++)
 			take(m, r, walltime_to_ledger(starts[i], m->ahead_us), queue_of, s, &mem);
+		if (r->external)
+			take_end(m, r, s, &mem);
 	}
 	gpuq_arena_done(&mem);
 }

@@ -15,7 +15,8 @@
 struct known {
 	UT_hash_handle hh;
 	struct {
-		const void *a, *b, *c;
+		const void *a, *b,
+			*c; /* addresses in the site and the model that make up the key */
 	} key;
 	uint32_t ix; /* cap or set */
 	bool demoted;
@@ -25,7 +26,7 @@ struct snap_caps {
 	const struct model *m;
 	struct snapshot *s;
 	struct gpuq_arena *mem;
-	struct known *caps, *sets;
+	struct known *caps, *sets; /* made already, by what they are about */
 	int64_t now_us;
 	bool any; /* there is a limit of any kind */
 };
@@ -107,9 +108,9 @@ static int64_t milli(int64_t devices)
 
 struct adding {
 	struct snap_caps *c;
-	struct snap_capset set;
+	struct snap_capset set; /* that the job gets */
 	uint32_t n;
-	bool demoted;
+	bool demoted; /* out of budget: the job ranks last */
 };
 
 /* Add a cap. about, user: the key of the cap. */
@@ -129,6 +130,7 @@ static void add(struct adding *x, const void *about, const char *user, const str
 		x->set.caps[x->n++] = k->ix;
 }
 
+/* Add a cap on running jobs and on their devices. */
 static void add_jobs_and_gpus(struct adding *x, const void *about, const char *user,
 			      const char *name, enum gpuq_reason code, int64_t jobs, int64_t gpus)
 {
@@ -171,6 +173,8 @@ static void add_budgets(struct adding *x, const struct queue *q, const char *use
 	}
 }
 
+/* Add every cap that holds for jobs of a user in a queue under a qos: budgets, the qos, the user,
+ * the user's groups. */
 static void add_all(struct adding *x, const struct queue *q, const char *name, const char *qos_name)
 {
 	struct gpuq_arena *mem = x->c->mem;

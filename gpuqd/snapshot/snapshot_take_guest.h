@@ -21,9 +21,10 @@ struct start_guest {
 
 /* The jobs of a question: submitted ones, each with an entry of its own, and guests. */
 struct start_question {
-	const struct job_key *jobs;
+	const struct job_key *jobs; /* that are asked about */
 	uint32_t n_jobs;
-	const struct start_guest *guests;
+	const struct start_guest
+		*guests; /* jobs that are not submitted, asked about as if they were */
 	uint32_t n_guests;
 	uint32_t most; /* equivalent jobs with entries of their own; 0 = the default */
 };

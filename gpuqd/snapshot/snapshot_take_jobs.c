@@ -14,10 +14,8 @@ static bool spreads(const struct taking *t, const struct request_spec *spec)
 	bool any = false;
 
 	for (uint32_t f = 0; t->packs && f < t->n_flavors; f++) {
-		bool wanted = spec->flavors.n == 0;
+		const bool wanted = gpuq_strlist_passes(&spec->flavors, t->flavors[f]);
 
-		for (size_t i = 0; i < spec->flavors.n && !wanted; i++)
-			wanted = strcmp(spec->flavors.items[i], t->flavors[f]) == 0;
 		if (wanted && t->packs[f])
 			return false;
 		any |= wanted;

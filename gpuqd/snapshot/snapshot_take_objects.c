@@ -57,6 +57,8 @@ void snapshot_objects_done(struct snap_objects *o)
 
 /* ---- what may start ---- */
 
+/* Note the first volume claim that keeps the group pending; one that does not exist explains more
+ * than one that is not bound. */
 static void gate(const struct snap_objects *o, const struct queue *q, const struct gpuq_group *g,
 		 struct snap_variant *v)
 {
@@ -118,6 +120,7 @@ struct snap_variant *snapshot_objects_of(struct snap_objects *o, const struct qu
 
 /* ---- where it may run ---- */
 
+/* Return the value of a label; NULL = the node has none. */
 static const char *label_of(const struct node *n, const char *key)
 {
 	for (size_t i = 0; i < n->fact.labels.n; i++)
@@ -142,6 +145,8 @@ static const char *key_for(const struct snap_objects *o, const struct gpuq_requi
 	return REQUIRE_NAME_KEY;
 }
 
+/* Make the term that requires what both require: nodes that the pod wants and that the volume can
+ * be reached from. */
 static bool joined(struct snap_objects *o, const struct gpuq_term *a, const struct gpuq_term *b,
 		   struct gpuq_term *out)
 {
@@ -180,6 +185,24 @@ static void restrict_to(struct snap_objects *o, const struct object_fact *f, str
 	g->n_required = terms ? (uint32_t)n : 0;
 }
 
+/* Add the taints that pods of a RuntimeClass tolerate. */
+static void tolerate(struct snap_objects *o, const struct object_fact *f, struct snap_group *g)
+{
+	const size_t n = g->n_tolerations + f->n_tolerations;
+	struct gpuq_toleration *all;
+
+	if (f->n_tolerations == 0)
+		return;
+	all = gpuq_arena_calloc(o->mem, n, sizeof(*all));
+	if (!all)
+		return;
+	for (size_t i = 0; i < n; i++)
+		all[i] = i < g->n_tolerations ? g->tolerations[i]
+					      : f->tolerations[i - g->n_tolerations];
+	g->tolerations = all;
+	g->n_tolerations = (uint32_t)n;
+}
+
 void snapshot_objects_group(struct snap_objects *o, const struct queue *q,
 			    const struct request_group *g, struct snap_group *out)
 {
@@ -197,8 +220,10 @@ void snapshot_objects_group(struct snap_objects *o, const struct queue *q,
 	out->memory_bytes = p.memory_bytes;
 	if (p.runtime_class) {
 		f = objects_find(o->m->objects, OBJECT_RUNTIME, "", p.runtime_class);
-		if (f)
+		if (f) {
 			restrict_to(o, f, out);
+			tolerate(o, f, out);
+		}
 	}
 	for (size_t i = 0; where && i < where->n_volumes; i++)
 		if (objects_claim(o->m->objects, namespace_, where->volumes[i].claim, &f) ==
@@ -221,6 +246,8 @@ static bool counts(const struct job *j, const struct pod *p)
 	       p->group < j->request->spec.n_groups;
 }
 
+/* Return what a pod of the group will take when admission has added defaults and the overhead of
+ * its runtime class. */
 static struct snap_amounts predicted(const struct snap_objects *o, const struct job *j, uint32_t i)
 {
 	const struct request_group *g = &j->request->spec.groups[i];

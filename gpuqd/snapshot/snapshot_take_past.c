@@ -77,6 +77,7 @@ void snapshot_losses(const struct snap_past *t, struct snapshot *s)
 	}
 }
 
+/* True if the job still avoids the node. */
 static bool is_avoided(const struct job *j, const struct node *n, int64_t now_us)
 {
 	for (uint32_t i = 0; i < j->life->avoids->n; i++)
@@ -138,6 +139,7 @@ static int64_t avoided_until(const struct job *j, const struct avoided *a)
 	return a->until_us - (is_narrow(j) ? JOB_AVOID_US - AVOID_NARROW_US : 0);
 }
 
+/* Exclude the nodes that the job avoids, unless no other could run it. */
 static void take_avoided(const struct snap_past *t, const struct job *j, struct snap_job *sj)
 {
 	uint32_t *exclude = gpuq_arena_calloc(t->mem, JOB_AVOIDS_MAX, sizeof(*exclude));

@@ -10,6 +10,7 @@
 #define STEPS 256
 #define STEP_LEAST_US (60 * GPUQ_US_PER_S)
 
+/* Add the usage of a user's queue to it and to all above it. */
 static bool add_to_queues(void *arg, struct queue *q, const char *user, usage_q32 used)
 {
 	struct queue_usage *out = arg;
@@ -88,6 +89,7 @@ struct adding {
 	const uint32_t *queue_of;
 };
 
+/* Add it for the user, at the scale of snapshots. */
 static bool add_user(void *arg, struct queue *q, const char *user, usage_q32 used)
 {
 	const struct adding *a = arg;

@@ -19,12 +19,12 @@ struct snap_objects;
 struct taking {
 	const struct model *m;
 	struct snapshot *s;
-	int64_t now_us;
+	int64_t now_us; /* the time of the cycle */
 	uint32_t *queue_of; /* by queue ix */
 	uint32_t n_flavors;
-	const char **flavors;
+	const char **flavors; /* names, by flavor */
 	struct snap_caps *caps;
-	struct gpuq_arena mem;
+	struct gpuq_arena mem; /* of this taking */
 	struct gpuq_arena scratch; /* of the request being added */
 	bool spread; /* some pool spreads */
 	bool *packs; /* by flavor: some node of it is in a pool that packs its nodes */

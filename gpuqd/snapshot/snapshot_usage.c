@@ -5,6 +5,7 @@
 
 /* Sealing: usage of users in queues, and which budgets are exhausted. */
 
+/* Compare by queue, then by user. */
 static int cmp_usage(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct seal *w = ctx;
@@ -32,6 +33,7 @@ static void seal_budgets(struct snapshot *s)
 	}
 }
 
+/* True if caps and capsets that are referred to exist: they may come from a file. */
 static bool caps_are_there(const struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->n_capsets; i++)

@@ -131,6 +131,8 @@ int64_t account_rate_of(const struct model *m, const char *flavor)
 
 enum turn { BEGINS, ENDS };
 
+/* Begin or end a use of devices on the account with this key, which is made when it is not there.
+ */
 static void change_account(struct model *m, const unsigned char *key, size_t n, enum turn what,
 			   int64_t milli, int64_t at_us, int64_t now_us, int64_t half_life_us)
 {

@@ -67,7 +67,8 @@ void accounting_charge_site_changed(struct model *m)
 /* Devices held for some interval, and what they are charged to. */
 struct spell {
 	const char *queue, *user, *flavor, *cluster;
-	int64_t milli, price_micro, factor_milli;
+	int64_t milli, price_micro,
+		factor_milli; /* devices, their price at the start, and the factor of the qos */
 };
 
 /* Return the record that such devices are charged to on that day; it will be stored. */
@@ -100,6 +101,8 @@ static void bill(const struct model *m, struct usage *u, int64_t us)
 			q->spent_us += scaled(us, account_rate_of(m, u->flavor));
 }
 
+/* Add GPU-time to what the day of the ledger has for this spell; the bill follows use and refunds,
+ * and no other kind. */
 static void charge_day(struct model *m, const struct spell *s, enum charge kind, int64_t day,
 		       int64_t gpu_us)
 {
@@ -134,6 +137,8 @@ static void charge_spell(struct model *m, const struct spell *s, enum charge kin
 	charge_day(m, s, kind, day, total - charged);
 }
 
+/* Return what the use of a pod is charged by: the price and the factor that hold now, since a
+ * spell never changes them afterwards. */
 static struct spell spell_of(const struct model *m, const struct job *j, const struct node *n,
 			     int64_t milli)
 {

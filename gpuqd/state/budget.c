@@ -72,7 +72,7 @@ static int64_t period_of(const struct model *m, const struct queue *q, int64_t n
 
 struct spending {
 	const struct model *m;
-	int64_t now_us;
+	int64_t now_us; /* up to which running work is counted */
 	struct spent *out; /* by ix */
 	int64_t *from_us; /* running jobs count from then on; INT64_MAX = not at all */
 };

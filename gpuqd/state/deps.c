@@ -22,6 +22,8 @@ uint32_t deps_count(const struct job *j)
 
 /* ---- dependencies on the same subject ---- */
 
+/* Hash what is awaited, not who waits: all jobs with the same dependency are one list in the
+ * table. */
 static uint32_t hash_of(const void *item)
 {
 	const struct dep *d = item;
@@ -33,6 +35,7 @@ static uint32_t hash_of(const void *item)
 			(2 * (uint64_t)d->type + 3));
 }
 
+/* True if both wait for the same thing; a singleton waits for jobs of the same owner and name. */
 static bool same(const struct dep *a, const struct dep *b)
 {
 	if (a->type != b->type)
@@ -87,6 +90,8 @@ static void link_dep(struct model *m, struct dep *d)
 	table_add(&m->awaited, d, hash_of);
 }
 
+/* Take a dependency out of the list of those that wait for the same; the table holds the first of
+ * a list, so another one takes its slot. */
 static void unlink_dep(struct model *m, struct dep *d)
 {
 	struct dep *first;
@@ -149,6 +154,7 @@ static bool dep_never(int type, enum gpuq_job_state state)
 	       (type == GPUQ_DEP_AFTERNOTOK && state == GPUQ_JOB_COMPLETED);
 }
 
+/* Note that what was awaited has happened; the delay counts from then. */
 static void done(struct model *m, struct dep *d, int64_t at_us)
 {
 	unlink_dep(m, d);
@@ -157,6 +163,8 @@ static void done(struct model *m, struct dep *d, int64_t at_us)
 	model_job_dirty(m, d->job);
 }
 
+/* Decide by how the awaited job ended whether the dependency is met or never will be; its owner is
+ * notified of the latter at once. */
 static void ended(struct model *m, struct dep *d, enum gpuq_job_state state, int64_t at_us)
 {
 	bool never;

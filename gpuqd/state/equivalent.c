@@ -27,6 +27,8 @@ static bool is_single(const struct job *j)
 	return j->request && j->request->n_jobs < 2;
 }
 
+/* Return what two pending jobs must have in common to be decided together. Whatever the scheduler
+ * reads of a job belongs here: a member that is missing would give both the verdict of one. */
 static struct alike_key key_of(const struct job *j)
 {
 	struct alike_key key;

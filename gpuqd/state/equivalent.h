@@ -23,7 +23,7 @@ struct job;
 struct alike_key {
 	const void *queue, *request, *user, *qos; /* of the model, compared by address */
 	int64_t time_limit_us, time_min_us, nice, fixed_priority, grace_us;
-	uint32_t attempt, held;
+	uint32_t attempt, held; /* held: one bit a kind of hold */
 };
 
 /* Entries of equivalent jobs in a snapshot that does not show all of them: how many have their own
@@ -44,8 +44,8 @@ enum alike_reader { ALIKE_CYCLE, ALIKE_QUESTION, N_ALIKE_READERS };
 struct alike {
 	UT_hash_handle hh;
 	struct alike_key key;
-	uint32_t n_jobs;
-	struct alike_shown shown[N_ALIKE_READERS];
+	uint32_t n_jobs; /* pending ones of this key */
+	struct alike_shown shown[N_ALIKE_READERS]; /* what each reader was shown last */
 };
 
 /* Scratch data that readers of the model keep in it: not part of the state, and never stored. The

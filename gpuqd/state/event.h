@@ -86,7 +86,10 @@
 	X(OBJECT_SEEN, "object.seen", false, row_apply_object_seen)                                \
 	X(OBJECT_GONE, "object.gone", false, row_apply_object_gone)                                \
 	X(OBJECTS_KNOWN, "objects.known", false, row_apply_objects_known)                          \
-	X(POD_AMOUNTS, "pod.amounts", true, pod_apply_amounts)
+	X(POD_AMOUNTS, "pod.amounts", true, pod_apply_amounts)                                     \
+	X(TOKEN_ISSUED, "token.issued", true, token_apply_issued)                                  \
+	X(TOKEN_REVOKED, "token.revoked", true, token_apply_revoked)                               \
+	X(TOKEN_USED, "token.used", true, token_apply_used)
 
 enum event_type {
 #define X(sym, word, stored, apply) EV_##sym,
@@ -101,28 +104,28 @@ bool model_event_is_stored(enum event_type t);
 /* A job (index -1), or one element of an array. */
 struct job_key {
 	uint32_t id;
-	int32_t index;
+	int32_t index; /* of an array's element; -1 = the job, or all that is pending of an array */
 };
 
 struct pod_key {
 	struct job_key job;
-	uint32_t attempt, index;
+	uint32_t attempt, index; /* index: of the pod within the attempt */
 };
 
 struct gpuq_val;
 
 struct reason_fact {
-	enum gpuq_reason code;
+	enum gpuq_reason code; /* names.h */
 	const char *object; /* the obstacle: a queue, a license, a job; "" = none */
 	enum gpuq_unit unit;
-	int64_t have,
+	int64_t have, /* in the unit of the reason */
 		need; /* devices and cores in thousandths, times in us; 0 0 where it has none */
 };
 
 /* Recent utilization of the devices of a running job. */
 struct job_use {
 	struct job_key job;
-	enum idle_use use;
+	enum idle_use use; /* busy, idle or not known */
 	int32_t milli; /* average of the measured devices, 0 .. 1000 */
 };
 
@@ -142,33 +145,33 @@ struct placed_pod {
 
 /* A pod of the cluster that the ledger did not know. */
 struct recovered_pod {
-	struct placed_pod place;
+	struct placed_pod place; /* as its record says */
 	uint32_t index;
-	const char *uid;
+	const char *uid; /* of the pod that is there */
 	int64_t cpu_milli, memory_bytes; /* of the pod */
 };
 
 struct event {
 	enum event_type type;
-	int64_t at_us;
+	int64_t at_us; /* of the journal's clock, which never goes back */
 	struct job_key job; /* of JOB_* events and BESIDE_GONE */
 	struct pod_key pod; /* of POD_* events */
 	union {
 		struct {
-			const struct gpuq_spec *spec;
+			const struct gpuq_spec *spec; /* borrowed while the event is applied */
 			const void *spec_bytes; /* MessagePack of its normalised tree */
 			size_t spec_len;
 			const void *request_bytes; /* of its stripped twin: request.h */
 			size_t request_len;
 			const char *user, *queue, *qos;
-			uint32_t uid, gid;
+			uint32_t uid, gid; /* of the submitting user */
 			int64_t time_limit_us; /* resolved; GPUQ_UNLIMITED */
 			const char *key; /* idempotency, NULL = none; jobs of one call share it */
 			uint64_t key_hash; /* of the request */
 			int64_t lease_us; /* how long it outlives its client; 0 = for ever */
 			/* True in scenarios: request_bytes only identify the request. The request
 			 * is spec itself, which outlives the model; its gangs of one size are kept
-			 * for gang_repair as well. */
+			 * for repair as well. */
 			bool as_written;
 		} submitted; /* job.id = model_next_job_id() */
 		struct { /* updated: running pods are kept */
@@ -192,12 +195,12 @@ struct event {
 		bool told; /* POD_LEAVING: by gpuqd, since its job, or its part in it, ends */
 		int percent; /* JOB_TIME_PASSED: of its time limit; 50, 80 or 90 */
 		struct {
-			bool admin;
-			const char *who;
+			bool admin; /* held by an operator: only one may release it */
+			const char *who; /* the user that did it */
 		} held;
 		struct {
 			const char *who;
-			bool admin;
+			bool admin; /* by an operator, not by its owner */
 			const char *why; /* becomes the job's message; NULL = none */
 		} cancel;
 		struct {
@@ -212,7 +215,7 @@ struct event {
 		 * the evictions that make room there. A later placement replaces an earlier one.
 		 * JOB_RENOUNCED (no data) gives it up. */
 		struct {
-			const char *flavor;
+			const char *flavor; /* that it runs on */
 			const struct placed_pod *pods;
 			uint32_t n_pods;
 			const struct job_key *victims; /* preempted for it; may be none */
@@ -221,7 +224,7 @@ struct event {
 			const char *why; /* the numbers behind it, one line; NULL or "" none */
 		} nominated; /* of an array: job.index is the element, split off here */
 		struct {
-			enum gpuq_cause cause;
+			enum gpuq_cause cause; /* of the preemption */
 			const char *by, *rule; /* "" = none; by: the job that it is preempted for */
 			const char *by_queue; /* the queue of that job; NULL or "" none */
 			const char *why; /* the numbers behind it, one line; NULL or "" none */
@@ -241,7 +244,7 @@ struct event {
 			const char *message;
 		} requeued;
 		struct {
-			enum gpuq_job_state state;
+			enum gpuq_job_state state; /* the state that it ends in */
 			int exit_code; /* -1 = it never ran */
 			const char *message;
 		} ended;
@@ -250,7 +253,7 @@ struct event {
 			int64_t start_us; /* while it has not ended: when it started */
 		} dep;
 		struct {
-			const char *uid;
+			const char *uid; /* by which later news is known to be of this pod */
 		} created;
 		struct {
 			int64_t start_us;
@@ -275,11 +278,11 @@ struct event {
 			const char *boot;
 			int64_t base_us, ahead_us;
 		} clock;
-		const struct node_fact *node;
+		const struct node_fact *node; /* as the cluster reports it */
 		struct {
 			const char *name;
 			bool on;
-			const char *why, *who;
+			const char *why, *who; /* for people; the user that did it */
 		} drain; /* and of NODE_FROZEN */
 		struct {
 			const char *name;
@@ -295,6 +298,7 @@ struct event {
 			const struct event *as;
 			const char *token, *flavor; /* of the attempt */
 			uint32_t attempt;
+			uint32_t element_id; /* of an array's element; 0 = not known */
 			const struct recovered_pod *pods; /* ascending by index */
 			uint32_t n_pods;
 		} recovered;
@@ -381,6 +385,13 @@ struct event {
 			const struct job_use *items;
 			size_t n;
 		} measured; /* USE_MEASURED */
+		struct { /* TOKEN_*; of the last two only id */
+			const char *id;
+			const unsigned char *hash; /* TOKEN_HASH_BYTES */
+			const char *user, *by, *queues, *comment;
+			uint32_t scopes;
+			int64_t expires_us;
+		} token;
 	};
 };
 

@@ -35,7 +35,7 @@ struct taint_fact {
 
 /* A condition beside those of the kubelet itself: what agents report of the node. */
 struct condition_fact {
-	const char *type;
+	const char *type; /* as Kubernetes names it */
 	bool on; /* True; else False. Unknown ones are left out */
 };
 
@@ -108,7 +108,7 @@ struct pod_fact {
 	const char *record; /* order->record, podrecord.h; NULL or "" none */
 	const char *node; /* "" when not bound */
 	enum pod_phase phase;
-	enum pod_fault fault;
+	enum pod_fault fault; /* what ended it, beside its exit code */
 	bool leaving; /* signalled to end (deletionTimestamp) */
 	bool waiting_bad; /* cannot start by itself: image, config (see message) */
 	/* With waiting_bad: the obstacle, "ImagePullBackOff" or "secret/tokens". */
@@ -125,7 +125,7 @@ struct pod_fact {
 	int64_t end_us; /* last container's end; 0 = not known */
 	/* its requests, for foreign pods and for checks of gpuq's own */
 	int64_t gpus_milli, cpu_milli, memory_bytes;
-	const struct mig_fact *mig;
+	const struct mig_fact *mig; /* instances that it holds */
 	size_t n_mig;
 	const struct gpuq_amount *resources; /* countable ones, by name */
 	size_t n_resources;

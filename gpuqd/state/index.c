@@ -7,17 +7,18 @@
 
 struct owner {
 	UT_hash_handle hh;
-	struct job *jobs;
+	struct job *jobs; /* its pending and running ones */
 	const char *user; /* interned, like that of its jobs */
 	struct stored stored;
 };
 
 struct family {
 	UT_hash_handle hh;
-	uint32_t id;
-	struct job *elements;
+	uint32_t id; /* of the array */
+	struct job *elements; /* those that have a job of their own */
 };
 
+/* Return the jobs of a user, whose name is interned: the pointer is the key. */
 static struct owner *owner_find(const struct model *m, const char *user)
 {
 	struct owner *o = NULL;
@@ -26,6 +27,8 @@ static struct owner *owner_find(const struct model *m, const char *user)
 	return o;
 }
 
+/* Return the jobs of a user, made on first use. Submissions come in runs of one user, so the last
+ * one is kept. */
 static struct owner *owner_get(struct model *m, const char *user)
 {
 	struct owner *o = m->last_owner;
@@ -41,6 +44,7 @@ static struct owner *owner_get(struct model *m, const char *user)
 	return o;
 }
 
+/* Return what is known of the array with this id; NULL if none of its jobs exists. */
 static struct family *family_find(const struct model *m, uint32_t id)
 {
 	struct family *f = NULL;
@@ -49,6 +53,7 @@ static struct family *family_find(const struct model *m, uint32_t id)
 	return f;
 }
 
+/* The same, made on first use. */
 static struct family *family_get(struct model *m, uint32_t id)
 {
 	struct family *f = family_find(m, id);
@@ -77,6 +82,7 @@ static void kin_add(struct family *f, struct job *j)
 	job_life(f->elements)->kin_prev = j;
 }
 
+/* Take an element out of the list of its array; `prev' of the first is the last. */
 static void kin_remove(struct family *f, const struct job *j)
 {
 	struct job *prev = j->life->kin_prev, *next = j->life->kin_next;

@@ -8,6 +8,11 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
+/* A job from its placement to its end: states, attempts, and the elements of arrays, which become
+ * jobs of their own when they start. Its other parts: job_submit.c (its beginning), job_preempt.c
+ * (holds, evictions, nominated placements, elastic jobs), job_parts.c (memory), job_facts.c
+ * (questions about it). Applying only changes members and lists; marks say what is to be stored. */
+
 /* Return a copy; NULL for no text. */
 static char *dup_or_null(const char *s)
 {
@@ -48,6 +53,20 @@ static uint32_t hash_of(const void *item)
 	return job_key_hash(((const struct job *)item)->key);
 }
 
+static uint32_t hash_of_number(const void *item)
+{
+	return hash_number(((const struct job *)item)->life->element_id);
+}
+
+void job_set_number(struct model *m, struct job *j, uint32_t number)
+{
+	if (j->life->element_id)
+		return;
+	job_life(j)->element_id = number;
+	if (j->prev)
+		table_add(&m->elements, j, hash_of_number);
+}
+
 /* Reserve room once before loading, instead of growing the tables again and again. */
 void job_expect(struct model *m, size_t n_jobs, size_t n_keys)
 {
@@ -58,6 +77,8 @@ void job_expect(struct model *m, size_t n_jobs, size_t n_keys)
 void job_insert(struct model *m, struct job *j)
 {
 	table_add(&m->jobs_by_key, j, hash_of);
+	if (j->life->element_id)
+		table_add(&m->elements, j, hash_of_number);
 	DL_APPEND(m->jobs, j);
 	m->n_jobs++;
 	m->n_jobs_by_state[j->state]++;
@@ -108,6 +129,7 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 	model_job_dirty(m, j);
 }
 
+/* Release the indexes of an array that are still pending, and all of them. */
 static void array_free(struct array *a)
 {
 	if (!a)
@@ -147,6 +169,8 @@ void job_free(struct model *m, struct job *j)
 	m->n_jobs_by_state[j->state]--;
 	index_remove(m, j);
 	table_remove(&m->jobs_by_key, j, hash_of);
+	if (j->life->element_id)
+		table_remove(&m->elements, j, hash_of_number);
 	DL_DELETE(m->jobs, j);
 	m->n_jobs--;
 	model_request_put(m, j->request);
@@ -417,6 +441,7 @@ void job_attempt_begin(struct model *m, struct job *j, const char *token, const 
 	job_unblock(j);
 	job_clear_trouble(j);
 	job_set_promise(m, j, NULL);
+	job_set_message(j, NULL); /* why the one before ended */
 	l = job_life(j);
 	free(l->token);
 	l->token = must(strdup(token));
@@ -434,6 +459,16 @@ void job_attempt_begin(struct model *m, struct job *j, const char *token, const 
 	l->shrunk_us = l->short_us = 0;
 	l->yield_us = 0;
 	j->warned = false;
+}
+
+/* Give an element its own number at its first start. Scenarios number their jobs themselves. */
+static void number_element(struct model *m, struct job *j)
+{
+	if (j->key.index < 0 || j->life->element_id || j->request->as_written ||
+	    m->next_job_id == UINT32_MAX)
+		return;
+	job_set_number(m, j, m->next_job_id++);
+	m->meta_dirty = true;
 }
 
 /* An element of an array is split off here, once nothing can fail any more. */
@@ -460,6 +495,7 @@ int job_apply_placed(struct model *m, const struct event *ev, struct gpuq_err *e
 	if (j->started_once)
 		j->attempt++;
 	j->started_once = true;
+	number_element(m, j);
 	job_attempt_begin(m, j, ev->placed.token, ev->placed.flavor, ev->at_us);
 	job_life(j)->yield_us = ev->placed.yield_us;
 	/* It may have been given less time, to fit before a start reservation. */

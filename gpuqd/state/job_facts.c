@@ -62,6 +62,8 @@ int64_t job_promise_milli(const struct promise *p)
 	return sum;
 }
 
+/* True if the victim still holds devices and is to release them: it was signalled, or a pod of it
+ * was dropped or belongs to an earlier attempt. */
 static bool is_leaving(const struct model *m, struct job_key victim)
 {
 	const struct job *v = model_find_job(m, victim);

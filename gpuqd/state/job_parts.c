@@ -41,6 +41,7 @@ void job_set_life(struct job *j, const struct life *l)
 		*job_life(j) = *l;
 }
 
+/* Release what a started job has beside the rest; all jobs that never ran share life_none. */
 static void life_free(const struct life *l)
 {
 	if (l == &life_none)

@@ -2,6 +2,7 @@
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/state/jobnote.h"
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/state/token.h"
 #include "gpuqd/state/notify.h"
 
 #include <stdlib.h>
@@ -34,6 +35,7 @@ static void take_rules(struct model *m, const struct job *j, const struct gpuq_s
 	notify_take(m, j, spec, w);
 }
 
+/* Keep the labels of the spec as one string, which equal jobs share. */
 static void take_labels(struct model *m, struct job *j, const struct gpuq_spec *spec)
 {
 	char *labels = joblabel_take(spec);
@@ -42,6 +44,7 @@ static void take_labels(struct model *m, struct job *j, const struct gpuq_spec *
 	free(labels);
 }
 
+/* Keep its comment, directory and output paths in the same way. */
 static void take_notes(struct model *m, struct job *j, const struct gpuq_spec *spec)
 {
 	char *notes = jobnote_take(spec);
@@ -265,5 +268,6 @@ int job_submit_apply_expired(struct model *m, const struct event *ev, struct gpu
 	(void)err;
 	keys_expire(&m->keys, ev->at_us - GPUQ_KEY_KEEP_S * GPUQ_US_PER_S, key_gone, m);
 	account_expire_all(m, ev->at_us);
+	token_drop_old(m, ev->at_us);
 	return 0;
 }

@@ -19,6 +19,7 @@ const char *joblabel_find(const char *labels, const char *key, size_t n_key, siz
 	return NULL;
 }
 
+/* Add a label unless it is there: the job's own come before those of its template. */
 static void add(struct gpuq_buf *out, const char *key, const char *value)
 {
 	size_t n;

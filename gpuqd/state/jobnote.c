@@ -1,10 +1,14 @@
 #include "gpuqd/state/jobnote.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/state/joblabel.h"
 
+/* Add a note. A relative path is resolved here, where the directory it refers to is known; a line
+ * feed would end the note. */
 static void add(struct gpuq_buf *out, const char *key, const char *folder, const char *value)
 {
 	size_t from;
@@ -35,7 +39,7 @@ char *jobnote_take(const struct gpuq_spec *spec)
 {
 	struct gpuq_buf text = GPUQ_BUF_INIT, folder = GPUQ_BUF_INIT;
 	const char *found;
-	char *out;
+	char *out, number[24];
 	size_t n = 0;
 
 	add_workdir(&text, spec);
@@ -45,6 +49,10 @@ char *jobnote_take(const struct gpuq_spec *spec)
 	add(&text, JOBNOTE_STDOUT, gpuq_buf_str(&folder), spec->output);
 	add(&text, JOBNOTE_STDERR, gpuq_buf_str(&folder), spec->error);
 	add(&text, JOBNOTE_COMMENT, NULL, spec->comment);
+	if (spec->context.resubmit_of) {
+		snprintf(number, sizeof(number), "%" PRId64, spec->context.resubmit_of);
+		add(&text, JOBNOTE_RESUBMIT_OF, NULL, number);
+	}
 	if (text.failed || folder.failed)
 		abort(); /* the ledger is on disk: a restart is the recovery */
 	out = text.len ? strdup(gpuq_buf_str(&text)) : NULL;

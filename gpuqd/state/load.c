@@ -36,6 +36,7 @@ int64_t load_idle_for_us(const struct model *m, const struct job *j, int64_t now
 	return j->life->load ? idle_for_us(&j->life->load->idle, &c, now_us) : 0;
 }
 
+/* Lower the limit to that of a rule, and note which rule it was; 0 is no limit. */
 static void tighten(int64_t *limit_us, int64_t by_us, const char *kind, const char *name,
 		    char rule[64])
 {

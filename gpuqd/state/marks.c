@@ -8,6 +8,7 @@
 
 #include "libgpuq/grow.h"
 
+/* Append a mark. Marks are all that applying leaves behind for the encoders above. */
 static struct mark *add(struct model *m, enum mark_kind kind)
 {
 	struct marks *all = &m->marks;

@@ -1,5 +1,6 @@
 #include "gpuqd/site/policy.h"
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/state/token.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,7 @@ void model_free(struct model *m)
 	job_each_rw(m, j)
 		job_free(m, j);
 	table_done(&m->jobs_by_key);
+	table_done(&m->elements);
 	table_done(&m->awaited);
 	free(m->dirty_jobs);
 	blob_done(&m->shared);
@@ -81,6 +83,7 @@ void model_free(struct model *m)
 		free(u);
 	}
 	account_free_all(m);
+	token_free_all(m);
 	for (uint32_t i = 0; i < m->n_queues; i++) {
 		free(m->queues[i]->refused);
 		free(m->queues[i]);

@@ -34,7 +34,7 @@
 #include "gpuqd/state/usage.h"
 
 struct queue {
-	const char *name;
+	const char *name; /* interned */
 	struct job *jobs; /* of this queue alone: queue_next */
 	struct queue *parent; /* NULL = at the top */
 	const struct site_queue *site; /* never NULL */
@@ -48,7 +48,7 @@ struct queue {
 	/* Charges of ended pods since the day spent_from, here and below, in device-us at their
 	 * rates; counted on first use, not stored. */
 	int64_t spent_us, granted_us, spent_from;
-	bool spent_known;
+	bool spent_known; /* otherwise added up when it is asked for */
 	struct refused
 		*refused; /* the cluster takes none of its pods; NULL = it does; not stored */
 };
@@ -66,7 +66,7 @@ struct trouble {
 	enum trouble_whose whose;
 	uint32_t pod; /* its index */
 	int64_t since_us;
-	char words[];
+	char words[]; /* the cluster's, one line */
 };
 
 struct reason {
@@ -77,7 +77,7 @@ struct reason {
 };
 
 struct blocked {
-	enum gpuq_reason code;
+	enum gpuq_reason code; /* what keeps it from starting */
 	const char *object; /* interned */
 	int64_t since_us, until_us;
 	char words[]; /* the cluster's, one line; "" none */
@@ -88,20 +88,20 @@ struct dep {
 	struct job *job; /* that depends */
 	int type; /* enum gpuq_depend_type */
 	struct job_key on;
-	int64_t delay_us;
-	enum { DEP_WAITING, DEP_DONE, DEP_NEVER } state;
+	int64_t delay_us; /* after what is awaited has happened */
+	enum { DEP_WAITING, DEP_DONE, DEP_NEVER } state; /* pending, met, or impossible */
 	int64_t at_us; /* of DEP_DONE: holds from then on */
 };
 
 /* All dependencies of a job. */
 struct deps {
 	uint32_t n;
-	struct dep items[];
+	struct dep items[]; /* in the order of the request */
 };
 
 struct eviction {
 	int64_t at_us;
-	enum gpuq_cause cause;
+	enum gpuq_cause cause; /* beside the rule: preemption, node loss, a user's requeue */
 	const char *rule, *by, *by_queue; /* interned */
 	char *why; /* the numbers behind it, one line; NULL = none */
 };
@@ -113,7 +113,7 @@ struct promised_pod {
 	const char *node; /* interned; the node may be gone */
 	int64_t gpus_milli; /* of all its devices */
 	uint32_t n_devices;
-	uint16_t *devices;
+	uint16_t *devices; /* indexes on the node */
 };
 
 /* The job is pending although as many devices are free as it requests: they are fragmented. Only
@@ -124,7 +124,7 @@ struct apart {
 };
 
 struct promise {
-	int64_t at_us;
+	int64_t at_us; /* since when the placement is kept for it */
 	const char *flavor, *rule; /* interned; rule: of its victims' preemption; "" none */
 	char *why; /* the numbers behind it, one line; NULL = none */
 	struct promised_pod *pods; /* by index */
@@ -135,7 +135,7 @@ struct promise {
 struct array {
 	struct gpuq_range *waiting; /* elements not split off yet; sorted */
 	size_t n_waiting_ranges;
-	int64_t n_waiting, size, throttle;
+	int64_t n_waiting, size, throttle; /* elements: still pending, all, running at once */
 	int64_t n_live; /* split off and not ended */
 	int worst_exit; /* of ended elements */
 	enum gpuq_job_state worst; /* COMPLETED until an element ended in another state */
@@ -149,11 +149,11 @@ struct pod {
 	struct pod *job_prev, *job_next; /* of its job, by attempt and index */
 	struct pod *node_prev, *node_next; /* of its node */
 	struct job *job;
-	struct node *node;
+	struct node *node; /* always there: a node that is gone stays as long as pods name it */
 	uint32_t attempt, index, group, group_index;
 	enum gpuq_pod_state state;
-	enum pod_fault fault;
-	bool dirty;
+	enum pod_fault fault; /* what ended it, beside its exit code */
+	bool dirty; /* to be written */
 	bool leaving; /* signalled to end, by gpuqd or others; not stored */
 	/* The attempt continues without it, however it ends: an elastic job that shrank, or lost
 	 * it. */
@@ -169,7 +169,7 @@ struct pod {
 	char uid[48];
 	char *message; /* NULL = none */
 	uint32_t n_devices;
-	uint16_t devices[];
+	uint16_t devices[]; /* indexes on the node */
 };
 
 /* The rule of evicting a job whose start timed out. */
@@ -211,7 +211,7 @@ struct rejected {
 
 /* Utilization of the attempt's devices. */
 struct job_load {
-	struct idle idle;
+	struct idle idle; /* how long its devices were idle */
 	int64_t at_us; /* of the last measurement */
 	int32_t milli; /* average of the measured devices then; 0 .. 1000 */
 };
@@ -222,11 +222,11 @@ struct wish {
 	const char *mail, *web; /* recipients of its messages; interned; "" none */
 	unsigned mail_on, web_on; /* on which events: enum gpuq_notify_on */
 	uint32_t uid, gid;
-	int64_t begin_us, deadline_us;
+	int64_t begin_us, deadline_us; /* of the wall clock, as they were written; 0 = none */
 	/* For jobs that may be given less time than requested: the request, and the minimum. 0 =
 	 * not allowed. */
 	int64_t time_asked_us, time_min_us;
-	int64_t nice;
+	int64_t nice; /* points subtracted from its priority */
 	int64_t fixed_priority; /* set by an operator; 0 = not */
 	int64_t grace_us; /* grace period of an eviction; 0 = not set */
 	int64_t lease_us; /* it ends this long after its client is gone; 0 = never */
@@ -246,7 +246,7 @@ struct outlook {
 	struct priority_terms terms; /* of priority */
 	bool ranked; /* its priority has been computed */
 	uint8_t n_reasons;
-	struct reason reasons[];
+	struct reason reasons[]; /* the first explains it */
 };
 
 /* The part of a job that only placed, preempted or delayed jobs have. */
@@ -262,6 +262,7 @@ struct life {
 	uint32_t n_retries; /* retries used up */
 	uint32_t n_indexes; /* pod indexes that this attempt has used */
 	uint32_t n_evictions;
+	uint32_t element_id; /* an element's own number; 0 before its first start */
 	unsigned told; /* of an array, or of this attempt: events reported; enum gpuq_notify_on */
 	struct eviction *evictions;
 	struct promise *promise; /* NULL = none */
@@ -294,9 +295,10 @@ struct job {
 	struct pod *pods; /* all that are not gone, and those of the last attempt */
 	struct alike *alike; /* equivalent.h; NULL = not known, or like no other; not stored */
 	enum gpuq_job_state state : 8;
-	bool dirty : 1, ended : 1;
-	bool held_user : 1, held_admin : 1, held_retries : 1, started_once : 1;
-	bool cancel_asked : 1;
+	bool dirty : 1, ended : 1; /* to be written; in a final state */
+	bool held_user : 1, held_admin : 1, held_retries : 1,
+		started_once : 1; /* kinds of holds; it has run before */
+	bool cancel_asked : 1; /* its pods are being ended for that */
 	bool held_restore : 1; /* it ran when the store was copied; its outcome is not known */
 	bool recovered : 1; /* made from its pods: command not known, so never retried */
 	bool warned : 1; /* this attempt was warned that its time ends soon */
@@ -308,7 +310,7 @@ struct job {
 	struct array *array; /* of an array's pending part; else NULL */
 	struct deps *deps; /* NULL = no dependencies */
 	struct queue *queue;
-	struct request *request;
+	struct request *request; /* shared by equal jobs */
 	const char *user, *qos; /* interned */
 	const char *name;
 	const char *labels; /* joblabel.h; NULL none */
@@ -319,13 +321,13 @@ struct job {
 	/* The lists that it is in: of all jobs, of its user's and its queue's, and of those in its
 	 * state. */
 	struct job *prev, *user_prev, *user_next, *queue_prev, *queue_next;
-	struct job *state_prev, *state_next;
+	struct job *state_prev, *state_next; /* jobs of the same state */
 };
 
 struct device {
 	const char *uuid, *product; /* interned */
 	int64_t memory_mib;
-	bool healthy;
+	bool healthy; /* jobs may be placed on it */
 	int64_t freed_us; /* when a pod of gpuq's last left it; 0 = never; not stored */
 };
 
@@ -357,7 +359,7 @@ struct node {
 	const char *frozen_why; /* interned */
 	int64_t backoff_until_us;
 	struct node_short shorts[NODE_SHORTS_MAX]; /* not stored; the oldest gives way */
-	int64_t seen_us;
+	int64_t seen_us; /* last news of it */
 	uint32_t snap_ix; /* handle in the snapshot being taken */
 	struct pod *pods;
 	/* Devices stranded beside its pods (accounting_charge_strand), not stored: since when, how
@@ -373,7 +375,7 @@ struct node {
 
 struct foreign {
 	UT_hash_handle hh;
-	char uid[48];
+	char uid[48]; /* of a pod that gpuqd did not make */
 	const char *node; /* interned */
 	int64_t cpu_milli, memory_bytes, gpus_milli;
 	/* Where the cluster reports its devices: the same part of each. A foreign pod's are
@@ -414,7 +416,7 @@ enum charge {
 struct usage {
 	UT_hash_handle hh;
 	bool dirty;
-	int64_t us[N_CHARGES];
+	int64_t us[N_CHARGES]; /* device-time by kind */
 	int64_t billed_us; /* charged to budgets before the flavor's rate; below 0: granted */
 	int64_t cost_micro; /* of CHARGE_USED, at the price of that time */
 	int64_t n_pods; /* that ended on it */
@@ -466,15 +468,15 @@ struct model {
 	/* As the cluster reports it, for people; not stored. While fenced_by is not "", nothing that
 	 * is stored changes and no job starts. */
 	char fenced_by[256], keeps_out[256];
-	uint32_t next_job_id, next_request_id;
+	uint32_t next_job_id, next_request_id; /* ids are never used again */
 	int64_t charges_from; /* first day with charges kept for single pods */
 	uint64_t next_notice; /* number of the next outgoing message */
 	struct recovery recovery;
-	bool meta_dirty, nodes_dirty, usages_dirty, recovery_dirty;
+	bool meta_dirty, nodes_dirty, usages_dirty, recovery_dirty; /* tables to be written */
 	/* The cluster creates objects beside the pods (a script's ConfigMap). The change that
 	 * removes a job's record also notes that it may have such, until BESIDE_GONE. */
 	bool has_besides;
-	struct site *site;
+	struct site *site; /* what the operator wrote last */
 	bool site_dirty;
 	uint32_t site_generation; /* number of sites applied */
 	struct queue **queues; /* by ix: parents first, otherwise as in the file */
@@ -484,15 +486,17 @@ struct model {
 	uint32_t n_jobs;
 	struct job **dirty_jobs; /* NULL = it has left since */
 	uint32_t n_dirty_jobs, room_dirty_jobs;
+	struct slots elements; /* of arrays, by their own numbers */
 	struct slots awaited; /* the first struct dep on each subject */
 	struct shared shared; /* values that many jobs have in common */
 	struct pattern *pattern; /* record_like.c */
 	struct node *nodes; /* hash by name */
 	struct requests requests;
-	struct foreign *foreigns;
+	struct foreign *foreigns; /* pods of others */
 	struct objects *objects; /* of the cluster, that pods depend on; not stored */
 	struct keys keys;
-	struct usage *usages;
+	struct token *tokens; /* issued tokens: token.h; hash by id */
+	struct usage *usages; /* the ledger, by day */
 	struct account *accounts, *dirty_accounts;
 	struct readers *readers; /* equivalent.h */
 	struct policy
@@ -514,14 +518,14 @@ struct model {
 	/* Ledger time is the boot's clock plus base; the wall clock is `ahead` of it
 	 * (CLOCK_SET). */
 	char clock_boot[40];
-	int64_t clock_base_us, ahead_us;
+	int64_t clock_base_us, ahead_us; /* clock.c */
 	int64_t newest_us; /* the newest instant read from the database; 0 = none */
 };
 
 /* An interval of devices, and its purpose. */
 struct charged {
 	enum charge kind;
-	int64_t milli, from_us, to_us;
+	int64_t milli, from_us, to_us; /* devices, and the span of the journal's clock */
 };
 
 /* Return the device-us of an interval, rounded down; 0 when the end is before the start. */
@@ -621,6 +625,8 @@ void account_set(struct model *m, const char *queue, const char *user, usage_q32
 void job_expect(struct model *m, size_t n_jobs, size_t n_keys);
 
 struct job *model_find_job(const struct model *m, struct job_key key);
+/* Return the element of an array that has this number of its own, or NULL. */
+struct job *model_find_element(const struct model *m, uint32_t number);
 /* Jobs of a user that have not ended (an array is one), and the bytes of their specs as they were
  * submitted: script and environment included, before any compression. */
 struct stored {

@@ -42,7 +42,7 @@ struct charges {
 };
 
 struct mark {
-	enum mark_kind kind;
+	enum mark_kind kind; /* what is to be encoded */
 	enum gpuq_cause cause; /* of a notice; NONE = without cause */
 	uint32_t number; /* of the entry; of a notice: enum gpuq_notify_on */
 	int64_t at_us; /* of MARK_STARTED */
@@ -136,6 +136,8 @@ bool job_is_done(const struct model *m, const struct job *j);
  * of; NULL = none. */
 struct job *job_depart(struct model *m, struct job *j);
 /* Begin an attempt: the data of the one before is cleared. */
+/* Set the own number of an element that has none yet. */
+void job_set_number(struct model *m, struct job *j, uint32_t number);
 void job_attempt_begin(struct model *m, struct job *j, const char *token, const char *flavor,
 		       int64_t at_us);
 void job_drop_gone_pods(struct model *m, struct job *j);

@@ -54,6 +54,16 @@ struct job *model_find_job(const struct model *m, struct job_key key)
 	return NULL;
 }
 
+struct job *model_find_element(const struct model *m, uint32_t number)
+{
+	struct job *j;
+
+	table_each(&m->elements, hash_number(number), j)
+		if (j->life->element_id == number)
+			return j;
+	return NULL;
+}
+
 struct node *model_find_node(const struct model *m, const char *name)
 {
 	struct node *n = NULL;

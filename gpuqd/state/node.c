@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Nodes as the cluster reports them, and what foreign pods hold there. A fact is copied whole, and
+ * only if it differs: lists of all nodes come again and again. A node that is gone stays while
+ * pods of gpuq are not known to be gone. */
+
 /* Copy a string into the arena of the node's fact; NULL becomes an empty string. */
 static char *adup(struct node *n, const char *s)
 {
@@ -61,6 +65,7 @@ void node_drop_if_empty(struct model *m, struct node *n)
 	node_free(m, n);
 }
 
+/* True if both maps have the same pairs in the same order. */
 static bool strmap_same(const struct gpuq_strmap *a, const struct gpuq_strmap *b)
 {
 	if (a->n != b->n)

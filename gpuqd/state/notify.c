@@ -113,8 +113,8 @@ void notify_never(struct model *m, struct job *j)
 }
 
 static const struct {
-	int percent;
-	unsigned on;
+	int percent; /* of the time limit */
+	unsigned on; /* bit of the word that asks for it */
 } times[] = { { 90, GPUQ_NOTIFY_TIME_90 },
 	      { 80, GPUQ_NOTIFY_TIME_80 },
 	      { 50, GPUQ_NOTIFY_TIME_50 } };

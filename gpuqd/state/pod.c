@@ -6,6 +6,10 @@
 
 #include "libgpuq/units.h"
 
+/* A pod from its placement until the cluster no longer has it. News may come late, twice or in the
+ * wrong order; times are therefore kept within what the ledger knows, and what a pod held is
+ * released once. */
+
 size_t pod_key(const struct pod *p, unsigned char *out)
 {
 	const struct job_key job = p->job->key;

@@ -7,6 +7,9 @@
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 
+/* Queues follow the site: a new site is applied as one event, and counters of queues, which are
+ * not stored, are counted anew when the tree changes. */
+
 /* Return the queue of that name; NULL = there is none. */
 static struct queue *find_in(struct queue **qs, uint32_t n, const char *name)
 {

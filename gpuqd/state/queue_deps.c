@@ -3,6 +3,7 @@
 
 #include "gpuqd/state/model_int.h"
 
+/* True if the site has the flavor; "default" is always there. */
 static bool has_flavor(const struct site *s, const char *name)
 {
 	site_each(site_flavor, s->flavors, f)
@@ -11,6 +12,7 @@ static bool has_flavor(const struct site *s, const char *name)
 	return strcmp(name, "default") == 0;
 }
 
+/* True if the site has the license. */
 static bool has_license(const struct site *s, const char *name)
 {
 	site_each(site_license, s->licenses, l)
@@ -19,6 +21,7 @@ static bool has_license(const struct site *s, const char *name)
 	return false;
 }
 
+/* Refuse to remove what a job depends on; the text says how it becomes free. */
 static int refuse(const struct job *j, const char *what, const char *name, struct gpuq_err *err)
 {
 	return gpuq_fail(err, GPUQ_ECONFLICT,
@@ -47,6 +50,7 @@ static const char *lost_flavor(const struct site *old, const struct site *s, con
 	return lost;
 }
 
+/* Check that the new site keeps what this job names and the old one had. */
 static int check_job(const struct site *old, const struct site *s, const struct job *j,
 		     struct gpuq_err *err)
 {
@@ -63,6 +67,7 @@ static int check_job(const struct site *old, const struct site *s, const struct 
 	return 0;
 }
 
+/* True if the queue has queues below it. */
 static bool has_children(const struct site *s, const char *queue)
 {
 	site_each(site_queue, s->queues, q)

@@ -172,6 +172,12 @@ int recover_apply_job(struct model *m, const struct event *ev, struct gpuq_err *
 		job_set_reasons(m, j, NULL, 0, ev->at_us);
 		job_set_state(m, j, GPUQ_JOB_STARTING);
 	}
+	/* A record that was edited may name the number of another job. */
+	if (j->key.index >= 0 && ev->recovered.element_id < m->next_job_id &&
+	    ev->recovered.element_id &&
+	    !model_find_job(m, (struct job_key){ ev->recovered.element_id, -1 }) &&
+	    !model_find_element(m, ev->recovered.element_id))
+		job_set_number(m, j, ev->recovered.element_id);
 	for (uint32_t i = 0; i < ev->recovered.n_pods; i++)
 		add_pod(m, j, &ev->recovered.pods[i], ev->at_us);
 	model_job_dirty(m, j);

@@ -1,5 +1,5 @@
 /* Do the counts of parts say how many specs name them? */
-#include "gpuqd/store/audit_parts.h"
+#include "gpuqd/store/store.h"
 
 #include <stdlib.h>
 #include <string.h>

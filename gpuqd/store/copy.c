@@ -87,7 +87,7 @@ static int read_stored(struct store *st, struct store_meta *out, struct gpuq_err
 	return rc;
 }
 
-int store_flag_copy(int fd, struct gpuq_err *err)
+int store_flag_copy(int fd, struct store_identity *id, struct gpuq_err *err)
 {
 	static const struct store_opts opts = { .no_sync = true };
 	struct store *st = store_alloc(NULL, &opts);
@@ -107,16 +107,18 @@ int store_flag_copy(int fd, struct gpuq_err *err)
 		next.id.seq--; /* the position stays */
 		rc = store_commit(st, NULL, N_TABLES, &next, err);
 	}
+	if (rc == 0 && id)
+		*id = next.id;
 	store_close(st);
 	return rc;
 }
 
-int store_copy(struct store *st, int fd, struct gpuq_err *err)
+int store_copy(struct store *st, int fd, struct store_identity *id, struct gpuq_err *err)
 {
 	int rc = check_wait(st->check, N_TABLES, err);
 
 	if (rc < 0)
 		return rc;
 	rc = mdb_env_copyfd2(st->env, fd, MDB_CP_COMPACT);
-	return rc == 0 ? store_flag_copy(fd, err) : store_fail(err, rc, "copy");
+	return rc == 0 ? store_flag_copy(fd, id, err) : store_fail(err, rc, "copy");
 }

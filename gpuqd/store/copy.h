@@ -23,11 +23,12 @@ int store_stats(struct store *st, struct store_stats *out, struct gpuq_err *err)
 int store_scratch(struct store *st, struct gpuq_err *err);
 
 /* A consistent copy of what is stored, without gaps, into fd (a file, open for reading and
- * writing); it is flagged as a copy inside. From any thread; takes long. As data.mdb of an
- * empty state directory it is what was stored. */
-int store_copy(struct store *st, int fd, struct gpuq_err *err);
+ * writing); it is flagged as a copy inside, and *id is its position. From any thread; takes long. As
+ * data.mdb of an empty state directory it is what was stored. */
+int store_copy(struct store *st, int fd, struct store_identity *id, struct gpuq_err *err);
 
-/* Flag the database in the file of fd, open for reading and writing, as a copy. */
-int store_flag_copy(int fd, struct gpuq_err *err);
+/* Flag the database in the file of fd, open for reading and writing, as a copy. id (NULL is fine): its
+ * position. */
+int store_flag_copy(int fd, struct store_identity *id, struct gpuq_err *err);
 
 #endif

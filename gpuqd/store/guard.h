@@ -1,4 +1,4 @@
-/* guard.h - what a damaged file does to a process that maps it
+/* guard.h - ends the process in order when the mapped file cannot be read
  *
  * Owns     the handlers of SIGBUS and SIGSEGV, the list of maps.
  * Used by  store/.

@@ -286,6 +286,16 @@ int store_renew_identity(struct store *st, const struct batch *b, struct gpuq_er
 	return rc;
 }
 
+int store_log_begin(struct store *st, int64_t max_bytes, struct gpuq_err *err)
+{
+	return batchlog_open(st->dir, &st->state.id, max_bytes, &st->log, err);
+}
+
+struct batchlog *store_log(const struct store *st)
+{
+	return st->log;
+}
+
 unsigned store_schema(const struct store *st)
 {
 	return st->schema;
@@ -384,6 +394,7 @@ void store_close(struct store *st)
 	store_free_writer(st);
 	check_close(st->check);
 	store_close_env(st);
+	batchlog_close(st->log);
 	spec_parts_free(st->parts);
 	ballast_close(st->ballast);
 	if (st->mark_fd >= 0)

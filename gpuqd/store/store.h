@@ -11,7 +11,7 @@
  * before the first record of their table is read and before the first batch is written.
  *
  * Files of DIR: gpuqd.lock, data.mdb and lock.mdb (the database), mark (identity and last
- * position), data.mdb.schema-1 (what an upgrade kept).
+ * position), data.mdb.schema-1 (what an upgrade kept), batches (batchlog.h).
  */
 #ifndef GPUQD_STORE_STORE_H
 #define GPUQD_STORE_STORE_H
@@ -79,6 +79,10 @@ int store_open_to_read(const char *path, struct store **out, struct gpuq_err *er
  * adds the number of records to *n_records (NULL is fine). */
 int store_audit(struct store *st, uint64_t *n_records, struct gpuq_err *err);
 
+/* Check that each spec can be put together, and that each part has as many specs as its count
+ * says. After store_audit. Returns 0, GPUQ_ECORRUPT, GPUQ_EIO, GPUQ_ENOMEM. */
+int store_audit_parts(struct store *st, struct gpuq_err *err);
+
 #define STORE_SCHEMA 2
 /* Schema of what is open: STORE_SCHEMA, or less after store_open_to_read. */
 unsigned store_schema(const struct store *st);
@@ -107,6 +111,12 @@ bool store_is_copy(const struct store *st, const char **why);
 /* Write b (NULL: nothing) and a new identity in one transaction: another store id, epoch + 1,
  * no copy any more; then a mark of it. Blocking, for the start. */
 int store_renew_identity(struct store *st, const struct batch *b, struct gpuq_err *err);
+
+/* Keep batches from now on for a backup (batchlog.h), at most max_bytes of them; before the writer is
+ * attached. The log is the store's. */
+struct batchlog;
+int store_log_begin(struct store *st, int64_t max_bytes, struct gpuq_err *err);
+struct batchlog *store_log(const struct store *st); /* NULL = they are not kept */
 
 /* Close; NULL is fine. */
 void store_close(struct store *st);

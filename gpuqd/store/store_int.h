@@ -12,6 +12,7 @@
 #include <lmdb.h>
 
 #include "gpuqd/store/ballast.h"
+#include "gpuqd/store/batchlog.h"
 #include "gpuqd/store/check.h"
 #include "gpuqd/store/guard.h"
 #include "gpuqd/store/meta.h"
@@ -49,6 +50,7 @@ struct store {
 	const char *copy; /* why it is a copy; NULL = it is none */
 	bool map_full; /* why the last batch found no space; of the thread that writes */
 	struct ballast *ballast; /* NULL: opened to read, or a file that is being made */
+	struct batchlog *log; /* NULL = batches are not kept for a backup */
 	struct spec_parts *parts; /* of the thread that writes; NULL before the first spec */
 	pthread_mutex_t mu;
 	struct worker *writer; /* NULL before store_attach() */

@@ -261,14 +261,29 @@ static int restore_file(const char *dir, struct check *old, struct gpuq_err *err
 	fd = copy_file(check_fd(old), path, err);
 	if (fd < 0)
 		return fd;
-	rc = store_flag_copy(fd, err);
+	rc = store_flag_copy(fd, NULL, err);
 	if (rc == 0 && fsync(fd) != 0)
 		rc = gpuq_fail(err, GPUQ_EIO, "%s: %s", path, strerror(errno));
 	close(fd);
 	return rc;
 }
 
+int store_restore_place(const char *dir, struct gpuq_err *err)
+{
+	char path[PATH_BYTES];
+	int rc = place_make(dir, err);
+
+	snprintf(path, sizeof(path), "%.4000s/" DATA_FILE, dir);
+	if (rc == 0 && access(path, F_OK) == 0)
+		rc = gpuq_fail(err, GPUQ_ECONFLICT,
+			       "%s exists: a backup is restored into a state directory without a "
+			       "database; move it away first",
+			       path);
+	return rc;
+}
+
 int store_restore(const char *dir, const char *file, const struct store_opts *o,
+		  int (*amend)(void *arg, const char *path, struct gpuq_err *err), void *arg,
 		  struct gpuq_err *err)
 {
 	struct check *old = NULL;
@@ -279,12 +294,9 @@ int store_restore(const char *dir, const char *file, const struct store_opts *o,
 		rc = place_check_fs(dir, err);
 	if (rc == 0)
 		rc = lock = place_lock(dir, err);
-	snprintf(path, sizeof(path), "%.4000s/" DATA_FILE, dir);
-	if (rc >= 0 && access(path, F_OK) == 0)
-		rc = gpuq_fail(err, GPUQ_ECONFLICT,
-			       "%s exists: a backup is restored into a state directory without a "
-			       "database; move it away first",
-			       path);
+	if (rc >= 0)
+		rc = store_restore_place(dir, err);
+	snprintf(path, sizeof(path), "%.4000s/" NEW_FILE, dir);
 	if (rc >= 0)
 		rc = check_open(file, &old, err);
 	if (rc == GPUQ_ENOENT && access(file, F_OK) == 0)
@@ -293,7 +305,11 @@ int store_restore(const char *dir, const char *file, const struct store_opts *o,
 		rc = check_schema(old) < STORE_SCHEMA ? store_convert(dir, old, o, true, err)
 						      : restore_file(dir, old, err);
 	if (rc == 0)
+		rc = amend ? amend(arg, path, err) : 0;
+	if (rc == 0)
 		rc = put_in_place(dir, err);
+	else if (old)
+		unlink(path);
 	check_close(old);
 	if (lock >= 0)
 		close(lock);

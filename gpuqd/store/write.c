@@ -254,9 +254,13 @@ int store_commit(struct store *st, const struct batch *b, enum table clear, stru
 	if (rc == 0) {
 		rc = fill(&w, b, clear);
 		if (rc == 0) {
+			if (st->log)
+				batchlog_append(st->log, next, clear, b);
 			(void)FAILPOINT("store.commit");
 			rc = mdb_txn_commit(w.txn); /* frees txn also when it fails */
 			(void)FAILPOINT("store.committed");
+			if (rc != 0 && st->log)
+				batchlog_undo(st->log);
 		} else {
 			mdb_txn_abort(w.txn);
 		}

@@ -9,7 +9,7 @@
 #define N_LAST 4096u /* a power of two */
 
 struct shared_block {
-	uint32_t n_users, n;
+	uint32_t n_users, n; /* users of the block; bytes */
 	_Alignas(8) unsigned char bytes[];
 };
 

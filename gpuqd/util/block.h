@@ -15,7 +15,7 @@
 
 /* The next free place in a block; at NULL: nothing is written, sizes are added up. */
 struct block {
-	unsigned char *at;
+	unsigned char *at; /* NULL in the pass that only counts */
 	size_t n; /* bytes so far; always a multiple of 8 */
 };
 

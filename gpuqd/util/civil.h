@@ -14,7 +14,7 @@
 #define CIVIL_DAY_US INT64_C(86400000000)
 
 struct civil_date {
-	int64_t year;
+	int64_t year; /* negative before year 0 */
 	int month, day; /* 1..12, 1..31 */
 };
 

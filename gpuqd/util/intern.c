@@ -5,6 +5,8 @@
 
 #include "gpuqd/util/hash.h"
 
+/* Double the table. The keys stay where they are in their own array, so their numbers never
+ * change. */
 static int grow(struct intern *t)
 {
 	uint32_t n_slots = t->n_slots ? t->n_slots * 2 : 64;

@@ -14,7 +14,7 @@
 #include "libgpuq/arena.h"
 
 struct intern_key {
-	const void *bytes;
+	const void *bytes; /* in the arena of the table */
 	uint32_t n;
 	uint32_t hash;
 };

@@ -7,9 +7,10 @@
 
 struct keyset_item {
 	UT_hash_handle hh;
-	unsigned char key[];
+	unsigned char key[]; /* as many bytes as the set's keys have */
 };
 
+/* Return the item with the key; NULL = none. */
 static struct keyset_item *find(const struct keyset *s, const void *key)
 {
 	struct keyset_item *it = NULL;

@@ -8,12 +8,26 @@
 #define DAY_US (86400 * GPUQ_US_PER_S)
 #define WINDOW_US (7 * DAY_US)
 
+/* Return what the clock of its zone shows. */
+static int64_t wall(const struct recur *r, int64_t us)
+{
+	return r->zone ? zone_wall(r->zone, us) : us;
+}
+
+/* The inverse of wall(). */
+static int64_t instant(const struct recur *r, int64_t wall_us)
+{
+	return r->zone ? zone_instant(r->zone, wall_us) : wall_us;
+}
+
 /* Return the end of the excepted day on which it begins, or 0 if it may begin. */
 static int64_t barred_until(const struct recur *r, int64_t start_us)
 {
+	const int64_t at = wall(r, start_us);
+
 	for (size_t i = 0; i < r->n_except; i++)
-		if (start_us >= r->except_us[i] && start_us - r->except_us[i] < DAY_US)
-			return r->except_us[i] + DAY_US;
+		if (at >= r->except_us[i] && at - r->except_us[i] < DAY_US)
+			return instant(r, r->except_us[i] + DAY_US);
 	return 0;
 }
 
@@ -21,12 +35,22 @@ static int64_t barred_until(const struct recur *r, int64_t start_us)
 static int64_t next_start(const struct recur *r, int64_t t_us)
 {
 	const int64_t since = amount_less(t_us, r->start_us);
+	int64_t n, start;
 
 	if (since <= 0)
 		return r->start_us;
 	if (r->every_us <= 0)
 		return GPUQ_UNLIMITED;
-	return amount_sum(r->start_us, amount_times((since - 1) / r->every_us + 1, r->every_us));
+	n = (since - 1) / r->every_us;
+	if (!r->zone || r->every_us % DAY_US != 0)
+		return amount_sum(r->start_us, amount_times(n + 1, r->every_us));
+	/* By the wall clock it may have begun a period sooner. */
+	n -= n > 0;
+	do {
+		start = instant(r, amount_sum(wall(r, r->start_us), amount_times(n, r->every_us)));
+		n++;
+	} while (start < t_us);
+	return start;
 }
 
 int64_t recur_at(const struct recur *r, int64_t t_us)

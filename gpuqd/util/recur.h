@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/util/zone.h"
+
 #define RECUR_MAX 64
 #define RECUR_LEAST 2 /* so many are always known, however far away */
 
@@ -17,7 +19,8 @@ struct recur {
 	int64_t start_us, duration_us; /* of the first one; duration_us > 0 */
 	int64_t every_us; /* >= duration_us; 0 = once */
 	int64_t until_us; /* none begins at or after it; 0 = no end */
-	const int64_t *except_us; /* begins of UTC days on which none begins, in any order */
+	const struct zone *zone; /* periods of whole days keep its wall clock; NULL = UTC */
+	const int64_t *except_us; /* days on which none begins, as they would begin in UTC */
 	size_t n_except;
 };
 

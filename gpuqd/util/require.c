@@ -5,14 +5,6 @@
 
 #include "libgpuq/names.h"
 
-static bool listed(const struct gpuq_strlist *l, const char *s)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->items[i], s) == 0)
-			return true;
-	return false;
-}
-
 /* Read a decimal integer with sign; false when it is not one. */
 static bool to_int(const char *s, int64_t *out)
 {
@@ -37,9 +29,9 @@ bool require_holds(const struct gpuq_require *r, const char *value)
 
 	switch (r->op) {
 	case GPUQ_OP_IN:
-		return value && listed(&r->values, value);
+		return value && gpuq_strlist_has(&r->values, value);
 	case GPUQ_OP_NOT_IN:
-		return !value || !listed(&r->values, value);
+		return !value || !gpuq_strlist_has(&r->values, value);
 	case GPUQ_OP_EXISTS:
 		return value != NULL;
 	case GPUQ_OP_NOT_EXISTS:

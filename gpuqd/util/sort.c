@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+/* True if nothing is to be done: tables are mostly sorted when they come. */
 static bool in_order(const uint32_t *ix, size_t n, sort_cmp_fn cmp, const void *ctx)
 {
 	for (size_t i = 1; i < n; i++)
@@ -10,6 +11,7 @@ static bool in_order(const uint32_t *ix, size_t n, sort_cmp_fn cmp, const void *
 	return true;
 }
 
+/* Merge two sorted runs; of equals those of the first come first, which makes the sort stable. */
 static void merge(const uint32_t *a, size_t na, const uint32_t *b, size_t nb, uint32_t *out,
 		  sort_cmp_fn cmp, const void *ctx)
 {

@@ -22,8 +22,8 @@ void sort_ix(uint32_t *ix, uint32_t *scratch, size_t n, sort_cmp_fn cmp, const v
 
 /* A number to sort by and what it belongs to. */
 struct sort_pair {
-	uint64_t key;
-	uint32_t ix;
+	uint64_t key; /* compared first */
+	uint32_t ix; /* decides among equals */
 };
 
 /* Sort p[0..n) by key, equal ones left as they stand; scratch has room for n. One pass

@@ -10,6 +10,7 @@ static bool is_full(uint32_t n, uint32_t room)
 	return n > room / 8 * 7;
 }
 
+/* Put an item into the next free slot; the caller keeps some free. */
 static void put(struct slots *s, void *item, uint32_t hash)
 {
 	uint32_t at = hash & (s->room - 1);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct slots {
-	void **at;
+	void **at; /* open addressing; NULL = free */
 	uint32_t n, room; /* room: a power of two; 0 = none yet */
 };
 

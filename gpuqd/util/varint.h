@@ -32,8 +32,8 @@ void varint_bool(struct gpuq_buf *b, bool v);
 /* Reading. `bad` is set for good when the bytes are not what was asked for; then
  * everything reads as its default. */
 struct rec {
-	const unsigned char *p, *end;
-	bool bad;
+	const unsigned char *p, *end; /* the bytes that are left */
+	bool bad; /* set by the first read that fails; later ones give 0 */
 };
 
 uint32_t varint_get_long_array(struct rec *r); /* one of any length */

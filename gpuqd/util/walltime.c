@@ -6,11 +6,14 @@
 bool walltime_is_instant(const char *key)
 {
 	static const char *const names[] = {
-		"time",          "since",      "last_seen",      "stale_since",    "submit_time",
-		"eligible_time", "start_time", "end_time",       "planned_time",   "likely_time",
-		"until_time",    "from_time",  "at_time",        "decided_time",   "yield_time",
-		"last_time",     "next_time",  "node_seen_time", "oldest_time",    "failed_time",
-		"now_time",      "reset_time", "jump_time",      "last_slow_time",
+		"time",         "since",          "last_seen",       "stale_since",
+		"submit_time",  "eligible_time",  "start_time",      "end_time",
+		"planned_time", "likely_time",    "until_time",      "from_time",
+		"at_time",      "decided_time",   "yield_time",      "last_time",
+		"next_time",    "node_seen_time", "oldest_time",     "failed_time",
+		"now_time",     "reset_time",     "jump_time",       "last_slow_time",
+		"audit_time",   "log_time",       "log_failed_time", "created_time",
+		"expires_time", "revoked_time",   "used_time",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -25,6 +28,7 @@ static bool is_written(const char *key)
 	return strcmp(key, "spec") == 0 || strcmp(key, "site") == 0;
 }
 
+/* Convert the members of a map by their names. */
 static const struct gpuq_val *map_of(struct gpuq_arena *a, const struct gpuq_val *v,
 				     int64_t ahead_us)
 {
@@ -37,6 +41,7 @@ static const struct gpuq_val *map_of(struct gpuq_arena *a, const struct gpuq_val
 	return out;
 }
 
+/* Convert the items of a list; they have no names. */
 static const struct gpuq_val *list_of(struct gpuq_arena *a, const struct gpuq_val *v,
 				      int64_t ahead_us)
 {

@@ -155,24 +155,57 @@ int spec_opt_gpus_per_task(struct spec_opts_state *st, const char *v, struct gpu
 	return devices(st, v, &st->gpus_task_milli, err);
 }
 
-int spec_opt_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+/* One kind of a list: "gpu", "gpu:2", "gpu:a100:2". */
+static int one_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	const char *rest = v + 3;
+	const size_t n = strcspn(v, ":=");
+	const char *kind;
 
-	new_devices(st);
 	if (strncmp(v, "gres/", 5) == 0 || strncmp(v, "gres:", 5) == 0)
-		return spec_opt_gres(st, v + 5, err);
+		return one_gres(st, v + 5, err);
 	if (strcmp(v, "none") == 0)
 		return st->gpus_pod_milli = 0, 0;
-	if (strncmp(v, "shard", 5) == 0 || strncmp(v, "mps", 3) == 0)
+	if (n && (strncmp(v, "shard", n) == 0 || strncmp(v, "mps", n) == 0))
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "%.80s: part of a device is --gpus=0.5 or --gpu-memory=10G here",
 				 v);
-	if (strncmp(v, "gpu", 3) != 0 || (*rest && *rest != ':') || strchr(v, ','))
-		return spec_opt_bad(err, "gpu[:TYPE]:NUMBER", v);
+	if (strncmp(v, "gpu", 3) != 0 || (*rest && *rest != ':' && *rest != '=')) {
+		kind = gpuq_arena_strndup(st->arena, v, n);
+		if (!kind)
+			return gpuq_no_memory(err);
+		if (!spec_name_ok(kind))
+			return spec_opt_bad(err, "gpu[:TYPE]:NUMBER", v);
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "%.80s: the only kind is gpu; leave %.60s out, or ask for it with "
+				 "--licenses or --constraint",
+				 v, kind);
+	}
 	if (!*rest)
 		return st->gpus_pod_milli = 1000, 0;
 	return devices(st, rest + 1, &st->gpus_pod_milli, err);
+}
+
+int spec_opt_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_strlist kinds;
+	size_t n_gpu = 0;
+	int rc = 0;
+
+	new_devices(st);
+	if (!strchr(v, ','))
+		return one_gres(st, v, err);
+	if (spec_split(st->arena, v, ',', &kinds) < 0)
+		return gpuq_no_memory(err);
+	for (size_t i = 0; rc == 0 && i < kinds.n; i++) {
+		rc = one_gres(st, kinds.items[i], err);
+		if (rc == 0 && ++n_gpu > 1)
+			rc = gpuq_fail(err, GPUQ_EINVAL,
+				       "%.80s: a pod has devices of one kind; several pods with "
+				       "different ones are groups of a job file",
+				       v);
+	}
+	return rc;
 }
 
 int spec_opt_mem(struct spec_opts_state *st, const char *v, struct gpuq_err *err)

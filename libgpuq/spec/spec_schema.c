@@ -110,10 +110,14 @@ static void context_defaults(void *obj)
 static const struct gpuq_field context_fields[] = {
 	{ .key = "cwd", .kind = GPUQ_K_STR, .offset = offsetof(struct gpuq_context, cwd),
 	  .doc = "Directory of submission." },
+	{ .key = "host", .kind = GPUQ_K_STR, .offset = offsetof(struct gpuq_context, host),
+	  .doc = "Machine of submission." },
 	{ .key = "environ", .kind = GPUQ_K_STRMAP, .offset = offsetof(struct gpuq_context, environ),
 	  .doc = "The submitter's environment." },
 	{ .key = "umask", .kind = GPUQ_K_INT, .min = -1, .max = 0777,
 	  .offset = offsetof(struct gpuq_context, umask), .doc = "The submitter's umask." },
+	{ .key = "resubmit_of", .kind = GPUQ_K_INT, .min = 0, .max = UINT32_MAX,
+	  .offset = offsetof(struct gpuq_context, resubmit_of), .doc = "Number of the job that is submitted again." },
 	{ .key = NULL },
 };
 static const struct gpuq_schema context_schema = {

@@ -82,7 +82,7 @@ static const struct {
 	const char *text;
 } pod_rules[] = {
 	{ "nodeName", REFUSE,
-	  "gpuqd chooses the node: ask for one with nodeSelector or nodeAffinity" },
+	  "gpuqd chooses the node: request one with nodeSelector or nodeAffinity" },
 	{ "ephemeralContainers", REFUSE, "expected none in a new pod" },
 	{ "resourceClaims", REFUSE,
 	  "expected devices as resources such as nvidia.com/gpu: claims are not placed by gpuqd" },

@@ -210,7 +210,7 @@ int gpuq_client_keep(struct gpuq *g, const struct gpuq_incoming *in, struct gpuq
 		return 0;
 	x = malloc(sizeof(*x) + in->n);
 	if (!x)
-		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for an answer");
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a reply");
 	x->next = NULL;
 	x->id = in->msg.id;
 	x->n = in->n;
@@ -248,7 +248,7 @@ static int timed_out(struct gpuq *g, uint32_t id, int64_t deadline_us, struct gp
 	gpuq_wire_cancel(&b, id);
 	send_note(g, &b, NULL);
 	return gpuq_fail(err, GPUQ_ETIMEOUT,
-			 "no answer within %.1f s; it may or may not have happened",
+			 "no reply within %.1f s; the request may or may not have been carried out",
 			 (double)deadline_us / 1e6);
 }
 
@@ -295,18 +295,22 @@ int gpuq_call(struct gpuq *g, const char *method, const struct gpuq_val *params,
 			     err);
 }
 
-static int hello(struct gpuq *g, const char *client, int64_t timeout_us, int64_t until_us,
-		 struct gpuq_err *err)
+static int hello(struct gpuq *g, const struct gpuq_connect_opts *o, int64_t timeout_us,
+		 int64_t until_us, struct gpuq_err *err)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_val *params = gpuq_map(&a);
-	struct gpuq_val *proto = gpuq_put(&a, params, "proto", gpuq_list(&a));
+	struct gpuq_val *proto = gpuq_put(&a, params, "proto", gpuq_list(&a)), *auth;
 	const struct gpuq_val *theirs;
 	int rc;
 
 	gpuq_add(&a, proto, gpuq_int(&a, GPUQ_PROTO_MAJOR));
 	gpuq_add(&a, proto, gpuq_int(&a, GPUQ_PROTO_MINOR));
-	gpuq_put(&a, params, "client", gpuq_str(&a, client));
+	gpuq_put(&a, params, "client", gpuq_str(&a, o->client));
+	if (g->t.tls && o->token) {
+		auth = gpuq_put(&a, params, "auth", gpuq_map(&a));
+		gpuq_put(&a, auth, "token", gpuq_str(&a, o->token));
+	}
 	rc = gpuq_val_ok(params) ? call(g, "hello", params, NULL, timeout_us, until_us,
 					&g->info_arena, &g->info, err)
 				 : gpuq_fail(err, GPUQ_ENOMEM, "no memory");
@@ -334,26 +338,41 @@ int gpuq_connect(const char *addr, const char *client, int64_t timeout_us, struc
 int gpuq_connect_stop(const char *addr, const char *client, int64_t timeout_us, int stop_fd,
 		      struct gpuq **out, struct gpuq_err *err)
 {
+	const struct gpuq_connect_opts o = {
+		.addr = addr, .client = client, .timeout_us = timeout_us, .stop_fd = stop_fd
+	};
+
+	return gpuq_connect_opts(&o, out, err);
+}
+
+int gpuq_connect_opts(const struct gpuq_connect_opts *o, struct gpuq **out, struct gpuq_err *err)
+{
+	const int64_t timeout_us = o->timeout_us > 0 ? o->timeout_us : CONNECT_US;
+	const int64_t until_us = until(timeout_us);
 	struct gpuq *g = calloc(1, sizeof(*g));
-	int64_t until_us;
 	int rc;
 
 	if (!g)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
-	if (timeout_us <= 0)
-		timeout_us = CONNECT_US;
-	until_us = until(timeout_us);
 	g->t.fd = -1;
 	g->last_answer = &g->answers;
-	rc = gpuq_transport_open(&g->t, addr, stop_fd, until_us, err);
-	if (rc == 0)
-		rc = hello(g, client, timeout_us, until_us, err);
+	rc = gpuq_transport_open(&g->t, o, until_us, err);
+	if (rc == 0 && !o->no_hello) {
+		rc = hello(g, o, timeout_us, until_us, err);
+		if (rc == GPUQ_EUNREACH && !g->closing.code)
+			gpuq_transport_explain(&g->t, o->addr, err);
+	}
 	if (rc < 0) {
 		gpuq_close(g);
 		return rc;
 	}
 	*out = g;
 	return 0;
+}
+
+const char *gpuq_server_pin(const struct gpuq *g)
+{
+	return g->t.tls ? gpuq_tls_pin(g->t.tls) : NULL;
 }
 
 void gpuq_close(struct gpuq *g)
@@ -434,7 +453,7 @@ static int stream_step(struct gpuq *g, struct stream *s, int64_t until_us, struc
 		if (*end == 0 && result && reply) {
 			*reply = gpuq_val_copy(a, result);
 			if (!*reply)
-				*end = gpuq_fail(err, GPUQ_ENOMEM, "no memory for an answer");
+				*end = gpuq_fail(err, GPUQ_ENOMEM, "no memory for a reply");
 		}
 	} else if (rc == 1 && in.msg.type == GPUQ_WIRE_NOTE) {
 		rc = gpuq_wire_note_id(&in.msg, &id) && id == s->id && in.msg.params->n == 3

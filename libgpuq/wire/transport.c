@@ -61,9 +61,11 @@ static int parse_address(const char *addr, struct sockaddr_un *un, struct gpuq_e
 	const char *path = addr + strlen("unix:");
 
 	if (strncmp(addr, "unix:", 5) != 0 || path[0] != '/')
-		return gpuq_fail(err, GPUQ_EINVAL,
-				 "'%s' is no address of a server: write unix:/path/to/gpuqd.sock",
-				 addr);
+		return gpuq_fail(
+			err, GPUQ_EINVAL,
+			"'%s' is no address of a server: expected unix:/path/to/gpuqd.sock, "
+			"ssh://[user@]host[:port] or tls://host[:port]",
+			addr);
 	memset(un, 0, sizeof(*un));
 	un->sun_family = AF_UNIX;
 	if (strlen(path) >= sizeof(un->sun_path))
@@ -91,8 +93,8 @@ static int stopped(struct gpuq_err *err)
 	return gpuq_fail(err, GPUQ_ECANCELED, "interrupted");
 }
 
-int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int stop_fd,
-			int64_t deadline_us, struct gpuq_err *err)
+static int open_unix(const char *addr, int stop_fd, int64_t deadline_us, int *out,
+		     struct gpuq_err *err)
 {
 	struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
 	struct sockaddr_un un;
@@ -120,17 +122,59 @@ int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int stop_fd,
 			return stopped(err);
 		}
 	}
-	*t = (struct gpuq_transport){ .fd = fd, .stop_fd = stop_fd, .heard_us = gpuq_mono_us() };
+	*out = fd;
 	return 0;
 }
 
-void gpuq_transport_close(struct gpuq_transport *t)
+int gpuq_transport_open(struct gpuq_transport *t, const struct gpuq_connect_opts *o,
+			int64_t deadline_us, struct gpuq_err *err)
 {
+	struct gpuq_ssh ssh = { .errs = -1 };
+	struct gpuq_tls *tls = NULL;
+	int fd = -1, rc;
+
+	if (strncmp(o->addr, "tls://", 6) == 0)
+		rc = gpuq_tls_open(o, deadline_us, &fd, &tls, err);
+	else if (strncmp(o->addr, "ssh://", 6) == 0)
+		rc = gpuq_ssh_open(&ssh, o->addr, &fd, err);
+	else
+		rc = open_unix(o->addr, o->stop_fd, deadline_us, &fd, err);
+	if (rc < 0)
+		return rc;
+	*t = (struct gpuq_transport){
+		.fd = fd, .stop_fd = o->stop_fd, .heard_us = gpuq_mono_us(), .ssh = ssh, .tls = tls
+	};
+	return 0;
+}
+
+static void close_fd(struct gpuq_transport *t)
+{
+	gpuq_tls_close(t->tls);
+	t->tls = NULL;
 	if (t->fd >= 0)
 		close(t->fd);
 	t->fd = -1;
 	t->ended = true;
 	gpuq_buf_done(&t->in);
+}
+
+void gpuq_transport_explain(struct gpuq_transport *t, const char *addr, struct gpuq_err *err)
+{
+	const bool ended = t->ended;
+
+	/* A server that refuses the client's certificate says so after the handshake. */
+	if (t->tls && *gpuq_tls_why(t->tls))
+		gpuq_fail(err, GPUQ_EUNREACH, "%.*s: %s", (int)strcspn(addr, "?"), addr,
+			  gpuq_tls_why(t->tls));
+	close_fd(t);
+	if (ended)
+		gpuq_ssh_explain(&t->ssh, addr, err);
+}
+
+void gpuq_transport_close(struct gpuq_transport *t)
+{
+	close_fd(t);
+	gpuq_ssh_close(&t->ssh);
 }
 
 /* Read what is there. Returns 0 (perhaps with t->ended) or GPUQ_ENOMEM. */
@@ -140,15 +184,19 @@ static int read_some(struct gpuq_transport *t, struct gpuq_err *err)
 
 	gpuq_buf_drop(&t->in, t->taken);
 	t->taken = 0;
-	if (gpuq_buf_reserve(&t->in, READ_BYTES) < 0)
-		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for an answer");
-	n = recv(t->fd, t->in.data + t->in.len, READ_BYTES, 0);
-	if (n > 0) {
-		t->in.len += (size_t)n;
-		t->heard_us = gpuq_mono_us();
-	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		t->ended = true;
-	}
+	do {
+		if (gpuq_buf_reserve(&t->in, READ_BYTES) < 0)
+			return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a reply");
+		n = t->tls ? gpuq_tls_recv(t->tls, t->in.data + t->in.len, READ_BYTES)
+			   : recv(t->fd, t->in.data + t->in.len, READ_BYTES, 0);
+		if (n > 0) {
+			t->in.len += (size_t)n;
+			t->heard_us = gpuq_mono_us();
+		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+			t->ended = true;
+		}
+		/* What TLS has decrypted, the socket does not tell of: all of it is taken. */
+	} while (n > 0 && t->tls);
 	return 0;
 }
 
@@ -159,7 +207,9 @@ int gpuq_transport_write(struct gpuq_transport *t, const void *bytes, size_t n, 
 
 	*sent = 0;
 	while (*sent < n) {
-		const ssize_t k = t->fd < 0 ? -1 : send(t->fd, p + *sent, n - *sent, MSG_NOSIGNAL);
+		const ssize_t k = t->fd < 0 ? -1
+				  : t->tls  ? gpuq_tls_send(t->tls, p + *sent, n - *sent)
+					    : send(t->fd, p + *sent, n - *sent, MSG_NOSIGNAL);
 		int got, rc;
 
 		if (k >= 0) {

@@ -1,7 +1,7 @@
 /* transport.h - a blocking connection that ends with its deadlines
  *
  * Owns     one socket and the bytes that came but were not taken.
- * Touches  the socket and the monotonic clock; raises no signal.
+ * Touches  the socket, the process ssh and the monotonic clock; raises no signal.
  * Used by  client.c. Not installed.
  */
 #ifndef LIBGPUQ_WIRE_TRANSPORT_H
@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #include "libgpuq/wire/mp.h"
+#include "libgpuq/wire/ssh.h"
+#include "libgpuq/wire/tls.h"
 
 #define GPUQ_NO_DEADLINE INT64_MAX
 
@@ -22,16 +24,22 @@ struct gpuq_transport {
 	struct gpuq_mp_scan scan;
 	int64_t heard_us; /* when bytes came last */
 	bool ended; /* the peer has closed, or reading failed */
+	struct gpuq_ssh ssh; /* of ssh:// only */
+	struct gpuq_tls *tls; /* of tls:// only; else NULL */
 };
 
 int64_t gpuq_mono_us(void);
 
-/* Connect to "unix:/path". deadline_us is on the clock of gpuq_mono_us.
- * Returns 0, GPUQ_EINVAL (address), GPUQ_EUNREACH, GPUQ_EPERM, GPUQ_ETIMEOUT, GPUQ_ECANCELED
+/* Connect to o->addr. deadline_us is on the clock of gpuq_mono_us.
+ * Returns 0, GPUQ_EINVAL (address), GPUQ_EUNREACH, GPUQ_EPERM, GPUQ_EAUTH, GPUQ_ETIMEOUT, GPUQ_ECANCELED
  * (stop_fd). */
-int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int stop_fd,
+int gpuq_transport_open(struct gpuq_transport *t, const struct gpuq_connect_opts *o,
 			int64_t deadline_us, struct gpuq_err *err);
 void gpuq_transport_close(struct gpuq_transport *t);
+
+/* The connection ended before the server said a word: close it, and replace err by the reason where
+ * another program knows it. */
+void gpuq_transport_explain(struct gpuq_transport *t, const char *addr, struct gpuq_err *err);
 
 /* Send n bytes. *sent (always set) tells how many left, also on failure. Reads what
  * comes meanwhile, so that two full pipes do not wait for each other.

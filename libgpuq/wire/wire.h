@@ -20,7 +20,8 @@
  * that order.
  * Items and credit go both ways. A server begins a stream with GPUQ_STREAM_CREDIT items'
  * credit; a client may send items of a call only when the server has given it credit.
- * The first call is hello {proto: [major, minor], client}. A reader skips keys and
+ * The first call is hello {proto: [major, minor], client, auth: {token}}; auth is for connections that are
+ * not unix sockets. A reader skips keys and
  * notifications that it does not know.
  */
 #ifndef LIBGPUQ_WIRE_WIRE_H
@@ -32,6 +33,8 @@
 
 #define GPUQ_PROTO_MAJOR 1
 #define GPUQ_PROTO_MINOR 0
+#define GPUQ_TLS_ALPN "gpuq-rpc/1"
+#define GPUQ_TLS_PORT "7441"
 
 enum gpuq_wire_type { GPUQ_WIRE_REQUEST = 0, GPUQ_WIRE_RESPONSE = 1, GPUQ_WIRE_NOTE = 2 };
 

@@ -16,24 +16,66 @@ skip() {
 	exit 77
 }
 
-kube_version() {
-	sed -n 's/.*k8s.io\/kubernetes \(v[0-9.]*\).*/\1/p' "$here/go/kubernetes/go.mod"
+# The module that kube-apiserver, kube-controller-manager and kubelet are built from: that of every run, or
+# of the minor release that $GPUQ_KUBE_MINOR names.
+kube_module() {
+	if [ -n "${GPUQ_KUBE_MINOR:-}" ] && [ "$GPUQ_KUBE_MINOR" != "$(minor_of "$here/go/kubernetes")" ]; then
+		echo "$here/minors/$GPUQ_KUBE_MINOR"
+	else
+		echo "$here/go/kubernetes"
+	fi
 }
 
-# The folder of the built programs: one for each state of the files that say what is built.
+# version_of FOLDER, minor_of FOLDER: of the Kubernetes that its go.mod names, v1.36.3 and 1.36
+version_of() {
+	sed -n 's/.*k8s.io\/kubernetes \(v[0-9.]*\).*/\1/p' "$1/go.mod"
+}
+
+minor_of() {
+	version_of "$1" | sed 's/^v\([0-9]*\.[0-9]*\)\..*/\1/'
+}
+
+kube_version() {
+	version_of "$(kube_module)"
+}
+
+# The minors that there are, oldest first.
+kube_minors() {
+	for minors_folder in "$here"/minors/*/ "$here/go/kubernetes"; do
+		minor_of "$minors_folder"
+	done | sort -V
+}
+
+kube_cache() {
+	echo "${GPUQ_KUBE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpuq-kube}"
+}
+
+# The folder of the built programs: one for each state of the files that say what is built. Of another
+# minor only the programs of Kubernetes are built.
 kube_bin() {
-	base=${GPUQ_KUBE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpuq-kube}
 	hash=$(cd "$here/go" && cat ./*/go.mod ./*/go.sum ./*/*.go | sha256sum | cut -c1-12)
-	echo "$base/$(kube_version)-$hash"
+	echo "$(kube_cache)/$(version_of "$here/go/kubernetes")-$hash"
+}
+
+kube_minor_bin() {
+	hash=$(cat "$(kube_module)/go.mod" "$(kube_module)/go.sum" | sha256sum | cut -c1-12)
+	echo "$(kube_cache)/$(kube_version)-$hash"
 }
 
 # The path of one program, there or not.
 kube_tool() {
 	if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$1" ]; then
 		echo "$KUBEBUILDER_ASSETS/$1"
-	else
-		echo "$(kube_bin)/$1"
+		return
 	fi
+	case $1 in
+	kube-apiserver | kube-controller-manager | kubelet)
+		if [ "$(kube_module)" != "$here/go/kubernetes" ]; then
+			echo "$(kube_minor_bin)/$1"
+			return
+		fi ;;
+	esac
+	echo "$(kube_bin)/$1"
 }
 
 # Instant of birth of process $1 in ticks since boot: tells it from a later one with the same number.

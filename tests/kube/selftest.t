@@ -76,6 +76,7 @@ pod() {
 memory=
 
 with_kwok() {
+	[ -n "${KUBEBUILDER_ASSETS:-}" ] || ok "the apiserver is $(kube_version)" is /version gitVersion "$(kube_version)"
 	ok "three nodes with 8 GPUs" is nodes/node3 'status.allocatable.[nvidia.com/gpu]' 8
 	ok "the checker of over-commitment starts" cluster watch
 	pod fine node1 8 gpuq.io/devices=0,1,2,3,4,5,6,7 >/dev/null

@@ -454,13 +454,32 @@ static bool displaced(const int64_t *before, int ix)
 	return any;
 }
 
+/* True if a job has just started on a slice that is its own: it comes before what is planned there,
+ * wherever it ranks. */
+static bool entered(void)
+{
+	for (int i = 0; i < w.n_jobs; i++)
+		for (int k = 0; k < w.n_slices; k++) {
+			const struct job *j = &w.jobs[i];
+			const struct slice *s = &w.slices[k];
+
+			if (j->state != RUNNING || j->start != w.now || !owns(s, j) ||
+			    s->start > w.now || s->end <= w.now)
+				continue;
+			for (int p = 0; p < j->pods; p++)
+				if (s->nodes >> j->places[p].node & 1)
+					return true;
+		}
+	return false;
+}
+
 /* Property 15: only an arrival ranked before it, an eviction or an early end moves a start
  * reservation to a later time. */
 static void check_not_later(const int64_t *before, const int64_t *after)
 {
 	/* A job that begins to starve ranks before all others. Parts are on devices that are chosen
 	 * again in every cycle. */
-	if (w.starve < 1000 * MINUTE || w.parts)
+	if (w.starve < 1000 * MINUTE || w.parts || entered())
 		return;
 	/* The nodes of an amount are chosen late, and with them the jobs that rank behind it. */
 	for (int i = 0; i < w.n_slices; i++)

@@ -81,7 +81,7 @@ say $? "run says where, why not, until when, and what ended"
 
 printf '%s\n' 'id: told' 'nodes: [{name: n, gpus: 2}]' 'expect: {detail: 5, allocated: [1], pendin: [x]}' |
 	"$sim" check - >"$out"
-[ $? = 1 ] && [ "$(grep -cE 'expected a map|nobody knows how to judge' "$out")" = 3 ]
+[ $? = 1 ] && [ "$(grep -cE 'expected a map|no check is known for this key' "$out")" = 3 ]
 say $? "what cannot be judged does not hold"
 
 printf '%s\n' 'config: {now: 3}' 'cases: [{id: a}]' | "$sim" check - >"$out"

@@ -149,7 +149,7 @@ refused "a short line" 'job,submit_s,duration_s,gpus\n1,2\n' '2:3: the line has 
 refused "nothing at all" '' '1:1: the file is empty'
 refused "an open quote" 'job,submit_s,duration_s,gpus\n1,2,3,"4\n' '2:7: the quote is not closed'
 "$sim" trace --nodes 1 many.csv 2>err
-[ $? = 1 ] && has err 'asks for 16 GPUs, and 1 nodes of 8 have 8'
+[ $? = 1 ] && has err 'requests 16 GPUs, and 1 nodes of 8 have 8'
 say $? "refused: a job that is larger than the site"
 "$sim" trace --estimates file many.csv 2>err
 [ $? = 1 ] && has err 'no column estimate_s'

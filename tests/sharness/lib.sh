@@ -64,6 +64,12 @@ gpuqd_socket=$TMPDIR/s
 GPUQ_SERVER=unix:$gpuqd_socket
 export GPUQ_SERVER
 gpuqd_pid=
+. "$test_source/tests/sharness/transport.sh"
+transport_reason=$(transport_lacks)
+if [ -n "$transport_reason" ]; then
+	skip_all=$transport_reason
+	test_done
+fi
 
 [ "$(id -u)" = 0 ] && test_set_prereq ROOT
 # A job that requests two CPUs stays pending where this process may use one.
@@ -129,7 +135,7 @@ wait_for() {
 
 # ---- the daemon ----
 
-# start_gpuqd [option...]: in ./state, on $GPUQ_SERVER; log in ./gpuqd.log. Local cluster with 4 GPUs
+# start_gpuqd [option...]: in ./state, on $gpuqd_socket; log in ./gpuqd.log. Local cluster with 4 GPUs
 # unless the options name a cluster.
 start_gpuqd() {
 	case " $* " in
@@ -137,7 +143,8 @@ start_gpuqd() {
 	*" --gpus "*) set -- --cluster local "$@" ;;
 	*) set -- --cluster local --gpus 4 "$@" ;;
 	esac
-	gpuqd --state "$PWD/state" --listen "$GPUQ_SERVER" "$@" </dev/null >>gpuqd.log 2>&1 3>&- 4>&- 5>&- &
+	transport_open || return 1
+	gpuqd --state "$PWD/state" --listen "unix:$gpuqd_socket" "$@" </dev/null >>gpuqd.log 2>&1 3>&- 4>&- 5>&- &
 	gpuqd_pid=$!
 	wait_gpuqd
 }

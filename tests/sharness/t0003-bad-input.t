@@ -62,6 +62,17 @@ refuse 'noise' 'job.*'
 head -c 3000000 /dev/zero | tr '\0' '#' >job
 refuse 'a file beyond the limit' 'job.*'
 
+# manifest: the head of one, whose container waits for more lines
+manifest() {
+	printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: main\n    image: a\n    command: ["true"]\n'
+}
+
+{ manifest; printf '    env:\n    - {name: A, value: "'; head -c 4194304 /dev/zero | tr '\0' x; printf '"}\n'; } >job
+refuse 'a manifest of 4 MiB' 'job: larger than 1024 KiB'
+
+{ manifest; printf '    env:\n    - &v {name: A, value: b}\n'; seq 1000 | sed 's/.*/    - *v/'; } >job
+refuse 'a manifest with 1,000 aliases' 'job:[0-9]+:[0-9]+: .*more than 999 aliases'
+
 printf '#!/bin/sh\n#GPUQ --gpus=2\n#GPUQ --no-such-option=1\ntrue\n' >job
 refuse 'an unknown directive, with its line' 'job:3:.*no-such-option'
 

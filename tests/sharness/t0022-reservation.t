@@ -96,4 +96,82 @@ test_expect_success 'the calendar shows devices and days, by pool' '
 	exits 2 gpuq reservations --calendar --days 0 && says err "from 1 to 366"
 '
 
+test_expect_success 'a time zone keeps its wall clock over the change of clocks, and days are its own' '
+	exits 1 gpuq reserve seminar -g 1 -t 2h -q vip --flags daily --timezone Europe/Berlyn && says err "timezone: expected a time zone" &&
+	exits 0 gpuq reserve seminar -g 1 -t 2h -q vip --flags daily --timezone "CET-1CEST,M3.5.0,M10.5.0/3" \
+		--start "2027-03-26T09:00" --until "2027-04-01" --except 2027-03-29 &&
+	gpuq reservations --calendar --days 366 --json seminar | python3 -c "
+import json, sys
+v = json.loads(sys.stdin.read())
+print(v[\"timezone\"], [o[\"start_time\"][5:16] for o in v[\"occurrences\"]])" >out &&
+	says out "03-26T08:00.*03-27T08:00.*03-28T07:00.*03-30T07:00.*03-31T07:00" && ! grep 03-29 out &&
+	gpuq export >exported.yaml && exits 0 gpuq apply -f exported.yaml && says out "Nothing changes" && gpuq reserve --delete seminar
+'
+
+test_expect_success 'a zone of this machine has its rule beside its name' '
+	if test ! -e /usr/share/zoneinfo/Europe/Berlin; then return 0; fi &&
+	exits 0 gpuq reserve seminar -g 1 -t 2h -q vip --flags weekly --timezone Europe/Berlin --start "2027-03-26T09:00" &&
+	gpuq export | grep -A1 Europe/Berlin >out && says out "CET-1CEST,M3.5.0,M10.5.0/3" &&
+	gpuq reservations -h -o TIMEZONE,START seminar >out && says out "Europe/Berlin" &&
+	exits 1 gpuq reserve seminar --timezone Africa/Casablanca && says err "by the same rule each year" && gpuq reserve --delete seminar
+'
+
+window() {
+	gpuq reserve block --external --pool default -w "$1" -t 1d -q vip --start "$(date -u -d "-1 day +$2 minutes" +%Y-%m-%dT%H:%M:%SZ)"
+}
+
+test_expect_success 'AC-CAL-2: nodes of a cloud: late while they are not all there, and no job that would outlast them' '
+	for r in $(gpuq reservations -a -h -o NAME); do gpuq reserve --delete "$r" || return 1; done &&
+	exits 1 gpuq reserve block --external --pool default -w 2 -t 23h -q vip && says err "duration: expected 1 to 90 days" &&
+	exits 1 gpuq reserve block --external --pool default -w 2 -t 91d -q vip && says err "duration: expected 1 to 90 days" &&
+	exits 1 gpuq reserve block --external --pool default -w 2 -t 2d && says err "queue: expected a queue or users" &&
+	exits 0 window 2 20 && gpuq reservations -h -o STATE block >out && says out late &&
+	exits 0 gpuq reserve block -w 1 && gpuq reservations -h -o STATE block >out && says out active &&
+	long=$(sh_job "exit 0" -p vip -g 1 -t 19m) && wait_for 60 job_is "$long" reason Reservation &&
+	short=$(sh_job "exit 0" -p vip -g 1 -t 10m) && job_becomes "$short" COMPLETED && job_is "$long" state PENDING &&
+	gpuq cancel "$long" && gpuq reserve --delete block
+'
+
+test_expect_success 'what became of it: reserved, used, unused, no-shows' '
+	start=$(date -u -d "-150 minutes" +%Y-%m-%dT%H:%MZ) && exits 0 gpuq reserve daily -t 1h -g 2 -q all --start "$start" --every 2h &&
+	exits 0 gpuq reserve now -t 1h -g 1 -q vip && used=$(sh_job "sleep 1.5" -p vip -g 1 -t 10m) && job_becomes "$used" COMPLETED &&
+	gpuq report --by reservation --since 3h --json >out && python3 -c "
+import json
+rows = {r[\"reservation\"]: r for r in map(json.loads, open(\"out\"))}
+d, n = rows[\"daily\"], rows[\"now\"]
+assert (d[\"windows\"], d[\"no_shows\"]) == (2, 1) and d[\"gpu_seconds\"] == 0 and d[\"reserved_gpu_seconds\"] > 7000, d
+assert (n[\"windows\"], n[\"no_shows\"]) == (1, 0) and n[\"gpu_seconds\"] >= 1.4, n
+assert abs(n[\"reserved_gpu_seconds\"] - n[\"gpu_seconds\"] - n[\"unused_gpu_seconds\"]) < 0.01, n" &&
+	gpuq report --by reservation >out && says out "^RESERVATION " && says out "^now *vip *1 *0 " &&
+	exits 2 gpuq report --by reservation --me && exits 2 gpuq report --by reservation,user && gpuq reserve --delete daily now
+'
+
+test_expect_success 'what is idle but spoken for is shown, and until when' '
+	exits 0 gpuq reserve later -t 1h -g 3 -q vip && gpuq status >out && says out "^Reserved *3 idle for later until " &&
+	exits 0 gpuq reserve --delete later && exits 0 gpuq reserve whole -t 1h --pool default -q vip &&
+	gpuq nodes -s >out && says out "reserved.*whole until " && gpuq status --json | python3 -c "
+import json, sys
+r = json.loads(sys.stdin.read())[\"reserved\"]
+assert [x[\"name\"] for x in r] == [\"whole\"] and r[0][\"gpus\"] == 24, r" && exits 0 gpuq reserve --delete whole
+'
+
+test_expect_success ROOT 'who may reserve: managers within their quota, users with the right within its limits' '
+	open_to_all && gpuq apply --prune -f /dev/stdin <<-END &&
+	version: 1
+	queues: [{name: vip, quota: 4, managers: [daemon]}, {name: all}]
+	users: [{name: nobody, reserve: {gpu_hours: 10, ahead: 7d}}]
+	END
+	exits 1 as bin gpuq reserve x -t 1h -g 1 -q vip && says err "reservation x: only an operator" &&
+	exits 0 as daemon gpuq reserve m1 -t 2h -g 3 -q vip --start now+2h &&
+	exits 1 as daemon gpuq reserve m2 -t 2h -g 2 -q vip --start now+3h && says err "would hold 5 devices at one time, its quota is 4" &&
+	exits 0 as daemon gpuq reserve m2 -t 2h -g 2 -q vip --start now+4h &&
+	exits 1 as daemon gpuq reserve m3 -t 1h -g 1 -q all && exits 1 as daemon gpuq reserve m3 -t 1h -g 1 -q vip --flags maintenance &&
+	exits 0 as nobody gpuq reserve u1 -t 2h -g 4 -u nobody --start now+1d &&
+	exits 1 as nobody gpuq reserve u2 -t 1h -g 3 -u nobody && says err "nobody would hold 11 GPU-hours, the maximum is 10" &&
+	exits 1 as nobody gpuq reserve u2 -t 1h -g 1 -u nobody --start now+8d && says err "at most 7d ahead" &&
+	exits 1 as nobody gpuq reserve u2 -t 1h -g 1 -u nobody,daemon && exits 1 as nobody gpuq reserve --delete m1 &&
+	exits 1 as daemon gpuq reserve --delete u1 && exits 0 as nobody gpuq reserve u1 -t 1h && exits 0 as nobody gpuq reserve --delete u1 &&
+	exits 1 as nobody gpuq queues set vip quota=8 && exits 0 gpuq reserve --delete m1 m2
+'
+
 test_done

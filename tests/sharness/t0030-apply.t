@@ -194,7 +194,7 @@ test_expect_success 'a kind of device that there is none of is told at once' '
 '
 
 test_expect_success 'nodes are drained and used again; it is kept who did so' '
-	node=$(gpuq nodes --json | json name) && exits 0 gpuq drain "$node" --reason "bad fan" && says out "on which 3 jobs go on" &&
+	node=$(gpuq nodes --json | json name) && exits 0 gpuq drain "$node" --reason "bad fan" && says out "on which 3 jobs keep running" &&
 	test "$(gpuq nodes --json | json state)" = drain && s=$(sh_job "exit 0" -p red) && exits 0 gpuq resume "*" && exits 0 gpuq wait "$s" &&
 	gpuq drain "$node" --reason "bad fan" && exits 0 gpuq drain "$node" && says out "Drained 0 nodes" && test "$(gpuq nodes --json | json note)" = "bad fan" &&
 	gpuq resume "$node" && exits 1 gpuq drain nosuch && rpc audit.list "{\"objects\": [\"node/*\"]}" >got && test "$(head -n 1 got | json new.why)" = "bad fan" &&

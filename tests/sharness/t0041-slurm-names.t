@@ -128,8 +128,8 @@ test_expect_success 'each letter of the manual is a column' '
 test_expect_success 'what is ignored is said, what is refused says what to do' '
 	exits 0 squeue -M here && says err "^squeue: warning: --clusters is ignored: a server has one cluster" &&
 	exits 2 squeue --steps && says err "^squeue: error: --steps is not offered" && exits 1 scontrol suspend 1 && says err "requeuehold" &&
-	exits 1 scontrol show config && says err "gpuq export" && exits 1 scontrol update jobid=1 gres=gpu:2 && says err "submit it anew" &&
-	exits 1 sacctmgr show qos && says err "gpuq export" && exits 1 sbatch --gres=shard:1 --wrap true && says err "gpu-memory" &&
+	exits 1 scontrol show licenses && says err "gpuq export" && exits 1 scontrol update jobid=1 gres=gpu:2 && says err "submit it anew" &&
+	exits 1 sacctmgr show coordinator && says err "gpuq export" && exits 1 sbatch --gres=shard:1 --wrap true && says err "gpu-memory" &&
 	exits 255 squeue --server unix:/nowhere && says err "Unable to contact slurm controller" && exits 1 squeue -j 999 && says err "Invalid job id specified" &&
 	exits 0 squeue -V && says out "^gpuq " && exits 0 gpuq slurm squeue -h
 '
@@ -165,7 +165,7 @@ test_expect_success 'an array is its elements, and those that were never started
 '
 
 test_expect_success 'sshare and sprio have columns; sacct takes those that are not recorded' '
-	exits 0 sshare && says out "FAIRSHARE" && exits 0 sprio && says out "JOBSIZE" &&
+	exits 0 sshare && says out "FairShare" && exits 0 sprio && says out "JOBSIZE" &&
 	sacct -X -n -P -o JobID,MaxRSS,Cluster -j 1 >out 2>err && says out "^1\|\|gpuq$" && says err "MaxRSS is not recorded"
 '
 

@@ -50,7 +50,7 @@ test_expect_success 'a copy that is not due is not made at a start' '
 '
 
 test_expect_success 'restored from it: the same job goes on, no number is used twice' '
-	name=$(ls copies | grep "gpuq-$id-2[0-9]*T" | tail -n 1) && mv state/data.mdb lost.mdb && start_gpuqd --restore "$PWD/copies/$name" &&
+	name=$(ls copies | grep "gpuq-$id-2[0-9]*T.*mdb\$" | tail -n 1) && mv state/data.mdb lost.mdb && start_gpuqd --restore "$PWD/copies/$name" &&
 	job_becomes "$run" RUNNING && next=$(sh_job "exit 0") && test "$next" -gt 1000000 && exits 0 gpuq wait "$next" && gpuq cancel "$run" && stop_gpuqd
 '
 

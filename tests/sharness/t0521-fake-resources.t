@@ -27,6 +27,12 @@ limits() {
 	api GET "/namespaces/default/pods?labelSelector=gpuq.io/job=$1" | json items.0.spec.containers.0.resources.limits
 }
 
+# all_gone: cancels all jobs, and waits for their devices
+all_gone() {
+	gpuq cancel -t R,PD,CF >/dev/null
+	wait_for 60 eval "[ -z \"\$(gpuq queue -h)\" ]"
+}
+
 # pod NAME 'LIMITS': a manifest that hangs
 pod() {
 	cat <<-END
@@ -50,7 +56,7 @@ test_expect_success 'of jobs with a device and an adapter ten run, the others wa
 
 test_expect_success 'jobs of others run beside them, on all the devices that are left' '
 	i=0 && while [ $((i += 1)) -le 10 ]; do fake_job hang=true -g 7 >/dev/null || return 1; done &&
-	wait_for 60 eval "[ \"\$(gpuq queue -h -t R | wc -l)\" = 20 ]" && test "$(free_gpus)" = 0 && gpuq cancel -t R,PD >/dev/null
+	wait_for 60 eval "[ \"\$(gpuq queue -h -t R | wc -l)\" = 20 ]" && test "$(free_gpus)" = 0 && all_gone
 '
 
 test_expect_success 'a resource that no node has is told at submit, and the job waits' '
@@ -61,7 +67,7 @@ test_expect_success 'a resource that no node has is told at submit, and the job 
 test_expect_success 'a job file asks by resources, and its pod is given just that' '
 	wait_for 60 node_is node-0000 "resources.rdma/hca.free" 1 &&
 	echo "{command: [a], image: test, resources: {rdma/hca: 1}, annotations: {gpuq.test/hang: \"true\"}}" >f.yaml &&
-	f=$(submit f.yaml) && job_becomes "$f" RUNNING && test "$(limits "$f")" = "{\"rdma/hca\":\"1\"}" && gpuq cancel "$f"
+	f=$(submit f.yaml) && job_becomes "$f" RUNNING && test "$(limits "$f")" = "{\"cpu\": \"1\", \"rdma/hca\": \"1\"}" && all_gone
 '
 
 test_expect_success 'devices of another maker: counted as devices, for those who name them or their flavor' '
@@ -71,13 +77,13 @@ test_expect_success 'devices of another maker: counted as devices, for those who
 	pod amd "amd.com/gpu: 3" >a.yaml && a=$(submit a.yaml) && job_becomes "$a" RUNNING && job_is "$a" pods.0.node node-0001 &&
 	job_is "$a" gpus 3 && wait_for 60 node_is node-0001 free_gpus 1 &&
 	b=$(fake_job hang=true -g mi300:1) && job_becomes "$b" RUNNING && job_is "$b" pods.0.node node-0001 &&
-	test "$(limits "$b")" = "{\"amd.com/gpu\":\"1\"}" && gpuq cancel "$a" "$b"
+	test "$(limits "$b")" = "{\"amd.com/gpu\": \"1\"}" && all_gone
 '
 
 test_expect_success 'without a name or a flavor devices are NVIDIA'\''s' '
 	i=0 && while [ $((i += 1)) -le 9 ]; do fake_job hang=true -g 8 >/dev/null || return 1; done &&
 	wait_for 60 eval "[ \"\$(gpuq queue -h -t R | wc -l)\" = 9 ]" && c=$(fake_job hang=true -g 1) &&
-	wait_for 60 job_is "$c" reason Resources && node_is node-0001 free_gpus 4 && gpuq cancel -t R,PD >/dev/null
+	wait_for 60 job_is "$c" reason Resources && node_is node-0001 free_gpus 4 && all_gone
 '
 
 test_expect_success 'ten replicas of each of eight cards are eight devices' '
@@ -87,10 +93,10 @@ test_expect_success 'ten replicas of each of eight cards are eight devices' '
 
 test_expect_success 'a part that fits into a replica takes one and is charged it; a whole device is not to be had there' '
 	echo "{command: [a], image: test, gpus: 0.05, nodes: [node-0002], annotations: {gpuq.test/hang: \"true\"}}" >p.yaml && p=$(submit p.yaml) &&
-	job_becomes "$p" RUNNING && test "$(limits "$p")" = "{\"nvidia.com/gpu\":\"1\"}" && wait_for 60 node_is node-0002 free_gpus 7.9 &&
+	job_becomes "$p" RUNNING && test "$(limits "$p")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0002 free_gpus 7.9 &&
 	echo "{command: [a], image: test, gpus: 0.2, nodes: [node-0002]}" >q.yaml && q=$(submit q.yaml) && wait_for 60 job_is "$q" reason Unsatisfiable &&
 	echo "{command: [a], image: test, gpus: 1, nodes: [node-0002]}" >w.yaml && w=$(submit w.yaml) && wait_for 60 job_is "$w" reason Unsatisfiable &&
-	gpuq cancel "$p" "$q" "$w"
+	all_gone
 '
 
 test_expect_success 'AC-NV-2: two replicas to one pod are refused, one of renamed ones is had by its name' '
@@ -98,7 +104,7 @@ test_expect_success 'AC-NV-2: two replicas to one pod are refused, one of rename
 	offers node-0004 "\"nvidia.com/gpu\": null, \"nvidia.com/gpu.shared\": \"16\"" "\"nvidia.com/gpu.replicas\": \"4\",
 		\"nvidia.com/gpu.sharing-strategy\": \"mps\"" && wait_for 60 node_is node-0004 gpus 4 &&
 	pod one "nvidia.com/gpu.shared: 1" >one.yaml && one=$(submit one.yaml) && job_becomes "$one" RUNNING && job_is "$one" pods.0.node node-0004 &&
-	wait_for 60 node_is node-0004 free_gpus 3.75 && test "$(limits "$one")" = "{\"nvidia.com/gpu.shared\":\"1\"}" && gpuq cancel "$one"
+	wait_for 60 node_is node-0004 free_gpus 3.75 && test "$(limits "$one")" = "{\"nvidia.com/gpu.shared\": \"1\"}" && all_gone
 '
 
 test_expect_success 'AC-NV-1: under the single strategy fifty-six slots are instances, and no whole device' '
@@ -106,7 +112,7 @@ test_expect_success 'AC-NV-1: under the single strategy fifty-six slots are inst
 		\"nvidia.com/mig.strategy\": \"single\", \"nvidia.com/gpu.count\": \"56\"" && wait_for 60 node_is node-0005 mig.0.count 56 &&
 	node_is node-0005 mig.0.profile 1g.5gb &&
 	m=$(fake_job hang=true --mig 1g.5gb) && job_becomes "$m" RUNNING && job_is "$m" pods.0.node node-0005 &&
-	test "$(limits "$m")" = "{\"nvidia.com/gpu\":\"1\"}" && wait_for 60 node_is node-0005 mig.0.free 55 && gpuq cancel "$m" &&
+	test "$(limits "$m")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0005 mig.0.free 55 && gpuq cancel "$m" &&
 	echo "{command: [a], image: test, gpus: 8, nodes: [node-0005]}" >w.yaml && w=$(submit w.yaml) && wait_for 60 job_is "$w" reason Unsatisfiable
 '
 

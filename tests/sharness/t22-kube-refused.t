@@ -217,7 +217,7 @@ queues:
 END
 
 test_expect_success 'a Secret is missing: the object of Starting at once, of ClusterRefused after the start timeout' '
-	gpuq apply -f short.yaml && id=$(fake_job "queue: short\ngpus: 1\n$(fate secret=tokens)") &&
+	gpuq apply -f short.yaml && id=$(fake_job "queue: short\ngpus: 1\n$(fate "missing=secret \"tokens\"")") &&
 	wait_for 30 job_is "$id" reasons.0.object secret/tokens && job_is "$id" reason Starting &&
 	job_is "$id" reasons.0.who operator && wait_for 60 job_is "$id" reason ClusterRefused &&
 	job_is "$id" reasons.0.object secret/tokens && job_is "$id" state PENDING &&
@@ -226,8 +226,32 @@ test_expect_success 'a Secret is missing: the object of Starting at once, of Clu
 
 test_expect_success 'it is tried again, and runs once the Secret is there' '
 	wait_for 120 job_is "$id" reason Starting && pod=$(the_pod "$id") &&
-	kube patch "$pod" "{\"metadata\": {\"annotations\": {\"gpuq.test/secret\": null}}}" &&
+	kube patch "$pod" "{\"metadata\": {\"annotations\": {\"gpuq.test/missing\": null}}}" &&
 	job_becomes "$id" COMPLETED 60
+'
+
+# all_of JOB N: so many have completed, while kubelets find on each try what they missed
+all_of() {
+	pods_of "$1" "metadata.name,metadata.annotations.[gpuq.test/missing]" | while read -r all_pod all_missing; do
+		[ -z "$all_missing" ] ||
+			kube patch "gpuq-jobs/pods/$all_pod" '{"metadata": {"annotations": {"gpuq.test/missing": null}}}' >/dev/null
+	done
+	completed "$1" "$2"
+}
+
+# many_miss KIND NAME: an array whose pods lack it; they wait for it, one is tried now and then, all complete
+many_miss() {
+	id=$(fake_job "queue: short\ngpus: 1\narray: 0-$last\n$(fate run=100ms "missing=$1 \"$2\"")") &&
+		wait_for 60 refuses "$id" "$1/$2" && wait_for 60 n_pods "$id" 0 && gpuq status >status.out &&
+		grep -q "$1/$2" status.out && wait_for $((patience + 4 * jobs)) all_of "$id" $jobs && none_failed "$id"
+}
+
+test_expect_success 'a Secret that all elements of an array need is missing' '
+	many_miss secret keys
+'
+
+test_expect_success 'a ConfigMap that all elements of an array need is missing' '
+	many_miss configmap params
 '
 
 # what its kubelet would report of a pod

@@ -34,7 +34,16 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: gpuqd-jo
 subjects: [{kind: ServiceAccount, name: gpuqd, namespace: gpuq-system}]
 END
 
-cluster_for_gpuqd
+# MutatingAdmissionPolicy is of version v1 from Kubernetes 1.36 on; before, it has to be switched on.
+case ${GPUQ_KUBE_MINOR:-} in
+1.35)
+	policies=admissionregistration.k8s.io/v1beta1
+	cluster_for_gpuqd --apiserver-flag --feature-gates=MutatingAdmissionPolicy=true \
+		--apiserver-flag --runtime-config=$policies=true ;;
+*)
+	policies=admissionregistration.k8s.io/v1
+	cluster_for_gpuqd ;;
+esac
 
 # n_on NODE N: so many pods of jobs are there
 n_on() {
@@ -111,15 +120,37 @@ test_expect_success 'a manifest that names the class is placed alike' '
 	  containers: [{name: main, image: $kube_image, command: [sleep, "1"], resources: {limits: {nvidia.com/gpu: 1}}}]
 	END
 	c=$(submit pod.yaml) && wait_for 60 job_is "$c" reason Resources && gpuq cancel "$b" && gpuq cancel "$a" &&
-	job_becomes "$c" RUNNING 120 && job_is "$c" pods.0.node small && gpuq cancel "$c" && wait_for 120 all_gone &&
+	job_becomes "$c" RUNNING 120 && job_is "$c" pods.0.node small && gpuq cancel "$c" && wait_for 120 all_gone
+'
+
+test_expect_success 'the taints that a RuntimeClass tolerates do not keep its pods away, but all others' '
+	cluster node boxed cpu=64 memory=64Gi taint=sandbox=strong:NoSchedule label=size=boxed && wait_for 60 node_is boxed idle &&
+	kube apply -f - <<-\END &&
+	apiVersion: node.k8s.io/v1
+	kind: RuntimeClass
+	metadata: {name: boxed}
+	handler: runc
+	scheduling:
+	  nodeSelector: {size: boxed}
+	  tolerations: [{key: sandbox, operator: Equal, value: strong, effect: NoSchedule}]
+	END
+	sleep 1 && a=$(fake_job "queue: plain\ngpus: 1\nnode_selector: {size: boxed}\n$(fate hang=true)") &&
+	wait_for 60 job_is "$a" reason Unsatisfiable && c=$(fake_job "queue: plain\ngpus: 1\nruntime_class: boxed\n$(fate hang=true)") &&
+	job_becomes "$c" RUNNING 120 && job_is "$c" pods.0.node boxed && job_is "$a" state PENDING
+'
+
+test_expect_success 'a toleration that is taken from the class holds for the next pod' '
+	kube patch runtimeclasses/boxed "{\"scheduling\": {\"tolerations\": null}}" &&
+	d=$(fake_job "queue: plain\ngpus: 1\nruntime_class: boxed\n$(fate hang=true)") && wait_for 60 job_is "$d" reason Unsatisfiable &&
+	job_is "$c" state RUNNING && gpuq cancel "$a" "$c" "$d" && wait_for 120 all_gone && cluster delete-node boxed &&
 	cluster delete-node big
 '
 
 # ---- what a policy adds ----
 
 test_expect_success 'a container that a policy adds is counted once a pod shows it, and before the next is made' '
-	kube apply -f - <<-\END &&
-	apiVersion: admissionregistration.k8s.io/v1
+	kube apply -f - <<-END &&
+	apiVersion: $policies
 	kind: MutatingAdmissionPolicy
 	metadata: {name: sidecar}
 	spec:
@@ -135,7 +166,7 @@ test_expect_success 'a container that a policy adds is counted once a pod shows 
 	        name: "proxy", image: "docker.io/local/proxy:1", securityContext: Object.spec.containers.securityContext{allowPrivilegeEscalation: false},
 	        resources: Object.spec.containers.resources{requests: {"cpu": "3"}}}}]
 	---
-	apiVersion: admissionregistration.k8s.io/v1
+	apiVersion: $policies
 	kind: MutatingAdmissionPolicyBinding
 	metadata: {name: sidecar}
 	spec: {policyName: sidecar, matchResources: {namespaceSelector: {matchLabels: {mesh: "on"}}}}

@@ -51,7 +51,7 @@ static struct policy_queue any_queue(void)
 {
 	struct policy_queue p;
 
-#define X(kind, member, key, scenario, dflt, recorded, how, names, least, most, doc)               \
+#define X(kind, member, key, scenario, dflt, recorded, how, names, least, most, may, doc)          \
 	p.member = ANY_##kind(names, least, most);
 	POLICY_QUEUE_KEYS(X)
 #undef X

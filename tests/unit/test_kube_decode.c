@@ -493,16 +493,25 @@ Test(kube_decode, reads_the_defaults_of_containers)
 	cr_expect_str_eq(f.namespace_, "n");
 }
 
-Test(kube_decode, reads_the_overhead_and_the_nodes_of_a_runtime)
+Test(kube_decode, reads_the_overhead_nodes_and_tolerations_of_a_runtime)
 {
 	struct object_fact f;
 
 	cr_assert_eq(thing(OBJECT_RUNTIME,
 			   "{\"metadata\":{\"name\":\"kata\"},\"overhead\":{\"podFixed\":{\"cpu\":"
 			   "\"250m\",\"memory\":\"120Mi\"}},\"scheduling\":{\"nodeSelector\":"
-			   "{\"kata\":\"yes\"}}}",
+			   "{\"kata\":\"yes\"},\"tolerations\":[{\"key\":\"a\",\"operator\":"
+			   "\"Exists\"},{\"key\":\"b\",\"value\":\"c\",\"effect\":\"NoExecute\","
+			   "\"tolerationSeconds\":60}]}}",
 			   &f),
 		     0);
+	cr_assert_eq(f.n_tolerations, 2);
+	cr_expect(f.tolerations[0].exists);
+	cr_expect_str_eq(f.tolerations[0].effect, "");
+	cr_expect_eq(f.tolerations[0].seconds, -1);
+	cr_expect_not(f.tolerations[1].exists);
+	cr_expect_str_eq(f.tolerations[1].value, "c");
+	cr_expect_eq(f.tolerations[1].seconds, 60);
 	cr_expect_eq(f.cpu_milli, 250);
 	cr_assert_eq(f.n_required, 1);
 	cr_expect_str_eq(f.required[0].all[0].key, "kata");

@@ -99,6 +99,21 @@ Test(kube_split, cuts_whatever_the_chunks)
 		}
 }
 
+Test(kube_split, other_kinds_keep_members_of_those_names)
+{
+	static const char text[] =
+		"{\"m\":{\"managedFields\":[1]},\"scheduling\":{\"tolerations\":[{}]}}";
+	struct split s;
+
+	gpuq_buf_clear(&got);
+	split_init(&s, SPLIT_STREAM, keep, NULL);
+	s.whole = true;
+	cr_assert_eq(split_feed(&s, text, strlen(text), NULL), 0);
+	cr_expect_str_eq(gpuq_buf_str(&got), "{\"m\":{\"managedFields\":0},"
+					     "\"scheduling\":{\"tolerations\":[{}]}}\n");
+	split_done(&s);
+}
+
 Test(kube_split, skips_what_is_too_large)
 {
 	struct gpuq_buf in = GPUQ_BUF_INIT;

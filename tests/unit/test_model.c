@@ -222,6 +222,55 @@ Test(model, an_array_splits_and_ends_with_its_worst_code)
 	model_free(m);
 }
 
+Test(model, an_element_gets_a_number_of_its_own_at_its_first_start)
+{
+	const struct job_key third = { 1, 2 }, first = { 1, 0 };
+	struct model *m = fresh(1, 4), *again;
+	struct disk d = { 0 };
+	enum event_type end;
+	unsigned n = 0;
+
+	cr_assert_null(submit_text(m,
+				   "{gpus: 1, array: 0-3, retry: {limit: 1, on: [failure]}, "
+				   "command: [a]}",
+				   NULL));
+	cr_assert_eq(place(m, third, 1, "n0", 0), 0);
+	cr_assert_eq(place(m, first, 1, "n0", 1), 0);
+	cr_expect_eq(model_find_job(m, third)->life->element_id, 2u);
+	cr_expect_eq(model_find_job(m, first)->life->element_id, 3u);
+	cr_expect_eq(model_find_job(m, J1)->life->element_id, 0u, "the array has its own number");
+	cr_expect_eq(model_find_element(m, 2), model_find_job(m, third));
+	cr_expect_null(model_find_element(m, 1));
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
+	cr_expect_not_null(model_find_job(m, (struct job_key){ 4, -1 }), "from the same counter");
+	/* It keeps it at the next start. */
+	cr_assert_eq(pod_event(m, EV_POD_STARTED, third, 0, 0, T0 + 100, 0, 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, third, 0, 0, T0 + 200, 1, 0), 0);
+	cr_assert_eq(verdict(m, third, T0 + 300, &end), 0);
+	cr_expect_eq(end, EV_JOB_REQUEUED);
+	cr_assert_eq(place(m, third, 1, "n0", 2), 0);
+	cr_expect_eq(model_find_job(m, third)->life->element_id, 2u);
+	disk_write(&d, m);
+	again = disk_load(&d);
+	cr_assert_not_null(again);
+	cr_expect_eq(again->next_job_id, 5u);
+	cr_expect_eq(model_find_element(again, 2), model_find_job(again, third));
+	cr_expect_eq(model_find_element(again, 3), model_find_job(again, first));
+	model_free(again);
+	/* Its record is found by the number when it has ended. */
+	cr_assert_eq(pod_event(m, EV_POD_STARTED, first, 0, 0, T0 + 100, 0, 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, first, 0, 0, T0 + 200, 0, 0), 0);
+	cr_assert_eq(verdict(m, first, T0 + 300, &end), 0);
+	cr_assert_eq(pod_event(m, EV_POD_GONE, first, 0, 0, T0 + 400, 0, 0), 0);
+	disk_write(&d, m);
+	cr_expect_null(model_find_element(m, 3));
+	for (size_t i = 0; i < d.n; i++)
+		n += d.r[i].table == TABLE_ELEMENT && change_key_read_u32(d.r[i].key) == 3;
+	cr_expect_eq(n, 1u);
+	disk_free(&d);
+	model_free(m);
+}
+
 static const struct {
 	const char *dep;
 	int exit_code;
@@ -450,7 +499,7 @@ static void dump(const struct model *m, struct gpuq_buf *out)
 
 		snprintf(name, sizeof(name), "n%d", i);
 		if (model_find_node(m, name))
-			gpuq_json_write(out, view_node(&a, m, model_find_node(m, name)), 0);
+			gpuq_json_write(out, view_node(&a, m, model_find_node(m, name), 0), 0);
 	}
 	gpuq_json_write(out, view_status(&a, m, T0), 0);
 	gpuq_buf_printf(out, " %s %" PRIu32 " %u", m->cluster_id, m->next_job_id, m->keys.slots.n);

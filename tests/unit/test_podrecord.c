@@ -24,6 +24,7 @@ static const struct podrecord whole = {
 	.pods = 4,
 	.group = 1,
 	.group_index = 3,
+	.element_id = 4000000001,
 };
 
 static const char *text_of(const struct podrecord *r)
@@ -67,6 +68,7 @@ Test(podrecord, reads_back)
 	cr_expect_eq(r.pods, whole.pods);
 	cr_expect_eq(r.group, whole.group);
 	cr_expect_eq(r.group_index, whole.group_index);
+	cr_expect_eq(r.element_id, whole.element_id);
 }
 
 /* The text is a format: pods that carry it outlive this version. */

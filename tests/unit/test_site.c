@@ -11,6 +11,7 @@
 #include "gpuqd/site/walls.h"
 #include "tests/prop/prop.h"
 #include "gpuqd/flow/admit/apply.h"
+#include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
 
@@ -415,6 +416,14 @@ Test(site, what_is_exported_changes_nothing_when_applied)
 
 /* ---- access rights ---- */
 
+static int allowed(struct site *old, const struct site *new_, const struct gpuq_val *changes,
+		   const char *who, struct gpuq_err *err)
+{
+	const struct model m = { .site = old };
+
+	return apply_allowed(&m, new_, changes, who, 0, err);
+}
+
 #define REALM                                                                                      \
 	"version: 1\nqueues:\n- {name: top}\n- {name: mine, parent: top, quota: 8, managers: "     \
 	"[eve]}\n"                                                                                 \
@@ -474,11 +483,10 @@ Test(site, a_manager_divides_what_he_has)
 		s = site_of(merged);
 		changes = site_diff(&mem, old->tree, s->tree);
 		cr_assert_neq(changes->n, 0);
-		rc = apply_allowed(old, s, changes, "eve", false, &err);
+		rc = allowed(old, s, changes, "eve", &err);
 		cr_expect_eq(rc, acts[i].allowed ? 0 : GPUQ_EPERM, "%s: %s", acts[i].file,
 			     err.text);
-		cr_expect_eq(apply_allowed(old, s, changes, "ann", false, &err), GPUQ_EPERM);
-		cr_expect_eq(apply_allowed(old, s, changes, "root", true, &err), 0);
+		cr_expect_eq(allowed(old, s, changes, "ann", &err), GPUQ_EPERM);
 		site_free(s);
 		site_free(old);
 		gpuq_arena_done(&mem);
@@ -500,8 +508,7 @@ Test(site, a_manager_removes_what_is_below)
 		site_merge(&mem, old->tree, parse("version: 1"), false, &merged, &err);
 		cr_assert_eq(site_remove(merged, rows[i].object, &err), 0);
 		s = site_of(merged);
-		cr_expect_eq(apply_allowed(old, s, site_diff(&mem, old->tree, s->tree), "eve",
-					   false, &err),
+		cr_expect_eq(allowed(old, s, site_diff(&mem, old->tree, s->tree), "eve", &err),
 			     rows[i].allowed ? 0 : GPUQ_EPERM, "%s", rows[i].object);
 		site_free(s);
 		site_free(old);

@@ -258,7 +258,7 @@ static const struct spec_case refused[] = {
 	  "items: [a]\n",
 	  .want = "pod.yaml:3:9: items[0]: expected a job: a map of keys such as command" },
 	{ .text = POD("", "  nodeName: n1\n", ""),
-	  .want = "pod.yaml:5:13: spec.nodeName: gpuqd chooses the node: ask for one with nodeSelector or "
+	  .want = "pod.yaml:5:13: spec.nodeName: gpuqd chooses the node: request one with nodeSelector or "
 	  "nodeAffinity" },
 	{ .text = POD("", "  ephemeralContainers: [{name: x}]\n", ""),
 	  .want = "pod.yaml:5:24: spec.ephemeralContainers: expected none in a new pod" },
@@ -476,7 +476,7 @@ static const struct spec_case refused[] = {
 	  "spec: {template: {metadata: {}}}\n",
 	  .want = "pod.yaml:4:18: spec.template.spec: expected a map with containers" },
 	{ .text = JOB("", "", "", "      nodeName: n1\n"),
-	  .want = "pod.yaml:7:17: spec.template.spec.nodeName: gpuqd chooses the node: ask for one with "
+	  .want = "pod.yaml:7:17: spec.template.spec.nodeName: gpuqd chooses the node: request one with "
 	  "nodeSelector or nodeAffinity" },
 	{ .text = JOB(", labels: {kueue.x-k8s.io/max-exec-time-seconds: \"soon\"}", "", "", ""),
 	  .want = "pod.yaml:3:11: metadata: kueue.x-k8s.io/max-exec-time-seconds: expected seconds" },
@@ -486,7 +486,7 @@ static const struct spec_case refused[] = {
 	{ .text = JOB(", annotations: {kueue.x-k8s.io/job-min-parallelism: \"2\"}", "", "", ""),
 	  .want = "pod.yaml:3:11: metadata: kueue.x-k8s.io/job-min-parallelism: expected 1 to parallelism" },
 	{ .text = POD("", "", "") "---\n" POD("", "  nodeName: n1\n", ""),
-	  .want = "pod.yaml:13:13: spec.nodeName: gpuqd chooses the node: ask for one with nodeSelector or "
+	  .want = "pod.yaml:13:13: spec.nodeName: gpuqd chooses the node: request one with nodeSelector or "
 	  "nodeAffinity" },
 	{ .text = "apiVersion: v1\n"
 	  "kind: List\n"
@@ -499,7 +499,7 @@ static const struct spec_case refused[] = {
 	  "    containers:\n"
 	  "    - name: c\n"
 	  "      image: i\n",
-	  .want = "pod.yaml:8:15: items[0].spec.nodeName: gpuqd chooses the node: ask for one with "
+	  .want = "pod.yaml:8:15: items[0].spec.nodeName: gpuqd chooses the node: request one with "
 	  "nodeSelector or nodeAffinity" },
 	{ .text = POD("", "", ""),
 	  .want = "--gpus: the manifest says this itself: change it there",

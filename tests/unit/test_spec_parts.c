@@ -11,7 +11,6 @@
 #include "gpuqd/store/store.h"
 #include "gpuqd/store/write.h"
 #include "gpuqd/store/read.h"
-#include "gpuqd/store/audit_parts.h"
 #include "libgpuq/wire/mp.h"
 #include "tests/prop/prop.h"
 

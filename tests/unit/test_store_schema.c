@@ -267,7 +267,7 @@ static void copy_to(struct store *st, const char *name)
 	path_of(path, name);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	cr_assert_geq(fd, 0);
-	cr_assert_eq(store_copy(st, fd, &err), 0, "%s", err.text);
+	cr_assert_eq(store_copy(st, fd, NULL, &err), 0, "%s", err.text);
 	close(fd);
 }
 
@@ -291,9 +291,9 @@ Test(schema, a_copy_is_flagged_whole_and_can_be_restored)
 	cr_expect(store_identity(copy).flagged_copy);
 	cr_expect(has(copy, TABLE_LOG, 2, "two"));
 	store_close(copy);
-	cr_expect_eq(store_restore(dir, path, &plain, &err), GPUQ_ECONFLICT);
+	cr_expect_eq(store_restore(dir, path, &plain, NULL, NULL, &err), GPUQ_ECONFLICT);
 	drop("data.mdb");
-	cr_assert_eq(store_restore(dir, path, &plain, &err), 0, "%s", err.text);
+	cr_assert_eq(store_restore(dir, path, &plain, NULL, NULL, &err), 0, "%s", err.text);
 	st = open_with(&plain);
 	cr_expect(store_is_copy(st, NULL));
 	cr_expect(has(st, TABLE_JOB, 1, "one"));

@@ -85,11 +85,12 @@ Test(take_objects, defaults_of_a_namespace_count_for_its_queues_alone)
 	model_free(m);
 }
 
-Test(take_objects, a_runtime_adds_its_overhead_and_its_nodes)
+Test(take_objects, a_runtime_adds_its_overhead_its_nodes_and_tolerations)
 {
 	static const char *value[] = { "yes" };
 	struct gpuq_require all = { "kata", GPUQ_OP_IN, { value, 1 } };
 	const struct gpuq_term term = { .all = &all, .n = 1 };
+	const struct gpuq_toleration taint = { "sandbox", false, "strong", "NoSchedule", -1 };
 	struct model *m = world();
 	struct object_fact f = fact(OBJECT_RUNTIME, "", "kata");
 	struct snapshot *s;
@@ -98,12 +99,23 @@ Test(take_objects, a_runtime_adds_its_overhead_and_its_nodes)
 	f.required = &term;
 	f.n_required = 1;
 	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0);
+	f.tolerations = &taint;
+	f.n_tolerations = 1;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0, "a toleration more is news");
+	cr_expect_neq(tell(m, EV_OBJECT_SEEN, &f), 0, "the same again is none");
 	cr_assert_null(
-		submit_text(m, "{gpus: 1, cpus: 1, runtime_class: kata, command: [a]}", NULL));
+		submit_text(m,
+			    "{gpus: 1, cpus: 1, runtime_class: kata, tolerations: [{key: own, "
+			    "operator: Exists}], command: [a]}",
+			    NULL));
 	s = look(m);
 	cr_expect_eq(group(s, 0)->cpu_milli, 1250);
 	cr_assert_eq(group(s, 0)->n_required, 1);
 	cr_expect_str_eq(group(s, 0)->required[0].all[0].key, "kata");
+	cr_assert_eq(group(s, 0)->n_tolerations, 2);
+	cr_expect_str_eq(group(s, 0)->tolerations[0].key, "own");
+	cr_expect_str_eq(group(s, 0)->tolerations[1].key, "sandbox");
+	cr_expect_str_eq(group(s, 0)->tolerations[1].value, "strong");
 	snapshot_free(s);
 	model_free(m);
 }

@@ -109,18 +109,14 @@ static void take_asks(struct cli *c, unsigned asks)
 		c->args.val[OPT_DRY_RUN] = "";
 }
 
-int cmd_submit(struct cli *c)
+int submission_go(struct cli *c, struct submission *s)
 {
-	struct submission s = { .jobs = NULL };
 	struct attend t = { .n_targets = 0 };
 	const char *form, *key;
 	bool dry_run;
 	int code;
 
-	code = submission_read(c, &s);
-	if (code >= 0)
-		return code;
-	take_asks(c, s.specs.asks);
+	take_asks(c, s->specs.asks);
 	dry_run = opt_given(&c->args, OPT_DRY_RUN);
 	form = c->args.val[OPT_OUTPUT];
 	key = c->args.val[OPT_KEY];
@@ -131,17 +127,17 @@ int cmd_submit(struct cli *c)
 	if (!opt_given(&c->args, OPT_WAIT) &&
 	    (t.timeout_us || t.start_timeout_us || opt_given(&c->args, OPT_KEEP)))
 		return cli_usage(c, "--timeout, --start-timeout and --keep go with --wait");
-	code = submission_send(c, &s, dry_run);
+	code = submission_send(c, s, dry_run);
 	if (code >= 0)
 		return code;
 	if (dry_run) {
-		print_dry(c, &s, form);
+		print_dry(c, s, form);
 		return EXIT_DONE;
 	}
-	print_taken(c, &s);
+	print_taken(c, s);
 	if (!opt_given(&c->args, OPT_WAIT))
 		return EXIT_DONE;
-	t.targets = submission_targets(c, &s, &t.n_targets);
+	t.targets = submission_targets(c, s, &t.n_targets);
 	if (!t.targets) {
 		cli_say("out of memory");
 		return EXIT_SERVER;
@@ -149,4 +145,12 @@ int cmd_submit(struct cli *c)
 	t.keep = opt_given(&c->args, OPT_KEEP);
 	t.json = opt_given(&c->args, OPT_JSON);
 	return attend(c, &t);
+}
+
+int cmd_submit(struct cli *c)
+{
+	struct submission s = { .jobs = NULL };
+	const int code = submission_read(c, &s);
+
+	return code >= 0 ? code : submission_go(c, &s);
 }

@@ -71,6 +71,7 @@ struct board_job *board_update(struct board *b, const struct gpuq_val *job, bool
 	j->has_exit = exit_code && exit_code->type == GPUQ_INT;
 	j->exit_code = j->has_exit ? exit_code->i : 0;
 	j->attempt = gpuq_get_int(job, "attempt", 0);
+	j->element_id = gpuq_get_int(job, "element_id", 0);
 	snprintf(j->reason, sizeof(j->reason), "%s", gpuq_get_str(job, "reason", ""));
 	snprintf(j->queue, sizeof(j->queue), "%s", gpuq_get_str(job, "queue", ""));
 	view_job_nodes(&place, job);
@@ -82,6 +83,15 @@ struct board_job *board_update(struct board *b, const struct gpuq_val *job, bool
 	return j;
 }
 
+/* The element that the target names by its own number, or NULL. */
+static struct board_job *by_number(const struct board *b, int64_t number)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->items[i].element_id == number)
+			return &b->items[i];
+	return NULL;
+}
+
 /* Each entry that is of the target: the job, an element of it, or the element itself. The
  * waiting line of an array stands for an element that has no object of its own (yet). */
 static struct board_job *next_of(const struct board *b, const struct target *t,
@@ -89,8 +99,10 @@ static struct board_job *next_of(const struct board *b, const struct target *t,
 {
 	size_t at = after ? (size_t)(after - b->items) + 1 : place_of(b, t->id, -1);
 
-	if (t->index >= 0 && after)
+	if (after && (t->index >= 0 || after->id != t->id))
 		return NULL;
+	if (!after && t->index < 0 && !(at < b->n && b->items[at].id == t->id))
+		return by_number(b, t->id);
 	if (t->index >= 0 && has(b, place_of(b, t->id, t->index), t->id, t->index))
 		at = place_of(b, t->id, t->index);
 	else if (t->index >= 0 && !has(b, at, t->id, -1))

@@ -17,6 +17,7 @@
 #include "libgpuq/val.h"
 
 struct board_job {
+	int64_t element_id; /* the own number of an element; 0 = none */
 	int64_t id, index; /* index -1: the job, or the waiting line of an array */
 	int state; /* enum gpuq_job_state, -1 unknown */
 	bool has_exit, started;

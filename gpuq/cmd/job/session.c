@@ -21,7 +21,7 @@ int session_begin(struct session *s, struct cli *c, const char *method,
 	int rc = server_find(&c->arena, c->args.val[OPT_SERVER], &places, err);
 
 	if (rc == 0)
-		rc = server_connect(&places, -1, &s->conn, err);
+		rc = server_connect(&c->arena, &places, -1, &s->conn, err);
 	if (rc == 0)
 		rc = gpuq_duplex_open(s->conn, method, params, &s->d, err);
 	return rc;

@@ -69,7 +69,7 @@ static bool given_wrap(const struct args *args)
 
 /* -o means the form of a dry run's output where it says yaml or json, and the job's
  * output file everywhere else, as for sbatch. */
-static int sort_output(struct cli *c, struct gpuq_err *err)
+int submission_output(struct cli *c, struct gpuq_err *err)
 {
 	struct args *args = &c->args;
 	const char *o = args->val[OPT_OUTPUT];
@@ -116,7 +116,8 @@ static int read_environ(struct gpuq_arena *a, struct gpuq_strmap *out, struct gp
 	for (size_t i = 0; i < n; i++) {
 		const char *eq = strchr(environ[i], '=');
 
-		if (!eq || eq == environ[i])
+		/* Proofs of identity are for the server, not for jobs and its database. */
+		if (!eq || eq == environ[i] || strncmp(environ[i], "GPUQ_TOKEN", 10) == 0)
 			continue;
 		out->keys[out->n] = gpuq_arena_strndup(a, environ[i], (size_t)(eq - environ[i]));
 		out->vals[out->n] = eq + 1;
@@ -129,9 +130,11 @@ static int read_environ(struct gpuq_arena *a, struct gpuq_strmap *out, struct gp
 static int read_context(struct cli *c, struct gpuq_context *x, struct gpuq_err *err)
 {
 	const mode_t mask = umask(0);
-	char *cwd = getcwd(NULL, 0);
+	char *cwd = getcwd(NULL, 0), host[256] = "";
 
 	umask(mask);
+	if (gethostname(host, sizeof(host) - 1) == 0 && *host)
+		x->host = gpuq_arena_strdup(&c->arena, host);
 	x->umask = mask;
 	x->cwd = cwd ? gpuq_arena_strdup(&c->arena, cwd) : NULL;
 	free(cwd);
@@ -153,7 +156,7 @@ static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *
 
 	if (!spec)
 		return gpuq_no_memory(err);
-	rc = sort_output(c, err);
+	rc = submission_output(c, err);
 	opts->argv = c->args.job;
 	if (rc == 0)
 		rc = gpuq_spec_from_command(&c->arena, opts, command, spec, err);
@@ -221,7 +224,7 @@ static int read_file(struct cli *c, struct gpuq_spec_opts *opts, struct submissi
 		opts->args = (const char *const *)c->args.rest + 1;
 	}
 	if (rc == 0)
-		rc = sort_output(c, err);
+		rc = submission_output(c, err);
 	opts->argv = c->args.job;
 	opts->ignore_unknown = opt_given(&c->args, OPT_IGNORE_UNKNOWN);
 	opts->ignore_other_kinds = opt_given(&c->args, OPT_IGNORE_OTHER_KINDS);

@@ -3,7 +3,7 @@
  * Owns     the specs of one submission and the key under which they were sent.
  * Touches  the job file, the submitter's surroundings (directory, umask, environment),
  *          the server.
- * Used by  cmd_submit.c, cmd_run.c.
+ * Used by  cmd_submit.c, cmd_run.c, cmd_resubmit.c, again.c.
  */
 #ifndef GPUQ_CMD_JOB_SUBMISSION_H
 #define GPUQ_CMD_JOB_SUBMISSION_H
@@ -27,6 +27,12 @@ int submission_read(struct cli *c, struct submission *s);
 
 /* Send them: all are taken or none. Returns as submission_read. */
 int submission_send(struct cli *c, struct submission *s, bool dry_run);
+
+/* Send what was read, print it and, with --wait, wait for it. Returns the exit code. (cmd_submit.c) */
+int submission_go(struct cli *c, struct submission *s);
+
+/* Make --output the job's, unless it is the form of a dry run. */
+int submission_output(struct cli *c, struct gpuq_err *err);
 
 /* All of them as the parameters of a call, {specs, context}; NULL with *err. */
 struct gpuq_val *submission_params(struct cli *c, const struct submission *s, struct gpuq_err *err);

@@ -43,6 +43,7 @@ static const struct {
 	const char *words;
 } named[] = {
 	{ cmd_apply, "$(compgen -f -- \"$cur\")" },
+	{ cmd_backup, "list verify $(compgen -f -- \"$cur\")" },
 	{ cmd_drain, "$(gpuq nodes -s -h -o NODE 2>/dev/null)" },
 	{ cmd_import, "kueue $(compgen -f -- \"$cur\")" },
 	{ cmd_nodes, "$(gpuq nodes -s -h -o NODE 2>/dev/null)" },

@@ -177,6 +177,18 @@ static void users_text(struct gpuq_buf *out, const struct row *r)
 		gpuq_buf_addc(out, '-');
 }
 
+/* "demo until 14:00" */
+static void reserved_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *v = gpuq_get(r->obj, "reservation");
+
+	view_cell(out, v && v->type == GPUQ_MAP ? gpuq_get(v, "name") : NULL);
+	if (v && v->type == GPUQ_MAP) {
+		gpuq_buf_adds(out, " until ");
+		view_time(out, gpuq_get(v, "end_time"));
+	}
+}
+
 /* clang-format off */
 static const struct column cols[] = {
 	{ "NODE", 'n', COL_CUT, NULL, name_text, NULL, "the node" },
@@ -201,7 +213,9 @@ static const struct column cols[] = {
 	{ "FREE_CPUS", 0, COL_RIGHT, NULL, free_cpus_text, free_cpus_rank, "free cores of the node" },
 	{ "RAM", 0, COL_RIGHT, NULL, ram_text, ram_rank, "memory of the node" },
 	{ "FREE_RAM", 0, COL_RIGHT, NULL, free_ram_text, free_ram_rank, "free memory of the node" },
+	{ "RESERVED", 0, COL_CUT, NULL, reserved_text, NULL, "reservation that holds the node now, and its end" },
 	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "cause why the node, or its free devices, are not in use" },
+	{ "NOTE", 0, COL_CUT, "note", NULL, NULL, "reason of its drain, or why it gets no work" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */
@@ -221,15 +235,16 @@ static int rows_by_device(struct out *o, const struct gpuq_val *node)
 
 const struct out_def node_list = {
 	.cols = cols,
-	.usual = "NODE,STATE,POOL,FLAVOR,GPU,PRODUCT,MEMORY,FREE,JOBS",
-	.spare = "POOL,MEMORY",
+	.usual = "NODE,STATE,POOL,FLAVOR,GPU,PRODUCT,MEMORY,FREE,JOBS,NOTE",
+	.spare = "POOL,MEMORY,FLAVOR,PRODUCT",
 	.sort = "NODE,GPU",
 	.rows = rows_by_device,
 };
 
 static const struct out_def by_node = {
 	.cols = cols,
-	.usual = "NODE,STATE,POOL,FLAVOR,GPUS,FREE_GPUS",
+	.usual = "NODE,STATE,POOL,FLAVOR,GPUS,FREE_GPUS,RESERVED,NOTE",
+	.spare = "RESERVED",
 	.sort = "NODE",
 };
 

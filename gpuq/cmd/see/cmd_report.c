@@ -100,6 +100,63 @@ static const struct out_def report = {
 	.sort = NULL,
 };
 
+/* ---- by reservation ---- */
+
+HOURS(reserved, seconds, "reserved_gpu_seconds")
+HOURS(unused, seconds, "unused_gpu_seconds")
+
+static void use_text(struct gpuq_buf *out, const struct row *r)
+{
+	const double all = seconds(r, "reserved_gpu_seconds");
+
+	if (all > 0)
+		gpuq_buf_printf(out, "%.1f%%", 100 * seconds(r, "gpu_seconds") / all);
+	else
+		gpuq_buf_addc(out, '-');
+}
+
+static double use_rank(const struct row *r)
+{
+	const double all = seconds(r, "reserved_gpu_seconds");
+
+	return all > 0 ? seconds(r, "gpu_seconds") / all : 0;
+}
+
+/* clang-format off */
+static const struct column reserved_cols[] = {
+	{ "RESERVATION", 0, COL_CUT, "reservation", NULL, NULL, "the reservation" },
+	{ "QUEUE", 'P', COL_CUT, "queue", NULL, NULL, "queue whose jobs may use it" },
+	{ "TIMES", 0, COL_RIGHT, "windows", NULL, NULL, "number of times that it was in effect" },
+	{ "NO_SHOWS", 0, COL_RIGHT, "no_shows", NULL, NULL, "times that are over and of which nothing was used" },
+	{ "RESERVED", 0, COL_RIGHT, NULL, reserved_text, reserved_rank, "reserved devices x hours" },
+	{ "USED", 0, COL_RIGHT, NULL, used_text, used_rank, "part that its queue and users used" },
+	{ "UNUSED", 0, COL_RIGHT, NULL, unused_text, unused_rank, "part that they did not use" },
+	{ "USE", 0, COL_RIGHT, NULL, use_text, use_rank, "used part" },
+	{ "COST", 0, COL_RIGHT, NULL, cost_text, cost_rank, "cost of what was reserved, at the present price" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+/* clang-format on */
+
+static const struct out_def of_reservations = {
+	.cols = reserved_cols,
+	.usual = "RESERVATION,QUEUE,TIMES,NO_SHOWS,RESERVED,USED,UNUSED,USE,COST",
+	.spare = "UNUSED,USE",
+	.sort = NULL,
+};
+
+static int fill_times(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	return filter_put_times(&c->arena, params, &c->args, err);
+}
+
+static int report_reservations(struct cli *c)
+{
+	if (opt_given(&c->args, OPT_QUEUES) || opt_given(&c->args, OPT_USERS) ||
+	    opt_given(&c->args, OPT_ME))
+		return cli_usage(c, "--by reservation: expected no --queues, --users or --me");
+	return list_run(c, "reservation.report", &of_reservations, NULL, fill_times, NULL);
+}
+
 static const char *const what[] = { "user", "queue", "flavor", "day" };
 #define N_WHAT (sizeof(what) / sizeof(what[0]))
 
@@ -114,8 +171,9 @@ static int check_by(const char *words, struct gpuq_err *err)
 			i++;
 		if (i == N_WHAT)
 			return gpuq_fail(err, GPUQ_EINVAL,
-					 "--by %.*s: expected user, queue, flavor or day", (int)n,
-					 words);
+					 "--by %.*s: expected user, queue, flavor or day, or "
+					 "reservation alone",
+					 (int)n, words);
 	}
 	return 0;
 }
@@ -155,5 +213,9 @@ static const char *shown(struct cli *c)
 
 int cmd_report(struct cli *c)
 {
+	const char *by = c->args.val[OPT_BY];
+
+	if (by && strcasecmp(by, "reservation") == 0)
+		return report_reservations(c);
 	return list_run(c, "report.get", &report, shown(c), fill, NULL);
 }

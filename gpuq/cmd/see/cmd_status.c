@@ -237,14 +237,49 @@ static int show_job(void *arg, const struct gpuq_val *job)
 	return 0;
 }
 
+/* The job file that makes such a job: of an element, of its array. */
+static int print_file(struct cli *c, int64_t id, int64_t index, const char *form)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	const struct gpuq_val *job;
+	struct gpuq_val *spec;
+	int code = EXIT_DONE;
+
+	job = job_with_spec(c, id, index, &err);
+	if (!job)
+		return cli_fail(&err, true);
+	spec = gpuq_get(job, "spec");
+	gpuq_unset(spec, "context");
+	if (strcmp(form, "json") == 0)
+		gpuq_json_write(&text, spec, 0);
+	else
+		gpuq_yaml_write(&text, spec);
+	if (text.failed) {
+		cli_say("out of memory");
+		code = EXIT_REFUSED;
+	} else {
+		fputs(gpuq_buf_str(&text), stdout);
+		if (text.len && text.data[text.len - 1] != '\n')
+			putchar('\n');
+	}
+	gpuq_buf_done(&text);
+	return code;
+}
+
 static int job_status(struct cli *c, const char *word)
 {
 	struct shown s = { opt_given(&c->args, OPT_JSON), false };
+	const char *form = c->args.val[OPT_OUTPUT];
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int64_t id, index;
 
 	if (filter_id(word, &id, &index, &err) < 0)
 		return cli_usage(c, "%s", err.text);
+	if (form && strcmp(form, "yaml") && strcmp(form, "json"))
+		return cli_usage(c, "--output %s: expected yaml or json", form);
+	if (form)
+		return print_file(c, id, index, form);
 	return job_for_each(c, id, index, show_job, &s, &err) < 0 ? cli_fail(&err, true)
 								  : EXIT_DONE;
 }
@@ -295,6 +330,21 @@ static void device_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	if (sep[0] == ',')
 		gpuq_buf_addc(text, ')');
 	line_print("GPUs", text);
+}
+
+/* "16 idle for demo until 14:00" */
+static void reserved_lines(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *list = gpuq_get(status, "reserved");
+
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		view_cell(text, gpuq_get(list->items[i], "gpus"));
+		gpuq_buf_adds(text, " idle for ");
+		view_cell(text, gpuq_get(list->items[i], "name"));
+		gpuq_buf_adds(text, " until ");
+		view_time(text, gpuq_get(list->items[i], "end_time"));
+		line_print(line_label("Reserved", i), text);
+	}
 }
 
 /* "17 of ann in lab, for 2:13:00 (Resources)" */
@@ -359,7 +409,33 @@ static void recovering_line(const struct gpuq_val *status, struct gpuq_buf *text
 	line_print("Recovering", text);
 }
 
-/* "serviceaccount/runner in ml: 40 jobs wait, for 2:10", and the cluster's words. */
+/* Print what is wrong with the copies; nothing while all is well. */
+static void backup_line(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *b = gpuq_get(status, "backup");
+
+	if (!b || b->type != GPUQ_MAP)
+		return;
+	if (gpuq_get_bool(b, "late", false)) {
+		gpuq_buf_printf(text, "the %s has not ended since ",
+				gpuq_get_str(b, "doing", "copy"));
+		view_time(text, gpuq_get(b, "since"));
+	} else if (gpuq_get_int(b, "failed", 0)) {
+		gpuq_buf_adds(text, "fails since ");
+		view_time(text, gpuq_get(b, "failed_time"));
+		if (line_says(gpuq_get(b, "last_error"))) {
+			gpuq_buf_adds(text, ": ");
+			view_cell(text, gpuq_get(b, "last_error"));
+		}
+	} else if (gpuq_get_bool(b, "log_late", false) || gpuq_get_int(b, "log_failed", 0)) {
+		gpuq_buf_adds(text, "changes since the last copy do not reach the target");
+	} else if (gpuq_get_bool(b, "damaged", false)) {
+		gpuq_buf_adds(text, "a copy is damaged: gpuq backup list");
+	}
+	line_print("Backup", text);
+}
+
+/* "serviceaccount/runner in ml: 40 jobs pending, since 10:31:02", and the cluster's words. */
 static void refused_lines(const struct gpuq_val *cluster, struct gpuq_buf *text)
 {
 	const struct gpuq_val *list = gpuq_get(cluster, "refused");
@@ -371,8 +447,7 @@ static void refused_lines(const struct gpuq_val *cluster, struct gpuq_buf *text)
 		view_cell(text, gpuq_get(r, "object"));
 		gpuq_buf_adds(text, " in ");
 		view_cell(text, gpuq_get(r, "namespace"));
-		gpuq_buf_printf(text, ": %" PRId64 " job%s wait%s, since ", n, line_s(n),
-				n == 1 ? "s" : "");
+		gpuq_buf_printf(text, ": %" PRId64 " job%s pending, since ", n, line_s(n));
 		view_time(text, gpuq_get(r, "since"));
 		line_print(line_label("Refused", i), text);
 		view_cell(text, gpuq_get(r, "message"));
@@ -423,7 +498,9 @@ static void print_cluster(struct cli *c, const struct gpuq_val *status)
 	refused_lines(cluster, &text);
 	fence_line(cluster, &text);
 	recovering_line(status, &text);
+	backup_line(status, &text);
 	device_line(status, &text);
+	reserved_lines(status, &text);
 	jobs_line(status, &text);
 	oldest_line(status, &text);
 	measured_line(status, &text);

@@ -1,4 +1,4 @@
-/* gpuq why: why a job waits and what would let it start; why it started, or had to leave. */
+/* gpuq why: why a job is pending and what would start it; why it started or was preempted. */
 #include "gpuq/cmd/see/cmd_why.h"
 
 #include <inttypes.h>
@@ -377,12 +377,9 @@ static void print_bounds(const struct gpuq_val *w, struct gpuq_buf *text)
 	static const struct {
 		const char *bound, *stopped, *what;
 	} words[] = {
-		{ "max_job_test", "no planned start", "blocked jobs were looked at for one" },
-		{ "moments", "no planned start", "moments were tried for those of all jobs" },
-		{ "own_moments", "no planned start", "moments were tried for it" },
-		{ "placements", "no further search for victims", "placements were tried" },
-		{ "victims", "no further search for victims", "of them made no room" },
-		{ "moves", "no further search for jobs to relocate", "nodes were tried" },
+#define X(sym, word, stopped, counted) { word, stopped, counted },
+		GPUQ_BOUNDS(X)
+#undef X
 	};
 	const struct gpuq_val *bounds = gpuq_get(w, "bounds");
 

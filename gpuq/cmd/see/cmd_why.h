@@ -1,4 +1,4 @@
-/* cmd_why.h - a job in full: the answer about it, and it in words
+/* cmd_why.h - gpuq why for one job: the reply of the server, and its text
  *
  * Touches  the server; the file that it is told.
  * Used by  top.

@@ -10,8 +10,10 @@
 #include "gpuq/cli.h"
 #include "gpuq/command.h"
 #include "gpuq/lines.h"
+#include "gpuq/list.h"
 #include "gpuq/out.h"
 #include "gpuq/term.h"
+#include "gpuq/view.h"
 #include "libgpuq/units.h"
 
 struct copying {
@@ -123,7 +125,7 @@ static int there(struct cli *c, const char *path, struct copying *x, struct gpuq
 	return rc;
 }
 
-int cmd_backup(struct cli *c)
+static int copy_here(struct cli *c)
 {
 	const char *on_server = c->args.val[OPT_SERVER_PATH];
 	const char *path = on_server ? on_server : c->args.n_rest ? c->args.rest[0] : NULL;
@@ -149,4 +151,104 @@ int cmd_backup(struct cli *c)
 	if (strcmp(path, "-") == 0)
 		return EXIT_DONE;
 	return tell(c, &x, path);
+}
+
+/* ---- copies that gpuqd makes by itself ---- */
+
+static void cell_time(struct gpuq_buf *out, const struct row *r)
+{
+	view_time(out, gpuq_get(r->obj, "time"));
+}
+
+static double rank_time(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "time"), 0);
+}
+
+static void cell_size(struct gpuq_buf *out, const struct row *r)
+{
+	const int64_t n = gpuq_get_int(r->obj, "bytes", -1);
+
+	if (n < 0)
+		gpuq_buf_addc(out, '-');
+	else
+		line_bytes(out, n);
+}
+
+static double rank_size(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "bytes"), 0);
+}
+
+static void cell_audited(struct gpuq_buf *out, const struct row *r)
+{
+	view_time(out, gpuq_get(r->obj, "audit_time"));
+}
+
+/* clang-format off */
+static const struct column cols[] = {
+	{ "NAME", 0, 0, "name", NULL, NULL, "name in the target" },
+	{ "TIME", 0, 0, NULL, cell_time, rank_time, "time of the state it has" },
+	{ "SIZE", 0, COL_RIGHT, NULL, cell_size, rank_size, "size" },
+	{ "POSITION", 0, COL_RIGHT, "position", NULL, NULL, "epoch and number of its last batch" },
+	{ "AUDITED", 0, 0, NULL, cell_audited, NULL, "time of its last audit" },
+	{ "AUDIT", 0, COL_CUT, "audit", NULL, NULL, "what the audit found" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+/* clang-format on */
+
+static const struct out_def copy_list = {
+	.cols = cols,
+	.usual = "NAME,TIME,SIZE,POSITION,AUDITED,AUDIT",
+	.spare = "AUDITED,POSITION",
+	.sort = NULL,
+};
+
+static int verify_one(struct cli *c, const char *name, bool *damaged, struct gpuq_err *err)
+{
+	struct gpuq_val *params = gpuq_map(&c->arena), *reply;
+	struct gpuq_buf line = GPUQ_BUF_INIT;
+	int rc;
+
+	if (name)
+		gpuq_put(&c->arena, params, "name", gpuq_str(&c->arena, name));
+	rc = cli_call(c, "backup.verify", params, "", &reply, err);
+	if (rc < 0)
+		return rc;
+	*damaged |= strncmp(gpuq_get_str(reply, "audit", ""), "whole", 5) != 0;
+	if (opt_given(&c->args, OPT_JSON))
+		return out_json(reply);
+	gpuq_buf_printf(&line, "%s: ", gpuq_get_str(reply, "name", "?"));
+	term_clean_str(&line, gpuq_get_str(reply, "audit", "?"));
+	puts(gpuq_buf_str(&line));
+	gpuq_buf_done(&line);
+	return 0;
+}
+
+static int verify(struct cli *c)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	bool damaged = false;
+	int rc = 0;
+
+	if (c->args.n_rest == 1)
+		rc = verify_one(c, NULL, &damaged, &err);
+	for (int i = 1; rc >= 0 && i < c->args.n_rest; i++)
+		rc = verify_one(c, c->args.rest[i], &damaged, &err);
+	if (rc < 0)
+		return cli_fail(&err, false);
+	return damaged ? EXIT_REFUSED : EXIT_DONE;
+}
+
+int cmd_backup(struct cli *c)
+{
+	const char *verb = c->args.n_rest ? c->args.rest[0] : "";
+
+	if (!opt_given(&c->args, OPT_SERVER_PATH) && strcmp(verb, "verify") == 0)
+		return verify(c);
+	if (c->args.n_rest > 1)
+		return cli_usage(c, "unexpected argument %s", c->args.rest[1]);
+	if (!opt_given(&c->args, OPT_SERVER_PATH) && strcmp(verb, "list") == 0)
+		return list_run(c, "backup.list", &copy_list, NULL, NULL, NULL);
+	return copy_here(c);
 }

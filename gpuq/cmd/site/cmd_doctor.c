@@ -179,9 +179,9 @@ static void check_refused(struct exam *x)
 		const int64_t n = gpuq_get_int(r, "jobs", 0);
 
 		find(x, BAD, "refused",
-		     "repair it in the cluster, or name another in the queue; the jobs go on by "
-		     "themselves",
-		     "%" PRId64 " job%s wait%s for %s in %s: %s", n, line_s(n), n == 1 ? "s" : "",
+		     "repair it in the cluster, or name another in the queue; the jobs then "
+		     "start by themselves",
+		     "%" PRId64 " job%s pending because of %s in %s: %s", n, line_s(n),
 		     gpuq_get_str(r, "object", "?"), gpuq_get_str(r, "namespace", "?"),
 		     gpuq_get_str(r, "message", ""));
 	}
@@ -433,7 +433,7 @@ static void check_scheduler(struct exam *x)
 		     "%" PRId64 " cycles failed, %" PRId64 " did not", failed, cycles);
 	else if (cut)
 		find(x, WARN, "scheduler",
-		     "some jobs are looked at later than others: see gpuq diag",
+		     "some jobs are evaluated later than others: see gpuq diag",
 		     "%" PRId64 " of %" PRId64 " cycles reached the bound on their work", cut,
 		     cycles);
 	else
@@ -477,6 +477,75 @@ static void check_notify(struct exam *x)
 		     figure(x, "notify", "mails", 0), figure(x, "notify", "webhooks", 0));
 }
 
+/* Describe the trouble with the copies, and return the advice; NULL: there is none. */
+static const char *backup_trouble(struct exam *x, const struct gpuq_val *b, struct gpuq_buf *text)
+{
+	const char *target = gpuq_get_str(b, "target", "its target");
+
+	if (gpuq_get_bool(b, "late", false)) {
+		gpuq_buf_printf(text, "%s of a backup has not ended since ",
+				strcmp(gpuq_get_str(b, "doing", ""), "audit") == 0 ? "the audit"
+										   : "the copy");
+		view_time(text, gpuq_get(b, "since"));
+		return gpuq_arena_printf(&x->c->arena, "see whether %s answers", target);
+	}
+	if (gpuq_get_int(b, "failed", 0)) {
+		gpuq_buf_adds(text, "backups fail since ");
+		view_time(text, gpuq_get(b, "failed_time"));
+		if (line_says(gpuq_get(b, "last_error")))
+			gpuq_buf_printf(text, ": %s", gpuq_get_str(b, "last_error", ""));
+		return "see backup in gpuqd.yaml; gpuqd tries again each minute";
+	}
+	if (gpuq_get_bool(b, "log_late", false) || gpuq_get_int(b, "log_failed", 0)) {
+		gpuq_buf_printf(text, "changes since the last copy do not reach the target%s%s",
+				line_says(gpuq_get(b, "log_error")) ? ": " : "",
+				gpuq_get_str(b, "log_error", ""));
+		return gpuq_arena_printf(&x->c->arena, "see whether %s answers", target);
+	}
+	if (gpuq_get_bool(b, "damaged", false)) {
+		gpuq_buf_printf(text, "a copy is not whole: %s: %s",
+				gpuq_get_str(b, "audited", "see gpuq backup list"),
+				gpuq_get_str(b, "audit", ""));
+		return "restore from another one; see whether the disk of the copies fails";
+	}
+	if (line_says(gpuq_get(b, "audit_error"))) {
+		gpuq_buf_printf(text, "the last copy could not be audited: %s",
+				gpuq_get_str(b, "audit_error", ""));
+		return "see gpuq backup verify";
+	}
+	return NULL;
+}
+
+/* No finding where gpuqd makes no backups by itself. */
+static void check_backup(struct exam *x)
+{
+	const struct gpuq_val *b = gpuq_get(x->diag, "backup");
+	const bool overdue = gpuq_get_bool(b, "overdue", false);
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	const char *advice;
+
+	if (!b || b->type != GPUQ_MAP)
+		return;
+	advice = backup_trouble(x, b, &text);
+	if (!advice && !gpuq_get_bool(b, "listed", false)) {
+		gpuq_buf_adds(&text, "the copies have not been listed yet");
+		advice = "ask again in a moment";
+	}
+	if (!advice) {
+		gpuq_buf_printf(&text, "%" PRId64 " copies, the last of ",
+				gpuq_get_int(b, "copies", 0));
+		view_time(&text, gpuq_get(b, "last_time"));
+	}
+	if (overdue && advice)
+		gpuq_buf_adds(&text, "; the last copy is older than twice the interval");
+	find(x,
+	     !advice                                         ? GOOD
+	     : overdue || gpuq_get_bool(b, "damaged", false) ? BAD
+							     : WARN,
+	     "backup", advice ? advice : "", "%s", gpuq_buf_str(&text));
+	gpuq_buf_done(&text);
+}
+
 /* ---- the examination ---- */
 
 static int on_node(void *arg, const struct gpuq_val *item)
@@ -505,9 +574,10 @@ static int ask(struct exam *x, struct gpuq_err *err)
 static void examine(struct exam *x)
 {
 	static void (*const checks[])(struct exam *) = {
-		check_version,  check_rights,  check_clock,   check_jumps,     check_disk,
-		check_cluster,  check_refused, check_nodes,   check_scheduler, check_loop,
-		check_measured, check_notify,  check_account, check_fence,     check_recovery,
+		check_version,   check_rights,  check_clock,    check_jumps,
+		check_disk,      check_cluster, check_refused,  check_nodes,
+		check_scheduler, check_loop,    check_measured, check_notify,
+		check_account,   check_fence,   check_recovery, check_backup,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

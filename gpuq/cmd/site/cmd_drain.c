@@ -40,9 +40,9 @@ static void print_jobs(const struct cli *c, int64_t jobs)
 
 	printf(", on which %" PRId64 " job%s ", jobs, one ? "" : "s");
 	if (!opt_given(&c->args, OPT_REQUEUE))
-		printf("%s on", one ? "goes" : "go");
+		printf("%s running", one ? "keeps" : "keep");
 	else
-		printf("%s to leave and wait%s again", one ? "has" : "have", one ? "s" : "");
+		printf("%s requeued", one ? "is" : "are");
 }
 
 static int act_on_nodes(struct cli *c, const char *method, const char *done, const char *would)

@@ -84,7 +84,8 @@ static void print_open(const struct gpuq_val *reply)
 	for (uint32_t i = 0; pods && pods->type == GPUQ_LIST && i < pods->n; i++)
 		print_pod(pods->items[i]);
 	for (uint32_t i = 0; jobs && jobs->type == GPUQ_LIST && i < jobs->n; i++)
-		print_job(jobs->items[i], "recovered", "recovered from its pods, which go on");
+		print_job(jobs->items[i], "recovered",
+			  "recovered from its pods, which keep running");
 	print_more(reply, "jobs", "n_jobs");
 	print_more(reply, "pods", "n_pods");
 }

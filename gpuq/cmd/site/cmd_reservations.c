@@ -57,7 +57,7 @@ static void cell_nodes(struct gpuq_buf *out, const struct row *r)
 /* clang-format off */
 static const struct column cols[] = {
 	{ "NAME", 0, COL_CUT, "name", NULL, NULL, "the reservation" },
-	{ "STATE", 0, COL_STATE, "state", NULL, NULL, "planned, active or over" },
+	{ "STATE", 0, COL_STATE, "state", NULL, NULL, "planned, active, late (external nodes are not all there) or over" },
 	{ "START", 0, 0, NULL, cell_start, rank_start, "start; of a recurring one the current or next" },
 	{ "END", 0, 0, NULL, cell_end, rank_end, "end" },
 	{ "DURATION", 0, COL_RIGHT, NULL, cell_duration, NULL, "duration" },
@@ -67,6 +67,7 @@ static const struct column cols[] = {
 	{ "NODES", 0, COL_CUT, NULL, cell_nodes, NULL, "reserved nodes" },
 	{ "QUEUE", 0, COL_CUT, "queue", NULL, NULL, "queue or users whose jobs may use it" },
 	{ "USERS", 0, COL_CUT, "users", NULL, NULL, "queue or users whose jobs may use it" },
+	{ "TIMEZONE", 0, COL_CUT, "timezone", NULL, NULL, "time zone whose wall clock it keeps" },
 	{ "FLAGS", 0, COL_CUT, "flags", NULL, NULL, "maintenance, daily, weekly, release-unused" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };

@@ -14,10 +14,11 @@ static const struct {
 	enum opt_id id;
 	const char *key;
 } texts[] = {
-	{ OPT_START, "start" },   { OPT_DURATION, "duration" },
-	{ OPT_FLAVOR, "flavor" }, { OPT_POOL, "pool" },
-	{ OPT_QUEUE, "queue" },   { OPT_EVERY, "every" },
-	{ OPT_UNTIL, "until" },   { OPT_RELEASE_AFTER, "release_after" },
+	{ OPT_START, "start" },       { OPT_DURATION, "duration" },
+	{ OPT_FLAVOR, "flavor" },     { OPT_POOL, "pool" },
+	{ OPT_QUEUE, "queue" },       { OPT_EVERY, "every" },
+	{ OPT_UNTIL, "until" },       { OPT_RELEASE_AFTER, "release_after" },
+	{ OPT_TIMEZONE, "timezone" },
 };
 
 static struct gpuq_val *words(struct gpuq_arena *a, const char *text)
@@ -46,17 +47,23 @@ static int delete_them(struct cli *c)
 	return site_change(c, params, "Deleted reservations:");
 }
 
-static int fill(struct cli *c, struct gpuq_val *r, struct gpuq_err *err)
+/* is_external: of one that exists. */
+static int fill(struct cli *c, struct gpuq_val *r, bool is_external, struct gpuq_err *err)
 {
 	struct gpuq_arena *a = &c->arena;
 	const struct args *args = &c->args;
 	struct gpuq_val *nodes = gpuq_list(a);
 	int rc = 0;
 
+	is_external |= opt_given(args, OPT_EXTERNAL);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (args->val[texts[i].id])
 			gpuq_put(a, r, texts[i].key, gpuq_str(a, args->val[texts[i].id]));
-	if (args->val[OPT_NODES]) {
+	if (opt_given(args, OPT_EXTERNAL))
+		gpuq_put(a, r, "external", gpuq_bool(a, true));
+	if (args->val[OPT_NODES] && is_external) {
+		rc = site_put(a, r, gpuq_arena_printf(a, "count=%s", args->val[OPT_NODES]), err);
+	} else if (args->val[OPT_NODES]) {
 		rc = hostlist_expand(a, args->val[OPT_NODES], HOSTLIST_GLOBS, nodes, err);
 		gpuq_put(a, r, "nodes", nodes);
 	}
@@ -75,7 +82,7 @@ static int fill(struct cli *c, struct gpuq_val *r, struct gpuq_err *err)
 struct known {
 	const char *name; /* the one that is looked for; NULL: a free name is */
 	const char *stem; /* of the free name: "vision" of vision-1 */
-	bool is;
+	bool is, is_external;
 	long last; /* highest number behind the stem */
 };
 
@@ -86,10 +93,14 @@ static int on_known(void *arg, const struct gpuq_val *item)
 	const size_t n = strlen(k->stem);
 	char *end;
 
+	if (k->name && strcmp(name, k->name) == 0) {
+		k->is = true;
+		k->is_external = gpuq_get_bool(item, "external", false);
+	}
 	if (k->name)
-		k->is |= strcmp(name, k->name) == 0;
-	else if (strncmp(name, k->stem, n) == 0 && name[n] == '-' &&
-		 strtol(name + n + 1, &end, 10) > k->last && *end == '\0')
+		return 0;
+	if (strncmp(name, k->stem, n) == 0 && name[n] == '-' &&
+	    strtol(name + n + 1, &end, 10) > k->last && *end == '\0')
 		k->last = strtol(name + n + 1, NULL, 10);
 	return 0;
 }
@@ -169,7 +180,7 @@ int cmd_reserve(struct cli *c)
 		 gpuq_str(a, known.name
 				     ? known.name
 				     : gpuq_arena_printf(a, "%s-%ld", known.stem, known.last + 1)));
-	if (fill(c, r, &err) < 0)
+	if (fill(c, r, known.is_external, &err) < 0)
 		return cli_usage(c, "%s", err.text);
 	if (known.is && r->n == 1)
 		return cli_usage(c, "%s exists: expected what to change of it", known.name);

@@ -91,7 +91,7 @@ static void answered(void *arg, const struct http_answer *a)
 			log_notice(
 				"kube.events",
 				"status=403 namespace=%s: volumes that cannot be mounted are not "
-				"told; see etc/kubernetes/optional/events.yaml",
+				"reported; see etc/kubernetes/optional/events.yaml",
 				LOGS(w->namespace_));
 		m->told = true;
 		return;

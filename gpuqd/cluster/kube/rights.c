@@ -46,7 +46,7 @@ static const struct right {
 	  "",
 	  "",
 	  { "list", "watch" } },
-	{ "the overhead of a RuntimeClass",
+	{ "overhead, nodes and tolerations of a RuntimeClass",
 	  false,
 	  WHOLE,
 	  "node.k8s.io",

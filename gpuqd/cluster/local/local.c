@@ -356,7 +356,7 @@ static int check_dir(const char *dir, struct gpuq_err *err)
 	if (geteuid() != 0)
 		return 0;
 	if (stat(dir, &st) != 0)
-		return gpuq_fail(err, GPUQ_EIO, "cannot look at %s: %s", dir, strerror(errno));
+		return gpuq_fail(err, GPUQ_EIO, "cannot examine %s: %s", dir, strerror(errno));
 	if (st.st_uid != 0)
 		return gpuq_fail(err, GPUQ_EPERM,
 				 "the state directory %s belongs to user %u: its files could be "

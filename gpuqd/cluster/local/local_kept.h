@@ -1,4 +1,4 @@
-/* local_kept.h - whose output is kept
+/* local_kept.h - the pods whose output is kept
  *
  * Touches  DIR/logs, DIR/local.
  * Used by  local.c, local_log.c.

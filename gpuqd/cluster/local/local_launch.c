@@ -144,7 +144,7 @@ static void answered(struct local_launch *la)
 	if (!p)
 		return;
 	if (strcmp(text, "ok") != 0 && strcmp(text, "busy") != 0 && strcmp(text, "done") != 0) {
-		failed(l, p, *text ? text : "the shepherd ended without an answer");
+		failed(l, p, *text ? text : "the shepherd ended without a reply");
 		return;
 	}
 	/* A short pod may have ended before its shepherd's answer is read: then the message

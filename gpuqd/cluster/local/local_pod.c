@@ -121,7 +121,7 @@ static void pod_gone(struct local *l, struct local_pod *p)
 	HASH_DELETE(hh, l->pods, p);
 	p->gone = true;
 	if (p->owes_created)
-		local_answer_created(l, p, ASK_UNKNOWN, "it was told to leave before it was made");
+		local_answer_created(l, p, ASK_UNKNOWN, "it was signalled before it was created");
 	p->owes_created = false;
 	local_log_poke(l, p->name);
 	local_pod_report(l, p);

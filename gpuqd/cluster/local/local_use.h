@@ -1,4 +1,4 @@
-/* local_use.h - what devices do
+/* local_use.h - measures the utilization of devices
  *
  * Owns     the process that measures.
  * Used by  local.c.

@@ -5,14 +5,7 @@
 
 #include "gpuqd/flow/admit/submit.h"
 #include "gpuqd/site/walls.h"
-
-static bool has(const struct gpuq_strlist *l, const char *name)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->items[i], name) == 0)
-			return true;
-	return false;
-}
+#include "gpuqd/state/token.h"
 
 static bool in_group(const struct model *m, const struct gpuq_strlist *groups, const char *user)
 {
@@ -20,7 +13,7 @@ static bool in_group(const struct model *m, const struct gpuq_strlist *groups, c
 		if (strcmp(u->name, user) != 0)
 			continue;
 		for (size_t i = 0; i < u->groups.n; i++)
-			if (has(groups, u->groups.items[i]))
+			if (gpuq_strlist_has(groups, u->groups.items[i]))
 				return true;
 	}
 	return false;
@@ -30,7 +23,7 @@ bool access_manage(const struct model *m, const struct queue *q, const char *use
 {
 	(void)m;
 	for (; q && !operator_; q = q->parent)
-		operator_ = has(&q->site->managers, user);
+		operator_ = gpuq_strlist_has(&q->site->managers, user);
 	return operator_;
 }
 
@@ -41,7 +34,8 @@ bool access_submit(const struct model *m, const struct queue *q, const char *use
 	/* The nearest queue that names any user or group decides. */
 	for (; q; q = q->parent)
 		if (q->site->users.n || q->site->groups.n)
-			return has(&q->site->users, user) || in_group(m, &q->site->groups, user);
+			return gpuq_strlist_has(&q->site->users, user) ||
+			       in_group(m, &q->site->groups, user);
 	return true;
 }
 
@@ -50,6 +44,8 @@ unsigned access_job(const struct model *m, const struct queue *q, const char *ow
 {
 	unsigned rights = 0;
 
+	if (!token_has_queue(who->queues, q))
+		return 0;
 	if (strcmp(owner, who->user) == 0 || who->as_owner)
 		rights |= ACCESS_OWN;
 	if (access_manage(m, q, who->user, who->operator_))
@@ -70,11 +66,7 @@ static const size_t pod_keys[] = {
 
 static bool same_mounts(const struct site_mounts *a, const struct site_mounts *b)
 {
-	bool same = a->kind == b->kind && a->globs.n == b->globs.n;
-
-	for (size_t i = 0; same && i < a->globs.n; i++)
-		same = strcmp(a->globs.items[i], b->globs.items[i]) == 0;
-	return same;
+	return a->kind == b->kind && gpuq_strlist_same(&a->globs, &b->globs);
 }
 
 static bool same_walls(const struct site_walls *a, const struct site_walls *b)
@@ -84,14 +76,9 @@ static bool same_walls(const struct site_walls *a, const struct site_walls *b)
 	       same_mounts(&a->volume_claims, &b->volume_claims) && a->tokens == b->tokens;
 }
 
-static const struct site_queue *above(const struct site *s, const struct site_queue *q)
-{
-	return q->parent ? site_queue_find(s, q->parent) : NULL;
-}
-
 static const char *inherited(const struct site *s, const struct site_queue *q, size_t key)
 {
-	for (; q; q = above(s, q)) {
+	for (; q; q = site_queue_above(s, q)) {
 		const char *const *value = (const void *)((const char *)q + key);
 
 		if (*value)
@@ -103,22 +90,13 @@ static const char *inherited(const struct site *s, const struct site_queue *q, s
 static struct gpuq_strlist inherited_list(const struct site *s, const struct site_queue *q,
 					  size_t key)
 {
-	for (; q; q = above(s, q)) {
+	for (; q; q = site_queue_above(s, q)) {
 		const struct gpuq_strlist *l = (const void *)((const char *)q + key);
 
 		if (l->n)
 			return *l;
 	}
 	return (struct gpuq_strlist){ NULL, 0 };
-}
-
-static bool same_list(const struct gpuq_strlist *a, const struct gpuq_strlist *b)
-{
-	bool same = a->n == b->n;
-
-	for (size_t i = 0; same && i < a->n; i++)
-		same = strcmp(a->items[i], b->items[i]) == 0;
-	return same;
 }
 
 bool access_same_pods(const struct site *s, const char *queue, const struct site *other_site,
@@ -142,7 +120,7 @@ bool access_same_pods(const struct site *s, const char *queue, const struct site
 		const struct gpuq_strlist a = inherited_list(s, x, lists[i]);
 		const struct gpuq_strlist b = inherited_list(other_site, y, lists[i]);
 
-		same = same_list(&a, &b);
+		same = gpuq_strlist_same(&a, &b);
 	}
 	return same;
 }

@@ -29,6 +29,10 @@ bool access_manage(const struct model *m, const struct queue *q, const char *use
 unsigned access_job(const struct model *m, const struct queue *q, const char *owner,
 		    const struct submit_who *who);
 
+/* Return the highest queue, from q upwards, up to which the user manages every queue; NULL = none. */
+const struct site_queue *access_realm(const struct site *s, const struct site_queue *q,
+				      const char *who);
+
 /* True if the pods of both queues, each with the values inherited in its own site, run in the same
  * namespace, with the same service account and image pull secrets, under the same pod policy and
  * from the same default image. */

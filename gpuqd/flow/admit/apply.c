@@ -11,6 +11,7 @@
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/admit/calendar_check.h"
+#include "gpuqd/flow/admit/zones.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/advise/whatif.h"
 #include "libgpuq/wire/mp.h"
@@ -161,6 +162,8 @@ static int merge(struct pending *p, struct gpuq_err *err)
 	if (rc == 0)
 		rc = check_removed(merged, &ask->remove, err);
 	if (rc == 0)
+		zones_settle(ask->arena, merged, now);
+	if (rc == 0)
 		rc = site_read(merged, ask->text ? ask->file : NULL, now, &s, err);
 	if (rc == 0)
 		rc = site_check_names(s, merged, ask->text ? ask->file : NULL, err);
@@ -173,8 +176,8 @@ static int merge(struct pending *p, struct gpuq_err *err)
 	}
 	if (rc == 0)
 		rc = check_actions(ask, m->site->tree, p->changes, err);
-	if (rc == 0)
-		rc = apply_allowed(m->site, s, p->changes, ask->who, ask->operator_, err);
+	if (rc == 0 && !ask->operator_)
+		rc = apply_allowed(m, s, p->changes, ask->who, now, err);
 	if (rc == 0)
 		rc = queue_site_allowed(m, s, err);
 	if (rc == 0)

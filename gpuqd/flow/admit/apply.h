@@ -23,6 +23,7 @@
 
 struct apply;
 struct journal;
+struct model;
 struct site;
 
 /* A request. Everything it points to must live until the reply. */
@@ -57,12 +58,12 @@ void apply_free(struct apply *ap);
 int apply_start(struct apply *ap, const struct apply_ask *ask, apply_fn fn, void *arg,
 		struct gpuq_err *err);
 
-/* Check that the user may make these changes (of site_diff(), from old to new). Operators may make
- * all. A manager may add, change and remove queues below a queue that they manage as far as that
- * takes nothing from other queues; of the managed queue itself they may change which users have
- * access and how. Returns 0 or GPUQ_EPERM. */
-int apply_allowed(const struct site *old, const struct site *new_, const struct gpuq_val *changes,
-		  const char *who, bool operator_, struct gpuq_err *err);
+/* Check that the user, who is no operator, may make these changes (of site_diff(), from the model's
+ * site to new_). A manager may add, change and remove queues below a queue that they manage as far
+ * as that takes nothing from other queues; of the managed queue itself they may change which users
+ * have access and how. now_us is wall time. Returns 0 or GPUQ_EPERM. */
+int apply_allowed(const struct model *m, const struct site *new_, const struct gpuq_val *changes,
+		  const char *who, int64_t now_us, struct gpuq_err *err);
 
 /* True if these changes could make the scheduler evict a job. */
 bool apply_may_evict(const struct gpuq_val *changes);

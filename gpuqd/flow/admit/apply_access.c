@@ -3,19 +3,23 @@
 
 #include "gpuqd/site/site.h"
 #include "gpuqd/site/walls.h"
+#include "gpuqd/state/model.h"
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/admit/apply.h"
+#include "gpuqd/flow/admit/apply_reserve.h"
 
 enum {
-	OWN = 1, /* a manager may change it of the managed queue itself */
-	BELOW = 2, /* and of queues below it */
+	OWN = POLICY_OWN, /* a manager may change it of the managed queue itself */
+	BELOW = POLICY_BELOW, /* and of queues below it */
 	CALM = 4, /* has no effect on running jobs */
 };
 
-/* Keys of a queue that are not listed are for operators only and may cause evictions. How a queue's
+/* Keys of a queue that are not listed are for operators only and may cause evictions; those that
+ * the scheduler reads say it in their rows. How a queue's
  * resources are divided among the queues below it (quota, weight...) is its manager's decision; how
  * much the queue itself gets is not. Nor is what pods may do, nor how its work is protected from
  * other queues. */
+/* clang-format off */
 static const struct {
 	const char *key;
 	unsigned may;
@@ -24,7 +28,6 @@ static const struct {
 	{ "groups", OWN | BELOW | CALM },
 	{ "default_time", OWN | BELOW | CALM },
 	{ "closed", OWN | BELOW | CALM },
-	{ "stopped", OWN | BELOW },
 	{ "flavors", OWN | BELOW },
 	{ "managers", BELOW | CALM },
 	{ "max_time", BELOW | CALM },
@@ -37,11 +40,6 @@ static const struct {
 	{ "limit", BELOW },
 	{ "lend", BELOW },
 	{ "shared_quota", BELOW },
-	{ "weight", BELOW },
-	{ "rank", BELOW },
-	{ "preempt", BELOW },
-	{ "own_preempt", BELOW },
-	{ "preempt_min_runtime", BELOW },
 	{ "budget", BELOW },
 	{ "parent", BELOW },
 	{ "image", CALM }, /* what other users' pods execute */
@@ -59,7 +57,12 @@ static const struct {
 	{ "node_loss", CALM },
 	{ "accounting_finalizer", CALM },
 	{ "start", CALM },
+#define X(kind, member, key, scenario, dflt, recorded, how, names, least, most, may, doc) \
+	{ key, may },
+	POLICY_QUEUE_KEYS(X)
+#undef X
 };
+/* clang-format on */
 
 static unsigned of_key(const char *key)
 {
@@ -72,21 +75,19 @@ static unsigned of_key(const char *key)
 static bool manages(const struct site *s, const struct site_queue *q, const char *who)
 {
 	for (size_t hops = 0; q && hops <= s->queues.n; hops++) {
-		for (size_t i = 0; i < q->managers.n; i++)
-			if (strcmp(q->managers.items[i], who) == 0)
-				return true;
-		q = q->parent ? site_queue_find(s, q->parent) : NULL;
+		if (gpuq_strlist_has(&q->managers, who))
+			return true;
+		q = site_queue_above(s, q);
 	}
 	return false;
 }
 
-/* Return the highest queue, from q upwards, up to which the user manages every queue. */
-static const struct site_queue *realm(const struct site *s, const struct site_queue *q,
+const struct site_queue *access_realm(const struct site *s, const struct site_queue *q,
 				      const char *who)
 {
 	const struct site_queue *found = NULL;
 
-	for (; q && manages(s, q, who); q = q->parent ? site_queue_find(s, q->parent) : NULL)
+	for (; q && manages(s, q, who); q = site_queue_above(s, q))
 		found = q;
 	return found;
 }
@@ -95,7 +96,7 @@ static const struct site_queue *realm(const struct site *s, const struct site_qu
  * below it add up to its quota, and raising them would take from other queues. */
 static bool quota_is_own(const struct site *s, const struct site_queue *q, const char *who)
 {
-	const struct site_queue *top = realm(s, q, who);
+	const struct site_queue *top = access_realm(s, q, who);
 
 	return top && top->quota.given;
 }
@@ -121,7 +122,7 @@ static int check_keys(const struct site *s, const struct site_queue *q, const ch
 /* True if q is strictly below a queue that the user manages. The caller passes the old site. */
 static bool is_below(const struct site *s, const struct site_queue *q, const char *who)
 {
-	const struct site_queue *above = q && q->parent ? site_queue_find(s, q->parent) : NULL;
+	const struct site_queue *above = q ? site_queue_above(s, q) : NULL;
 
 	return above && manages(s, above, who);
 }
@@ -191,7 +192,7 @@ static int check_secrets(const struct site *old, const struct site *new_, struct
 		const struct site_queue *was = q;
 
 		while (was && !site_queue_find(old, was->name))
-			was = was->parent ? site_queue_find(new_, was->parent) : NULL;
+			was = site_queue_above(new_, was);
 		if (was && !mounts_secrets(old, was->name) && mounts_secrets(new_, q->name))
 			return gpuq_fail(
 				err, GPUQ_EPERM,
@@ -203,21 +204,24 @@ static int check_secrets(const struct site *old, const struct site *new_, struct
 	return 0;
 }
 
-int apply_allowed(const struct site *old, const struct site *new_, const struct gpuq_val *changes,
-		  const char *who, bool operator_, struct gpuq_err *err)
+int apply_allowed(const struct model *m, const struct site *new_, const struct gpuq_val *changes,
+		  const char *who, int64_t now_us, struct gpuq_err *err)
 {
-	for (uint32_t i = 0; !operator_ && i < changes->n; i++) {
+	for (uint32_t i = 0; i < changes->n; i++) {
 		const char *object = gpuq_get_str(changes->items[i], "object", "");
 		int rc;
 
-		if (strncmp(object, "queue/", 6) != 0)
-			return gpuq_fail(err, GPUQ_EPERM, "%s: only an operator may change it",
-					 object);
-		rc = check_queue(old, new_, changes->items[i], who, err);
+		if (strncmp(object, "reservation/", 12) == 0)
+			rc = apply_reserve_allowed(m, new_, changes->items[i], who, now_us, err);
+		else if (strncmp(object, "queue/", 6) == 0)
+			rc = check_queue(m->site, new_, changes->items[i], who, err);
+		else
+			rc = gpuq_fail(err, GPUQ_EPERM, "%s: only an operator may change it",
+				       object);
 		if (rc < 0)
 			return rc;
 	}
-	return operator_ ? 0 : check_secrets(old, new_, err);
+	return check_secrets(m->site, new_, err);
 }
 
 static bool all_calm(const struct gpuq_val *keys)

@@ -36,10 +36,8 @@ static uint32_t number(struct checked *c, const char *name)
 
 static bool names_node(const struct site_reservation *r, const struct node *n)
 {
-	for (size_t i = 0; i < r->nodes.n; i++)
-		if (strcmp(r->nodes.items[i], n->name) == 0)
-			return true;
-	return r->nodes.n == 0 && r->pool && strcmp(r->pool, n->pool) == 0;
+	return gpuq_strlist_has(&r->nodes, n->name) ||
+	       (r->nodes.n == 0 && r->pool && strcmp(r->pool, n->pool) == 0);
 }
 
 static int add(struct checked *c, const struct site_reservation *r, struct gpuq_err *err)
@@ -55,7 +53,9 @@ static int add(struct checked *c, const struct site_reservation *r, struct gpuq_
 				      .flavor = number(c, r->flavor),
 				      .pool = number(c, r->pool),
 				      .nodes = nodes,
-				      .maintenance = site_reservation_has(r, "maintenance") ||
+				      /* External nodes are still to come. */
+				      .maintenance = r->external ||
+						     site_reservation_has(r, "maintenance") ||
 						     (!r->queue && r->users.n == 0) };
 	for (uint32_t i = 0; !amount && i < c->n_nodes; i++)
 		if (names_node(r, c->node_of[i]))

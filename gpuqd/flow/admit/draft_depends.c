@@ -163,6 +163,24 @@ static int check_circle(struct draft *d, struct gpuq_err *err)
 	return rc;
 }
 
+/* Name an element as its array has it where it was named by its own number. */
+static void name_element(const struct draft *d, struct gpuq_depend *on)
+{
+	const struct job_key whole = { (uint32_t)on->job, -1 };
+	struct job_key key = whole;
+	const struct job *j;
+
+	if (on->array_index >= 0 || model_find_job(d->m, whole))
+		return;
+	j = model_find_element(d->m, whole.id);
+	if (j)
+		key = j->key;
+	else
+		history_element(journal_store(d->j), whole.id, &key);
+	on->job = key.id;
+	on->array_index = key.index;
+}
+
 int draft_check_depends(struct draft *d, struct gpuq_err *err)
 {
 	int rc = 0;
@@ -170,10 +188,11 @@ int draft_check_depends(struct draft *d, struct gpuq_err *err)
 	if (d->depends_stay)
 		return 0;
 	for (size_t i = 0; i < d->spec.n_depends && rc == 0; i++) {
-		const struct gpuq_depend *on = &d->spec.depends[i];
+		struct gpuq_depend *on = &d->spec.depends[i];
 
 		if (on->type == GPUQ_DEP_SINGLETON)
 			continue;
+		name_element(d, on);
 		rc = find(d, (struct job_key){ (uint32_t)on->job, (int32_t)on->array_index },
 			  &d->dep_ended[i], &d->dep_state[i], err);
 		if (rc == 0 && on->type == GPUQ_DEP_AFTERCORR && !d->dep_ended[i])

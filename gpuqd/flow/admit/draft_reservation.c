@@ -28,15 +28,13 @@ static int find(const struct draft *d, const struct site_reservation **out, stru
 /* True if the user may use it, by the rule of reservations_owns(). */
 static bool may_use(const struct draft *d, const struct site_reservation *r)
 {
-	bool in_queue = !r->queue, named = r->users.n == 0;
+	bool in_queue = !r->queue;
 
-	if (site_reservation_has(r, "maintenance") || (in_queue && named))
+	if (site_reservation_has(r, "maintenance") || (in_queue && r->users.n == 0))
 		return false;
 	for (const struct queue *q = d->queue; !in_queue && q; q = q->parent)
 		in_queue = strcmp(q->name, r->queue) == 0;
-	for (size_t i = 0; !named && i < r->users.n; i++)
-		named = strcmp(r->users.items[i], d->who->user) == 0;
-	return in_queue && named;
+	return in_queue && gpuq_strlist_passes(&r->users, d->who->user);
 }
 
 int draft_check_reservation(struct draft *d, struct gpuq_err *err)

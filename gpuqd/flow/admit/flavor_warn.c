@@ -4,14 +4,6 @@
 
 #define NAMES_MAX 63
 
-static bool wanted(const struct gpuq_strlist *flavors, const char *name)
-{
-	for (size_t i = 0; i < flavors->n; i++)
-		if (strcmp(flavors->items[i], name) == 0)
-			return true;
-	return false;
-}
-
 void flavor_warn(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings)
 {
 	const struct gpuq_strlist *flavors = &spec->flavors;
@@ -25,7 +17,7 @@ void flavor_warn(const struct model *m, const struct gpuq_spec *spec, struct gpu
 
 		if (node->gone || node->n_devices == 0)
 			continue;
-		if (wanted(flavors, node->flavor))
+		if (gpuq_strlist_has(flavors, node->flavor))
 			return;
 		while (i < n && strcmp(names[i], node->flavor) != 0)
 			i++;

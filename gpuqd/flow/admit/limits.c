@@ -17,10 +17,7 @@ static bool in_group(const struct model *m, const char *user, const char *group)
 {
 	const struct site_user *u = site_user_find(m->site, user);
 
-	for (size_t i = 0; u && i < u->groups.n; i++)
-		if (strcmp(u->groups.items[i], group) == 0)
-			return true;
-	return false;
+	return u && gpuq_strlist_has(&u->groups, group);
 }
 
 static bool counts(const struct model *m, const struct scope *s, const struct job *j)

@@ -9,6 +9,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/snapshot/snapshot.h"
+#include "gpuqd/state/token.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/util/hash.h"
 #include "gpuqd/util/walltime.h"
@@ -35,6 +36,13 @@ int draft_unknown(const char *what, const char *field, const char *name, const c
 			       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+/* Among those to which its token is restricted, too. */
+static bool may_submit(const struct draft *d, const struct queue *q)
+{
+	return access_submit(d->m, q, d->who->user, d->who->operator_) &&
+	       token_has_queue(d->who->queues, q);
+}
+
 static int nearest_queue(const struct draft *d, const char *name, struct gpuq_err *err)
 {
 	const char *names[256];
@@ -43,8 +51,7 @@ static int nearest_queue(const struct draft *d, const char *name, struct gpuq_er
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < d->m->n_queues && n < 255; i++)
-		if (!d->m->queues[i]->n_children &&
-		    access_submit(d->m, d->m->queues[i], d->who->user, d->who->operator_))
+		if (!d->m->queues[i]->n_children && may_submit(d, d->m->queues[i]))
 			names[n++] = d->m->queues[i]->name;
 	names[n] = NULL;
 	near = name ? gpuq_nearest(name, names) : NULL;
@@ -103,8 +110,7 @@ static int check_queue(struct draft *d, struct gpuq_err *err)
 		name = "default";
 	if (!name) {
 		for (uint32_t i = 0; i < d->m->n_queues; i++)
-			if (!d->m->queues[i]->n_children &&
-			    access_submit(d->m, d->m->queues[i], d->who->user, d->who->operator_)) {
+			if (!d->m->queues[i]->n_children && may_submit(d, d->m->queues[i])) {
 				only = d->m->queues[i];
 				n++;
 			}
@@ -124,7 +130,7 @@ static int check_queue(struct draft *d, struct gpuq_err *err)
 
 static int check_user(struct draft *d, struct gpuq_err *err)
 {
-	if (!access_submit(d->m, d->queue, d->who->user, d->who->operator_))
+	if (!may_submit(d, d->queue))
 		return gpuq_fail_field(err, GPUQ_EPERM, "queue", "%s may not use queue %s",
 				       d->who->user, d->queue->name);
 	for (const struct queue *q = d->queue; q; q = q->parent)
@@ -150,14 +156,6 @@ static int check_namespace(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
-static bool listed(const struct gpuq_strlist *l, const char *name)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->items[i], name) == 0)
-			return true;
-	return false;
-}
-
 /* Return the first of the queue's qos that are made for interactive jobs. */
 static const char *interactive_qos(const struct draft *d, const struct gpuq_strlist *allowed)
 {
@@ -181,9 +179,10 @@ static int check_qos(struct draft *d, struct gpuq_err *err)
 	if (!name && d->spec.tty)
 		name = interactive_qos(d, allowed);
 	if (!name)
-		name = allowed && !listed(allowed, "normal") ? allowed->items[0] : "normal";
+		name = allowed && !gpuq_strlist_has(allowed, "normal") ? allowed->items[0]
+								       : "normal";
 	d->qos = site_qos_find(d->m->site, name);
-	if (allowed && !listed(allowed, name))
+	if (allowed && !gpuq_strlist_has(allowed, name))
 		return gpuq_fail_field(err, GPUQ_EPERM, "qos", "queue %s does not allow qos %s",
 				       d->queue->name, name);
 	d->spec.qos = d->qos->name;

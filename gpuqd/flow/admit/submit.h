@@ -25,6 +25,7 @@ struct submit_who {
 	const char *user;
 	uint32_t uid, gid;
 	bool operator_;
+	const char *queues; /* restricted to these and those below: token.h; NULL or "" = all */
 	bool as_owner; /* an operator with the rights of a job's owner */
 };
 

@@ -124,21 +124,12 @@ static void put_own(struct gpuq_arena *a, const struct job *job, struct gpuq_val
 	gpuq_unset(tree, "deadline");
 }
 
-static bool same_words(const struct gpuq_strlist *x, const struct gpuq_strlist *y)
-{
-	size_t i = 0;
-
-	while (x->n == y->n && i < x->n && strcmp(x->items[i], y->items[i]) == 0)
-		i++;
-	return x->n == y->n && i == x->n;
-}
-
 /* Drop the flavors that its queue chose; the new queue chooses again. */
 static void forget_choice(const struct job *job, struct gpuq_val *tree)
 {
 	const struct gpuq_strlist *chosen = draft_queue_flavors(job->queue);
 
-	if (chosen && same_words(&job->request->spec.flavors, chosen))
+	if (chosen && gpuq_strlist_same(&job->request->spec.flavors, chosen))
 		gpuq_unset(tree, "flavor");
 }
 

@@ -140,7 +140,7 @@ static void subject(struct gpuq_buf *out, const struct gpuq_val *msg, const stru
 	static const struct {
 		const char *event, *text;
 	} words[] = { { "begin", "has started" },
-		      { "requeue", "waits again" },
+		      { "requeue", "was requeued" },
 		      { "preempt", "was evicted and is pending again" },
 		      { "invalid_depend", "has a dependency that can no longer be met" },
 		      { "refused", "is refused by the cluster" },

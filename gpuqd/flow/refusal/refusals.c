@@ -195,7 +195,7 @@ static void fire(void *arg)
 	if (g->passed) {
 		open_gate(g, "a pod of a refused job was taken");
 	} else if (n_waiting(g) == 0) {
-		open_gate(g, "nothing waits for it");
+		open_gate(g, "no job needs it");
 	} else if (!g->kubelet && c && c->ops->refusal_probe && c->ops->refusal_probe(c, g->key)) {
 		set_timer(g, PROBE_MAX_US); /* the answer comes first */
 		g->asked = true;
@@ -284,7 +284,8 @@ static bool shut(struct gate *g, const struct refusal *why)
 	g->tries = anew ? 0 : g->tries + 1;
 	if (anew)
 		log_warn("cluster.refused",
-			 "object=%s namespace=%s message=%s: jobs that need it wait until it is "
+			 "object=%s namespace=%s message=%s: jobs that need it stay pending until "
+			 "it is "
 			 "repaired",
 			 LOGS(g->object), LOGS(g->namespace_), LOGS(why->words));
 	later(g);

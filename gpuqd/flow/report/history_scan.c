@@ -101,11 +101,7 @@ struct history_scan *history_scan_new(struct gpuq_arena *a, const struct history
 		if (!s->streams)
 			return NULL;
 		for (size_t k = 0; k < w->n; k++) {
-			bool again = false;
-
-			for (size_t l = 0; l < k; l++)
-				again |= strcmp(w->items[l], w->items[k]) == 0;
-			if (!again)
+			if (!gpuq_strlist_has(&(struct gpuq_strlist){ w->items, k }, w->items[k]))
 				stream_init(s, ways[i].by, w->items[k]);
 		}
 	}

@@ -58,10 +58,7 @@ static int64_t day_begins(const struct ledger_report *r, int64_t day)
 
 static bool listed(const struct gpuq_strlist *l, const char *s)
 {
-	for (size_t i = 0; l && i < l->n; i++)
-		if (strcmp(l->items[i], s) == 0)
-			return true;
-	return !l || l->n == 0;
+	return !l || gpuq_strlist_passes(l, s);
 }
 
 static const char *keep(char to[NAME_MAX_BYTES], bool wanted, const char *s, size_t n)

@@ -340,6 +340,7 @@ static void take_id(struct acting *x, const char *text)
 		refuse(x, text, GPUQ_EINVAL, "not a job id: expected 17 or 17_3");
 		return;
 	}
+	job_id_resolve(x->m, &key);
 	if (key.index < 0 && take_whole(x, key.id))
 		return;
 	if (key.index >= 0) {

@@ -201,7 +201,7 @@ static bool is_allowed(const struct methods *m, const struct rpc_call *c, const 
 {
 	const size_t n = m->backup_dir ? strlen(m->backup_dir) : 0;
 
-	if (rpc_call_peer(c)->uid == geteuid())
+	if (rpc_call_peer(c)->auth == RPC_AUTH_UNIX && rpc_call_peer(c)->uid == geteuid())
 		return true;
 	return n && strncmp(path, m->backup_dir, n) == 0 && path[n] == '/' && path[n + 1] &&
 	       !strchr(path + n + 1, '/');

@@ -251,6 +251,7 @@ int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	gpuq_put(a, v, "queues", queue_figures(journal_model(m->j), a));
 	gpuq_put(a, v, "rpc", rpc_figures(m, a));
 	gpuq_put(a, v, "notify", notify_figures(m, a));
+	gpuq_put(a, v, "backup", view_backup(m, a, peer_is_operator(c)));
 	gpuq_put(a, v, "cluster", cluster_figures(m, a));
 	gpuq_put(a, v, "measured", view_measured(m, a));
 	if (p->reset)

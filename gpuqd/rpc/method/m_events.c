@@ -63,7 +63,8 @@ void recent_on_event(struct methods *m, const struct event *ev)
 	    ev->type == EV_KEYS_EXPIRED || ev->type == EV_BESIDE_GONE || ev->type == EV_DEP_ENDED ||
 	    ev->type == EV_HISTORY_EXPIRED || ev->type == EV_JOB_FRAGMENTED ||
 	    ev->type == EV_NOTICES_DONE || ev->type == EV_CHARGES_EXPIRED ||
-	    ev->type == EV_CLOCK_SET)
+	    ev->type == EV_CLOCK_SET || ev->type == EV_TOKEN_ISSUED ||
+	    ev->type == EV_TOKEN_REVOKED || ev->type == EV_TOKEN_USED)
 		return;
 	if (!m->recent)
 		m->recent = calloc(1, sizeof(*m->recent));
@@ -225,7 +226,7 @@ static struct gpuq_val *find_job(struct listing *l, struct job_key key)
 static void start(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct listing *l = arg;
-	struct job_key key = { (uint32_t)l->p->id, (int32_t)l->p->index };
+	struct job_key key = job_id_of_call(l->m, l->p->id, l->p->index);
 	struct gpuq_val *job = NULL;
 	struct gpuq_err err;
 

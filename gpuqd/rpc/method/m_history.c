@@ -1,3 +1,5 @@
+/* The method history.list, and the ended jobs of job.list: jobs are read from disk in steps, and those that
+ * ended just now from memory. Called by the table of methods.c and by m_list.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,7 +141,7 @@ int past_send(struct methods *m, struct rows *rows, const struct job_filter *f,
 		return gpuq_no_memory(err);
 	for (size_t i = 0; i < f->ids.n; i++)
 		if (job_id_parse(f->ids.items[i], &ids[q.n_ids]))
-			q.n_ids++;
+			job_id_resolve(m, &ids[q.n_ids++]);
 	for (size_t i = 0; i < f->states.n; i++) {
 		const int s = gpuq_job_state_parse(f->states.items[i]);
 

@@ -18,6 +18,7 @@
 struct history_live;
 struct lease;
 struct recent;
+struct rota;
 struct refusals;
 struct rpc_server;
 struct worker;
@@ -48,6 +49,8 @@ struct methods {
 	const struct refusals *refusals; /* NULL = the cluster never refuses */
 	const struct outbox *outbox; /* NULL while there is none */
 	int64_t start_us; /* of the daemon */
+	int64_t token_age_us; /* maximum life of a token */
+	struct rota *rota; /* NULL = gpuqd makes no copies by itself */
 	const char *backup_dir; /* where operators may have copies written; NULL = nowhere */
 	struct rpc_server *server; /* NULL while there is none */
 	struct wait *waits;
@@ -69,6 +72,8 @@ struct gpuq_val *view_measured(const struct methods *m, struct gpuq_arena *a);
 struct gpuq_val *view_refused(const struct methods *m, struct gpuq_arena *a);
 /* Put which other daemons act, or wait, under the identity of this one. */
 void view_fence(const struct model *m, struct gpuq_arena *a, struct gpuq_val *cluster);
+/* m_backup_list.c: null, or how backups go. all: with what only operators may see. */
+struct gpuq_val *view_backup(const struct methods *m, struct gpuq_arena *a, bool all);
 /* m_recover.c: null, or how far the recovery after a restore has come. */
 struct gpuq_val *view_recovering(const struct methods *m, struct gpuq_arena *a);
 
@@ -132,6 +137,10 @@ void jobs_select(const struct model *m, const struct job_filter *f,
 
 /* "17" or "17_3". index -1 = the whole job. */
 bool job_id_parse(const char *text, struct job_key *key);
+/* Replace the own number of an array's element by its key; other keys stay. */
+void job_id_resolve(const struct methods *m, struct job_key *key);
+/* Return the key of the job that the members id and index of a call name; index -1 = none. */
+struct job_key job_id_of_call(const struct methods *m, int64_t id, int64_t index);
 void job_id_print(struct job_key key, char out[32]);
 int no_such_job(struct job_key key, struct gpuq_err *err); /* GPUQ_ENOENT */
 
@@ -219,6 +228,8 @@ int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_backup_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_backup_verify(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_backup_write(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -230,11 +241,16 @@ int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_reservation_report(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_token_create(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_token_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_token_revoke(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 extern const struct gpuq_schema p_audit_list;
+extern const struct gpuq_schema p_backup_verify;
 extern const struct gpuq_schema p_backup_write;
 extern const struct gpuq_schema p_diag_get;
 extern const struct gpuq_schema p_event_list;
@@ -256,10 +272,18 @@ extern const struct gpuq_schema p_prio_list;
 extern const struct gpuq_schema p_queue_grant;
 extern const struct gpuq_schema p_queue_list;
 extern const struct gpuq_schema p_report_get;
-extern const struct gpuq_schema p_reservation_list;
+extern const struct gpuq_schema p_reservation_list, p_reservation_report;
 extern const struct gpuq_schema p_shares_list;
 extern const struct gpuq_schema p_site_apply;
+extern const struct gpuq_schema p_token_create;
+extern const struct gpuq_schema p_token_list;
+extern const struct gpuq_schema p_token_revoke;
 extern const struct gpuq_schema p_usage_list;
+
+/* m_token.c: identities of connections that are not unix sockets; for struct rpc_opts. */
+void tokens_authenticate(void *arg, const char *token, rpc_authed_fn fn, void *fn_arg);
+int tokens_account(void *arg, const char *user, uid_t *uid, gid_t *gid, struct gpuq_err *err);
+void tokens_refused(void *arg, const char *address, const char *why, unsigned more);
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -14,14 +14,6 @@
 
 /* ---- filters ---- */
 
-static bool one_of(const struct gpuq_strlist *l, const char *s)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->items[i], s) == 0)
-			return true;
-	return l->n == 0;
-}
-
 static bool state_matches(const struct gpuq_strlist *l, enum gpuq_job_state s)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -30,13 +22,14 @@ static bool state_matches(const struct gpuq_strlist *l, enum gpuq_job_state s)
 	return l->n == 0;
 }
 
-static bool id_matches(const struct gpuq_strlist *l, struct job_key key)
+static bool id_matches(const struct gpuq_strlist *l, struct job_key key, uint32_t element_id)
 {
 	struct job_key k;
 
 	for (size_t i = 0; i < l->n; i++)
-		if (job_id_parse(l->items[i], &k) && k.id == key.id &&
-		    (k.index < 0 || k.index == key.index))
+		if (job_id_parse(l->items[i], &k) &&
+		    ((k.id == key.id && (k.index < 0 || k.index == key.index)) ||
+		     (k.index < 0 && element_id && k.id == element_id)))
 			return true;
 	return l->n == 0;
 }
@@ -60,10 +53,12 @@ bool filter_job(const struct job_filter *f, const struct job *j)
 
 	DL_FOREACH2(j->pods, p, job_next)
 		if (!on_node && p->attempt == j->attempt)
-			on_node = one_of(&f->nodes, p->node->name);
-	return on_node && one_of(&f->users, j->user) && one_of(&f->queues, j->queue->name) &&
-	       one_of(&f->names, j->name) && joblabel_match(j->labels, &f->labels) &&
-	       state_matches(&f->states, j->state) && id_matches(&f->ids, j->key) &&
+			on_node = gpuq_strlist_passes(&f->nodes, p->node->name);
+	return on_node && gpuq_strlist_passes(&f->users, j->user) &&
+	       gpuq_strlist_passes(&f->queues, j->queue->name) &&
+	       gpuq_strlist_passes(&f->names, j->name) && joblabel_match(j->labels, &f->labels) &&
+	       state_matches(&f->states, j->state) &&
+	       id_matches(&f->ids, j->key, j->life->element_id) &&
 	       in_time(f, j->ended ? j->life->end_us : j->submit_us);
 }
 
@@ -95,12 +90,14 @@ bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
 	bool on_node = f->nodes.n == 0;
 
 	for (uint32_t i = 0; !on_node && pods && i < pods->n; i++)
-		on_node = one_of(&f->nodes, gpuq_get_str(pods->items[i], "node", ""));
-	return on_node && state >= 0 && one_of(&f->users, gpuq_get_str(v, "user", "")) &&
-	       one_of(&f->queues, gpuq_get_str(v, "queue", "")) &&
-	       one_of(&f->names, gpuq_get_str(v, "name", "")) &&
+		on_node = gpuq_strlist_passes(&f->nodes, gpuq_get_str(pods->items[i], "node", ""));
+	return on_node && state >= 0 &&
+	       gpuq_strlist_passes(&f->users, gpuq_get_str(v, "user", "")) &&
+	       gpuq_strlist_passes(&f->queues, gpuq_get_str(v, "queue", "")) &&
+	       gpuq_strlist_passes(&f->names, gpuq_get_str(v, "name", "")) &&
 	       labels_match(gpuq_get(v, "labels"), &f->labels) &&
-	       state_matches(&f->states, (enum gpuq_job_state)state) && id_matches(&f->ids, key) &&
+	       state_matches(&f->states, (enum gpuq_job_state)state) &&
+	       id_matches(&f->ids, key, (uint32_t)gpuq_get_int(v, "element_id", 0)) &&
 	       in_time(f, gpuq_get_int(v, "end_time", 0));
 }
 
@@ -355,8 +352,8 @@ int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_e
 	int rc;
 
 	node_each(model, n)
-		if (one_of(&p->names, n->name))
-			gpuq_add(a, list, view_node(a, model, n));
+		if (gpuq_strlist_passes(&p->names, n->name))
+			gpuq_add(a, list, view_node(a, model, n, loop_now_us(journal_loop(m->j))));
 	rc = list ? all_known(&p->names, list, "node", err) : 0;
 	if (rc < 0)
 		return rc;
@@ -379,7 +376,7 @@ int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 		return gpuq_no_memory(err);
 	budget_spending(model, loop_now_us(journal_loop(m->j)), spent);
 	for (uint32_t i = 0; i < model->n_queues; i++)
-		if (one_of(&p->names, model->queues[i]->name))
+		if (gpuq_strlist_passes(&p->names, model->queues[i]->name))
 			gpuq_add(a, list, view_queue(a, model, model->queues[i], spent[i].used_ms));
 	rc = list ? all_known(&p->names, list, "queue", err) : 0;
 	return rc < 0 ? rc : rpc_send_items(c, list, err);

@@ -368,7 +368,7 @@ static int may_see(struct methods *m, struct rpc_call *c, const struct logs_para
 {
 	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
-	struct job_key key = { (uint32_t)p->id, (int32_t)p->index };
+	struct job_key key = job_id_of_call(m, p->id, p->index);
 	const struct job *j = model_find_job(model, key);
 	const char *owner = NULL;
 	const struct queue *q = NULL;
@@ -424,7 +424,7 @@ static void begin(void *arg, int rc, const struct gpuq_err *failed)
 	l->m = o->m;
 	l->c = o->c;
 	l->p = o->p;
-	l->key = (struct job_key){ (uint32_t)o->p->id, (int32_t)o->p->index };
+	l->key = job_id_of_call(o->m, o->p->id, o->p->index);
 	DL_APPEND(o->m->logs, l);
 	rpc_call_watch(o->c, on_resume, on_closed, l);
 	methods_look_again(o->m);

@@ -81,12 +81,7 @@ struct tariff {
 
 static bool may_use(const struct start_guest *g, const char *flavor)
 {
-	const struct gpuq_strlist *wanted = &g->spec->flavors;
-
-	for (size_t i = 0; i < wanted->n; i++)
-		if (strcmp(wanted->items[i], flavor) == 0)
-			return true;
-	return wanted->n == 0;
+	return gpuq_strlist_passes(&g->spec->flavors, flavor);
 }
 
 /* Return the tariff of the estimated placement; if that is unknown, the highest of all that it

@@ -385,7 +385,7 @@ static int check_access(const struct opening *o, const struct queue *q, const ch
 static int find_job(const struct opening *o, const struct job **out, struct gpuq_err *err)
 {
 	const struct model *m = journal_model(o->m->j);
-	const struct job_key key = { (uint32_t)o->p->id, (int32_t)o->p->index };
+	const struct job_key key = job_id_of_call(o->m, o->p->id, o->p->index);
 	const struct job *j = model_find_job(m, key);
 	const struct gpuq_val *old;
 	char id[32];
@@ -438,7 +438,7 @@ static int within_limits(const struct opening *o, struct gpuq_err *err)
 
 	DL_FOREACH(o->m->sessions, x) {
 		all++;
-		own += rpc_call_peer(x->c)->uid == rpc_call_peer(o->c)->uid;
+		own += strcmp(rpc_call_peer(x->c)->user, rpc_call_peer(o->c)->user) == 0;
 	}
 	if (all >= GPUQ_SESSIONS_MAX)
 		return gpuq_fail(err, GPUQ_EBUSY, "%u sessions are open already", all);

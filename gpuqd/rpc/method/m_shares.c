@@ -33,14 +33,6 @@ struct tree {
 	struct gpuq_val *list;
 };
 
-static bool one_of(const struct gpuq_strlist *l, const char *s)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->items[i], s) == 0)
-			return true;
-	return l->n == 0;
-}
-
 static uint32_t parent_of(const struct tree *t, uint32_t q)
 {
 	return t->s->queues[q].parent == SNAP_NONE ? t->s->n_queues : t->s->queues[q].parent;
@@ -160,12 +152,12 @@ static bool wanted(const struct tree *t, uint32_t q)
 
 		while (up != SNAP_NONE && up != q)
 			up = t->s->queues[up].parent;
-		if (up == q && one_of(&t->p->queues, t->s->queues[k].name))
+		if (up == q && gpuq_strlist_passes(&t->p->queues, t->s->queues[k].name))
 			return true;
 	}
 	/* Below one that was asked for. */
 	for (uint32_t up = t->s->queues[q].parent; up != SNAP_NONE; up = t->s->queues[up].parent)
-		if (one_of(&t->p->queues, t->s->queues[up].name))
+		if (gpuq_strlist_passes(&t->p->queues, t->s->queues[up].name))
 			return true;
 	return false;
 }
@@ -177,7 +169,7 @@ static void walk(struct tree *t, uint32_t q)
 	queue_row(t, q);
 	for (uint32_t u = 0; u < t->s->n_usages; u++)
 		if (t->s->usages[u].queue == q &&
-		    one_of(&t->p->users, t->s->users[t->s->usages[u].user]))
+		    gpuq_strlist_passes(&t->p->users, t->s->users[t->s->usages[u].user]))
 			user_row(t, u);
 	for (uint32_t k = q + 1; k < t->s->n_queues; k++)
 		if (t->s->queues[k].parent == q)

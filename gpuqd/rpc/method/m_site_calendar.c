@@ -83,6 +83,16 @@ static void put_calendar(struct gpuq_arena *a, const struct model *m,
 	gpuq_put(a, v, "pools", pools);
 }
 
+/* True if not all nodes of an external window are there and ready. */
+static bool is_late(const struct model *m, const struct site_reservation *r)
+{
+	int64_t n_ready = 0;
+
+	node_each(m, n)
+		n_ready += r->external && strcmp(n->pool, r->pool) == 0 && n->fact.ready;
+	return n_ready < r->count;
+}
+
 static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m,
 			     const struct site_reservation *r, int64_t now)
 {
@@ -99,9 +109,10 @@ static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m,
 	}
 	gpuq_put(a, v, "name", gpuq_str(a, r->name));
 	gpuq_put(a, v, "state",
-		 gpuq_str(a, now < start ? "planned"
-			     : now < end ? "active"
-					 : "over"));
+		 gpuq_str(a, now < start     ? "planned"
+			     : now >= end    ? "over"
+			     : is_late(m, r) ? "late"
+					     : "active"));
 	/* These are wall time, as those of all replies become: walltime.h. */
 	gpuq_put(a, v, "start_time", gpuq_int(a, walltime_to_ledger(start, m->ahead_us)));
 	gpuq_put(a, v, "end_time",
@@ -113,12 +124,15 @@ static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m,
 	gpuq_put(a, v, "flavor", gpuq_str(a, r->flavor));
 	gpuq_put(a, v, "pool", gpuq_str(a, r->pool));
 	gpuq_put(a, v, "nodes", nodes);
+	gpuq_put(a, v, "external", gpuq_bool(a, r->external));
+	gpuq_put(a, v, "count", r->external ? gpuq_int(a, r->count) : gpuq_null(a));
 	gpuq_put(a, v, "queue", gpuq_str(a, r->queue));
 	gpuq_put(a, v, "users", strings(a, &r->users));
 	gpuq_put(a, v, "flags", strings(a, &r->flags));
 	gpuq_put(a, v, "until_time",
 		 r->until_us ? gpuq_int(a, walltime_to_ledger(r->until_us, m->ahead_us))
 			     : gpuq_null(a));
+	gpuq_put(a, v, "timezone", gpuq_str(a, r->timezone.name ? r->timezone.name : "UTC"));
 	gpuq_put(a, v, "except",
 		 r->except.n ? site_days_custom.write(a, &r->except) : gpuq_list(a));
 	return v;
@@ -138,11 +152,7 @@ int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct
 			return gpuq_fail(err, GPUQ_ENOENT, "no reservation is named %s",
 					 p->names.items[i]);
 	site_each(site_reservation, model->site->reservations, r) {
-		bool is = p->names.n == 0;
-
-		for (size_t i = 0; i < p->names.n; i++)
-			is |= strcmp(p->names.items[i], r->name) == 0;
-		if (is) {
+		if (gpuq_strlist_passes(&p->names, r->name)) {
 			struct gpuq_val *v = view(a, model, r, now);
 
 			if (p->days > 0)

@@ -157,6 +157,7 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	gpuq_put(a, cluster, "refused", view_refused(m, a));
 	gpuq_put(a, v, "cluster", cluster);
 	gpuq_put(a, v, "recovering", view_recovering(m, a));
+	gpuq_put(a, v, "backup", view_backup(m, a, peer_is_operator(c)));
 	gpuq_put(a, v, "measured", view_measured(m, a));
 	gpuq_put(a, v, "loop", view_loop(a, journal_loop(m->j)));
 	rpc_reply(c, v);

@@ -1,3 +1,5 @@
+/* The method job.submit, called by the table of methods.c: specs are checked, tried on the cluster where there
+ * is one, and made jobs in one event each. */
 #include "gpuqd/flow/admit/submit.h"
 
 #include <string.h>

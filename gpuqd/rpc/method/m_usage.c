@@ -27,14 +27,6 @@ static struct gpuq_val *parts(struct gpuq_arena *a, int64_t n, int64_t of)
 	return n % of == 0 ? gpuq_int(a, n / of) : gpuq_real(a, (double)n / (double)of);
 }
 
-static bool listed(const struct gpuq_strlist *l, const char *s)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->items[i], s) == 0)
-			return true;
-	return l->n == 0;
-}
-
 /* ---- report.get ---- */
 
 struct report_params {
@@ -308,7 +300,7 @@ static void add_users(struct gpuq_arena *a, struct gpuq_val *list, const struct 
 		const char *user = s->users[s->usages[k].user];
 
 		if (strcmp(s->queues[s->usages[k].queue].name, q->name) != 0 ||
-		    !listed(users, user))
+		    !gpuq_strlist_passes(users, user))
 			continue;
 		for (size_t i = 0; seen && i < users->n; i++)
 			seen[i] |= strcmp(users->items[i], user) == 0;
@@ -376,7 +368,7 @@ int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	for (uint32_t i = 0; i < model->n_queues && ranks; i++) {
 		const struct queue *q = model->queues[i];
 
-		if (!listed(&p->names, q->name))
+		if (!gpuq_strlist_passes(&p->names, q->name))
 			continue;
 		if (!p->users.n)
 			gpuq_add(a, list, view_of_queue(a, model, q, s, &spent[i], now));

@@ -151,6 +151,9 @@ static struct gpuq_val *current(struct methods *m, struct job_key key, struct gp
 	const struct job *j = model_find_job(model, key);
 	struct gpuq_val *v;
 
+	/* An element that left memory is found by its own number once that is durable. */
+	if (!j)
+		job_id_resolve(m, &key);
 	if (!j && key.index >= 0) {
 		j = model_find_job(model, (struct job_key){ key.id, -1 });
 		if (j && !(j->array && model_element_waits(j->array, key.index)))
@@ -287,6 +290,7 @@ static int read_ids(struct wait *w, const struct gpuq_strlist *ids, struct gpuq_
 		if (!job_id_parse(ids->items[i], key))
 			return gpuq_fail(err, GPUQ_EINVAL,
 					 "%s is not a job id: expected 17 or 17_3", ids->items[i]);
+		job_id_resolve(w->m, key);
 		if (key->id >= m->next_job_id)
 			return gpuq_fail(err, GPUQ_ENOENT, "no such job: %s", ids->items[i]);
 	}
@@ -438,7 +442,8 @@ void watches_on_event(struct methods *m, const struct event *ev)
 	if (!model_event_is_stored(ev->type) || ev->type == EV_AUDITED ||
 	    ev->type == EV_AUDIT_DROPPED || ev->type == EV_JOB_FRAGMENTED ||
 	    ev->type == EV_NOTICES_DONE || ev->type == EV_CHARGES_EXPIRED ||
-	    ev->type == EV_CLOCK_SET)
+	    ev->type == EV_CLOCK_SET || ev->type == EV_TOKEN_ISSUED ||
+	    ev->type == EV_TOKEN_REVOKED || ev->type == EV_TOKEN_USED)
 		return; /* estimates are no events; the audit is not for all users */
 	DL_FOREACH(m->watches, w) {
 		struct news *x;
@@ -489,7 +494,7 @@ int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq
 	if (!w)
 		return gpuq_no_memory(err);
 	w->m = m;
-	w->job = (struct job_key){ (uint32_t)p->id, (int32_t)p->index };
+	w->job = job_id_of_call(m, p->id, p->index);
 	w->c = c;
 	w->last = &w->first;
 	DL_APPEND(m->watches, w);

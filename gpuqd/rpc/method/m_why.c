@@ -176,7 +176,7 @@ static void answer_old(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct later *x = arg;
 	struct gpuq_arena *a = rpc_call_arena(x->c);
-	const struct job_key key = { (uint32_t)x->p.id, (int32_t)x->p.index };
+	const struct job_key key = job_id_of_call(x->m, x->p.id, x->p.index);
 	struct gpuq_val *job, *v;
 	struct gpuq_err err;
 
@@ -198,7 +198,9 @@ static void answer_old(void *arg, int rc, const struct gpuq_err *failed)
 int m_job_why(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
-	const struct why_params *p = params;
+	const struct why_params *said = params;
+	const struct job_key key = job_id_of_call(m, said->id, said->index);
+	const struct why_params named = { key.id, key.index }, *p = &named;
 	struct gpuq_arena *a = rpc_call_arena(c);
 	const struct job *j = find(journal_model(m->j), p);
 	struct later *later;

@@ -10,6 +10,7 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/admit/apply.h"
+#include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/lease.h"
 #include "gpuqd/flow/reconcile.h"
@@ -17,6 +18,7 @@
 #include "gpuqd/flow/advise/why_log.h"
 #include "gpuqd/rpc/method/m_ask.h"
 #include "gpuqd/rpc/method/m_int.h"
+#include "gpuqd/util/scope.h"
 #include "libgpuq/limits.h"
 
 /* How long a message may be, and whether the call lasts as long as the client likes. */
@@ -28,46 +30,52 @@
 /* Sorted by name. */
 /* clang-format off */
 static const struct rpc_method table[] = {
-	{ "audit.list",   RPC_ROLE_USER,     false, true,  &p_audit_list, m_audit_list,  "changes by users", NAMES },
-	{ "event.list",   RPC_ROLE_USER,     false, true,  &p_event_list, m_event_list,  "events of a job, or the latest ones", NAMES },
-	{ "event.watch",  RPC_ROLE_USER,     false, true,  &p_event_watch, m_event_watch, "events as they occur", LASTING },
-	{ "history.list", RPC_ROLE_USER,     false, true,  &p_job_list,  m_history_list, "jobs that have ended, filtered", NAMES },
-	{ "backup.get",   RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_get,  "a copy of the database", PLAIN },
-	{ "backup.write", RPC_ROLE_OPERATOR, false, false, &p_backup_write, m_backup_write, "the same to a new file on the server", PLAIN },
-	{ "cluster.rights", RPC_ROLE_OPERATOR, false, false, NULL,       m_cluster_rights, "rights of gpuqd in the cluster", PLAIN },
-	{ "diag.get",     RPC_ROLE_USER,     false, false, &p_diag_get,   m_diag_get,    "internal statistics", PLAIN },
-	{ "job.attach",   RPC_ROLE_USER,     true,  true,  &p_job_attach, m_job_attach,  "input and output of a job's main process", LASTING },
-	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs", NAMES },
-	{ "job.exec",     RPC_ROLE_USER,     true,  true,  &p_job_exec,   m_job_exec,    "run a program beside a job", LASTING },
-	{ "job.forward",  RPC_ROLE_USER,     true,  true,  &p_job_forward, m_job_forward, "a connection to a port of a job", LASTING },
-	{ "job.get",      RPC_ROLE_USER,     false, false, &p_job_get,    m_job_get,     "one job and its elements", NAMES },
-	{ "job.hold",     RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_hold,    "hold jobs", NAMES },
-	{ "job.list",     RPC_ROLE_USER,     false, true,  &p_job_list,   m_job_list,    "jobs, filtered", NAMES },
-	{ "job.logs",     RPC_ROLE_USER,     false, true,  &p_job_logs,   m_job_logs,    "output of a job's pods", LASTING },
-	{ "job.release",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_release, "release held jobs", NAMES },
-	{ "job.requeue",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_requeue, "requeue jobs", NAMES },
-	{ "job.submit",   RPC_ROLE_USER,     true,  false, &p_job_submit, m_job_submit,  "put jobs in their queues", SPECS },
-	{ "job.update",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_update,  "change jobs", SPECS },
-	{ "job.wait",     RPC_ROLE_USER,     false, true,  &p_job_wait,   m_job_wait,    "changes of jobs until they end", LASTING },
-	{ "job.why",      RPC_ROLE_USER,     false, false, &p_job_why,    m_job_why,     "why a job is pending, started or was preempted", NAMES },
-	{ "node.drain",   RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_drain,  "drain nodes", NAMES },
-	{ "node.list",    RPC_ROLE_USER,     false, true,  &p_node_list,  m_node_list,   "nodes and their devices", NAMES },
-	{ "node.resume",  RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_resume, "return drained nodes to service", NAMES },
-	{ "queue.grant",  RPC_ROLE_MANAGER,  true,  false, &p_queue_grant, m_queue_grant, "grant GPU-minutes to a queue", NAMES },
-	{ "plan.get",     RPC_ROLE_USER,     false, false, &p_plan_get,   m_plan_get,    "when and where jobs would start, and what they would preempt", SPECS },
-	{ "prio.list",    RPC_ROLE_USER,     false, true,  &p_prio_list,  m_prio_list,   "priority terms of pending jobs", NAMES },
-	{ "prio.weights", RPC_ROLE_USER,     false, false, NULL,          m_prio_weights, "weights of the priority terms", PLAIN },
-	{ "queue.list",   RPC_ROLE_USER,     false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs", NAMES },
-	{ "recover.finish", RPC_ROLE_OPERATOR, true, false, NULL,         m_recover_finish, "end the recovery after a restore", PLAIN },
-	{ "recover.get",  RPC_ROLE_OPERATOR, false, false, NULL,          m_recover_get, "what is left to recover after a restore", PLAIN },
-	{ "report.get",   RPC_ROLE_USER,     false, true,  &p_report_get, m_report_get,  "use between two instants", NAMES },
-	{ "reservation.list", RPC_ROLE_USER, false, true,  &p_reservation_list, m_reservation_list, "the calendar", NAMES },
-	{ "scenario.export", RPC_ROLE_USER,  false, true,  NULL,          m_scenario_export, "the live state as a scenario for gpuq-sim", PLAIN },
-	{ "site.apply",   RPC_ROLE_MANAGER,  true,  false, &p_site_apply, m_site_apply,  "change the objects of the site", SPECS },
-	{ "site.get",     RPC_ROLE_USER,     false, false, NULL,          m_site_get,    "the objects of the site", PLAIN },
-	{ "shares.list",  RPC_ROLE_USER,     false, true,  &p_shares_list, m_shares_list, "fair shares and use of queues and users", NAMES },
-	{ "status.get",   RPC_ROLE_USER,     false, false, NULL,          m_status_get,  "the cluster at a glance", PLAIN },
-	{ "usage.list",   RPC_ROLE_USER,     false, true,  &p_usage_list, m_usage_list,  "budgets and use of queues and users", NAMES },
+	{ "audit.list",   RPC_ROLE_USER, SCOPE_READ, false, true,  &p_audit_list, m_audit_list,  "changes by users", NAMES },
+	{ "event.list",   RPC_ROLE_USER, SCOPE_READ, false, true,  &p_event_list, m_event_list,  "events of a job, or the latest ones", NAMES },
+	{ "event.watch",  RPC_ROLE_USER, SCOPE_READ, false, true,  &p_event_watch, m_event_watch, "events as they occur", LASTING },
+	{ "history.list", RPC_ROLE_USER, SCOPE_READ, false, true,  &p_job_list,  m_history_list, "jobs that have ended, filtered", NAMES },
+	{ "backup.get",   RPC_ROLE_OPERATOR, SCOPE_OPERATE, false, true,  NULL,          m_backup_get,  "a copy of the database", PLAIN },
+	{ "backup.list",  RPC_ROLE_OPERATOR, SCOPE_OPERATE, false, true,  NULL,          m_backup_list, "copies that gpuqd made by itself", PLAIN },
+	{ "backup.verify", RPC_ROLE_OPERATOR, SCOPE_OPERATE, false, false, &p_backup_verify, m_backup_verify, "check such a copy", PLAIN },
+	{ "backup.write", RPC_ROLE_OPERATOR, SCOPE_OPERATE, false, false, &p_backup_write, m_backup_write, "the same to a new file on the server", PLAIN },
+	{ "cluster.rights", RPC_ROLE_OPERATOR, SCOPE_OPERATE, false, false, NULL,       m_cluster_rights, "rights of gpuqd in the cluster", PLAIN },
+	{ "diag.get",     RPC_ROLE_USER, SCOPE_READ, false, false, &p_diag_get,   m_diag_get,    "internal statistics", PLAIN },
+	{ "job.attach",   RPC_ROLE_USER, SCOPE_SESSION, true,  true,  &p_job_attach, m_job_attach,  "input and output of a job's main process", LASTING },
+	{ "job.cancel",   RPC_ROLE_USER, SCOPE_CONTROL, true,  false, &p_job_act,    m_job_cancel,  "end jobs", NAMES },
+	{ "job.exec",     RPC_ROLE_USER, SCOPE_SESSION, true,  true,  &p_job_exec,   m_job_exec,    "run a program beside a job", LASTING },
+	{ "job.forward",  RPC_ROLE_USER, SCOPE_SESSION, true,  true,  &p_job_forward, m_job_forward, "a connection to a port of a job", LASTING },
+	{ "job.get",      RPC_ROLE_USER, SCOPE_READ, false, false, &p_job_get,    m_job_get,     "one job and its elements", NAMES },
+	{ "job.hold",     RPC_ROLE_USER, SCOPE_CONTROL, true,  false, &p_job_act,    m_job_hold,    "hold jobs", NAMES },
+	{ "job.list",     RPC_ROLE_USER, SCOPE_READ, false, true,  &p_job_list,   m_job_list,    "jobs, filtered", NAMES },
+	{ "job.logs",     RPC_ROLE_USER, SCOPE_READ, false, true,  &p_job_logs,   m_job_logs,    "output of a job's pods", LASTING },
+	{ "job.release",  RPC_ROLE_USER, SCOPE_CONTROL, true,  false, &p_job_act,    m_job_release, "release held jobs", NAMES },
+	{ "job.requeue",  RPC_ROLE_USER, SCOPE_CONTROL, true,  false, &p_job_act,    m_job_requeue, "requeue jobs", NAMES },
+	{ "job.submit",   RPC_ROLE_USER, SCOPE_SUBMIT, true,  false, &p_job_submit, m_job_submit,  "put jobs in their queues", SPECS },
+	{ "job.update",   RPC_ROLE_USER, SCOPE_CONTROL, true,  false, &p_job_act,    m_job_update,  "change jobs", SPECS },
+	{ "job.wait",     RPC_ROLE_USER, SCOPE_READ, false, true,  &p_job_wait,   m_job_wait,    "changes of jobs until they end", LASTING },
+	{ "job.why",      RPC_ROLE_USER, SCOPE_READ, false, false, &p_job_why,    m_job_why,     "why a job is pending, started or was preempted", NAMES },
+	{ "node.drain",   RPC_ROLE_OPERATOR, SCOPE_OPERATE, true,  false, &p_node_drain, m_node_drain,  "drain nodes", NAMES },
+	{ "node.list",    RPC_ROLE_USER, SCOPE_READ, false, true,  &p_node_list,  m_node_list,   "nodes and their devices", NAMES },
+	{ "node.resume",  RPC_ROLE_OPERATOR, SCOPE_OPERATE, true,  false, &p_node_drain, m_node_resume, "return drained nodes to service", NAMES },
+	{ "queue.grant",  RPC_ROLE_MANAGER, SCOPE_MANAGE, true,  false, &p_queue_grant, m_queue_grant, "grant GPU-minutes to a queue", NAMES },
+	{ "plan.get",     RPC_ROLE_USER, SCOPE_READ, false, false, &p_plan_get,   m_plan_get,    "when and where jobs would start, and what they would preempt", SPECS },
+	{ "prio.list",    RPC_ROLE_USER, SCOPE_READ, false, true,  &p_prio_list,  m_prio_list,   "priority terms of pending jobs", NAMES },
+	{ "prio.weights", RPC_ROLE_USER, SCOPE_READ, false, false, NULL,          m_prio_weights, "weights of the priority terms", PLAIN },
+	{ "queue.list",   RPC_ROLE_USER, SCOPE_READ, false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs", NAMES },
+	{ "recover.finish", RPC_ROLE_OPERATOR, SCOPE_OPERATE, true, false, NULL,         m_recover_finish, "end the recovery after a restore", PLAIN },
+	{ "recover.get",  RPC_ROLE_OPERATOR, SCOPE_OPERATE, false, false, NULL,          m_recover_get, "what is left to recover after a restore", PLAIN },
+	{ "report.get",   RPC_ROLE_USER, SCOPE_READ, false, true,  &p_report_get, m_report_get,  "use between two instants", NAMES },
+	{ "reservation.list", RPC_ROLE_USER, SCOPE_READ, false, true,  &p_reservation_list, m_reservation_list, "the calendar", NAMES },
+	{ "reservation.report", RPC_ROLE_USER, SCOPE_READ, false, true, &p_reservation_report, m_reservation_report, "use of reservations between two instants", NAMES },
+	{ "scenario.export", RPC_ROLE_USER, SCOPE_READ, false, true,  NULL,          m_scenario_export, "the live state as a scenario for gpuq-sim", PLAIN },
+	{ "site.apply",   RPC_ROLE_USER, SCOPE_MANAGE, true,  false, &p_site_apply, m_site_apply,  "change the objects of the site", SPECS },
+	{ "site.get",     RPC_ROLE_USER, SCOPE_READ, false, false, NULL,          m_site_get,    "the objects of the site", PLAIN },
+	{ "shares.list",  RPC_ROLE_USER, SCOPE_READ, false, true,  &p_shares_list, m_shares_list, "fair shares and use of queues and users", NAMES },
+	{ "status.get",   RPC_ROLE_USER, SCOPE_READ, false, false, NULL,          m_status_get,  "the cluster at a glance", PLAIN },
+	{ "token.create", RPC_ROLE_USER, SCOPE_CONTROL, true, false, &p_token_create, m_token_create, "issue a token", NAMES },
+	{ "token.list",   RPC_ROLE_USER, SCOPE_READ, false, true, &p_token_list, m_token_list, "tokens that were issued", NAMES },
+	{ "token.revoke", RPC_ROLE_USER, SCOPE_CONTROL, true, false, &p_token_revoke, m_token_revoke, "revoke tokens", NAMES },
+	{ "usage.list",   RPC_ROLE_USER, SCOPE_READ, false, true,  &p_usage_list, m_usage_list,  "budgets and use of queues and users", NAMES },
 	{ .name = NULL },
 };
 /* clang-format on */
@@ -88,7 +96,9 @@ struct submit_who peer_who(const struct methods *m, const struct rpc_call *c)
 				    .uid = peer->uid,
 				    .gid = peer->gid,
 				    .operator_ = operator_,
-				    .as_owner = operator_ && (peer->uid == geteuid() ||
+				    .queues = peer->auth == RPC_AUTH_UNIX ? NULL : peer->queues,
+				    .as_owner = operator_ && ((peer->auth == RPC_AUTH_UNIX &&
+							       peer->uid == geteuid()) ||
 							      m->operators_act_as_user) };
 }
 
@@ -113,6 +123,29 @@ bool job_id_parse(const char *text, struct job_key *key)
 		return false;
 	key->index = (int32_t)index;
 	return true;
+}
+
+void job_id_resolve(const struct methods *m, struct job_key *key)
+{
+	const struct model *model = journal_model(m->j);
+	const struct job *j;
+
+	if (key->index >= 0 || model_find_job(model, *key))
+		return;
+	j = model_find_element(model, key->id);
+	if (j)
+		*key = j->key;
+	else
+		history_element(journal_store(m->j), key->id, key);
+}
+
+struct job_key job_id_of_call(const struct methods *m, int64_t id, int64_t index)
+{
+	struct job_key key = { (uint32_t)id, (int32_t)index };
+
+	if (key.id)
+		job_id_resolve(m, &key);
+	return key;
 }
 
 void job_id_print(struct job_key key, char out[32])
@@ -217,6 +250,10 @@ void methods_opts(struct methods *m, struct rpc_opts *out)
 	out->before_send = before_send;
 	out->describe = describe;
 	out->is_manager = is_manager;
+	out->authenticate = tokens_authenticate;
+	out->refused = tokens_refused;
+	if (strcmp(m->kind, "local") == 0)
+		out->account = tokens_account;
 }
 
 static bool attended(void *arg, const struct job *j)
@@ -287,9 +324,19 @@ void methods_set_backup_dir(struct methods *m, const char *dir)
 	m->backup_dir = dir;
 }
 
+void methods_set_rota(struct methods *m, struct rota *k)
+{
+	m->rota = k;
+}
+
 void methods_set_operators_act(struct methods *m, bool act)
 {
 	m->operators_act_as_user = act;
+}
+
+void methods_set_token_age(struct methods *m, int64_t max_us)
+{
+	m->token_age_us = max_us;
 }
 
 void methods_set_outbox(struct methods *m, const struct outbox *o)

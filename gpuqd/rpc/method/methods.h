@@ -19,6 +19,7 @@ struct methods;
 struct outbox;
 struct reconcile;
 struct refusals;
+struct rota;
 struct schedule;
 
 int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind,
@@ -32,9 +33,11 @@ void methods_set_schedule(struct methods *m, struct schedule *s);
 void methods_set_refusals(struct methods *m, const struct refusals *r);
 /* Without a '/' at its end; NULL = none. */
 void methods_set_backup_dir(struct methods *m, const char *dir);
+void methods_set_rota(struct methods *m, struct rota *k); /* NULL = none */
 /* Let operators do what only a job's owner may: run programs in the job, attach to it, change
  * what it runs. The user that gpuqd runs as always may. */
 void methods_set_operators_act(struct methods *m, bool act);
+void methods_set_token_age(struct methods *m, int64_t max_us);
 void methods_set_outbox(struct methods *m, const struct outbox *o);
 void methods_set_server(struct methods *m, struct rpc_server *s);
 

@@ -30,7 +30,8 @@ static void by_ids(struct collect *c, const struct model *m)
 
 		if (!job_id_parse(c->f->ids.items[i], &key))
 			continue;
-		take(c, model_find_job(m, key));
+		j = model_find_job(m, key);
+		take(c, j || key.index >= 0 ? j : model_find_element(m, key.id));
 		if (key.index < 0)
 			DL_FOREACH2(index_elements(m, key.id), j, life->kin_next)
 				take(c, j);

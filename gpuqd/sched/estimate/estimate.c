@@ -39,6 +39,7 @@ static int note_reason(struct lived *l, struct estimate *e, const struct plan_re
 	return e->changes[n].why.object ? 0 : gpuq_no_memory(l->err);
 }
 
+/* Return the reason that the plan gives for a job; NULL if it has none. */
 static const struct plan_reason *reason_of(const struct snapshot *s, const struct plan *p,
 					   uint32_t job)
 {
@@ -110,6 +111,8 @@ static bool leaves_for(const struct plan_action *a, uint32_t claimant)
 	       (a->kind == PLAN_EVICT || a->kind == PLAN_SHRINK || a->kind == PLAN_MOVE);
 }
 
+/* Return what an action of the first cycle takes from a job: its pods, and the work since its last
+ * checkpoint. */
 static struct estimate_victim victim_of(const struct lived *l, const struct plan *p,
 					const struct plan_action *a)
 {
@@ -196,6 +199,7 @@ static int note_first(struct lived *l, const struct plan *p)
 
 /* ---- time ---- */
 
+/* Compare so that those of a job stand together, and keep their order there. */
 static int cmp_action(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct plan_action *a = ctx;
@@ -217,6 +221,7 @@ static int starts(struct lived *l, const struct plan *p, const struct plan_actio
 	return rc;
 }
 
+/* Change the copy by one action of a cycle. Jobs obey at once, as in a scenario. */
 static int apply_one(struct lived *l, const struct plan *p, const struct plan_action *a,
 		     bool *changed)
 {
@@ -276,6 +281,7 @@ static int apply(struct lived *l, const struct plan *p, bool *changed)
 	return rc;
 }
 
+/* Decide once and apply it to the copy. */
 static int one_cycle(struct lived *l, bool *changed, int64_t *wake_us)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);

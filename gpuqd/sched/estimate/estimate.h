@@ -24,7 +24,7 @@
 
 /* From at_us on this was the first reason why the job was pending. */
 struct estimate_change {
-	int64_t at_us;
+	int64_t at_us; /* when the reason changed */
 	struct plan_reason why;
 };
 
@@ -55,7 +55,7 @@ struct estimate {
 	uint32_t flavor; /* SNAP_NONE = none, or no estimate */
 	const struct snap_alloc *pods; /* its places */
 	uint32_t n_pods;
-	const struct estimate_victim *victims;
+	const struct estimate_victim *victims; /* of its start, when that preempts */
 	uint32_t n_victims;
 	struct estimate_change *changes; /* until it starts, in order of time */
 	uint32_t n_changes;
@@ -76,7 +76,7 @@ struct estimate_config {
 	/* Called between two cycles: false ends the run there, cut short. NULL = it is not
 	 * called. */
 	bool (*go_on)(void *arg);
-	void *go_on_arg;
+	void *go_on_arg; /* for go_on */
 };
 
 /* How far the simulation went. */

@@ -13,7 +13,7 @@
 
 /* A number of jobs of a queue, and what they request. */
 struct front {
-	uint32_t n;
+	uint32_t n; /* jobs */
 	int64_t gpus_milli, cpu_milli, memory_bytes;
 };
 
@@ -28,6 +28,7 @@ struct aside {
 	bool is_cut; /* those that are left out are no longer in the table */
 };
 
+/* Compare indexes. */
 static int by_number(const void *x, const void *y)
 {
 	const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
@@ -52,6 +53,7 @@ static bool never_comes(const struct snap_job *j)
 
 /* ---- rebuilding the table ---- */
 
+/* True if a job stays among those that are simulated. */
 static bool stays(const struct lived *l, uint32_t i)
 {
 	const struct snap_job *j = &l->s.jobs[i];
@@ -113,6 +115,8 @@ static int rebuild(struct lived *l, const uint32_t *coming, uint32_t n)
 
 /* ---- jobs that enter ---- */
 
+/* Return how much of a queue's pending work is simulated at once: some times what the cluster has.
+ * Jobs behind that cannot start soon, and each costs time in every cycle. */
 static struct front most_of(const struct snapshot *s, uint32_t n)
 {
 	struct front most = { .n = n };
@@ -126,6 +130,7 @@ static struct front most_of(const struct snapshot *s, uint32_t n)
 	return most;
 }
 
+/* Add a job to the front of its queue. */
 static void join(struct front *f, const struct snapshot *s, const struct snap_job *j)
 {
 	const struct snap_request *r = &s->requests[j->request];
@@ -169,6 +174,7 @@ static uint32_t fill_fronts(struct lived *l)
 	return n;
 }
 
+/* Count anew how much of each queue is among the simulated jobs. */
 static void count_fronts(struct lived *l)
 {
 	const struct snapshot *s = &l->s;
@@ -186,6 +192,8 @@ static void count_fronts(struct lived *l)
 
 /* ---- interface ---- */
 
+/* Sort those that may stand aside by queue and turn, so that the next of a queue is one step away.
+ */
 static void line_up(struct lived *l, const struct priority *p)
 {
 	const struct snapshot *s = &l->s;

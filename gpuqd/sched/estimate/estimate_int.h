@@ -23,17 +23,17 @@ struct life {
 };
 
 struct lived {
-	const struct snapshot *from;
+	const struct snapshot *from; /* that the estimate begins with */
 	const struct estimate_config *config;
 	struct gpuq_arena *mem;
-	struct snapshot s;
+	struct snapshot s; /* the copy that is changed */
 	struct life *lives; /* by job of s */
 	uint32_t room_jobs, room_allocs;
 	uint32_t *now_of; /* by job of the original: its index in s; SNAP_NONE = not in the table */
 	struct aside *aside; /* NULL = all are in the table */
 	struct estimate *out;
 	uint32_t n_out, n_left;
-	uint64_t steps;
+	uint64_t steps; /* work so far, against its bound */
 	bool first; /* nothing has been decided yet */
 	int64_t soon_us; /* when pods that were evicted before the simulation began are gone */
 	int64_t *grace_us; /* by job of the original: until its nominated places are free; -1 =

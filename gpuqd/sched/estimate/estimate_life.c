@@ -7,6 +7,10 @@
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/snapshot/snapshot_jobs.h"
 
+/* How jobs live in the copy that an estimate changes: a second, smaller lifecycle beside the
+ * state's, without history, charges and faults, since an estimate runs many cycles. The property
+ * test prop_time checks that the starts it predicts are those that happen. */
+
 void *estimate_lived_copy(struct lived *l, const void *items, size_t n, size_t room, size_t size)
 {
 	void *p = gpuq_arena_calloc(l->mem, room ? room : 1, size);

@@ -10,14 +10,6 @@
  * there is decided elsewhere. Evaluated once per node class, and per node only where a constraint
  * names nodes. Semantics: Kubernetes, "Assigning Pods to Nodes" and "Taints and Tolerations". */
 
-static bool listed(const struct gpuq_strlist *l, const char *s)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->items[i], s) == 0)
-			return true;
-	return false;
-}
-
 /* Return the value of a label of the node, whose name counts as one; NULL = it has none. */
 static const char *value_of(const struct cycle *c, uint32_t node, const char *key)
 {
@@ -201,9 +193,9 @@ const struct group_fit *feasibility_of(struct cycle *c, uint32_t request, uint32
 	for (uint32_t n = 0; n < s->n_nodes; n++) {
 		const uint32_t k = s->nodes[n].cls;
 
-		if (g->nodes.n && !listed(&g->nodes, s->nodes[n].name))
+		if (g->nodes.n && !gpuq_strlist_has(&g->nodes, s->nodes[n].name))
 			continue;
-		if (g->exclude.n && listed(&g->exclude, s->nodes[n].name))
+		if (g->exclude.n && gpuq_strlist_has(&g->exclude, s->nodes[n].name))
 			continue;
 		if (verdict[k] == UNKNOWN || by_name)
 			verdict[k] = allowed(c, g, n) ? YES : NO;

@@ -15,7 +15,7 @@ void pack_init(struct cycle *c, enum pack_policy policy, bool unhurried);
 
 /* The nodes that a search may use: sets of nodes, ANDed with these (NULL = all nodes). */
 struct masks {
-	const uint64_t *fit, *flavor, *tier, *domain, *also;
+	const uint64_t *fit, *flavor, *tier, *domain, *also; /* NULL = does not restrict */
 	const uint64_t *skip; /* excludes these */
 };
 
@@ -39,8 +39,8 @@ static inline uint64_t masks_of(const struct masks *m, uint64_t word, uint32_t w
 
 /* Equal pods of one group that are to be placed: `pods` of them, numbered from index. */
 struct batch {
-	struct need one;
-	uint32_t group, index, pods;
+	struct need one; /* of each pod */
+	uint32_t group, index, pods; /* the pods index .. index + pods - 1 of the group */
 };
 
 /* Place all of them, wherever the masks allow. False: some places may have been taken, and are to

@@ -35,6 +35,7 @@ static uint64_t places_of(struct cycle *c, uint32_t job, uint32_t flavor, uint32
 	return n;
 }
 
+/* True if the pods of group x are harder to place: they are placed first. */
 static bool larger_pods(const struct snap_request *r, uint32_t x, uint32_t y)
 {
 	const struct snap_group *a = &r->groups[x], *b = &r->groups[y];

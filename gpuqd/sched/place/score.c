@@ -36,7 +36,7 @@
 struct grade_table {
 	uint32_t group, flavor; /* group: over all requests */
 	bool spread;
-	struct need need;
+	struct need need; /* of one pod */
 	uint64_t *grades; /* by node */
 	uint32_t *seen; /* by node: its generation at that time */
 	uint32_t *winners; /* [1] = the best; leaf of node n: n_leaves + n, not stored */
@@ -57,7 +57,7 @@ struct grading {
 	uint32_t *waste_seen;
 	uint32_t *journal; /* nodes that changed */
 	uint32_t n_journal, room_journal;
-	struct grade_table *tables;
+	struct grade_table *tables; /* by kind of pod, made on first use */
 	uint32_t n_tables, room_tables;
 	uint32_t *table_of; /* by group */
 };
@@ -83,7 +83,7 @@ static uint32_t request_of(const struct snapshot *s, uint32_t group)
 /* A group of pods, by its number over all requests, and how many run or are pending. */
 struct frequent {
 	uint32_t group;
-	uint64_t count;
+	uint64_t count; /* of its pods */
 	const struct snap_group *what;
 };
 
@@ -584,6 +584,7 @@ static uint64_t grade(struct cycle *c, struct grading *g, const struct grade_tab
 
 /* ---- the best of them ---- */
 
+/* Return the node of the lower grade. */
 static uint32_t better(const struct grade_table *t, uint32_t x, uint32_t y)
 {
 	/* x is left of y, so that equals go to the lower node. */
@@ -617,6 +618,8 @@ static void grade_node(struct cycle *c, struct grading *g, struct grade_table *t
 				  : GRADE_NONE;
 }
 
+/* Grade all nodes for the pods of a group, and build the tree whose root is the best of them: a
+ * placement then costs the path of one node instead of a pass over all. */
 static struct grade_table *new_table(struct cycle *c, struct grading *g, uint32_t group,
 				     uint32_t flavor, const struct need *need,
 				     const struct masks *m)

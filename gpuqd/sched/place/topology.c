@@ -15,6 +15,8 @@
 
 #define DOMAINS_TRIED 64
 
+/* Measure what each domain has room for, as nodes are now; false where the labels make no tree, or
+ * without memory. */
 static bool measure_nodes(struct cycle *c, const struct tree *tree, const struct snap_group *g,
 			  const struct batch *b, const struct masks *m, struct measure *out)
 {
@@ -38,6 +40,7 @@ static bool measure_nodes(struct cycle *c, const struct tree *tree, const struct
 	return true;
 }
 
+/* Add the nodes of a domain to the set. */
 static void add_nodes(const struct tree *t, uint32_t domain, const uint64_t *within, uint64_t *out)
 {
 	for (uint32_t i = t->node_first[domain]; i < t->node_first[domain + 1]; i++)
@@ -46,7 +49,7 @@ static void add_nodes(const struct tree *t, uint32_t domain, const uint64_t *wit
 }
 
 struct walk {
-	const struct measure *measure;
+	const struct measure *measure; /* what each domain has room for */
 	const struct masks *masks;
 	uint64_t *set; /* nodes to pack on; empty between two uses */
 };
@@ -105,10 +108,11 @@ static bool descend(struct cycle *c, struct walk *w, uint32_t rung, const uint32
 }
 
 struct seat {
-	uint32_t place, node;
+	uint32_t place, node; /* place: of the current job */
 	uint32_t domain; /* of the last rung */
 };
 
+/* Compare seats by domain and node; places of one node keep their order. */
 static int cmp_seat(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct seat *a = (const struct seat *)ctx + x, *b = (const struct seat *)ctx + y;

@@ -16,7 +16,7 @@
 /* One kind of domain: nodes with the same label, and the same labels of all wider
  * levels. */
 struct level {
-	const char *name;
+	const char *name; /* the label's key, or "host" */
 	uint32_t *domain_of; /* by node, in order of names; SNAP_NONE = in none */
 	uint32_t n_domains;
 };
@@ -33,7 +33,7 @@ struct rung {
 
 /* Levels from wide to narrow. */
 struct tree {
-	struct rung *rungs;
+	struct rung *rungs; /* from wide to narrow */
 	uint32_t n_rungs;
 	uint32_t *nodes; /* by domain of the last rung, then name */
 	uint32_t *node_first; /* by domain of the last rung, and one more */
@@ -47,7 +47,7 @@ struct domain {
 };
 
 struct measure {
-	const struct tree *tree;
+	const struct tree *tree; /* that was measured */
 	uint32_t *size; /* by rung: number of pods in one slice; 0 = no slices there */
 	struct domain **at; /* by rung, domain */
 };
@@ -66,7 +66,7 @@ bool topology_pack(struct cycle *c, const struct snap_group *g, const struct bat
 /* Nodes of the domains of one level that hold all of b's pods, the tightest first. */
 struct candidates {
 	struct measure measure;
-	uint32_t n_tried;
+	uint32_t n_tried; /* domains given out so far */
 };
 
 bool topology_candidates_init(struct cycle *c, const struct snap_group *g, const char *level,

@@ -204,6 +204,7 @@ static uint32_t make_chain(struct cycle *c, const struct snap_group *g, const ch
 	return n;
 }
 
+/* Compare by parent, then by the label's value. */
 static int cmp_pair(const void *ctx, uint32_t x, uint32_t y)
 {
 	const uint32_t *a = ((const struct intern_key *)ctx)[x].bytes;

@@ -18,7 +18,7 @@ bool topology_survey(struct cycle *c, const struct snap_group *g, struct measure
 
 /* Consecutive domains of one rung. */
 struct range {
-	uint32_t first, end;
+	uint32_t first, end; /* domains of a rung, neighbours by number */
 };
 
 /* Return where all pods would go: the roomiest domain of the required level, or everywhere. */
@@ -37,6 +37,7 @@ static struct range widest(const struct snap_group *g, const struct measure *m)
 	return best == SNAP_NONE ? (struct range){ 0, 0 } : (struct range){ best, best + 1 };
 }
 
+/* Return how many pods have room in some domains of a level. */
 static uint64_t room_in(const struct measure *m, uint32_t rung, struct range in)
 {
 	uint64_t sum = 0;
@@ -46,6 +47,7 @@ static uint64_t room_in(const struct measure *m, uint32_t rung, struct range in)
 	return sum;
 }
 
+/* Return a reason that counts pods at a level. */
 static struct plan_reason reason(enum gpuq_reason code, uint64_t have, uint64_t need,
 				 const char *level)
 {

@@ -219,6 +219,8 @@ static void sort_items(struct cycle *c, uint32_t queue, struct standing *st)
 		sort_ix(st->items, scratch, st->n_items, cmp_entitled, c->units->units);
 }
 
+/* Make the order of a queue's units against one line, quota or fair share, valid again. Collecting
+ * is done once, sorting after a change below, and adding up for each line when it is asked for. */
 static void refresh(struct cycle *c, uint32_t queue, enum line line)
 {
 	struct standing *st = &c->units->standings[queue];

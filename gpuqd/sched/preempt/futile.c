@@ -26,7 +26,7 @@ struct failure {
 	uint32_t next; /* of its queue; SNAP_NONE */
 	struct asked asked;
 	struct least least;
-	struct claim_told told;
+	struct claim_told told; /* why, to be said of the next one too */
 };
 
 struct futile {
@@ -76,6 +76,8 @@ static bool describe(const struct cycle *c, uint32_t job, struct asked *out, str
 	return true;
 }
 
+/* True if a search for x fails where one for `than' failed: it wants no less, and its priority and
+ * grace allow it no other victims. */
 static bool is_no_less(const struct least *x, const struct least *than)
 {
 	return x->cpu_milli >= than->cpu_milli && x->memory_bytes >= than->memory_bytes &&

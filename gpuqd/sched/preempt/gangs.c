@@ -245,6 +245,8 @@ static int cmp_victim(const void *ctx, uint32_t x, uint32_t y)
 	return d ? d : sort_i64(b->job, a->job);
 }
 
+/* Number the units by the order in which they are taken, so that later comparisons are of numbers.
+ */
 static void rank_victims(struct cycle *c)
 {
 	struct units *all = c->units;

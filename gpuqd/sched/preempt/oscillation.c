@@ -13,7 +13,7 @@
 
 /* A claim by which x reclaimed from y, both below their nearest common ancestor. */
 struct reversal {
-	uint32_t x, y;
+	uint32_t x, y; /* the two sides, below their common ancestor */
 	int64_t at_us;
 };
 
@@ -22,6 +22,7 @@ struct reversals {
 	uint32_t n;
 };
 
+/* Compare losses by the job that lost, then by time: all losses of a job stand together. */
 static int cmp_loser(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct snap_loss *a = (const struct snap_loss *)ctx + x;
@@ -67,6 +68,8 @@ static bool takes_back(const struct cycle *c, const uint32_t *by_loser, uint32_t
 	return false;
 }
 
+/* Find the reversals of the last hour: claims by which a queue took back what had just been taken
+ * from it. */
 static struct reversals *find(struct cycle *c)
 {
 	const struct snapshot *s = c->s;

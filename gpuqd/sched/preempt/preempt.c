@@ -102,6 +102,8 @@ static bool settle(struct cycle *c, struct claim *k)
 	return true;
 }
 
+/* Search victims in the queue itself and in others together: removing one of its own jobs lowers
+ * what the queue holds, and with that others may become legal. */
 static bool own_and_others(struct cycle *c, struct claim *k)
 {
 	claim_set(k, CLAIM_OWN | CLAIM_OTHERS, true);
@@ -153,6 +155,7 @@ static bool with_moves(struct cycle *c, struct claim *k)
 	return found;
 }
 
+/* True if the job has been pending for preemption_delay; otherwise note when it will have been. */
 static bool waited_long(struct cycle *c, const struct claim *k)
 {
 	const struct snap_job *j = &c->s->jobs[k->job];
@@ -230,6 +233,7 @@ bool preempt_only_quota(const struct cycle *c, uint32_t job)
 	return evicted_us && c->s->config.now_us - evicted_us < c->s->config.cooldown_us;
 }
 
+/* Set what a search needs to know of the job. */
 static void prepare(struct cycle *c, struct claim *k)
 {
 	const struct snap_job *j = &c->s->jobs[k->job];
@@ -286,7 +290,7 @@ static void why_spare(struct cycle *c, const struct claim *k)
 	if (why)
 		*why = (struct plan_reason){ .code = GPUQ_R_CLAIM_SPARE,
 					     .unit = PLAN_GPUS,
-					     .have = c->s->config.claim_spare_milli,
+					     .have = rules_spare_max(c),
 					     .need = k->told.spare_milli,
 					     .object = "claim_spare_max" };
 }

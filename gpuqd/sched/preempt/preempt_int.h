@@ -9,7 +9,7 @@
 #include "gpuqd/sched/preempt/preempt.h"
 
 struct unit {
-	uint32_t job, queue;
+	uint32_t job, queue; /* of the snapshot */
 	uint32_t pod_first, n_pods; /* into units.pods: allocs of the snapshot */
 	int64_t priority, start_us;
 	int64_t in_line_us; /* submit, where newer jobs of its queue yield to older ones; else 0 */
@@ -46,11 +46,11 @@ struct standing {
 };
 
 struct units {
-	struct unit *units;
+	struct unit *units; /* gangs, and sets of pods beyond them */
 	uint32_t n_units, room_units;
 	int64_t *amounts; /* unit u, resource r: [u * n_res + r] */
 	uint32_t n_amounts, room_amounts;
-	uint32_t *pods;
+	uint32_t *pods; /* of all units */
 	uint32_t n_pods, room_pods;
 	uint32_t *of_alloc; /* by alloc: its unit; SNAP_NONE = it is ending already */
 	uint32_t *leaf_first, *leaf_next; /* units of each leaf */
@@ -73,8 +73,8 @@ struct units {
 
 /* A victim of the current plan. */
 struct victim {
-	uint32_t unit;
-	enum claim_rule rule;
+	uint32_t unit; /* index */
+	enum claim_rule rule; /* that allows it */
 	uint32_t side; /* the queue on its side: child of the common ancestor with the preemptor */
 	uint8_t must_keep; /* lines that `side` must not fall below by the whole plan */
 	uint32_t instead[N_LINES]; /* the unit outside that could have been preempted; SNAP_NONE */
@@ -121,7 +121,7 @@ struct claim_stamp {
 };
 
 struct victim_set {
-	struct victim *items;
+	struct victim *items; /* in the order in which they were taken */
 	uint32_t n, room;
 };
 
@@ -134,12 +134,12 @@ struct claim_surplus {
 /* The test of whether there is room: fits NULL = for the gang. */
 struct claim_room {
 	bool (*fits)(struct cycle *c, void *ctx);
-	void *ctx;
+	void *ctx; /* for `fits' */
 };
 
 /* How often the gang was tried, and relocations for it. */
 struct claim_tries {
-	uint32_t packs, moves;
+	uint32_t packs, moves; /* so far, against their bounds */
 };
 
 /* Why searches found nothing, for the reasons of the job. */
@@ -158,18 +158,18 @@ struct claim_told {
 
 /* The current claim. */
 struct claim {
-	uint32_t job, flavor, leaf;
+	uint32_t job, flavor, leaf; /* leaf: its queue */
 	int64_t priority;
 	int64_t *need; /* by resource */
 	unsigned modes; /* enum claim_mode, or'ed: claim_is(), claim_set() */
 	struct claim_stamp stamp;
-	struct victim_set victims;
+	struct victim_set victims; /* so far */
 	int64_t free_milli; /* devices that are free when everything that is ending now has ended */
 	int64_t spare_max; /* devices that victims may hold beyond the request in this search */
 	struct claim_surplus surplus;
-	struct claim_room room;
+	struct claim_room room; /* whether the preemptor fits now */
 	struct claim_tries tries;
-	struct claim_told told;
+	struct claim_told told; /* for its reasons */
 };
 
 /* True if one of these modes, or'ed, is set. */

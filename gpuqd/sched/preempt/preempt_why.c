@@ -28,6 +28,7 @@ static int64_t taken_from(const struct cycle *c, const struct claim *k, uint32_t
 	return sum;
 }
 
+/* Return what a queue holds before and after the claim, beside its entitlement. */
 static struct plan_side side_of(const struct cycle *c, const struct claim *k, uint32_t queue,
 				int64_t gains)
 {
@@ -41,6 +42,7 @@ static struct plan_side side_of(const struct cycle *c, const struct claim *k, ui
 				   .quota = c->s->shares[at].quota };
 }
 
+/* True if the queue is reported already: several victims may be of one. */
 static bool is_told(const struct cycle *c, const struct plan_claim *claim, uint32_t queue)
 {
 	for (uint32_t i = 0; i < claim->n_sides; i++)

@@ -100,6 +100,7 @@ static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
 		       amount_times(saved / 1000, devices_milli) / SNAP_MILLI;
 }
 
+/* Remove a job tentatively that is to be placed elsewhere. */
 static void take_mover(struct cycle *c, struct moving *m, uint32_t unit)
 {
 	m->movers[m->n_movers++] = unit;
@@ -107,6 +108,7 @@ static void take_mover(struct cycle *c, struct moving *m, uint32_t unit)
 	relocate_take(c, unit);
 }
 
+/* Put the last of them back. */
 static void put_back_last(struct cycle *c, struct moving *m)
 {
 	const uint32_t unit = m->movers[--m->n_movers];
@@ -115,6 +117,7 @@ static void put_back_last(struct cycle *c, struct moving *m)
 	relocate_put_back(c, unit);
 }
 
+/* Return the flavor that the job runs on, which a relocation keeps. */
 static uint32_t flavor_of(const struct cycle *c, uint32_t unit)
 {
 	const struct snap_job *j = &c->s->jobs[c->units->units[unit].job];
@@ -159,12 +162,13 @@ static bool place_all(struct cycle *c, struct moving *m)
 /* ---- nodes to clear ---- */
 
 struct target {
-	uint32_t node;
+	uint32_t node; /* to be cleared */
 	int64_t missing; /* of what one pod needs there, thousandths of devices */
 	int64_t lost; /* by the first that would have to be relocated */
 	uint32_t rank; /* of that one among victims: the newest has the least right to stay */
 };
 
+/* Compare nodes to be cleared: least missing, then least work lost, then by rank and index. */
 static int cmp_target(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct target *t = ctx;
@@ -177,6 +181,7 @@ static int cmp_target(const void *ctx, uint32_t x, uint32_t y)
 	return d ? d : sort_i64(t[x].node, t[y].node);
 }
 
+/* Return what is free on a node, parts of devices included. */
 static int64_t free_on(const struct cycle *c, uint32_t node)
 {
 	const struct amounts *avail = nodes_amounts(c);
@@ -278,6 +283,7 @@ static bool clear_by_moving(struct cycle *c, struct moving *m, uint32_t node,
 	return true;
 }
 
+/* Undo all tentative removals. */
 static void put_back_all(struct cycle *c, struct moving *m)
 {
 	relocate_give_up_places(c, m);

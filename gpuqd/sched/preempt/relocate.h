@@ -15,17 +15,17 @@
 struct kept {
 	uint32_t unit; /* of a relocated job; SNAP_NONE = of the preemptor */
 	uint32_t flavor;
-	struct snap_alloc *pods;
+	struct snap_alloc *pods; /* their new places */
 	uint32_t n_pods;
 };
 
 struct moving {
-	struct claim *k;
+	struct claim *k; /* for which room is made */
 	uint32_t movers[MOVED_MAX]; /* units */
 	uint32_t n_movers;
 	struct kept kept[MOVED_MAX + 1];
 	uint32_t n_kept, n_packs;
-	int64_t lost;
+	int64_t lost; /* work of the movers that is done again */
 	uint32_t without_place; /* the job to relocate that found no place; SNAP_NONE */
 	uint32_t homeless[SETS_MAX], n_homeless; /* those of the current node, not tried again */
 };

@@ -117,6 +117,7 @@ static void recall_places(struct cycle *c, const struct kept *kept)
 
 /* ---- the decision ---- */
 
+/* Put the relocations into the plan; the first kept places are those of the preemptor itself. */
 static void emit_moves(struct cycle *c, struct moving *m)
 {
 	for (uint32_t i = 1; i < m->n_kept; i++) {
@@ -193,6 +194,7 @@ static void spare_victims(struct cycle *c, struct moving *m)
 	k->room.fits = NULL;
 }
 
+/* Forget a job that turned out not to be in the way: it stays where it is. */
 static void forget_mover(struct moving *m, uint32_t i)
 {
 	uint32_t kept = 1;

@@ -75,6 +75,7 @@ static bool stays_inside_share(const struct cycle *c, const struct claim *k, uin
 	return true;
 }
 
+/* True if the queue is `top' or below it. */
 static bool is_below(const struct cycle *c, uint32_t queue, uint32_t top)
 {
 	while (queue != SNAP_NONE && queue != top)
@@ -110,7 +111,18 @@ static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t 
 
 /* ---- protection of victims ---- */
 
-/* Return how long a victim is protected after its start, as set by the queue or one above it. */
+int64_t rules_spare_max(const struct cycle *c)
+{
+	return c->s->config.claim_spare_milli;
+}
+
+bool rules_to_share(const struct cycle *c)
+{
+	return c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE;
+}
+
+/* Return how long a victim is protected after its start, as set by the queue or one above it. A
+ * queue protects its jobs from other queues for four hours at most, whatever it says. */
 static int64_t min_runtime(const struct cycle *c, uint32_t queue, bool own)
 {
 	const struct snap_queue *q = c->s->queues;
@@ -120,7 +132,7 @@ static int64_t min_runtime(const struct cycle *c, uint32_t queue, bool own)
 			own ? q[queue].preempt_min_runtime_us : q[queue].reclaim_min_runtime_us;
 
 		if (us >= 0)
-			return us;
+			return own || us < POLICY_SHIELD_MAX_US ? us : POLICY_SHIELD_MAX_US;
 	}
 	return own ? c->s->config.preempt_min_runtime_us : c->s->config.reclaim_min_runtime_us;
 }
@@ -156,6 +168,7 @@ bool rules_too_young(struct cycle *c, uint32_t unit)
 	return too_young(c, u, u->queue, true);
 }
 
+/* True if the unit's queue, or one between it and `side', is not reclaimable. */
 static bool protected(const struct cycle *c, const struct unit *u, uint32_t side)
 {
 	for (uint32_t q = u->queue;; q = c->s->queues[q].parent) {
@@ -181,6 +194,7 @@ static bool fenced(const struct cycle *c, uint32_t leaf, uint32_t x)
 	return false;
 }
 
+/* True if the priorities allow it, by the preemptor's queue. */
 static bool policy_allows(const struct cycle *c, const struct claim *k, const struct unit *u)
 {
 	switch (c->s->queues[k->leaf].reclaim) {
@@ -223,6 +237,8 @@ static bool own_stands(struct cycle *c, const struct claim *k, uint8_t stood, bo
 	       !(stood & 1u << (class == 1 ? LINE_QUOTA : LINE_SHARE));
 }
 
+/* True if the unit of the same queue may be preempted; *v keeps how it stood, since that must
+ * still hold when all victims are gone. */
 static bool own_legal(struct cycle *c, const struct claim *k, uint32_t unit, struct victim *v)
 {
 	const struct unit *u = &c->units->units[unit];
@@ -236,6 +252,8 @@ static bool own_legal(struct cycle *c, const struct claim *k, uint32_t unit, str
 	return own_stands(c, k, stood, false);
 }
 
+/* True if the unit, or another in its place, is beyond the line. *v notes what this relied on: it
+ * is checked again for the plan as a whole. */
 static bool free_on(struct cycle *c, const struct claim *k, struct victim *v, enum line line)
 {
 	bool must_keep;
@@ -249,6 +267,7 @@ static bool free_on(struct cycle *c, const struct claim *k, struct victim *v, en
 	return true;
 }
 
+/* Forget what an earlier rule relied on. */
 static void forget_lines(struct victim *v)
 {
 	v->must_keep = 0;
@@ -256,6 +275,8 @@ static void forget_lines(struct victim *v)
 	v->instead[LINE_QUOTA] = v->instead[LINE_SHARE] = SNAP_NONE;
 }
 
+/* True by reclaim-quota: both the preemptor's queue and its side stay within quota, and the
+ * victim's side is beyond its own. */
 static bool quota_legal(struct cycle *c, const struct claim *k, struct victim *v, uint32_t x)
 {
 	forget_lines(v);
@@ -269,8 +290,7 @@ static bool share_legal(struct cycle *c, const struct claim *k, const struct uni
 			struct victim *v)
 {
 	forget_lines(v);
-	return c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE &&
-	       stays_inside_share(c, k, k->leaf) &&
+	return rules_to_share(c) && stays_inside_share(c, k, k->leaf) &&
 	       !priority_exempt(c->s, u->job, min_runtime(c, u->queue, false)) &&
 	       entitlement_beyond(c, k, v->side, LINE_SHARE) &&
 	       !larger_share(c, k, x, v->side, v->unit, LINE_SHARE) &&
@@ -285,8 +305,8 @@ static bool share_legal(struct cycle *c, const struct claim *k, const struct uni
 static bool borrow_legal(struct cycle *c, const struct claim *k, const struct unit *u,
 			 struct victim *v)
 {
-	const bool claims_back = c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE &&
-				 c->s->queues[u->queue].reclaim == SNAP_RECLAIM_ANY;
+	const bool claims_back =
+		rules_to_share(c) && c->s->queues[u->queue].reclaim == SNAP_RECLAIM_ANY;
 
 	forget_lines(v);
 	return !claim_is(k, CLAIM_GROWTH) &&
@@ -359,7 +379,7 @@ static bool leaves_enough(struct cycle *c, const struct claim *k, uint32_t unit)
  * a claim never preempts more than twice the request. */
 static bool leaves_over(const struct cycle *c, struct claim *k, int64_t gone_milli, bool owed)
 {
-	const int64_t most = c->s->config.claim_spare_milli;
+	const int64_t most = rules_spare_max(c);
 	const int64_t need = k->flavor == SNAP_NONE ? 0 : k->need[k->flavor];
 	const int64_t spare = gone_milli - need;
 
@@ -391,6 +411,8 @@ static bool leaves_amounts_over(const struct cycle *c, const struct claim *k, ui
 	return c->units->lacks && sum > amount_times(k->need[res], 2);
 }
 
+/* Try the rules in the order in which `gpuq why' names them, the strongest right first; what is
+ * cheap to refuse comes before them. */
 static enum claim_rule rule_for(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
 {
 	const struct unit *u = &c->units->units[unit];
@@ -507,6 +529,8 @@ static bool wastes(struct cycle *c, const struct claim *k)
 	return below && idle < least_wanted(c, k);
 }
 
+/* True if the rules hold for all victims together: taken one by one each was legal for the state
+ * that it was found in. */
 static bool whole_valid(struct cycle *c, struct claim *k)
 {
 	struct plan_reason why;

@@ -15,6 +15,10 @@ struct victim;
 #include "gpuqd/sched/quota/cycle.h"
 
 const char *rules_rule_word(enum claim_rule rule); /* "reclaim-quota"; "" for RULE_NONE */
+/* Return how much victims may hold beyond the request, in thousandths; GPUQ_UNLIMITED. */
+int64_t rules_spare_max(const struct cycle *c);
+/* True if queues reclaim up to their fair shares, not only up to their quotas. */
+bool rules_to_share(const struct cycle *c);
 /* Return the queues on either side below the nearest common ancestor of two leaves; of one leaf
  * with itself, that leaf. */
 void rules_below_common(const struct cycle *c, uint32_t a, uint32_t b, uint32_t *x, uint32_t *y);

@@ -83,6 +83,8 @@ static uint32_t first_legal(struct cycle *c, struct claim *k, uint32_t leaf)
 	return SNAP_NONE;
 }
 
+/* Return the unit that is preempted next: of the queue that is farthest beyond its entitlement the
+ * first one that a rule allows. */
 static uint32_t next_victim(struct cycle *c, struct claim *k)
 {
 	uint32_t best = SNAP_NONE, leaf = SNAP_NONE;
@@ -107,6 +109,7 @@ static uint32_t next_victim(struct cycle *c, struct claim *k)
 	return best;
 }
 
+/* Take victims until the job fits. Bounded, since each try places the whole job. */
 static bool one_by_one(struct cycle *c, struct claim *k)
 {
 	const int64_t need = k->flavor == SNAP_NONE ? 0 : k->need[k->flavor];
@@ -145,6 +148,7 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 
 /* ---- the search ---- */
 
+/* True if its pods need more than one device of a node, so that freed devices must lie together. */
 static bool wants_node(const struct snap_request *r)
 {
 	for (uint32_t g = 0; g < r->n_groups; g++)
@@ -153,6 +157,8 @@ static bool wants_node(const struct snap_request *r)
 	return r->exclusive || search_required_level(r);
 }
 
+/* True if the victims from one on rely on nothing but their own queue being beyond its
+ * entitlement. */
 static bool all_outside(const struct claim *k, uint32_t from)
 {
 	for (uint32_t i = from; i < k->victims.n; i++)
@@ -190,6 +196,7 @@ static bool next_broken(const struct cycle *c, const struct victim *set, uint32_
 	return true;
 }
 
+/* True if some unit of the queue is more than its job's minimum. */
 static bool has_surplus(const struct cycle *c, uint32_t leaf, int64_t priority)
 {
 	const struct units *all = c->units;

@@ -18,11 +18,13 @@
 
 /* A node, and the cost of clearing it for one more pod. */
 struct spot {
-	struct claim_cost cost;
+	struct claim_cost cost; /* of its victims */
 	uint32_t rank; /* of the last in the order of victims: the newest are preempted first */
 	uint32_t node;
 };
 
+/* Compare nodes by what clearing them costs; equals by rank and index, so that there is one
+ * result. */
 static bool cheaper(const struct spot *x, const struct spot *y)
 {
 	const int d = search_cmp_cost(&x->cost, &y->cost);
@@ -34,6 +36,7 @@ static bool cheaper(const struct spot *x, const struct spot *y)
 	return x->node < y->node;
 }
 
+/* True if one pod fits on the node now. */
 static bool has_room(const struct cycle *c, const struct claim *k, uint32_t node,
 		     const struct need *one)
 {
@@ -116,6 +119,7 @@ static bool clear_node(struct cycle *c, struct claim *k, uint32_t node, const st
 	return true;
 }
 
+/* Set the cost of the victims taken since, and the last of their ranks. */
 static void cost_since(const struct cycle *c, const struct claim *k, uint32_t before,
 		       struct spot *spot)
 {
@@ -126,6 +130,7 @@ static void cost_since(const struct cycle *c, const struct claim *k, uint32_t be
 			spot->rank = c->units->units[k->victims.items[i].unit].rank;
 }
 
+/* Find what clearing the node for one pod costs, and undo it. False if it cannot be cleared. */
 static bool price(struct cycle *c, struct claim *k, uint32_t node, const struct need *one,
 		  struct spot *spot)
 {
@@ -154,6 +159,7 @@ static void sift_up(struct spot *heap, uint32_t at)
 	}
 }
 
+/* Restore the heap after its first item was replaced. */
 static void sift_down(struct spot *heap, uint32_t n)
 {
 	for (uint32_t at = 0;;) {
@@ -223,6 +229,7 @@ static bool clear_group(struct cycle *c, struct claim *k, uint32_t group, const 
 	return left == 0;
 }
 
+/* Clear nodes for all groups; the places are tried only to see that they suffice. */
 static bool clear_groups(struct cycle *c, struct claim *k, const uint64_t *domain)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];

@@ -2,12 +2,14 @@
 
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/preempt/rules.h"
 #include "gpuqd/sched/quota/holdings.h"
 
 /* Cpu and memory mostly have no quota: then queues are entitled to their fair share of them, as of
  * devices without a quota. That matters to a job that lacks cpu or memory and not devices; to a job
  * that lacks devices it does not matter how much cpu other queues hold. */
 
+/* True if the queue holds more cpu or memory than its fair share, where no quota counts them. */
 static bool over_share(const struct cycle *c, const struct claim *k, uint32_t queue)
 {
 	for (uint32_t res = c->s->n_flavors; res < c->s->n_res; res++) {
@@ -29,8 +31,8 @@ static bool has_devices(const struct cycle *c, const struct claim *k)
 
 bool shortage_possible(const struct cycle *c, const struct claim *k)
 {
-	if (!has_devices(c, k) || c->s->config.reclaim_to != SNAP_RECLAIM_FAIR_SHARE ||
-	    claim_is(k, CLAIM_GROWTH) || c->s->queues[k->leaf].reclaim == SNAP_RECLAIM_NEVER)
+	if (!has_devices(c, k) || !rules_to_share(c) || claim_is(k, CLAIM_GROWTH) ||
+	    c->s->queues[k->leaf].reclaim == SNAP_RECLAIM_NEVER)
 		return false;
 	for (uint32_t q = k->leaf; q != SNAP_NONE; q = c->s->queues[q].parent) {
 		const uint32_t parent = c->s->queues[q].parent;
@@ -69,6 +71,7 @@ static bool has_rooms(struct cycle *c, const struct claim *k, uint32_t group, ui
 	return left == 0;
 }
 
+/* True if each group has room by itself. */
 static bool all_have_rooms(struct cycle *c, const struct claim *k, uint8_t amounts)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
@@ -83,7 +86,7 @@ uint8_t shortage_of(struct cycle *c, const struct claim *k)
 {
 	uint8_t lacks = 0;
 
-	if (!has_devices(c, k) || c->s->config.reclaim_to != SNAP_RECLAIM_FAIR_SHARE ||
+	if (!has_devices(c, k) || !rules_to_share(c) ||
 	    (k->need[snap_cpu(c->s)] == 0 && k->need[snap_memory(c->s)] == 0) ||
 	    !all_have_rooms(c, k, 0))
 		return 0;

@@ -54,6 +54,8 @@ static int64_t cost(int64_t milli, int64_t dt_us)
 	return (int64_t)fixed_div(x + 999999, 1000000);
 }
 
+/* Hold what a job will cost in its remaining time against the budgets of its queue and all above
+ * it; charge rates add up to what is spent from then on. */
 static void hold(struct cycle *c, uint32_t job, int64_t milli, int64_t dt_us)
 {
 	caps_hold(c, job, cost(milli, dt_us));
@@ -76,6 +78,7 @@ static int64_t time_left(const struct cycle *c, const struct snap_job *j)
 	return left > 0 ? left : 0;
 }
 
+/* Hold what is left of a running job, by the flavor of each pod's node. */
 static void hold_running(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];

@@ -11,6 +11,7 @@ struct cap_use {
 	int64_t running, gpus_milli, held_ms; /* held: what running jobs may still use */
 };
 
+/* Return the caps of the job, up to the first SNAP_NONE. */
 static const uint32_t *caps_of(const struct cycle *c, uint32_t job)
 {
 	static const uint32_t none[] = { SNAP_NONE };
@@ -70,6 +71,8 @@ void caps_hold(struct cycle *c, uint32_t job, int64_t gpu_ms)
 	}
 }
 
+/* Say by which cap the job is kept pending; a cap that is exceeded already has 0 left. Returns
+ * false. */
 static bool refuse(struct plan_reason *why, const struct snap_cap *cap, enum gpuq_reason code,
 		   enum plan_unit unit, int64_t have, int64_t need)
 {

@@ -16,22 +16,22 @@
 
 /* A pod with a place; it is undone or becomes a plan_pod. */
 struct place {
-	uint32_t group, index, node;
+	uint32_t group, index, node; /* which pod of which group; where it is */
 	uint32_t device_first, n_devices; /* into places.devices */
 	int32_t milli;
 };
 
 /* The pods of the current job with their places. */
 struct places {
-	struct place *pods;
+	struct place *pods; /* in the order in which they were found */
 	uint32_t n_pods, room_pods;
-	uint32_t *devices;
+	uint32_t *devices; /* of all of them */
 	uint32_t n_devices, room_devices;
 };
 
 /* Jobs of which none can start in this cycle once one of them has failed. */
 struct job_class {
-	bool blocked;
+	bool blocked; /* a job of it found no place in this cycle */
 	int64_t from_walltime_us; /* only jobs that run at least as long are blocked; 0 = all */
 	int64_t from_least_us; /* ...and whose least time limit is at least this */
 	struct plan_why why;
@@ -65,23 +65,23 @@ struct draft {
 	struct plan_why *why_of_run; /* why it is not eligible, else the reasons of its class */
 	struct plan_why *why_of_job; /* reasons of that job alone */
 	int64_t wake_us;
-	bool cut_short;
+	bool cut_short; /* max_steps was reached */
 };
 
 /* A room's structs are known to its own files alone: to one of them, or by an _int.h. Other rooms
  * ask its functions. */
 struct cycle {
-	const struct snapshot *s;
-	struct gpuq_arena *mem;
+	const struct snapshot *s; /* sealed */
+	struct gpuq_arena *mem; /* the plan outlives the cycle in it */
 	struct gpuq_arena scratch; /* until the next job is tried */
 	bool failed;
-	uint64_t steps;
+	uint64_t steps; /* work so far, in node visits */
 
 	/* Common to all rooms. */
 	struct draft plan; /* as it grows */
 	struct places places; /* of the current job */
 	struct classes classes;
-	struct kids kids;
+	struct kids kids; /* of the tree of queues */
 	uint64_t *promised; /* jobs whose nominated placements hold */
 	bool in_later; /* nodes are in the state after everything that is ending has ended */
 

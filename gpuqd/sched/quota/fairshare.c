@@ -18,6 +18,7 @@ static bool hungry(const struct share_child *c)
 	return c->portion > 0 && c->fair < c->demand;
 }
 
+/* Return the greatest common divisor: weights are compared by products, which it keeps small. */
 static int64_t gcd(int64_t x, int64_t y)
 {
 	while (y) {
@@ -87,6 +88,8 @@ static bool before(const struct share_child *x, const struct share_child *y, int
 	return k_milli > 0 && x->usage_micro < y->usage_micro;
 }
 
+/* Give one unit after the other to the child that comes first. It defines the division;
+ * hand_out_together() only skips rounds whose result is certain. Returns what no child takes. */
 static int64_t hand_out_singly(struct share_child *c, uint32_t n, int64_t rem, int64_t unit,
 			       int64_t k_milli)
 {
@@ -115,6 +118,7 @@ static int64_t units_at(const struct share_child *c, int64_t top, int64_t k)
 	return n > c->units ? n : c->units;
 }
 
+/* Return what a child gets until its level reaches `top', at most what it can use. */
 static int64_t given_at(const struct share_child *c, int64_t top, int64_t k, int64_t unit)
 {
 	int64_t room = c->demand - c->fair, give;
@@ -174,6 +178,8 @@ static int64_t hand_out_together(struct share_child *c, uint32_t n, int64_t rem,
 	}
 }
 
+/* Divide a total: each child gets its quota as far as it can use it, and the rest goes to the
+ * ranks one after the other, within a rank by weight. */
 static void divide(struct share_child *c, uint32_t n, int64_t total, int64_t unit, int64_t k_milli,
 		   bool fast)
 {

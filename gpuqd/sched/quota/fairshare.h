@@ -18,7 +18,7 @@
 
 /* One sibling. Amounts >= 0, GPUQ_UNLIMITED allowed. */
 struct share_child {
-	int64_t quota;
+	int64_t quota; /* given before anything is divided */
 	int64_t demand; /* of running and pending jobs, already capped by limits */
 	int64_t weight_milli; /* >= 0; 0 = nothing of the rest */
 	int64_t rank; /* larger first */
@@ -26,7 +26,7 @@ struct share_child {
 	int64_t fair; /* out: min(quota, demand) <= fair <= demand */
 	/* for the division's own use */
 	int64_t portion;
-	int64_t units;
+	int64_t units; /* steps given so far */
 };
 
 /* Divide total among n siblings in order of age, the oldest first.

@@ -15,11 +15,12 @@ struct tree {
 	uint32_t *child_first, *child_next; /* by queue, the root's last; by node */
 	uint32_t *lists; /* of one visit after the other: every node is in one of them */
 	uint32_t *scratch;
-	uint32_t n_lists;
+	uint32_t n_lists; /* used of `lists' */
 	uint32_t *ranks; /* by usage */
 	uint32_t left; /* users not numbered yet */
 };
 
+/* Compare levels as fractions, without rounding; no use at all is the highest level. */
 static int cmp_level(const struct level *x, const struct level *y)
 {
 	const fixed_u128 a = (fixed_u128)x->num * y->den, b = (fixed_u128)y->num * x->den;
@@ -88,6 +89,8 @@ static void set_levels(struct tree *t, uint32_t parent, const uint64_t *used)
 	}
 }
 
+/* Rank the users below some nodes of the tree, in order of their levels. Nodes of equal level are
+ * one: their children are sorted together, and users of equal level share a rank. */
 static void visit(struct tree *t, uint32_t *list, uint32_t n)
 {
 	sort_ix(list, t->scratch, n, cmp_node, t);

@@ -4,6 +4,7 @@
 
 #include "gpuqd/util/amount.h"
 
+/* True if the quotas of the children of a queue, or of the top, exceed what there is for them. */
 static bool is_one(const struct snapshot *s, uint32_t parent, uint32_t flavor,
 		   struct overcommit *out)
 {

@@ -8,11 +8,9 @@
 
 const char *plan_bound_word(enum plan_bounded what)
 {
-	static const char *const words[N_PLAN_BOUNDS] = {
-		[PLAN_BOUND_JOBS] = "max_job_test",       [PLAN_BOUND_MOMENTS] = "moments",
-		[PLAN_BOUND_OWN_MOMENTS] = "own_moments", [PLAN_BOUND_PLACEMENTS] = "placements",
-		[PLAN_BOUND_VICTIMS] = "victims",         [PLAN_BOUND_MOVES] = "moves",
-	};
+#define X(sym, word, stopped, counted) word,
+	static const char *const words[] = { GPUQ_BOUNDS(X) };
+#undef X
 
 	return words[what];
 }

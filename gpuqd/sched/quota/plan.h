@@ -44,7 +44,7 @@ struct plan_pod {
 };
 
 struct plan_action {
-	enum plan_kind kind;
+	enum plan_kind kind; /* what is done */
 	uint32_t job; /* index; an array's entry when an element of it starts */
 	struct snap_key key; /* index = the element that starts */
 	uint32_t flavor; /* that it is charged to; SNAP_NONE without GPUs */
@@ -62,16 +62,16 @@ struct plan_action {
 
 /* How have and need are to be printed. */
 enum plan_unit {
-	PLAN_COUNT,
+	PLAN_COUNT, /* pods, jobs, licenses, or no number */
 	PLAN_GPUS /* thousandths of a device */,
 	PLAN_CPU /* thousandths of a core */,
-	PLAN_BYTES,
+	PLAN_BYTES, /* of memory */
 	PLAN_TIME /* us since 1970 */
 };
 
 /* Why a job is pending. have < need; both 0 where there are no numbers. For times have is now. */
 struct plan_reason {
-	enum gpuq_reason code;
+	enum gpuq_reason code; /* names.h */
 	enum plan_unit unit;
 	int64_t have, need;
 	const char *object; /* queue, node, user, resource, job... that it is about; "" */
@@ -85,7 +85,7 @@ struct plan_why {
 /* A queue's holdings before and after a claim, and its fair share, in thousandths of devices of the
  * claim's flavor. */
 struct plan_side {
-	uint32_t queue;
+	uint32_t queue; /* index */
 	int64_t before, after, fair_share, quota;
 };
 
@@ -101,7 +101,7 @@ enum plan_passed {
 
 /* Why jobs are preempted for another: the numbers behind the rules of its victims' actions. */
 struct plan_claim {
-	uint32_t job, flavor;
+	uint32_t job, flavor; /* the preemptor, and the flavor that it is placed on */
 	struct snap_key key; /* index = the element that preempts */
 	int64_t need; /* thousandths of devices */
 	uint32_t side_first, n_sides; /* into plan.claim_sides: its own queue, then the victims'
@@ -111,27 +111,23 @@ struct plan_claim {
 
 /* Bounds that cut short the work of a cycle; gpuqd-scheduling(7), BOUNDS. */
 enum plan_bounded {
-	PLAN_BOUND_JOBS, /* blocked jobs evaluated for a start reservation */
-	PLAN_BOUND_MOMENTS, /* moments tried for all start reservations */
-	PLAN_BOUND_OWN_MOMENTS, /* moments tried for that of one job */
-	PLAN_BOUND_PLACEMENTS, /* tried for one job that preempts */
-	PLAN_BOUND_VICTIMS, /* beyond two a device */
-	PLAN_BOUND_MOVES, /* nodes tried that relocations of others would clear */
-	N_PLAN_BOUNDS
+#define X(sym, word, stopped, counted) PLAN_BOUND_##sym,
+	GPUQ_BOUNDS(X)
+#undef X
+		N_PLAN_BOUNDS
 };
 
 struct plan_bound {
-	enum plan_bounded what;
+	enum plan_bounded what; /* which bound */
 	uint32_t job; /* whose search ended there; SNAP_NONE = that of all jobs without a start
 		       * reservation */
 	int64_t most;
 };
 
-/* "max_job_test", "moments", ... */
 const char *plan_bound_word(enum plan_bounded what);
 
 struct plan {
-	const struct plan_action *actions;
+	const struct plan_action *actions; /* in the order in which they are to be carried out */
 	const struct plan_pod *pods;
 	const uint32_t *devices; /* device indexes on their node */
 	/* Equivalent jobs share their reasons: plan_reasons(). */
@@ -141,7 +137,7 @@ struct plan {
 	const uint32_t *started; /* by job: elements that start now or got a nominated placement */
 	const struct plan_claim *claims; /* in the order of their nominations */
 	const struct plan_side *claim_sides;
-	const struct plan_bound *bounds;
+	const struct plan_bound *bounds; /* that were reached */
 	uint32_t n_bounds;
 	uint32_t n_actions, n_pods, n_devices, n_claims;
 	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan

@@ -32,6 +32,7 @@ static int64_t part_of(int64_t weight, int64_t part, int64_t whole)
 		       : (int64_t)fixed_part((uint64_t)weight, (uint64_t)part, (uint64_t)whole);
 }
 
+/* Return the points for the time pending. */
 static int64_t age(const struct snap_weights *w, int64_t waited_us, uint32_t n_evicted)
 {
 	int64_t step;
@@ -143,6 +144,7 @@ struct priority_turn priority_turn_of(const struct priority *p, uint32_t job)
 	return (struct priority_turn){ job, j->queue, priority_key(p, job), j->submit_us };
 }
 
+/* Compare by queue, priority, time of submission and at last by index, so that no two are equal. */
 static int by_turn(const void *x, const void *y)
 {
 	const struct priority_turn *a = x, *b = y;

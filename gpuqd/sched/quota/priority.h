@@ -19,7 +19,7 @@
 #define PRIORITY_STRETCHES 100
 
 struct priority {
-	const struct snapshot *s;
+	const struct snapshot *s; /* that the terms are of */
 	const uint32_t *ranks; /* by snapshot.usages: fairtree.h */
 	int64_t gpus_milli; /* of the cluster */
 };

@@ -11,7 +11,7 @@
 /* The holdings of one user in a queue with limits per user. */
 struct user_use {
 	uint32_t queue, user;
-	int64_t running, gpus_milli;
+	int64_t running, gpus_milli; /* jobs, and thousandths of devices */
 };
 
 /* Note which queues limit users, themselves or above them, and make room for these. */

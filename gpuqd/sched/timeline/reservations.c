@@ -265,6 +265,58 @@ static void enter_amount(struct cycle *c, uint32_t i)
 		}
 }
 
+/* Return what an amount keeps still, in devices: less what its owners have taken, also in this
+ * cycle. */
+static int64_t kept(const struct cycle *c, uint32_t i)
+{
+	const struct future *f = c->timeline->future;
+	int64_t n = 0;
+
+	for (uint32_t k = 0; k < f->n_booked; k++)
+		n += f->booked[k].reservation == i ? f->booked[k].need.whole : 0;
+	return n;
+}
+
+uint32_t reservations_open(const struct cycle *c, uint32_t job)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	int64_t devices = 0;
+
+	for (uint32_t g = 0; g < r->n_groups; g++) {
+		const struct need one = nodes_need(&r->groups[g]);
+
+		devices += (int64_t)(one.whole + one.parts) * r->groups[g].pods_min;
+	}
+	for (uint32_t i = 0; i < c->s->n_reservations; i++)
+		if (slice(c, i)->start_us <= c->s->config.now_us && !over(c, i) &&
+		    reservations_owns(c, i, job) &&
+		    (!is_amount(slice(c, i)) || (devices > 0 && devices <= kept(c, i))))
+			return i;
+	return SNAP_NONE;
+}
+
+bool reservations_holds_places(const struct cycle *c, uint32_t reservation)
+{
+	const struct snap_reservation *r = slice(c, reservation);
+
+	for (uint32_t i = 0; i < c->places.n_pods; i++) {
+		const struct place *p = &c->places.pods[i];
+
+		if (is_amount(r) ? p->n_devices > 0 && !counts_there(c, r, p->node)
+				 : !bits_has(c->timeline->future->slices[reservation], p->node))
+			return false;
+	}
+	return true;
+}
+
+void reservations_bar_others(const struct cycle *c, uint32_t reservation, uint64_t *set)
+{
+	const uint64_t *own = c->timeline->future->slices[reservation];
+
+	for (uint32_t w = 0; !is_amount(slice(c, reservation)) && w < cycle_words(c); w++)
+		set[w] |= ~own[w];
+}
+
 void reservations_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t whole)
 {
 	struct future *f = c->timeline->future;

@@ -36,6 +36,13 @@ int64_t reservations_clears(const struct cycle *c, uint32_t job);
 /* Return the next moment after t and before next at which a reservation begins or ends; else
  * next. */
 int64_t reservations_next(const struct cycle *c, int64_t t, int64_t next);
+/* Return a reservation that has begun and keeps capacity for the job, as much as that takes in whole
+ * devices; SNAP_NONE = none does. */
+uint32_t reservations_open(const struct cycle *c, uint32_t job);
+/* True if the current places of the job are all within what that reservation keeps. */
+bool reservations_holds_places(const struct cycle *c, uint32_t reservation);
+/* Add the nodes outside of a reservation of whole nodes. */
+void reservations_bar_others(const struct cycle *c, uint32_t reservation, uint64_t *set);
 /* Note that an owner's pod was started: its reservation keeps that much less. */
 void reservations_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t whole);
 

@@ -15,7 +15,7 @@ struct fit {
 	const struct calendar_node *nodes;
 	uint32_t n_nodes;
 	const struct calendar_entry *entries;
-	uint32_t which;
+	uint32_t which; /* the entry that is checked */
 	int64_t now_us;
 	bool *taken; /* scratch, by node */
 };
@@ -38,6 +38,9 @@ static bool is_kind(const struct calendar_node *n, uint32_t flavor, uint32_t poo
 	       (pool == CALENDAR_NONE || n->pool == pool);
 }
 
+/* Add what an occurrence reserves to the sum of those with the same filter. When there are more
+ * filters than that, the last sum takes the rest: it then asks for too much rather than too
+ * little. */
 static void add_demand(struct demand *d, uint32_t *n, const struct calendar_entry *e, bool own)
 {
 	uint32_t i = 0;
@@ -105,6 +108,8 @@ static void take_nodes(const struct fit *f, int64_t t)
 			f->taken[f->entries[i].nodes[k]] = true;
 }
 
+/* Return the devices of the nodes that it names; free_only leaves out those that others have
+ * taken. */
 static int64_t sum_nodes(const struct fit *f, const struct calendar_entry *e, bool free_only)
 {
 	int64_t n = 0;
@@ -200,6 +205,8 @@ static int64_t next_end(const struct fit *f, int64_t t)
 	return next;
 }
 
+/* Return the reservation that begins latest among those that hold at t: the one that is most
+ * likely to be new. */
 static uint32_t in_the_way(const struct fit *f, int64_t t)
 {
 	uint32_t with = CALENDAR_NONE;
@@ -212,6 +219,8 @@ static uint32_t in_the_way(const struct fit *f, int64_t t)
 	return with;
 }
 
+/* Check one reservation against those before it: at its start and wherever another begins within
+ * it. False, and *out says what it conflicts with and when it would fit. */
 static bool look(const struct fit *f, struct calendar_misfit *out)
 {
 	const struct calendar_entry *e = &f->entries[f->which];

@@ -24,12 +24,12 @@ struct calendar_node {
 };
 
 struct calendar_entry {
-	struct recur when;
+	struct recur when; /* its occurrences */
 	int64_t milli; /* an amount anywhere; 0 = the nodes */
 	uint32_t flavor, pool; /* of an amount; CALENDAR_NONE = any */
 	const uint32_t *nodes;
 	uint32_t n_nodes;
-	bool maintenance;
+	bool maintenance; /* no job runs there: it conflicts with nothing */
 };
 
 struct calendar_misfit {

@@ -17,9 +17,9 @@
 
 /* The holdings of one pod, current or nominated. */
 struct hold {
-	int64_t end_us;
+	int64_t end_us; /* when it is released */
 	uint32_t job, node, group;
-	const uint32_t *devices;
+	const uint32_t *devices; /* on its node */
 	uint32_t n_devices;
 	int32_t milli; /* of each */
 	bool promised; /* it takes its amounts when its victims are gone */
@@ -88,6 +88,7 @@ static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
 	return yield < end ? yield : end;
 }
 
+/* Return the group; a pod of a request that changed since may have an index beyond the groups. */
 static const struct snap_group *group_of(const struct cycle *c, uint32_t job, uint32_t group)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
@@ -110,6 +111,7 @@ struct holds {
 	bool any_promise;
 };
 
+/* Add what a running or nominated pod holds until its end. */
 static void hold_alloc(const struct cycle *c, struct holds *h, const struct snap_alloc *a,
 		       int64_t end, bool promised)
 {
@@ -162,6 +164,8 @@ static void note_actions(const struct cycle *c, struct holds *h)
 	}
 }
 
+/* Add what an action of this cycle holds; a nominated placement begins when its victims are gone.
+ */
 static void hold_action(const struct cycle *c, struct holds *h, const struct plan_action *a)
 {
 	const int64_t now = c->s->config.now_us;

@@ -14,6 +14,18 @@
 
 #include "gpuqd/sched/place/nodes.h"
 
+/* Return the number of blocked jobs of each flavor that get a start reservation, and the number of
+ * those evaluated for one. */
+static inline int64_t timeline_depth(const struct snap_config *config)
+{
+	return config->backfill_depth;
+}
+
+static inline int64_t timeline_tests(const struct snap_config *config)
+{
+	return config->max_job_test;
+}
+
 /* Return how long a job that starts at t may run: its time limit, or what its deadline leaves of it
  * where the job allows less. */
 int64_t timeline_walltime(const struct cycle *c, uint32_t job, int64_t t);

@@ -2,6 +2,7 @@
 
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/pack.h"
+#include "gpuqd/sched/timeline/reservations.h"
 #include "gpuqd/sched/timeline/timeline_int.h"
 #include "gpuqd/sched/timeline/timeline_free.h"
 #include "gpuqd/sched/timeline/timeline_extras.h"
@@ -29,7 +30,7 @@ struct before {
 	struct mark *marks;
 	struct extra_hold *extra_holds;
 	uint32_t n_booked, n_planned, n_marks, n_extra_holds, n_places;
-	struct planned moved[DISPLACED_MAX];
+	struct planned moved[DISPLACED_MAX]; /* those that are in the way */
 	uint32_t n_moved;
 };
 
@@ -40,6 +41,7 @@ struct seats {
 	uint32_t n_places, n_devices;
 };
 
+/* Copy a table into memory that is released with the current job. */
 static void *copy(struct cycle *c, const void *items, uint32_t n, size_t size)
 {
 	void *p = cycle_scratch(c, (size_t)n + 1, size);
@@ -55,6 +57,7 @@ static void put_back(void *to, const void *from, uint32_t n, size_t size)
 		memcpy(to, from, n * size);
 }
 
+/* Keep the timeline as it is, to go back to if the attempt fails. */
 static struct before save(struct cycle *c)
 {
 	const struct future *f = c->timeline->future;
@@ -71,6 +74,7 @@ static struct before save(struct cycle *c)
 				.n_places = f->n_places };
 }
 
+/* Go back to it. */
 static void restore(struct cycle *c, const struct before *was)
 {
 	struct future *f = c->timeline->future;
@@ -207,6 +211,7 @@ static void order(struct cycle *c, const struct before *was, uint32_t job)
 				f->planned[to++] = now[k];
 }
 
+/* Sort the moved start reservations as the table has them, the longest pending first. */
 static void sort_moved(struct before *was)
 {
 	uint32_t n = 0;
@@ -241,6 +246,7 @@ static bool plan_moved(struct cycle *c, const struct before *was, bool sooner)
 	return true;
 }
 
+/* Keep the places that were found for the current job, while others are placed. */
 static struct seats keep_seats(struct cycle *c)
 {
 	return (struct seats){ .places = copy(c, c->places.pods, c->places.n_pods,
@@ -251,6 +257,7 @@ static struct seats keep_seats(struct cycle *c)
 			       .n_devices = c->places.n_devices };
 }
 
+/* Make them the current places again. */
 static void take_seats(struct cycle *c, const struct seats *seats)
 {
 	put_back(c->places.pods, seats->places, seats->n_places, sizeof(*c->places.pods));
@@ -308,7 +315,7 @@ bool timeline_displace(struct cycle *c, uint32_t job, uint32_t flavor)
 	if (c->failed)
 		return false;
 	timeline_unplan(c, job);
-	if (!timeline_pack_on_planned(c, job, flavor)) {
+	if (!timeline_pack_on_planned(c, job, flavor, SNAP_NONE)) {
 		restore(c, &was);
 		return false;
 	}
@@ -323,4 +330,65 @@ bool timeline_displace(struct cycle *c, uint32_t job, uint32_t flavor)
 	restore(c, &was);
 	pack_undo(c, job);
 	return false;
+}
+
+/* Plan all that was in the way again, for whatever time is left. */
+static void plan_later(struct cycle *c, const struct before *was)
+{
+	for (uint32_t i = 0; i < was->n_moved; i++)
+		timeline_unplan(c, was->moved[i].job);
+	for (uint32_t i = 0; i < was->n_moved; i++) {
+		const struct planned *p = &was->moved[i];
+		const uint32_t kind = p->flavor == SNAP_NONE ? c->s->n_flavors : p->flavor;
+
+		if (timeline_plan_until(c, p->job, p->flavor, GPUQ_UNLIMITED, p->starving))
+			c->timeline->future->n_of_flavor[kind] -= !p->starving;
+	}
+}
+
+/* ---- starting on a reservation ---- */
+
+/* A reservation that has begun is for its owners at once: it was promised to them by a date, while a
+ * start reservation is a forecast. A job that would run longer than its reservation may then hold
+ * what another's start was planned on. That start is not given up but planned again, for the first
+ * moment after; its job waits no longer than the owner runs. Only what the reservation keeps is
+ * taken this way, so that owners gain nothing beyond it. */
+bool timeline_enter(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct future *f = c->timeline->future;
+	const int64_t end = timeline_end(c, job, c->s->config.now_us);
+	const uint32_t within = c->s->n_reservations ? reservations_open(c, job) : SNAP_NONE;
+	const uint32_t n_parts = f->n_part_ends, n_extras = f->n_extra_ends;
+	const uint32_t n_tries = f->n_tries;
+	struct before was;
+	struct seats seats;
+
+	if (within == SNAP_NONE || f->n_displacing++ >= ATTEMPTS_MAX)
+		return false;
+	f->yield_us = f->given_us = 0;
+	was = save(c);
+	if (c->failed)
+		return false;
+	timeline_unplan(c, job);
+	if (!timeline_pack_on_planned(c, job, flavor, within)) {
+		restore(c, &was);
+		return false;
+	}
+	seats = keep_seats(c);
+	if (c->failed || !reservations_holds_places(c, within) || !note_all(c, &was, job, end)) {
+		restore(c, &was);
+		pack_undo(c, job);
+		return false;
+	}
+	/* Its places are its own from now on; what was planned there comes later. */
+	sort_moved(&was);
+	hold_places(c, job, end, &seats, 1);
+	plan_later(c, &was);
+	take_seats(c, &seats);
+	hold_places(c, job, end, &seats, -1);
+	f->n_part_ends = n_parts;
+	f->n_extra_ends = n_extras;
+	f->n_tries = n_tries;
+	order(c, &was, job);
+	return true;
 }

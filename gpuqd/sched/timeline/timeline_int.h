@@ -22,7 +22,7 @@ struct release {
 
 /* A future hold on one node, and the node's spare capacity when it begins. */
 struct booked {
-	uint32_t node;
+	uint32_t node; /* where */
 	uint32_t job; /* start reservation of a job; SNAP_NONE = of a reservation */
 	uint32_t reservation; /* SNAP_NONE = of a job */
 	int64_t start_us, end_us;
@@ -35,14 +35,14 @@ struct booked {
 
 /* The amounts that a hold leaves to a job; may be below 0. */
 struct spare {
-	int64_t whole, cpu, memory;
+	int64_t whole, cpu, memory; /* whole: devices */
 };
 
 /* Licenses that a running job releases at some moment. */
 struct license_end {
-	int64_t end_us;
+	int64_t end_us; /* when the job ends */
 	uint32_t license;
-	int64_t count;
+	int64_t count; /* that it holds */
 };
 
 /* A job that has a start reservation. */
@@ -55,8 +55,8 @@ struct planned {
 
 /* A part of a device, or all of it, that is released at some moment; below 0: taken. */
 struct part_end {
-	int64_t end_us, bytes;
-	uint32_t device;
+	int64_t end_us, bytes; /* bytes: of the device's memory */
+	uint32_t device; /* a number over all nodes */
 	int32_t milli;
 };
 
@@ -66,8 +66,8 @@ struct mark {
 	uint32_t job, reservation; /* as in its hold */
 	uint32_t node, device; /* device: a number over all nodes */
 	int64_t start_us, end_us;
-	int32_t milli;
-	int64_t bytes;
+	int32_t milli; /* of the device */
+	int64_t bytes; /* of its memory */
 	int32_t left; /* as booked.whole: amounts of reservations are not subtracted */
 	int64_t bytes_left;
 };
@@ -85,7 +85,7 @@ struct extra_hold {
 	uint32_t job;
 	size_t slot;
 	int64_t start_us, end_us;
-	int64_t n, left;
+	int64_t n, left; /* taken; to spare when it begins */
 };
 
 struct future {
@@ -106,7 +106,7 @@ struct future {
 	bool by_device;
 	struct part_end *part_ends;
 	uint32_t n_part_ends, room_part_ends;
-	struct mark *marks;
+	struct mark *marks; /* of start reservations and reservations */
 	uint32_t n_marks, room_marks;
 
 	/* countable resources, when some job requests them: timeline_extras.c */
@@ -125,7 +125,7 @@ struct future {
 	uint32_t n_booked, room_booked;
 	struct planned *planned; /* in the order in which they were planned */
 	uint32_t n_planned, room_planned;
-	struct place *places;
+	struct place *places; /* of all start reservations */
 	uint32_t n_places, room_places;
 	uint32_t *n_of_flavor; /* start reservations by flavor; [n_flavors] = without devices */
 	/* By flavor, as above: starving jobs that were started or planned first, and how much of it
@@ -139,6 +139,7 @@ struct future {
 	/* starting beside them: timeline_pack.c */
 	uint32_t n_displacing; /* timeline_displace.c: attempts in this cycle */
 	bool over_planned; /* start reservations do not bar: those in the way are to be displaced */
+	uint32_t within; /* over_planned: the reservation that the job starts in, or SNAP_NONE */
 	uint64_t *barred; /* scratch: nodes that reservations keep from the current job */
 	int64_t yield_us; /* of the current places: when they must be yielded; 0 = never */
 	int64_t given_us; /* ...and the time limit there, when it was cut; 0 = it was not */
@@ -155,7 +156,7 @@ struct timeline {
 	struct later *later; /* NULL until something is ending or nominated */
 
 	uint32_t idle; /* actions + 1 when no running work was seen to end; 0 = never */
-	bool any_starving; /* some job has been pending for longer than starve_us */
+	bool any_starving; /* some job has been pending for so long that it may be starving */
 	struct future *future; /* NULL until a job is blocked */
 };
 

@@ -23,6 +23,7 @@ void timeline_licenses_end(struct cycle *c, uint32_t job, int64_t end_us)
 	}
 }
 
+/* Return how many of the license the job takes. */
 static int64_t asks_for(const struct cycle *c, uint32_t job, uint32_t license)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];

@@ -238,7 +238,8 @@ static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 	struct future *f = c->timeline->future;
 	const uint32_t by = reservations_bars(c, job, c->s->config.now_us, end, f->barred);
 	const struct planned *licensed = timeline_licenses_clash(c, job, c->s->config.now_us, end);
-	const bool barred = by != SNAP_NONE;
+	const bool within = f->over_planned && f->within != SNAP_NONE;
+	const bool barred = by != SNAP_NONE || within;
 	uint32_t behind;
 	bool placed;
 
@@ -247,6 +248,8 @@ static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 		bar->job = licensed->job;
 		return false;
 	}
+	if (within)
+		reservations_bar_others(c, f->within, f->barred);
 	pack_bar(c, barred ? f->barred : NULL);
 	/* Find out first whether reservations alone are in the way, so that the reason names them. */
 	if (barred && !pack_job(c, job, flavor)) {
@@ -270,6 +273,7 @@ static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 
 /* ---- with a shorter time limit than requested ---- */
 
+/* Compare moments. */
 static int cmp_limit(const void *ctx, uint32_t x, uint32_t y)
 {
 	const int64_t *limits = ctx;
@@ -448,12 +452,13 @@ void timeline_keep_off(struct cycle *c, uint32_t job, uint64_t *set)
 		bits_add(set, c->timeline->future->booked[i].node);
 }
 
-bool timeline_pack_on_planned(struct cycle *c, uint32_t job, uint32_t flavor)
+bool timeline_pack_on_planned(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t within)
 {
 	struct future_bar bar;
 	bool placed;
 
 	c->timeline->future->over_planned = true;
+	c->timeline->future->within = within;
 	placed = pack_within(c, job, flavor, timeline_end(c, job, c->s->config.now_us), &bar);
 	c->timeline->future->over_planned = false;
 	return placed;

@@ -29,8 +29,9 @@ void timeline_keep_off(struct cycle *c, uint32_t job, uint64_t *set);
 
 /* True if what the current places take of the node of a hold leaves it what it counts on. */
 bool timeline_spares(const struct cycle *c, const struct booked *b, uint32_t job);
-/* As pack_job, honouring reservations only. */
-bool timeline_pack_on_planned(struct cycle *c, uint32_t job, uint32_t flavor);
+/* As pack_job, honouring reservations only; within: on the nodes of this one alone, SNAP_NONE =
+ * anywhere. */
+bool timeline_pack_on_planned(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t within);
 
 /* Preempt jobs that run ahead of start reservations in time for those. */
 void timeline_yield(struct cycle *c);

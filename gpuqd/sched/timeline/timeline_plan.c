@@ -243,7 +243,7 @@ static int64_t next_end(const struct cycle *c, int64_t t, uint32_t *release)
 struct gauge {
 	uint32_t whole; /* of one pod; 0 = no such count */
 	int64_t pods, need;
-	const uint64_t *fit, *flavor;
+	const uint64_t *fit, *flavor; /* nodes that its pods fit on; nodes of the flavor */
 };
 
 /* Begin the count with the devices that are free now. Only the group with the largest pods is
@@ -354,7 +354,7 @@ bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving
  * within bounds. */
 static uint32_t max_tries(const struct cycle *c)
 {
-	const int64_t n = amount_times(c->s->config.backfill_depth,
+	const int64_t n = amount_times(timeline_depth(&c->s->config),
 				       TIMES_TRIED * ((int64_t)c->s->n_flavors + 1));
 
 	return n < TRIES_MAX ? (uint32_t)n : TRIES_MAX;
@@ -363,20 +363,20 @@ static uint32_t max_tries(const struct cycle *c)
 /* True if this cycle may look for no further start reservations. */
 static bool exhausted(const struct cycle *c)
 {
-	return c->timeline->future->n_tests >= c->s->config.max_job_test ||
+	return c->timeline->future->n_tests >= timeline_tests(&c->s->config) ||
 	       c->timeline->future->n_tries >= max_tries(c);
 }
 
 /* Report once in a cycle: it holds for all jobs that follow. */
 static void tell_full(struct cycle *c)
 {
-	const bool tests = c->timeline->future->n_tests >= c->s->config.max_job_test;
+	const bool tests = c->timeline->future->n_tests >= timeline_tests(&c->s->config);
 
 	if (c->timeline->future->told_full)
 		return;
 	c->timeline->future->told_full = true;
 	cycle_bounded(c, SNAP_NONE, tests ? PLAN_BOUND_JOBS : PLAN_BOUND_MOMENTS,
-		      tests ? c->s->config.max_job_test : max_tries(c));
+		      tests ? timeline_tests(&c->s->config) : max_tries(c));
 }
 
 /* True if nothing ever ends, and nothing is planned: no need to look ahead. */
@@ -412,14 +412,14 @@ bool timeline_may_plan(struct cycle *c, uint32_t job, uint32_t flavor, struct pl
 
 bool timeline_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
 {
-	const struct snap_config *config = &c->s->config;
+	const int64_t depth = timeline_depth(&c->s->config);
 	const uint32_t kind = flavor == SNAP_NONE ? c->s->n_flavors : flavor;
 
-	if (config->backfill_depth == 0 || nothing_ends(c) || !timeline_look_ahead(c))
+	if (depth == 0 || nothing_ends(c) || !timeline_look_ahead(c))
 		return false;
 	if (timeline_planned(c->timeline->future, job))
 		return true;
-	if (c->timeline->future->n_of_flavor[kind] >= config->backfill_depth)
+	if (c->timeline->future->n_of_flavor[kind] >= depth)
 		return false;
 	if (exhausted(c)) {
 		tell_full(c);
@@ -431,16 +431,16 @@ bool timeline_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
 
 bool timeline_full(const struct cycle *c, uint32_t job)
 {
-	const struct snap_config *config = &c->s->config;
+	const int64_t depth = timeline_depth(&c->s->config);
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const struct future *f = c->timeline->future;
 
 	if (!f || exhausted(c))
 		return true;
 	if (r->gpus_milli == 0)
-		return f->n_of_flavor[c->s->n_flavors] >= config->backfill_depth;
+		return f->n_of_flavor[c->s->n_flavors] >= depth;
 	for (uint32_t i = 0; i < r->n_flavor_ix; i++)
-		if (f->n_of_flavor[r->flavor_ix[i]] < config->backfill_depth)
+		if (f->n_of_flavor[r->flavor_ix[i]] < depth)
 			return false;
 	return true;
 }

@@ -14,7 +14,7 @@
  * then small jobs that come often cannot keep a large one pending for ever. A job that fits now
  * starts at once: a place that was only held for it would keep others from it, should the job's own
  * turn find a limit reached. The job that has been pending longest for a flavor gets a start
- * reservation however large it is, so each of them has one in the end: no later than starve_us
+ * reservation however large it is, so each of them has one in the end: no later than the time of starving
  * plus, for each job that has been pending longer, the longest time limit. Further ones, as many as
  * other jobs may have start reservations, together get a small part of the flavor: more of them
  * would leave no gap for anything else on a crowded cluster. Jobs without devices have the same
@@ -25,11 +25,12 @@
 #define FURTHER_PART 8 /* one in so many devices is reserved for further ones */
 
 struct line {
-	const struct snapshot *s;
+	const struct snapshot *s; /* for the times */
 	uint32_t *jobs; /* a heap, the youngest on top; then in order */
 	uint32_t n, room;
 };
 
+/* Return since when the job could have started: a begin time does not count as pending. */
 static int64_t waits_since(const struct snap_job *j)
 {
 	return j->begin_us > j->eligible_us ? j->begin_us : j->eligible_us;
@@ -55,6 +56,7 @@ static int cmp_wait(const void *ctx, uint32_t x, uint32_t y)
 	return d ? d : sort_i64(x, y);
 }
 
+/* Restore the heap after the job at one place became later. */
 static void sift_down(struct line *l, uint32_t at)
 {
 	for (;;) {
@@ -85,7 +87,7 @@ static void offer(struct line *l, uint32_t job)
 	}
 }
 
-/* True if the job has been pending for starve_us, and for longer than its own time limit: on a busy
+/* True if the job has been pending for the time of starving, and for longer than its own time limit: on a busy
  * cluster many jobs of days are pending for a day, and start reservations for all of them would
  * leave no gap for the short ones. */
 static bool is_starving(const struct cycle *c, uint32_t job)
@@ -144,9 +146,11 @@ static bool has_right(const struct cycle *c, uint32_t job, uint32_t flavor)
 	if (flavor != SNAP_NONE && holdings_fair(c, j->queue)[flavor] < need &&
 	    amount_sum(owed_to_others(c, j->queue, flavor), need) > c->s->capacity[flavor])
 		return false;
-	return n == 0 || (n < c->s->config.backfill_depth && is_small(c, job, flavor));
+	return n == 0 || (n < timeline_depth(&c->s->config) && is_small(c, job, flavor));
 }
 
+/* Count a served job against the part of its flavor, or of cpu and memory, that starving jobs may
+ * have together. */
 static void count_one(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	struct future *f = c->timeline->future;
@@ -194,14 +198,14 @@ void timeline_starving(struct cycle *c)
 	struct line l = { .s = c->s };
 	uint32_t *scratch;
 
-	if (c->s->config.backfill_depth == 0 || !c->timeline->any_starving)
+	if (timeline_depth(&c->s->config) == 0 || !c->timeline->any_starving)
 		return;
 	for (uint32_t i = 0; i < c->s->n_jobs; i++)
 		l.room += is_starving(c, i);
 	if (l.room == 0 || !timeline_look_ahead(c))
 		return;
-	if (l.room > c->s->config.max_job_test)
-		l.room = (uint32_t)c->s->config.max_job_test;
+	if (l.room > timeline_tests(&c->s->config))
+		l.room = (uint32_t)timeline_tests(&c->s->config);
 	l.jobs = cycle_alloc(c, l.room, sizeof(*l.jobs));
 	scratch = cycle_alloc(c, l.room, sizeof(*scratch));
 	if (c->failed)

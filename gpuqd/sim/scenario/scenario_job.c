@@ -47,7 +47,7 @@ static const struct gpuq_field tasks_fields[] = {
 	NUM(sc_tasks, "rank", rank, "lower starts first and leaves last"),
 	STR(sc_tasks, "role", role, "its role in the job"),
 	STR(sc_tasks, "group", group, "its sub-group"),
-	BOOL(sc_tasks, "releasing", releasing, "told to leave already"),
+	BOOL(sc_tasks, "releasing", releasing, "signalled to end already"),
 	MAP(sc_tasks, "selector", selector, "labels its nodes must have"),
 	MANY(sc_tasks, "tolerations", tolerations, &toleration_schema, "taints it tolerates"),
 	{ 0 },
@@ -69,7 +69,7 @@ static int tasks_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "gpus: less than none");
 	if (t->gpus > 1000 && t->gpus % 1000 != 0)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
-					"gpus: above one device only whole ones can be asked for");
+					"gpus: above one device only whole ones can be requested");
 	if (t->count < 1000 || t->count % 1000 || t->count > INT64_C(100000000))
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "count: expected 1 to 100000");
 	if (!scenario_resources_hold(&t->resources))
@@ -203,7 +203,7 @@ static const struct gpuq_field job_fields[] = {
 	BOOL(sc_job, "evict_last", evict_last, "leaves after its equals"),
 	WORD(sc_job, "preempt_mode", preempt_mode, preempt_modes, "what eviction means"),
 	NUM(sc_job, "last_checkpoint", last_checkpoint, "when it saved itself"),
-	NUM(sc_job, "restart_cost", restart_cost, "what a start takes before work goes on"),
+	NUM(sc_job, "restart_cost", restart_cost, "time from a start until work continues"),
 	BOOL(sc_job, "stale", stale, "below its minimum already"),
 	BOOL(sc_job, "spread", spread, "prefers the emptiest nodes"),
 	BOOL(sc_job, "exclusive", exclusive, "has its nodes alone"),
@@ -226,7 +226,7 @@ static const struct gpuq_field job_fields[] = {
 	BOOL(sc_job, "hold", hold, "held by its owner"),
 	NUM(sc_job, "begin", begin, "not before"),
 	NUM(sc_job, "deadline", deadline, "must have ended by"),
-	NUM(sc_job, "use", use, "percent that its devices do; absent or -1 = nobody knows"),
+	NUM(sc_job, "use", use, "utilization of its devices in percent; absent or -1 = not known"),
 	NUM(sc_job, "idle_limit", idle_limit, "it is stopped when idle so long"),
 	MAP(sc_job, "licences", licences, "counts by name"),
 	MAP(sc_job, "licenses", licences, "the same"),

@@ -23,7 +23,7 @@ static const struct gpuq_field reservation_fields[] = {
 	NUM(sc_reservation, "every", every, "it comes again after so long"),
 	NUM(sc_reservation, "release_after", release_after,
 	    "what its owners do not use by then is everybody's"),
-	STR(sc_reservation, "queue", queue, "who may use it"),
+	STR(sc_reservation, "queue", queue, "queue that may use it"),
 	WORD(sc_reservation, "kind", kind, reservation_kinds, "user or maintenance"),
 	{ 0 },
 };
@@ -52,7 +52,8 @@ static const struct gpuq_schema reservation_schema = {
 	  .doc = (doc_) },
 #define SCHED_FIELD(kind, member, key, dflt, absent, recorded, names, least, most, doc)            \
 	ROW(sc_config, kind, key, member, names, doc)
-#define QUEUE_FIELD(kind, member, key, scenario, dflt, recorded, how, names, least, most, doc)     \
+#define QUEUE_FIELD(kind, member, key, scenario, dflt, recorded, how, names, least, most, may,     \
+		    doc)                                                                           \
 	ROW(sc_queue, kind, scenario, member, names, doc)
 
 /* Value of a member until a file has been read. */

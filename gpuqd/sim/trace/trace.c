@@ -335,7 +335,7 @@ static void print_text(const struct options *o, const struct trace *t,
 	       f->n_jobs, t->queues.n, t->users.n, o->site.n_nodes, o->site.gpus_per_node,
 	       policies[o->policy].name, o->estimates_text);
 	if (t->n_dropped)
-		printf("%u jobs that ask for no GPU were left out\n", t->n_dropped);
+		printf("%u jobs that request no GPU were left out\n", t->n_dropped);
 	printf("\n%-19s %-10s %-10s %-10s %-10s %-10s %s\n", "", "mean", "p50", "p90", "p95", "p99",
 	       "max");
 	print_times("wait", &f->wait_s);

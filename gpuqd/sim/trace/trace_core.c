@@ -7,6 +7,7 @@
 #include "gpuqd/carry/carry.h"
 #include "gpuqd/carry/obey.h"
 #include "gpuqd/sched/sched.h"
+#include "gpuqd/sched/timeline/timeline.h"
 #include "gpuqd/sim/trace/trace_line.h"
 #include "gpuqd/snapshot/snapshot_keep.h"
 #include "gpuqd/state/model.h"
@@ -338,7 +339,7 @@ static void on_news(void *arg, enum carry_news news, const struct plan_action *a
 
 static int cycle(struct core *c, int64_t *wake_us, struct gpuq_err *err)
 {
-	const uint32_t least = c->n_free + (uint32_t)c->config.sched.backfill_depth + 1;
+	const uint32_t least = c->n_free + (uint32_t)timeline_depth(&c->config) + 1;
 	const struct carry_to to = { .apply = apply_fn, .token = token, .news = on_news, .arg = c };
 	uint32_t most = c->shown > least ? c->shown : least;
 	struct snapshot *s = NULL;

@@ -1,4 +1,4 @@
-/* trace_figures.h - what came of a replay, in figures
+/* trace_figures.h - the results of a replay, in figures
  *
  * Owns     nothing.
  * Touches  memory only.

@@ -162,7 +162,8 @@ int trace_replay(const struct trace *t, const struct trace_site *site,
 		if (wake < now)
 			now = wake;
 		if (now == GPUQ_UNLIMITED) {
-			rc = gpuq_fail(err, GPUQ_EINTERNAL, "%u of %u jobs wait and nothing runs",
+			rc = gpuq_fail(err, GPUQ_EINTERNAL,
+				       "%u of %u jobs are pending and nothing runs",
 				       t->n_jobs - l->n_completed, t->n_jobs);
 			break;
 		}

@@ -167,7 +167,7 @@ static int read_header(struct reader *r)
 	if (r->where[C_GPUS] >= 0 && r->where[C_PROCS] >= 0)
 		return refuse(
 			r, r->fields[r->where[C_PROCS]].at,
-			"columns gpus and procs; only one of them can say how much a job asks for");
+			"columns gpus and procs; only one of them can say how much a job requests");
 	return 0;
 }
 
@@ -345,7 +345,7 @@ int trace_read(const char *name, struct trace *t, struct gpuq_err *err)
 	}
 	gpuq_buf_done(&text);
 	if (rc == 0 && t->n_jobs == 0)
-		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:%u:1: no job that asks for a GPU", name,
+		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:%u:1: no job that requests a GPU", name,
 			       r.line);
 	if (rc < 0)
 		return rc;
@@ -423,7 +423,7 @@ int trace_site_for(const struct trace *t, struct trace_site *site, struct gpuq_e
 		if (t->jobs[i].gpus > (uint64_t)site->n_nodes * site->gpus_per_node)
 			return gpuq_fail(
 				err, GPUQ_EINVAL,
-				"line %u: job %s asks for %u GPUs, and %u nodes of %u have "
+				"line %u: job %s requests %u GPUs, and %u nodes of %u have "
 				"%" PRIu64 "; give more with --nodes or --gpus-per-node",
 				t->jobs[i].line, t->jobs[i].id, t->jobs[i].gpus, site->n_nodes,
 				site->gpus_per_node, (uint64_t)site->n_nodes * site->gpus_per_node);

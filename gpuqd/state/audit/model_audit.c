@@ -25,6 +25,7 @@ static int differs(struct gpuq_err *err, const char *what, const char *name, con
 			 name, figure, kept, counted);
 }
 
+/* Print "17" or "17_3". */
 static const char *key_text(struct job_key key, char out[32])
 {
 	if (key.index < 0)
@@ -102,6 +103,9 @@ static int audit_job(const struct model *m, const struct job *j, struct sums *s,
 		return job_fails(err, j, "its number has not been given yet");
 	if (model_find_job(m, j->key) != j)
 		return job_fails(err, j, "it is not found by its number");
+	if (j->life->element_id && (j->key.index < 0 || j->life->element_id >= m->next_job_id ||
+				    model_find_element(m, j->life->element_id) != j))
+		return job_fails(err, j, "its element is not found by its own number");
 	if (!j->queue || j->queue->ix >= m->n_queues || m->queues[j->queue->ix] != j->queue)
 		return job_fails(err, j, "its queue is not there");
 	if (!j->request)

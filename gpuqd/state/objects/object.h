@@ -29,7 +29,7 @@ enum object_kind {
 enum claim_state { CLAIM_PENDING, CLAIM_BOUND, CLAIM_LOST };
 
 struct object_fact {
-	enum object_kind kind;
+	enum object_kind kind; /* what it is: a claim, a volume, a class */
 	const char *namespace_; /* "" of a kind without namespaces */
 	const char *name;
 	/* LIMITS: requests of a container that has none of its own; 0 = no default.
@@ -37,7 +37,10 @@ struct object_fact {
 	int64_t cpu_milli, memory_bytes;
 	/* RUNTIME, VOLUME: the nodes, one of the terms; n_required 0 = any. */
 	const struct gpuq_term *required;
-	size_t n_required;
+	size_t n_required; /* terms of its affinity; 0 = any node */
+	/* RUNTIME: taints that its pods tolerate as well. */
+	const struct gpuq_toleration *tolerations;
+	size_t n_tolerations;
 	/* CLAIM */
 	enum claim_state state;
 	const char *volume; /* when bound, else "" */

@@ -11,7 +11,7 @@
 /* An object, and all that its fact points to behind it, in one block. */
 struct object {
 	UT_hash_handle hh;
-	struct object_fact fact;
+	struct object_fact fact; /* in one block of its own */
 	size_t n_key;
 	char *key; /* namespace NUL name */
 };
@@ -19,15 +19,15 @@ struct object {
 /* Additions to pods of one queue. */
 struct learnt {
 	UT_hash_handle hh;
-	int64_t cpu_milli, memory_bytes;
+	int64_t cpu_milli, memory_bytes; /* what admission added to pods of this queue */
 	char queue[];
 };
 
 struct objects {
-	struct object *all[N_OBJECT_KINDS];
-	bool known[N_OBJECT_KINDS];
+	struct object *all[N_OBJECT_KINDS]; /* by namespace and name */
+	bool known[N_OBJECT_KINDS]; /* the first listing has ended: absent means absent */
 	struct learnt *learnt;
-	char *home;
+	char *home; /* the namespace of gpuqd */
 };
 
 /* ---- the block of an object ---- */
@@ -37,6 +37,8 @@ static const char *take_str(struct block *b, const char *s)
 	return s && *s ? block_take_str(b, s) : "";
 }
 
+/* Copy one requirement into the block; its values come after their list, as block_take() is called
+ * in the same order when sizes are counted. */
 static void take_require(struct block *b, const struct gpuq_require *from, struct gpuq_require *to)
 {
 	const char **items = block_take(b, NULL, from->values.n * sizeof(*items));
@@ -52,6 +54,8 @@ static void take_require(struct block *b, const struct gpuq_require *from, struc
 		*to = (struct gpuq_require){ key, from->op, { items, from->values.n } };
 }
 
+/* Copy the terms of an affinity. In the pass that only counts bytes the block gives NULL, and
+ * nothing is written. */
 static const struct gpuq_term *take_terms(struct block *b, const struct gpuq_term *from, size_t n)
 {
 	struct gpuq_term *to = block_take(b, NULL, n * sizeof(*to));
@@ -63,6 +67,22 @@ static const struct gpuq_term *take_terms(struct block *b, const struct gpuq_ter
 			take_require(b, &from[t].all[i], all ? &all[i] : NULL);
 		if (to)
 			to[t] = (struct gpuq_term){ .all = all, .n = from[t].n };
+	}
+	return to;
+}
+
+static const struct gpuq_toleration *take_tolerations(struct block *b, const struct object_fact *f)
+{
+	struct gpuq_toleration *to = block_take(b, NULL, f->n_tolerations * sizeof(*to));
+
+	for (size_t i = 0; i < f->n_tolerations; i++) {
+		struct gpuq_toleration one = f->tolerations[i];
+
+		one.key = take_str(b, one.key);
+		one.value = take_str(b, one.value);
+		one.effect = take_str(b, one.effect);
+		if (to)
+			to[i] = one;
 	}
 	return to;
 }
@@ -85,6 +105,7 @@ static struct object *fill(struct block *b, const struct object_fact *f)
 	to.class_ = take_str(b, f->class_);
 	to.selected = take_str(b, f->selected);
 	to.required = take_terms(b, f->required, f->n_required);
+	to.tolerations = take_tolerations(b, f);
 	if (o) {
 		o->fact = to;
 		o->key = key;
@@ -180,16 +201,8 @@ static struct object *find(const struct objects *o, enum object_kind kind, const
 	return x;
 }
 
-static bool strs_same(const struct gpuq_strlist *a, const struct gpuq_strlist *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (strcmp(a->items[i], b->items[i]) != 0)
-			return false;
-	return true;
-}
-
+/* True if the terms are the same in the same order: another order is another fact, which costs a
+ * write and changes nothing. */
 static bool terms_same(const struct object_fact *a, const struct object_fact *b)
 {
 	if (a->n_required != b->n_required)
@@ -202,8 +215,23 @@ static bool terms_same(const struct object_fact *a, const struct object_fact *b)
 		for (size_t i = 0; i < x->n; i++)
 			if (strcmp(x->all[i].key, y->all[i].key) != 0 ||
 			    x->all[i].op != y->all[i].op ||
-			    !strs_same(&x->all[i].values, &y->all[i].values))
+			    !gpuq_strlist_same(&x->all[i].values, &y->all[i].values))
 				return false;
+	}
+	return true;
+}
+
+static bool tolerations_same(const struct object_fact *a, const struct object_fact *b)
+{
+	if (a->n_tolerations != b->n_tolerations)
+		return false;
+	for (size_t i = 0; i < a->n_tolerations; i++) {
+		const struct gpuq_toleration *x = &a->tolerations[i], *y = &b->tolerations[i];
+
+		if (x->exists != y->exists || x->seconds != y->seconds ||
+		    strcmp(x->key, y->key) != 0 || strcmp(x->value, y->value) != 0 ||
+		    strcmp(x->effect, y->effect) != 0)
+			return false;
 	}
 	return true;
 }
@@ -214,7 +242,7 @@ static bool same(const struct object_fact *a, const struct object_fact *b)
 	return a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
 	       a->state == b->state && a->waits == b->waits && strcmp(a->volume, b->volume) == 0 &&
 	       strcmp(a->class_, b->class_) == 0 && strcmp(a->selected, b->selected) == 0 &&
-	       terms_same(a, b);
+	       terms_same(a, b) && tolerations_same(a, b);
 }
 
 bool objects_seen(struct objects *o, const struct object_fact *f)

@@ -42,8 +42,10 @@
 	X(BESIDE, "beside", "id, array index, cluster",                                            \
 	  "what a job that left may have left in the cluster")                                     \
 	X(AUDIT, "audit", "time, number", "changes by users")                                      \
-	X(OUTBOX, "outbox", "number", "what is to be told of a job, until it has been")            \
-	X(TEXT, "text", "hash, 0 or 1", "0: a part that specs have alike, 1: how many have it")
+	X(OUTBOX, "outbox", "number", "notifications of jobs that are not delivered yet")          \
+	X(TEXT, "text", "hash, 0 or 1", "0: a part that specs have alike, 1: how many have it")    \
+	X(ELEMENT, "element", "number", "the ended element of an array that had this number")      \
+	X(TOKEN, "token", "id", "an issued token: the hash of its secret, and its rights")
 
 enum table {
 #define X(sym, name, key, doc) TABLE_##sym,
@@ -63,9 +65,9 @@ extern const char *const table_names[N_TABLES];
 #define CLUSTER_BYTES_MAX 32
 
 struct change {
-	enum table table;
+	enum table table; /* in the database */
 	uint16_t key_len;
-	const unsigned char *key;
+	const unsigned char *key; /* in the batch's memory */
 	const unsigned char *val; /* NULL = remove the record */
 	size_t val_len;
 };

@@ -69,6 +69,8 @@ struct job_key history_key_of_job(const struct gpuq_val *job)
 				 (int32_t)gpuq_get_int(job, "array_index", -1) };
 }
 
+/* Put or remove an ended job in each order by which history can be read: by end, and by user,
+ * queue, name and state before that. */
 static void entries(struct batch *out, const struct gpuq_val *job, const void *val)
 {
 	static const struct {
@@ -96,12 +98,26 @@ void history_index_entry(struct batch *out, const struct gpuq_val *job)
 	entries(out, job, "");
 }
 
+/* Write, or with val NULL remove, where the element with this number is found. */
+static void entry_of_number(struct batch *out, const struct gpuq_val *job, bool there)
+{
+	const int64_t number = gpuq_get_int(job, "element_id", 0);
+	const struct job_key jk = history_key_of_job(job);
+	unsigned char key[CHANGE_KEY_BYTES_MAX], val[CHANGE_KEY_BYTES_MAX];
+
+	if (number > 0 && number <= UINT32_MAX)
+		change_batch_put(out, TABLE_ELEMENT, key, change_key_u32(key, (uint32_t)number),
+				 there ? val : NULL,
+				 there ? change_key_job(val, jk.id, jk.index) : 0);
+}
+
 void history_forget(struct batch *out, const struct gpuq_val *job)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	const struct job_key jk = history_key_of_job(job);
 
 	entries(out, job, NULL);
+	entry_of_number(out, job, false);
 	change_batch_put(out, TABLE_HISTORY, key, history_record_key(key, jk), NULL, 0);
 	joblog_forget(out, jk, (uint32_t)gpuq_get_int(job, "n_log", 0));
 	/* An array's elements share its spec; the array ends after all of them. */
@@ -121,6 +137,7 @@ void history_record(struct model *m, const struct job *j, struct batch *out)
 	if (v) {
 		gpuq_mp_write(&b, v);
 		history_index_entry(out, v);
+		entry_of_number(out, v, true);
 	}
 	if (!v || b.failed)
 		out->failed = true;

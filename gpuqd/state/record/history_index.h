@@ -7,7 +7,8 @@
  * A job's record is its object as it was last seen. Five entries point at it, each
  * without a value of its own: by its end, and by its user, queue, name and state, each of
  * these in the order of the ends. So the newest of one user are neighbors, and a list can
- * continue from any of them without having kept anything open.
+ * continue from any of them without having kept anything open. An element of an array is found by
+ * its own number as well: TABLE_ELEMENT has the key of its record.
  */
 #ifndef GPUQD_STATE_RECORD_HISTORY_INDEX_H
 #define GPUQD_STATE_RECORD_HISTORY_INDEX_H

@@ -11,7 +11,8 @@ struct key_chunk {
 	struct key_chunk *next;
 	int64_t oldest_us; /* of the keys in this block */
 	uint32_t used, n_keys;
-	_Alignas(8) unsigned char bytes[CHUNK_BYTES - 24];
+	_Alignas(8) unsigned char bytes[CHUNK_BYTES -
+					24]; /* keys one behind the other, each with its head */
 };
 
 static size_t size_of(size_t len)
@@ -36,6 +37,8 @@ struct idem_key *keys_find(const struct keys *k, const void *bytes, size_t n)
 	return NULL;
 }
 
+/* Return the chunk that new keys go to. Keys expire in the order in which they came, so a chunk
+ * becomes free as a whole. */
 static struct key_chunk *chunk_with_room(struct keys *k, size_t size, int64_t at_us)
 {
 	struct key_chunk *c = k->last;
@@ -73,6 +76,8 @@ void keys_reserve(struct keys *k, uint32_t n)
 	table_reserve(&k->slots, n, hash_of);
 }
 
+/* Forget the keys of a chunk that are older than until_us, and note the oldest of the others:
+ * until then the chunk need not be read again. */
 static void expire_in(struct keys *k, struct key_chunk *c, int64_t until_us, keys_gone_fn fn,
 		      void *arg)
 {

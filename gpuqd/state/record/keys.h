@@ -19,7 +19,7 @@
 struct idem_key {
 	uint64_t hash; /* of the request */
 	int64_t at_us;
-	uint32_t first_id, n_jobs;
+	uint32_t first_id, n_jobs; /* the jobs that the request made */
 	uint16_t len;
 	bool expired; /* removed from the table */
 	unsigned char bytes[]; /* user NUL key */
@@ -28,8 +28,8 @@ struct idem_key {
 struct key_chunk;
 
 struct keys {
-	struct slots slots;
-	struct key_chunk *first, *last;
+	struct slots slots; /* by their bytes */
+	struct key_chunk *first, *last; /* in the order in which they came */
 };
 
 struct idem_key *keys_find(const struct keys *k, const void *bytes, size_t n);

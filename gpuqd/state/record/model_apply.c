@@ -11,6 +11,7 @@
 
 /* ---- records of an event ---- */
 
+/* Encode what one mark of the state asks for. */
 static void write_mark(struct model *m, const struct mark *k)
 {
 	switch (k->kind) {
@@ -47,6 +48,8 @@ static void let_go(struct model *m, struct job_key key)
 	}
 }
 
+/* Encode all marks in their order. Jobs that are done go last, since entries of their log are
+ * written from them; what they mark while they go follows. */
 static void write_marks(struct model *m)
 {
 	const size_t n = m->marks.n;

@@ -13,7 +13,7 @@
 #define TEXT_BYTES_MAX 256 /* of one string */
 
 struct text {
-	int64_t v;
+	int64_t v; /* of the format */
 	struct podrecord r;
 };
 
@@ -42,9 +42,11 @@ static const struct gpuq_field fields[] = {
 	F("pods", GPUQ_K_INT, r.pods, .min = 1, .max = GPUQ_PODS_MAX),
 	F("group", GPUQ_K_INT, r.group, .min = 0, .max = GPUQ_PODS_MAX),
 	F("nth", GPUQ_K_INT, r.group_index, .min = 0, .max = GPUQ_PODS_MAX),
+	F("element", GPUQ_K_INT, r.element_id, .min = 0, .max = UINT32_MAX),
 	{ .key = NULL },
 };
 
+/* Set the members that an annotation leaves out. */
 static void defaults(void *obj)
 {
 	struct text *t = obj;
@@ -86,6 +88,8 @@ static const char *clean(struct gpuq_arena *a, const char *s, size_t max)
 	return out && *out ? out : NULL;
 }
 
+/* Print the record with names cut to name_max bytes. False if it is still larger than an
+ * annotation may be, or without memory. */
 static bool write_cut(const struct podrecord *r, size_t name_max, struct gpuq_buf *out)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);

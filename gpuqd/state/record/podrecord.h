@@ -35,6 +35,7 @@ struct podrecord {
 	int64_t cpu_milli, memory_bytes; /* of the pod; 0 = not counted */
 	int64_t pods; /* of the attempt, at least 1 */
 	int64_t group, group_index; /* which pod of which group */
+	int64_t element_id; /* the own number of an array's element; 0 = none */
 };
 
 /* Append the text of r to out. Control characters become '?'; an account and a name that do not fit

@@ -1,6 +1,7 @@
 #include "gpuqd/state/record/record.h"
 
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/state/token.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,8 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	record_put(out, TABLE_POD, key, pod_key(p, key), &b);
 }
 
+/* Add a pod from its row. Its job was loaded before; the count of its queue is made anew, as no
+ * row has it. */
 static int load_pod(struct model *m, const unsigned char *key, size_t key_len, struct rec *r,
 		    struct gpuq_err *err)
 {
@@ -232,6 +235,8 @@ void record_node(struct model *m, const struct node *n, struct batch *out)
 	record_put(out, TABLE_NODE, key, change_key_node(key, n->cluster, n->name), &b);
 }
 
+/* Add a node from its row. Lists are taken from the heap only until the fact is set, which copies
+ * them. */
 static int load_node(struct model *m, const char *cluster, const char *name, struct rec *r,
 		     struct gpuq_err *err)
 {
@@ -414,11 +419,13 @@ bool record_beside_read(const unsigned char *val, size_t n, char namespace_[64])
 }
 
 /* Records name objects of the tables before them. */
-const enum table model_load_order[] = { TABLE_META,    TABLE_SITE,  TABLE_NODE,
-					TABLE_REQUEST, TABLE_JOB,   TABLE_POD,
-					TABLE_KEY,     TABLE_USAGE, TABLE_ACCOUNT };
+const enum table model_load_order[] = { TABLE_META,    TABLE_SITE, TABLE_NODE, TABLE_REQUEST,
+					TABLE_JOB,     TABLE_POD,  TABLE_KEY,  TABLE_USAGE,
+					TABLE_ACCOUNT, TABLE_TOKEN };
 const size_t model_load_order_n = sizeof(model_load_order) / sizeof(model_load_order[0]);
 
+/* Read the counters. A row of an older schema has fewer members, and those it lacks keep their
+ * values. */
 static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
 {
 	const uint32_t n = rec_get_array(r);
@@ -500,6 +507,8 @@ int record_load(struct model *m, enum table t, const unsigned char *key, size_t 
 		return record_load_usage(accounting_get(m, key, key_len), &r, err);
 	case TABLE_ACCOUNT:
 		return record_load_account(m, key, key_len, &r, err);
+	case TABLE_TOKEN:
+		return token_load(m, key, key_len, &r, err);
 	default:
 		return 0;
 	}

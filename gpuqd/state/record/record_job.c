@@ -57,7 +57,7 @@ static void record_exits(const struct wish *w, struct gpuq_buf *b)
 }
 
 /* Fields are appended at the end, and read there only where a record has them. */
-#define RECORD_JOB_FIELDS 62
+#define RECORD_JOB_FIELDS 63
 
 void record_job(struct model *m, const struct job *j, struct batch *out)
 {
@@ -192,6 +192,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 		varint_int(&b, l->avoids->items[i].until_us);
 	}
 	varint_str(&b, j->notes ? j->notes : "");
+	varint_int(&b, l->element_id);
 	record_put(out, TABLE_JOB, key, change_key_job(key, j->key.id, j->key.index), &b);
 }
 
@@ -315,6 +316,7 @@ static void load_whys(struct model *m, struct life *l, struct rec *r)
 	l->promise->why = why;
 }
 
+/* Read its evictions; the rule may stand under the word of an earlier version. */
 static void load_evictions(struct model *m, struct life *l, struct rec *r)
 {
 	const uint32_t n = rec_get_array(r);
@@ -348,6 +350,7 @@ static void load_evictors(struct model *m, struct life *l, struct rec *r)
 	}
 }
 
+/* Read since when it was charged for fragmentation. */
 static struct apart *load_apart(struct model *m, struct rec *r)
 {
 	struct apart *a;
@@ -365,6 +368,7 @@ static struct apart *load_apart(struct model *m, struct rec *r)
 	return a;
 }
 
+/* Read where its events are reported. */
 static void load_notify(struct model *m, struct wish *w, struct rec *r)
 {
 	const uint32_t n = rec_get_array(r);
@@ -381,6 +385,7 @@ static void load_notify(struct model *m, struct wish *w, struct rec *r)
 		varint_skip_more(r, n - 4);
 }
 
+/* Read the exit codes after which it is requeued, a byte each. */
 static void load_exits(struct wish *w, struct rec *r)
 {
 	size_t n;
@@ -390,6 +395,7 @@ static void load_exits(struct wish *w, struct rec *r)
 		job_wish_add_exit(w, (uint8_t)codes[i]);
 }
 
+/* Read its dependencies, met ones too: an update shows them all. */
 static void load_deps(struct model *m, struct job *j, struct rec *r)
 {
 	const uint32_t n = rec_get_array(r);
@@ -477,6 +483,7 @@ static void load_name(struct model *m, struct job *j, const struct job *before, 
 	free(text);
 }
 
+/* Read its labels. */
 static void load_labels(struct model *m, struct job *j, struct rec *r)
 {
 	char *labels = record_get_line(r);
@@ -485,6 +492,7 @@ static void load_labels(struct model *m, struct job *j, struct rec *r)
 	free(labels);
 }
 
+/* Read its notes. */
 static void load_notes(struct model *m, struct job *j, struct rec *r)
 {
 	char *notes = record_get_line(r);
@@ -493,6 +501,7 @@ static void load_notes(struct model *m, struct job *j, struct rec *r)
 	free(notes);
 }
 
+/* Read the nodes that it avoids, and until when. */
 static void load_avoids(struct model *m, struct job *j, struct rec *r)
 {
 	for (uint32_t n = rec_get_array(r); n > 0 && !r->bad; n--) {
@@ -511,7 +520,7 @@ static void load_fields(struct model *m, struct job *j, struct rec *r)
 	struct life l = life_none;
 	const char *s;
 	struct wish w;
-	int64_t state;
+	int64_t state, number;
 	size_t n;
 
 	memset(&w, 0, sizeof(w)); /* compared byte by byte */
@@ -586,6 +595,9 @@ static void load_fields(struct model *m, struct job *j, struct rec *r)
 	m->n_apart += l.apart != NULL;
 	load_avoids(m, j, r);
 	load_notes(m, j, r);
+	number = rec_get_int(r);
+	if (number > 0 && number <= UINT32_MAX)
+		job_set_number(m, j, (uint32_t)number);
 }
 
 /* Return why the record cannot be used; NULL: it can. */
@@ -595,7 +607,7 @@ static const char *what_is_wrong(const struct job *j, const struct rec *r)
 	       : !j->queue        ? "names a queue that is not there"
 	       : !j->request      ? "names a request that is not there"
 	       : j->state >= N_GPUQ_JOB_STATES || j->life->outcome >= N_GPUQ_JOB_STATES
-		       ? "has a state that is none"
+		       ? "has an unknown state"
 		       : NULL;
 }
 

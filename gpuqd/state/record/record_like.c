@@ -24,6 +24,8 @@ static bool is_plain(const struct job *j)
 	return j->life == &life_none && !j->array && !j->deps && !j->ended;
 }
 
+/* Return a copy for a row that only names the job before it. Shared parts are counted once more,
+ * and nothing is decoded again. */
 static struct job *copy_of(const struct job *from, struct job_key key)
 {
 	struct job *j = must(malloc(sizeof(*j)));

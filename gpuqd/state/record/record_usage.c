@@ -38,6 +38,7 @@ int record_load_usage(struct usage *u, struct rec *r, struct gpuq_err *err)
 	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "a usage counter is not whole") : 0;
 }
 
+/* Write the key of a pod's charges of one day: days sort first, so that a report reads one span. */
 static size_t charge_key(unsigned char *out, const struct charges *c, int64_t day)
 {
 	const size_t n = change_key_u32(out, (uint32_t)civil_number(day));
@@ -47,6 +48,7 @@ static size_t charge_key(unsigned char *out, const struct charges *c, int64_t da
 		c->cluster);
 }
 
+/* Write the part of a pod's charges that falls into the day; nothing if none does. */
 static void record_charge(const struct model *m, const struct charges *c, int64_t day,
 			  struct batch *out)
 {

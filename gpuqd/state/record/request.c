@@ -179,6 +179,7 @@ static struct gpuq_term *take_terms(struct block *b, const struct gpuq_term *ter
 	return to;
 }
 
+/* Copy the tolerations of a group into the block. */
 static struct gpuq_toleration *take_tolerations(struct block *b, const struct gpuq_group *g)
 {
 	struct gpuq_toleration *to =
@@ -197,6 +198,7 @@ static struct gpuq_toleration *take_tolerations(struct block *b, const struct gp
 	return to;
 }
 
+/* Copy the levels of its topology request. */
 static struct gpuq_slice *take_slices(struct block *b, const struct gpuq_group *g)
 {
 	struct gpuq_slice *to =
@@ -320,6 +322,7 @@ static struct request *fill(struct block *b, const struct gpuq_spec *spec, const
 	return r;
 }
 
+/* Make a stored request of a spec. */
 static struct request *make(const struct gpuq_spec *spec, const void *bytes, size_t n, bool owns)
 {
 	struct block b = { 0 };

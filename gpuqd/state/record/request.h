@@ -51,10 +51,10 @@ struct request {
 	uint32_t n_pods; /* of one start: sum of pods_min */
 	int64_t gpus_milli; /* of one start */
 	uint32_t len;
-	bool dirty;
+	bool dirty; /* to be written */
 	bool as_written; /* of a scenario (event.h): not stored */
 	const unsigned char *bytes;
-	struct request_spec spec;
+	struct request_spec spec; /* what the scheduler and limits read of it */
 };
 
 /* All requests of a model: found by id and by bytes. */

@@ -14,12 +14,13 @@
 
 /* A record being read, and its converted form. */
 struct conversion {
-	struct rec in;
-	struct gpuq_buf out;
+	struct rec in; /* a row of the old schema */
+	struct gpuq_buf out; /* the same of the new one */
 	uint32_t left; /* fields not read yet */
 	uint32_t spec_bytes;
 };
 
+/* Copy the next value as it is. */
 static void copy(struct conversion *c)
 {
 	const unsigned char *from = c->in.p;
@@ -61,6 +62,7 @@ static void array(struct conversion *c)
 	rows(c, n - 8, 3);
 }
 
+/* Convert a nominated placement: two members and two lists, of which older rows have none. */
 static void promise(struct conversion *c)
 {
 	if (rec_get_array(&c->in) == 0) {
@@ -84,6 +86,9 @@ static const char node_fields[] = "..........234";
 static const char pod_fields[] = "..............l.";
 static const char job_fields[] = "............+........................a64.....lp...l..l...l..2.";
 
+/* Convert one member of a row: '+' is the size of its spec, which is new; '.' and 'l' are as they
+ * were; 'a' is the state of an array, 'p' a nominated placement; a digit is a list of rows with so
+ * many members. Members that the old row lacks become empty. */
 static void field(struct conversion *c, char kind)
 {
 	if (kind == '+') {
@@ -114,6 +119,7 @@ static void field(struct conversion *c, char kind)
 	}
 }
 
+/* Convert a row by the kinds of its members. */
 static void fields(struct conversion *c, const char *kinds)
 {
 	c->left = rec_get_array(&c->in);
@@ -122,6 +128,7 @@ static void fields(struct conversion *c, const char *kinds)
 		field(c, *kinds);
 }
 
+/* Copy a value that was read elsewhere, and go on where the input was. */
 static void copy_from(struct conversion *c, struct rec from)
 {
 	const struct rec in = c->in;
@@ -162,6 +169,7 @@ static void usage(struct conversion *c)
 			copy_from(c, heads[i]);
 }
 
+/* Convert the charges of a pod of one day: four members, then rows. */
 static void charges(struct conversion *c)
 {
 	const uint32_t n = rec_get_array(&c->in);
@@ -178,6 +186,8 @@ static void charges(struct conversion *c)
 
 /* ---- rules of preemption, under their present names ---- */
 
+/* Replace the words that earlier versions had for the rules of preemption, wherever an object of
+ * history names one. */
 static void rename_rules(struct gpuq_arena *a, struct gpuq_val *v)
 {
 	char now[128];
@@ -196,6 +206,7 @@ static void rename_rules(struct gpuq_arena *a, struct gpuq_val *v)
 	}
 }
 
+/* True if the encoded object may name a rule. Most do not, and are copied without being decoded. */
 static bool names_a_rule(const unsigned char *p, size_t n)
 {
 	static const char key[] = "\xa4rule"; /* in MessagePack */
@@ -228,6 +239,7 @@ static void object(struct conversion *c)
 
 /* ---- facts that older jobs lack ---- */
 
+/* Remember how large the spec of a job is: the row of a request tells it now. */
 static int note_spec(struct upgrade *u, uint32_t id, size_t bytes)
 {
 	if (!grow_to(&u->specs, &u->room_specs, u->n_specs + 1))
@@ -243,6 +255,7 @@ static int by_id(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
+/* Return that size; an element has no spec of its own. */
 static uint32_t spec_bytes(const struct upgrade *u, uint32_t id, int64_t index)
 {
 	const struct upgrade_spec key = { id, 0 };

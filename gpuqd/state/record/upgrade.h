@@ -17,7 +17,7 @@
 #include "libgpuq/err.h"
 
 struct upgrade_spec {
-	uint32_t id, bytes;
+	uint32_t id, bytes; /* bytes: of the stored spec */
 };
 
 struct upgrade {

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "gpuqd/util/walltime.h"
+
 const char *const census_words[N_CENSUS_KINDS] = {
 	[CENSUS_ALLOCATED] = "allocated", [CENSUS_HELD] = "held",
 	[CENSUS_RESERVED] = "reserved",   [CENSUS_FREE] = "free",
@@ -34,7 +36,7 @@ void census_slots(const struct node *n, struct census_slot *slots)
 
 /* Jobs with nominated placements: few. */
 struct promised {
-	struct promised *next;
+	struct promised *next; /* of the same node */
 	const struct promise *promise;
 };
 
@@ -75,31 +77,40 @@ static void fill_promised(const struct promised *list, const struct node *n,
 
 /* ---- reservations ---- */
 
-/* True if the reservation is in effect now. */
-static bool is_on(const struct site_reservation *r, int64_t now_us)
+/* True if the reservation is in effect now; now_us is ledger time. */
+static bool is_on(const struct model *m, const struct site_reservation *r, int64_t now_us)
 {
-	const int64_t start_us = site_reservation_start(r, now_us);
+	const int64_t wall_us = walltime_of(now_us, m->ahead_us);
+	const int64_t start_us = site_reservation_start(r, wall_us);
 
-	return now_us >= start_us && now_us - start_us < r->duration_us;
+	return wall_us >= start_us && wall_us - start_us < r->duration_us;
 }
 
 /* True if the reservation is for this node: by name, or by its pool where it names no nodes and no
  * amount. */
 static bool named(const struct site_reservation *r, const struct node *n)
 {
-	for (size_t i = 0; i < r->nodes.n; i++)
-		if (strcmp(r->nodes.items[i], n->name) == 0)
-			return true;
-	return r->nodes.n == 0 && r->gpus_milli <= 0 && r->pool && strcmp(r->pool, n->pool) == 0;
+	return gpuq_strlist_has(&r->nodes, n->name) ||
+	       (r->nodes.n == 0 && r->gpus_milli <= 0 && r->pool && strcmp(r->pool, n->pool) == 0);
 }
 
-static bool node_is_reserved(const struct model *m, const struct node *n, int64_t now_us)
+const struct site_reservation *census_reservation(const struct model *m, const struct node *n,
+						  int64_t now_us)
 {
-	site_each(site_reservation, m->site->reservations, r) {
-		if (is_on(r, now_us) && named(r, n))
-			return true;
-	}
-	return false;
+	site_each(site_reservation, m->site->reservations, r)
+		if (named(r, n) && is_on(m, r, now_us))
+			return r;
+	return NULL;
+}
+
+/* Count what is idle under its reservation, too. */
+static void add_reserved(const struct model *m, const struct site_reservation *r, int64_t milli,
+			 struct census *out)
+{
+	const struct site_reservation *all = m->site->reservations.items;
+
+	out->milli[CENSUS_RESERVED] += milli;
+	out->idle_milli[r - all] += milli;
 }
 
 /* True if q is the queue of that name, or below it. */
@@ -116,7 +127,7 @@ static void reserve_amounts(const struct model *m, int64_t now_us, struct census
 	site_each(site_reservation, m->site->reservations, r) {
 		int64_t left = r->gpus_milli;
 
-		if (!is_on(r, now_us) || r->nodes.n > 0 || left <= 0)
+		if (!is_on(m, r, now_us) || r->nodes.n > 0 || left <= 0)
 			continue;
 		for (uint32_t i = 0; r->queue && i < m->n_queues; i++)
 			left -= below(m->queues[i], r->queue) ? m->queues[i]->allocated_milli : 0;
@@ -125,7 +136,7 @@ static void reserve_amounts(const struct model *m, int64_t now_us, struct census
 		if (left <= 0)
 			continue;
 		out->milli[CENSUS_FREE] -= left;
-		out->milli[CENSUS_RESERVED] += left;
+		add_reserved(m, r, left, out);
 	}
 }
 
@@ -147,7 +158,7 @@ static enum census_kind kind_of(const struct model *m, const struct node *n, int
 {
 	return n->drain || n->fact.unschedulable || n->ill ? CENSUS_DRAINING
 	       : census_stranded(n, now_us)                ? CENSUS_STRANDED
-	       : node_is_reserved(m, n, now_us)            ? CENSUS_RESERVED
+	       : census_reservation(m, n, now_us)          ? CENSUS_RESERVED
 							   : CENSUS_FREE;
 }
 
@@ -164,7 +175,8 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 	struct promised *promised;
 
 	memset(out, 0, sizeof(*out));
-	if (!find_promised(m, a, &promised))
+	out->idle_milli = gpuq_arena_calloc(a, m->site->reservations.n + 1, sizeof(int64_t));
+	if (!out->idle_milli || !find_promised(m, a, &promised))
 		return false;
 	node_each(m, n) {
 		struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
@@ -192,7 +204,11 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 				held = 0;
 			out->milli[CENSUS_ALLOCATED] += taken;
 			out->milli[CENSUS_HELD] += held;
-			out->milli[rest] += 1000 - taken - held;
+			if (rest == CENSUS_RESERVED)
+				add_reserved(m, census_reservation(m, n, now_us),
+					     1000 - taken - held, out);
+			else
+				out->milli[rest] += 1000 - taken - held;
 			if (rest == CENSUS_STRANDED)
 				add_stranded(out, census_stranded(n, now_us), 1000 - taken - held);
 		}

@@ -17,13 +17,13 @@
 #include "libgpuq/arena.h"
 
 enum census_kind {
-	CENSUS_ALLOCATED,
-	CENSUS_HELD,
-	CENSUS_RESERVED,
-	CENSUS_FREE,
-	CENSUS_STRANDED,
-	CENSUS_DRAINING,
-	CENSUS_LOST,
+	CENSUS_ALLOCATED, /* to running pods */
+	CENSUS_HELD, /* for nominated placements */
+	CENSUS_RESERVED, /* by a reservation that is active */
+	CENSUS_FREE, /* for any job */
+	CENSUS_STRANDED, /* free, but without cpu, memory or pod slots beside it */
+	CENSUS_DRAINING, /* on nodes that take nothing new */
+	CENSUS_LOST, /* unhealthy, or on a node that is gone */
 	N_CENSUS_KINDS
 };
 
@@ -35,8 +35,9 @@ extern const char *const census_causes[N_CENSUS_CAUSES];
 
 /* In thousandths of devices; the kinds add up to total, the causes to what is stranded. */
 struct census {
-	int64_t milli[N_CENSUS_KINDS], total_milli;
-	int64_t stranded_milli[N_CENSUS_CAUSES];
+	int64_t milli[N_CENSUS_KINDS], total_milli; /* by kind: the kinds add up to the total */
+	int64_t stranded_milli[N_CENSUS_CAUSES]; /* by what is missing */
+	int64_t *idle_milli; /* of CENSUS_RESERVED, by reservation of the site; in the arena */
 };
 
 /* Use of a device; thousandths. */
@@ -51,6 +52,10 @@ void census_slots(const struct node *n, struct census_slot *slots);
 
 /* Count all nodes at now_us (for the reservations). False: no memory. */
 bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, struct census *out);
+
+/* Return the reservation in effect that holds this node; NULL = none, or only an amount. */
+const struct site_reservation *census_reservation(const struct model *m, const struct node *n,
+						  int64_t now_us);
 
 /* Return why free devices of a node cannot be used: "cpu", "memory" or "pods", of which none is
  * left for a pod that requests some; "suspect", "frozen". NULL = they can. */

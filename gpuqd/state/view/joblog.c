@@ -59,6 +59,7 @@ static void places(struct gpuq_arena *a, struct gpuq_val *v, const struct placed
 	gpuq_put(a, v, "nodes", nodes);
 }
 
+/* Put why the job was preempted or shrunk; a grace period below 0 is that of the job. */
 static void view_evict(struct gpuq_arena *a, struct gpuq_val *v, const struct event *ev)
 {
 	text(a, v, "cause", gpuq_cause_word(ev->evict.cause));
@@ -72,6 +73,7 @@ static void view_evict(struct gpuq_arena *a, struct gpuq_val *v, const struct ev
 		number(a, v, "grace_s", ev->evict.grace_us / GPUQ_US_PER_S);
 }
 
+/* Put how the pod ended; a fault of the pod itself has no word. */
 static void view_pod_ended(struct gpuq_arena *a, struct gpuq_val *v, const struct event *ev)
 {
 	static const char *const faults[] = {
@@ -88,6 +90,8 @@ static void view_pod_ended(struct gpuq_arena *a, struct gpuq_val *v, const struc
 	text(a, v, "message", ev->pod_ended.message);
 }
 
+/* Put the nominated placement and its victims, of which an entry names the first ones and counts
+ * all. */
 static void view_nominated(struct gpuq_arena *a, struct gpuq_val *v, const struct event *ev)
 {
 	struct gpuq_val *victims = gpuq_list(a);
@@ -251,6 +255,7 @@ size_t joblog_key(unsigned char *out, struct job_key job, uint32_t n)
 	return len + change_key_u32(out + len, n);
 }
 
+/* Store entry n of the log of a job, and drop the one that it pushes out. */
 static void write_entry(struct model *m, struct job_key job, uint32_t n, const struct gpuq_val *v)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];

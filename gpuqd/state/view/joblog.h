@@ -48,7 +48,7 @@ struct joblog_entry {
 	struct gpuq_val *val; /* NULL = nothing */
 	struct job *job; /* NULL = not there yet */
 	struct job_key key;
-	uint32_t n;
+	uint32_t n; /* place in the log */
 };
 void joblog_begin(struct model *m, const struct event *ev, struct joblog_entry *e);
 void joblog_end(struct model *m, struct joblog_entry *e, bool applied);

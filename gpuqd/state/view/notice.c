@@ -9,6 +9,7 @@
 
 #define NODES_MAX 16 /* that a message names */
 
+/* Return the nodes of its current attempt, each once. */
 static struct gpuq_val *nodes_of(struct gpuq_arena *a, const struct job *j)
 {
 	struct gpuq_val *list = gpuq_list(a);
@@ -25,6 +26,8 @@ static struct gpuq_val *nodes_of(struct gpuq_arena *a, const struct job *j)
 	return list;
 }
 
+/* Return the job as receivers of notices see it: without what only the scheduler's state explains.
+ */
 static struct gpuq_val *job_of(struct gpuq_arena *a, const struct model *m, const struct job *j)
 {
 	static const char *const left_out[] = { "pods",     "reasons",        "evictions",

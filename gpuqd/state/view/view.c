@@ -1,6 +1,7 @@
 #include "gpuqd/state/view/view.h"
 
 #include "gpuqd/util/amount.h"
+#include "gpuqd/util/walltime.h"
 #include "gpuqd/state/view/census.h"
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/sched/quota/priority.h"
@@ -188,13 +189,38 @@ static const char *node_cause(const struct node *n)
 					      : "no free pod slot for its free devices";
 }
 
-struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n)
+/* Put which reservation it is, and its end; its times are wall time. */
+static void put_reservation(struct gpuq_arena *a, const struct model *m, struct gpuq_val *v,
+			    const struct site_reservation *r, int64_t now_us)
 {
+	const int64_t start_us = site_reservation_start(r, walltime_of(now_us, m->ahead_us));
+	const int64_t end_us = amount_sum(start_us, r->duration_us);
+
+	gpuq_put(a, v, "name", gpuq_str(a, r->name));
+	gpuq_put(a, v, "end_time",
+		 end_us == GPUQ_UNLIMITED ? gpuq_null(a)
+					  : gpuq_int(a, walltime_to_ledger(end_us, m->ahead_us)));
+}
+
+static struct gpuq_val *view_reservation(struct gpuq_arena *a, const struct model *m,
+					 const struct site_reservation *r, int64_t now_us)
+{
+	struct gpuq_val *v = r ? gpuq_map(a) : gpuq_null(a);
+
+	if (r)
+		put_reservation(a, m, v, r, now_us);
+	return v;
+}
+
+struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n,
+			   int64_t now_us)
+{
+	const struct site_reservation *reserved = census_reservation(m, n, now_us);
+	const enum gpuq_node_state state = node_state(n);
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
 	struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
 	int64_t free_milli = 0, cpu_milli, memory_bytes, slots_left;
 
-	(void)m;
 	if (!slots || !v)
 		return NULL;
 	census_slots(n, slots);
@@ -239,7 +265,11 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "name", gpuq_str(a, n->name));
 	gpuq_put(a, v, "pool", gpuq_str(a, n->pool));
 	gpuq_put(a, v, "flavor", n->n_devices ? gpuq_str(a, n->flavor) : gpuq_null(a));
-	gpuq_put(a, v, "state", gpuq_str(a, gpuq_node_state_word(node_state(n))));
+	gpuq_put(a, v, "state",
+		 gpuq_str(a, gpuq_node_state_word(state == GPUQ_NODE_IDLE && reserved
+							  ? GPUQ_NODE_RESERVED
+							  : state)));
+	gpuq_put(a, v, "reservation", view_reservation(a, m, reserved, now_us));
 	gpuq_put(a, v, "gpus", gpuq_int(a, n->n_devices));
 	gpuq_put(a, v, "free_gpus", view_devices(a, free_milli));
 	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
@@ -403,7 +433,8 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_t now_us)
 {
 	struct gpuq_val *v = gpuq_map(a), *d = gpuq_map(a), *jobs = gpuq_map(a),
-			*frozen = gpuq_list(a), *why = gpuq_map(a);
+			*frozen = gpuq_list(a), *why = gpuq_map(a), *reserved = gpuq_list(a);
+	const struct site_reservation *r = m->site->reservations.items;
 	struct census all;
 
 	if (!census_take(m, now_us, a, &all))
@@ -416,6 +447,16 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_
 		if (all.stranded_milli[i])
 			gpuq_put(a, why, census_causes[i], view_devices(a, all.stranded_milli[i]));
 	gpuq_put(a, v, "stranded_by", why);
+	for (size_t i = 0; i < m->site->reservations.n; i++) {
+		struct gpuq_val *one = gpuq_map(a);
+
+		if (all.idle_milli[i] == 0)
+			continue;
+		put_reservation(a, m, one, &r[i], now_us);
+		gpuq_put(a, one, "gpus", view_devices(a, all.idle_milli[i]));
+		gpuq_add(a, reserved, one);
+	}
+	gpuq_put(a, v, "reserved", reserved);
 	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
 		gpuq_put(a, jobs, gpuq_job_state_word((enum gpuq_job_state)i),
 			 gpuq_int(a, m->n_jobs_by_state[i]));

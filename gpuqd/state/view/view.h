@@ -45,7 +45,8 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 /* Return a job that was not stored (a dry run): id and state are null. */
 struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
 			   int64_t time_limit_us);
-struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n);
+struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n,
+			   int64_t now_us);
 struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
 			    int64_t used_ms); /* of budget_spending() */
 /* Return devices by their use, jobs by state; {gpus, devices, jobs}. */

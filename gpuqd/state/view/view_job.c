@@ -1,4 +1,4 @@
-/* A job as people and programs see it: one row of a table for each key. */
+/* A job as people and programs see it: one row of a table for each key. Declared in view.h. */
 #include "gpuqd/state/view/view.h"
 
 #include "gpuqd/state/joblabel.h"
@@ -338,6 +338,7 @@ static struct gpuq_val tree(const struct gpuq_val *v)
 	}
 KEY(id, number(j->key.id))
 KEY(array_index, j->key.index < 0 ? null : number(j->key.index))
+KEY(element_id, j->life->element_id ? number(j->life->element_id) : null)
 KEY(array, j->array || j->key.index >= 0 ? tree(view_array(x->a, x->m, j)) : null)
 KEY(name, text(j->name))
 KEY(user, text(j->user))
@@ -374,6 +375,7 @@ KEY(priority_terms, j->state != GPUQ_JOB_PENDING || !j->outlook->ranked
 			    : tree(priority_terms_val(x->a, &j->outlook->terms)))
 KEY(gpu_seconds, tree(gpuq_real(x->a, (double)ledger_gpu_ms(used_us(j, x->now_us)) / 1000)))
 
+/* Return the first reason why it is pending; it explains the job. */
 static struct gpuq_val of_reason(const struct of *x)
 {
 	const struct reason *r;
@@ -384,9 +386,10 @@ static struct gpuq_val of_reason(const struct of *x)
 }
 
 struct size {
-	int64_t pods, gpus_milli, cpu_milli, memory_bytes;
+	int64_t pods, gpus_milli, cpu_milli, memory_bytes; /* of all its pods together */
 };
 
+/* Return what the pods of a spec request together, at their least number. */
 static struct size size_of_spec(const struct gpuq_spec *spec)
 {
 	struct size s = { gpuq_spec_pods(spec), gpuq_spec_gpus_milli(spec), 0, 0 };
@@ -398,6 +401,7 @@ static struct size size_of_spec(const struct gpuq_spec *spec)
 	return s;
 }
 
+/* The same of a stored request. */
 static struct size size_of_request(const struct request *r)
 {
 	struct size s = { r->n_pods, r->gpus_milli, 0, 0 };
@@ -453,6 +457,7 @@ KEY(memory_mib, memory_mib(size_of(j)))
 KEY(nice, number(j->wish->nice))
 KEY(depends, j->deps ? tree(view_depends(x->a, j)) : (struct gpuq_val){ .type = GPUQ_LIST })
 
+/* Return a note of the job, in place: the text is not copied. */
 static struct gpuq_val note(const char *notes, const char *key)
 {
 	size_t n = 0;
@@ -460,16 +465,27 @@ static struct gpuq_val note(const char *notes, const char *key)
 
 	return s ? (struct gpuq_val){ .type = GPUQ_STR, .n = (uint32_t)n, .s = s } : null;
 }
+
+static struct gpuq_val note_number(const char *notes, const char *key)
+{
+	size_t n = 0;
+	const char *s = jobnote_find(notes, key, &n);
+
+	return s ? number(strtoll(s, NULL, 10)) : null;
+}
 KEY(workdir, note(j->notes, JOBNOTE_WORKDIR))
 KEY(stdout, note(j->notes, JOBNOTE_STDOUT))
 KEY(stderr, note(j->notes, JOBNOTE_STDERR))
 KEY(comment, note(j->notes, JOBNOTE_COMMENT))
+KEY(resubmit_of, note_number(j->notes, JOBNOTE_RESUBMIT_OF))
 
 static bool is_shown(const struct job *j, const struct pod *p)
 {
 	return p->attempt == j->attempt && j->state != GPUQ_JOB_PENDING;
 }
 
+/* Return its pods that are shown: those of this attempt, and earlier ones that still hold devices.
+ */
 static struct gpuq_val of_pods(const struct of *x)
 {
 	struct gpuq_val *list = gpuq_list(x->a);
@@ -481,6 +497,7 @@ static struct gpuq_val of_pods(const struct of *x)
 	return tree(list);
 }
 
+/* Return their nodes, as often as pods are there. */
 static struct gpuq_val of_pod_nodes(const struct of *x)
 {
 	struct gpuq_val *list;
@@ -495,6 +512,7 @@ static struct gpuq_val of_pod_nodes(const struct of *x)
 	return tree(list);
 }
 
+/* Return what each of its reasons names, in their order. */
 static struct gpuq_val of_reason_objects(const struct of *x)
 {
 	struct gpuq_val *list = gpuq_list(x->a);
@@ -510,11 +528,12 @@ static struct gpuq_val of_reason_objects(const struct of *x)
 /* In the order of a job's object. Keys with a dot are for rows alone: each selects a part of a
  * value. */
 static const struct view_key {
-	const char *name;
-	struct gpuq_val (*of)(const struct of *x);
+	const char *name; /* member of the object */
+	struct gpuq_val (*of)(const struct of *x); /* its value */
 } keys[] = {
 	{ "id", of_id },
 	{ "array_index", of_array_index },
+	{ "element_id", of_element_id },
 	{ "array", of_array },
 	{ "name", of_name },
 	{ "user", of_user },
@@ -555,7 +574,8 @@ static const struct view_key {
 	{ "stdout", of_stdout },
 	{ "stderr", of_stderr },
 	{ "comment", of_comment },
-#define N_OBJECT 42
+	{ "resubmit_of", of_resubmit_of },
+#define N_OBJECT 44
 	{ "pods.node", of_pod_nodes },
 	{ "reasons.object", of_reason_objects },
 };
@@ -601,7 +621,7 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 {
 	const struct size s = size_of_spec(spec);
 	const struct gpuq_val cores = cpus(a, s), mib = memory_mib(s);
-	struct gpuq_val *depends = gpuq_list(a);
+	struct gpuq_val *depends = gpuq_list(a), again;
 	char *notes = jobnote_take(spec);
 
 	for (size_t i = 0; i < spec->n_depends; i++)
@@ -614,6 +634,8 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 	put_note(a, v, notes, JOBNOTE_STDOUT);
 	put_note(a, v, notes, JOBNOTE_STDERR);
 	put_note(a, v, notes, JOBNOTE_COMMENT);
+	again = note_number(notes, JOBNOTE_RESUBMIT_OF);
+	gpuq_put(a, v, JOBNOTE_RESUBMIT_OF, keep(a, &again));
 	free(notes);
 }
 
@@ -623,7 +645,7 @@ struct view_row {
 	int64_t ahead_us; /* wall time less ledger time */
 	uint32_t n;
 	struct {
-		const char *name;
+		const char *name; /* member of a row */
 		const struct view_key *key; /* NULL = unknown key */
 	} cols[];
 };

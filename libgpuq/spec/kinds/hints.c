@@ -162,7 +162,7 @@ static const struct {
 	{ "nvidia.com/use-gpuindexes", true, "gpuqd chooses the device: omit it" },
 	{ "nvidia.com/nouse-gpuindexes", true, "gpuqd chooses the device: omit it" },
 	{ "nvidia.com/mig-profile-preference", false,
-	  "is not used: ask for nvidia.com/mig-PROFILE" },
+	  "is not used: request nvidia.com/mig-PROFILE" },
 	{ "nvidia.com/vgpu-mode", false, "is not used: how devices are shared is set for a pool" },
 	{ "hami.io/node-scheduler-policy", false, "is not used: placement is set for a pool" },
 	{ "hami.io/gpu-scheduler-policy", false, "is not used: placement is set for a pool" },

@@ -350,6 +350,19 @@ int manifest_job_marks(struct manifest *m, struct gpuq_group *g, const char *nam
 
 /* ---- names that only an operator's Services have ---- */
 
+const struct gpuq_val *manifest_mentions(const struct gpuq_val *v, const char *text)
+{
+	const bool many = v && (v->type == GPUQ_LIST || v->type == GPUQ_MAP);
+	const struct gpuq_val *found = NULL;
+
+	if (v && v->type == GPUQ_STR && strstr(v->s, text))
+		return v;
+	for (uint32_t i = 0; many && i < v->n && !found; i++)
+		found = manifest_mentions(v->type == GPUQ_LIST ? v->items[i] : v->pairs[i].val,
+					  text);
+	return found;
+}
+
 /* Whether text has prefix at the beginning of a word, with a digit behind. */
 static bool names_pod(const char *text, const char *prefix)
 {

@@ -78,6 +78,9 @@ int manifest_job_marks(struct manifest *m, struct gpuq_group *g, const char *nam
  * with the place. MASTER_ADDR is set by gpuqd and may say it. path stands at the template. */
 int manifest_names(struct manifest *m, const struct gpuq_val *tmpl, const char *prefix);
 
+/* The first string in v, at any depth, that has text in it; NULL = there is none. */
+const struct gpuq_val *manifest_mentions(const struct gpuq_val *v, const char *text);
+
 /* The shorter of the job's limit and seconds; 0 is none. */
 void manifest_limit(struct manifest *m, int64_t seconds);
 

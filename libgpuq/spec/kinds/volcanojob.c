@@ -175,19 +175,6 @@ static int read_task(struct manifest *m, const struct gpuq_val *v, size_t i, str
 	return 0;
 }
 
-/* Whether a word of the template's containers has text in it. */
-static const struct gpuq_val *mentions(const struct gpuq_val *v, const char *text)
-{
-	const struct gpuq_val *found = NULL;
-
-	if (v && v->type == GPUQ_STR && strstr(v->s, text))
-		return v;
-	for (uint32_t i = 0;
-	     v && (v->type == GPUQ_LIST || v->type == GPUQ_MAP) && i < v->n && !found; i++)
-		found = mentions(v->type == GPUQ_LIST ? v->items[i] : v->pairs[i].val, text);
-	return found;
-}
-
 static int add_variables(struct manifest *m, const struct task *tasks, size_t n, bool alone,
 			 const struct wishes *w, struct gpuq_group *g)
 {
@@ -230,7 +217,7 @@ static int add_group(struct manifest *m, const struct task *t, const struct task
 	g->pods_min = t->min > 0 ? t->min : t->replicas;
 	g->pods_max = t->replicas;
 	mark = gpuq_reader_enter(m->r, "template");
-	file = mentions(gpuq_path(tmpl, "spec", "containers", NULL), "/etc/volcano");
+	file = manifest_mentions(gpuq_path(tmpl, "spec", "containers", NULL), "/etc/volcano");
 	if (file)
 		return spec_fail(
 			m->r, file, GPUQ_EINVAL,

@@ -185,6 +185,23 @@ spec: {levels: [{nodeLabel: block}, {nodeLabel: rack}]}
         self.assertTrue(any("cpu: quotas count devices alone" in n for n in notes), notes)
         self.assertTrue(any("not an object of Kueue" in n for n in notes), notes)
 
+    def test_flavors_without_labels_tell_no_nodes_apart(self):
+        queue = ("---\napiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: dws}\nspec:\n"
+                 "  resourceGroups:\n  - coveredResources: [cpu, memory, nvidia.com/gpu]\n    flavors:\n"
+                 "    - name: default-flavor\n      resources:\n      - {name: cpu, nominalQuota: 10000}\n"
+                 "      - {name: memory, nominalQuota: 10000Gi}\n      - {name: nvidia.com/gpu, nominalQuota: 10000}\n")
+        flavor = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ResourceFlavor\nmetadata: {name: %s}\n"
+        out, notes = self.convert(flavor % "default-flavor" + queue, 1)
+        self.assertEqual(out, "version: 1\nqueues:\n  - name: dws\n    quota: 10000\n    limit: 10000\n"
+                              "    reclaim: never\n    preempt: never\n")
+        self.assertIn("ClusterQueue/dws: spec.resourceGroups: cpu, memory: quotas count devices alone", notes[0])
+        out, notes = self.convert(flavor % "default-flavor" + "---\n" + flavor % "more" + queue.replace(
+            "metadata: {name: dws}\nspec:\n", "metadata: {name: dws}\nspec:\n  cohort: org\n") +
+            "    - name: more\n      resources: [{name: nvidia.com/gpu, nominalQuota: 4, borrowingLimit: 2}]\n", 2)
+        self.assertIn("  - name: org\n    limit: 10004\n  - name: dws\n    parent: org\n    quota: 10004\n"
+                      "    limit: 10006\n    reclaim", out)
+        self.assertIn("ResourceFlavor/more: spec.nodeLabels: none, as those of default-flavor", notes[0])
+
     def test_cohorts_lend_nothing_to_each_other(self):
         cohort = ("---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {name: %s}\n"
                   "spec: {parentName: %s}\n")

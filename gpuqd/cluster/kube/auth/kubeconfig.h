@@ -1,4 +1,4 @@
-/* kubeconfig.h - the text of kubeconfig files to struct kube_config
+/* kubeconfig.h - reads kubeconfig files into a struct kube_config
  *
  * Owns     nothing. Touches the files that the text names.
  * Used by  config.c.

@@ -226,7 +226,7 @@ static void on_done(void *arg, CURL *easy, CURLcode code)
 	if (r->silent)
 		a.error = "no byte for too long";
 	else if (r->overflow && a.status < 300)
-		a.error = "the answer is larger than any object may be";
+		a.error = "the reply is larger than any object may be";
 	else if (code != CURLE_OK)
 		a.error = r->why[0] ? r->why : curl_easy_strerror(code);
 	answer(r, &a);

@@ -1,3 +1,4 @@
+/* The curl handle of a request: address, headers, TLS. Declared in http_parts.h; called by http.c. */
 #include <config.h>
 
 #include "gpuqd/cluster/kube/http/http_parts.h"

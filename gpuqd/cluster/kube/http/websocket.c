@@ -197,7 +197,7 @@ static bool read_answer(struct websocket *w, bool end)
 
 	if (!stop) {
 		if (end || w->answer.len >= ANSWER_BYTES_MAX || strlen(s) != w->answer.len)
-			broken(w, "the server's answer is no HTTP");
+			broken(w, "the server's reply is not HTTP");
 		return false;
 	}
 	n = (size_t)(stop + 2 - s);
@@ -214,7 +214,7 @@ static bool read_answer(struct websocket *w, bool end)
 	if (!header_is(s, n, "Upgrade", "websocket") ||
 	    !header_is(s, n, "Sec-WebSocket-Accept", w->accept) || !v ||
 	    len >= sizeof(w->protocol) || len == 0) {
-		broken(w, "the server upgrades to something that was not asked for");
+		broken(w, "the server upgrades to a protocol that was not requested");
 		return false;
 	}
 	snprintf(w->protocol, sizeof(w->protocol), "%.*s", (int)len, v);
@@ -361,7 +361,7 @@ static void on_timer(void *arg)
 	w->timer = NULL;
 	w->busy = true;
 	if (!w->upgraded && now - w->since_us > OPEN_US)
-		broken(w, "no answer within 30 s");
+		broken(w, "no reply within 30 s");
 	else if (w->upgraded && !w->paused && now - w->heard_us > SILENT_US)
 		broken(w, "no sign of life from the server");
 	else if (w->upgraded)

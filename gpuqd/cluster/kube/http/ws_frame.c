@@ -71,7 +71,7 @@ static int next_frame(const struct gpuq_buf *in, struct frame *f, struct gpuq_er
 		return gpuq_fail(err, GPUQ_EPROTO,
 				 "what comes is no WebSocket frame of a server's");
 	if (f->op >= WS_CLOSE && (n > WS_CONTROL_BYTES_MAX || !f->fin))
-		return gpuq_fail(err, GPUQ_EPROTO, "a control frame that is none");
+		return gpuq_fail(err, GPUQ_EPROTO, "a control frame of an unknown kind");
 	if (n >= 126) {
 		const size_t bytes = n == 126 ? 2 : 8;
 

@@ -212,7 +212,7 @@ static int check_paths(const struct check *c, const struct gpuq_val *spec, const
 				continue;
 			snprintf(path, sizeof(path),
 				 "template.spec.%s[%u].volumeMounts[%u].mountPath", list, i, k);
-			return refuse(c, path, "mounts there choose devices: ask for gpus instead");
+			return refuse(c, path, "mounts there choose devices: request gpus instead");
 		}
 	}
 	return 0;
@@ -224,7 +224,7 @@ static int check_notes(const struct check *c, const struct gpuq_val *notes)
 	for (uint32_t i = 0; notes && notes->type == GPUQ_MAP && i < notes->n; i++)
 		if (strncmp(notes->pairs[i].key, "cdi.k8s.io/", 11) == 0)
 			return refuse(c, "template.metadata.annotations",
-				      "cdi.k8s.io chooses devices: ask for gpus instead");
+				      "cdi.k8s.io chooses devices: request gpus instead");
 	return 0;
 }
 
@@ -264,7 +264,7 @@ static int check_group(const struct check *c, const struct gpuq_group *g)
 		if (!is_magic(g->volumes[i].path ? g->volumes[i].path : ""))
 			continue;
 		snprintf(path, sizeof(path), "volumes[%zu].path", i);
-		return refuse(c, path, "mounts there choose devices: ask for gpus instead");
+		return refuse(c, path, "mounts there choose devices: request gpus instead");
 	}
 	if (spec)
 		rc = check_paths(c, spec, "initContainers");
@@ -286,7 +286,7 @@ int mounts_check(const struct gpuq_spec *spec, const struct site_walls *walls, s
 		if (strncmp(spec->annotations.keys[i], "cdi.k8s.io/", 11) == 0)
 			rc = gpuq_fail_field(
 				err, GPUQ_EPERM, "annotations",
-				"annotations: cdi.k8s.io chooses devices: ask for gpus "
+				"annotations: cdi.k8s.io chooses devices: request gpus "
 				"instead");
 	return rc;
 }

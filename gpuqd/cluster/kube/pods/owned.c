@@ -116,7 +116,7 @@ static void answered(void *arg, const struct http_answer *a)
 	} else if (st.kind == STATUS_FORBIDDEN) {
 		snprintf(
 			why, sizeof(why),
-			"%s %.128s: gpuqd may not see to whom it belongs, and %s of this queue are "
+			"%s %.128s: gpuqd has no right to read its owner, and %s of this queue are "
 			"`owner`; the right is in etc/kubernetes/%s",
 			words[t->kind], t->name, mounts_key(t->kind), rights[t->kind]);
 		end(w, why);

@@ -1,4 +1,4 @@
-/* podspec_restrict.h - what the Pod Security Standard `restricted` wants
+/* podspec_restrict.h - completes a pod as the Pod Security Standard `restricted` requires
  *
  * Touches  memory only.
  * Used by  podspec.c.
@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-/* Say in all containers what the Pod Security Standard `restricted` wants to be said, where
- * the owner did not. */
+/* Add to all containers what the Pod Security Standard `restricted` requires, where the owner
+ * did not. */
 void podspec_restrict(json_t *spec);
 
 #endif

@@ -96,7 +96,7 @@ static int not_host(struct walk *w, const struct gpuq_val *v)
 {
 	if (!*str(v))
 		return 0;
-	return refuse(w, "a probe may only look at its own pod: leave the host out");
+	return refuse(w, "a probe may only reach its own pod: leave the host out");
 }
 
 static int no_host_port(struct walk *w, const struct gpuq_val *v)
@@ -369,7 +369,7 @@ static int runnable(struct walk *w, const struct gpuq_val *spec)
 		const char *key, *why;
 	} rows[] = {
 		{ "schedulingGates", "gpuq decides when a pod starts: use --hold or depends" },
-		{ "resourceClaims", "gpuq hands out devices itself: ask for "
+		{ "resourceClaims", "gpuq allocates devices itself: request "
 				    "nvidia.com/gpu instead of a claim" },
 	};
 

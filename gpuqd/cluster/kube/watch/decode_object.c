@@ -74,6 +74,35 @@ static bool require_value(struct kube_object *o, const char *key, const char *va
 	return true;
 }
 
+/* The apiserver gives them to the pods of the class. */
+static bool read_tolerations(struct kube_object *o, struct object_fact *out)
+{
+	const json_t *list = kube_path(o->object, "scheduling", "tolerations");
+	const size_t n = json_array_size(list);
+	struct gpuq_toleration *all;
+
+	if (n == 0)
+		return true;
+	all = n > ITEMS_MAX ? NULL : gpuq_arena_calloc(&o->arena, n, sizeof(*all));
+	if (!all)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const json_t *v = json_array_get(list, i);
+		const json_t *seconds = json_object_get(v, "tolerationSeconds");
+
+		all[i] = (struct gpuq_toleration){
+			.key = kube_str(v, "key"),
+			.exists = strcmp(kube_str(v, "operator"), "Exists") == 0,
+			.value = kube_str(v, "value"),
+			.effect = kube_str(v, "effect"),
+			.seconds = json_is_integer(seconds) ? json_integer_value(seconds) : -1,
+		};
+	}
+	out->tolerations = all;
+	out->n_tolerations = n;
+	return true;
+}
+
 static bool read_runtime(struct kube_object *o, struct object_fact *out)
 {
 	const json_t *fixed = kube_path(o->object, "overhead", "podFixed");
@@ -84,6 +113,8 @@ static bool read_runtime(struct kube_object *o, struct object_fact *out)
 
 	out->cpu_milli = kube_quantity(fixed, "cpu", gpuq_milli_parse);
 	out->memory_bytes = kube_quantity(fixed, "memory", gpuq_bytes_parse);
+	if (!read_tolerations(o, out))
+		return false;
 	if (json_object_size(labels) == 0)
 		return true;
 	all = room_for(o, json_object_size(labels));
@@ -260,7 +291,8 @@ int kube_read_object(struct kube_object *o, enum object_kind kind, struct object
 		ok = false;
 	}
 	if (!ok)
-		return gpuq_fail(err, GPUQ_EINVAL, "%s: its nodes cannot be read", f.name);
+		return gpuq_fail(err, GPUQ_EINVAL, "%s: its nodes or tolerations cannot be read",
+				 f.name);
 	*out = f;
 	return 0;
 }

@@ -4,7 +4,7 @@
 
 #include "libgpuq/limits.h"
 
-/* decode.c needs none of these members. */
+/* decode_node.c and decode_pod.c need none of these members; the first is of every kind. */
 static const struct {
 	size_t n;
 	const char *key;
@@ -18,6 +18,8 @@ static const struct {
 	X("affinity"),      X("securityContext"),
 #undef X
 };
+
+#define N_PRUNED (sizeof(pruned) / sizeof(pruned[0]))
 
 void split_init(struct split *s, enum split_kind kind, split_fn fn, void *arg)
 {
@@ -119,7 +121,7 @@ static int value_begins(struct split *s, char c, struct gpuq_err *err)
 	}
 	if (s->depth == 0) {
 		if (c != '{' || s->list_done)
-			return gpuq_fail(err, GPUQ_EPROTO, "the answer is not a list of the API");
+			return gpuq_fail(err, GPUQ_EPROTO, "the reply is not a list of the API");
 		s->list_open = true;
 	} else if (s->depth == 1) {
 		if (c == '{' && strcmp(s->key, "metadata") == 0)
@@ -167,7 +169,7 @@ static void colon(struct split *s)
 	bool short_key = s->n_last < sizeof(s->last);
 
 	if (s->cutting) {
-		for (size_t i = 0; i < sizeof(pruned) / sizeof(pruned[0]) && short_key; i++)
+		for (size_t i = 0; i < (s->whole ? 1 : N_PRUNED) && short_key; i++)
 			if (pruned[i].n == s->n_last &&
 			    memcmp(pruned[i].key, s->last, s->n_last) == 0)
 				s->key_is_prune = true;
@@ -212,7 +214,7 @@ static int close_bracket(struct split *s, const char *p, const char **seg, struc
 {
 	if (s->depth == 0) {
 		if (s->kind == SPLIT_LIST)
-			return gpuq_fail(err, GPUQ_EPROTO, "the answer is not JSON");
+			return gpuq_fail(err, GPUQ_EPROTO, "the reply is not JSON");
 		s->garbage++;
 		s->resync = true;
 		return 0;

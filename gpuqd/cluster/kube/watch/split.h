@@ -1,4 +1,4 @@
-/* split.h - a byte stream to single JSON objects
+/* split.h - cuts a byte stream into single JSON objects
  *
  * Owns     the unfinished object, at most GPUQ_KUBE_OBJECT_BYTES_MAX of it.
  * Touches  memory only.
@@ -11,7 +11,8 @@
  *
  * Members that gpuq never reads are replaced by 0 before the object is handed on,
  * because they are most of its bytes: managedFields, a node's images, a container's
- * environment and their like (objects and lists of those names, wherever they stand).
+ * environment and their like (objects and lists of those names, wherever they stand). Those are the
+ * members of nodes and pods; other kinds may mean something else by such a name: see whole.
  */
 #ifndef GPUQD_CLUSTER_KUBE_WATCH_SPLIT_H
 #define GPUQD_CLUSTER_KUBE_WATCH_SPLIT_H
@@ -37,6 +38,7 @@ struct split {
 	enum split_kind kind;
 	split_fn fn;
 	void *arg;
+	bool whole; /* set after split_init(): nothing is left out but managedFields */
 	/* counts for logs and metrics */
 	uint64_t objects, too_big, too_deep, garbage;
 	/* private */

@@ -27,6 +27,7 @@
 #define CALM_US (20 * SECOND_US) /* a watch that lasts so long starts the back-off anew */
 #define SETTLE_US (300 * INT64_C(1000))
 #define OFF_US (60 * SECOND_US) /* a kind that may not be read is asked for no more often */
+#define REST_US (100 * INT64_C(1000))
 #define SAY_US (10 * SECOND_US) /* skipped objects are logged no more often */
 
 static void list_page(struct reflector *r);
@@ -330,18 +331,43 @@ static void say_skipped(struct reflector *r, const struct split *before)
 		watch_skip(r, "not JSON");
 }
 
+static void on_rested(void *arg)
+{
+	struct reflector *r = arg;
+
+	r->rest = NULL;
+	if (r->paused && r->req)
+		http_resume(r->req);
+	r->paused = false;
+}
+
+/* Where others change their pods all the time, most of the work is to be woken for each change: while
+ * nothing depends on them, they are read together. */
+static void take_rest(struct reflector *r)
+{
+	const struct cluster_sink *sink = r->watch->sink;
+
+	if (r->step == STEP_WATCH && r->fresh && !r->rest && sink->calm && sink->calm(sink->arg))
+		r->rest = loop_after(r->watch->loop, REST_US, on_rested, r);
+}
+
 static enum http_want feed(void *arg, const char *bytes, size_t n)
 {
 	struct reflector *r = arg;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct split before = r->split;
 
+	if (r->rest) {
+		r->paused = true;
+		return HTTP_PAUSE;
+	}
 	if (split_feed(&r->split, bytes, n, &err) != 0) {
 		if (!r->relist)
 			snprintf(r->why, sizeof(r->why), "%s", err.text);
 		return HTTP_STOP;
 	}
 	say_skipped(r, &before);
+	take_rest(r);
 	return HTTP_MORE;
 }
 
@@ -422,6 +448,7 @@ static void watch_start(struct reflector *r)
 	url_query(&path, "resourceVersion", r->version);
 	split_done(&r->split);
 	split_init(&r->split, SPLIT_STREAM, on_event, r);
+	r->split.whole = r->kind->optional;
 	r->events = 0;
 	r->opened_us = 0;
 	call.path = gpuq_buf_str(&path);
@@ -594,6 +621,7 @@ static void get_page(struct reflector *r, int limit, const char *from,
 	set_string(&r->next_page, NULL);
 	split_done(&r->split);
 	split_init(&r->split, SPLIT_LIST, on_item, r);
+	r->split.whole = r->kind->optional;
 	call.path = gpuq_buf_str(&path);
 	r->req = http_start(r->watch->http, &call);
 	gpuq_buf_done(&path);
@@ -680,6 +708,7 @@ static void fini(struct reflector *r)
 	http_cancel(r->req);
 	loop_cancel(r->retry);
 	loop_cancel(r->settle);
+	loop_cancel(r->rest);
 	split_done(&r->split);
 	known_free(r->known);
 	free(r->version);

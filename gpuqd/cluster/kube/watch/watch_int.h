@@ -32,6 +32,8 @@ struct reflector {
 	struct split split;
 	struct http_req *req;
 	struct loop_timer *retry, *settle;
+	struct loop_timer *rest; /* the watch is not read before */
+	bool paused; /* bytes have come meanwhile */
 	struct backoff back;
 	int64_t opened_us, broken_us; /* monotonic; wall clock, 0 = not broken */
 	uint64_t events; /* of the running watch */

@@ -65,8 +65,10 @@ static const struct kind kinds[] = {
 
 static const char *const features[] = {
 	[OBJECT_LIMITS] = "requests that a LimitRange adds are charged once a pod has them",
-	[OBJECT_RUNTIME] = "the overhead of a RuntimeClass is charged once a pod has it",
-	[OBJECT_CLAIM] = "volume claims are not looked at when a job is placed",
+	[OBJECT_RUNTIME] =
+		"the overhead of a RuntimeClass is charged once a pod has it, and its nodes and "
+		"tolerations are not known",
+	[OBJECT_CLAIM] = "volume claims are not considered when a job is placed",
 	[OBJECT_VOLUME] = "the nodes that a volume is tied to are not known",
 	[OBJECT_CLASS] = "claims that are bound at their first pod are not known",
 };

@@ -18,7 +18,7 @@ struct proc {
 	int pid, ppid, sid;
 	char state;
 	uint64_t ticks;
-	bool ours;
+	bool ours, is_srun;
 };
 
 static ssize_t slurp(const char *path, char *out, size_t room)
@@ -49,6 +49,7 @@ static bool look(int pid, struct proc *out)
 	p = strrchr(text, ')');
 	out->pid = pid;
 	out->ours = false;
+	out->is_srun = strstr(text, "(srun)") != NULL;
 	return p && sscanf(p + 1,
 			   " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
 			   "%*d %*d %" SCNu64,
@@ -160,6 +161,57 @@ int proctree_signal(int ancestor, int except, int signal)
 		if (all[i].ours && all[i].state != 'Z' && all[i].state != 'X' &&
 		    all[i].pid != except && proctree_send(all[i].pid, all[i].ticks, signal))
 			found++;
+	free(all);
+	return found;
+}
+
+/* True if it has the same arguments as the shell: a fork of it that has not started a program. */
+static bool is_fork(const struct proc *p, const char *arguments, size_t n)
+{
+	char path[64], text[4096];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", p->pid);
+	len = slurp(path, text, sizeof(text));
+	return len > 0 && (size_t)len == n && memcmp(text, arguments, n) == 0;
+}
+
+static int signal_programs(struct proc *all, size_t n, int shell, int signal)
+{
+	char path[64], arguments[4096];
+	int found = 0;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", shell);
+	len = slurp(path, arguments, sizeof(arguments));
+	for (size_t i = 0; i < n; i++)
+		if (all[i].ours && all[i].state != 'Z' && all[i].state != 'X' &&
+		    all[i].pid != shell && !all[i].is_srun &&
+		    (len <= 0 || !is_fork(&all[i], arguments, (size_t)len) ||
+		     proctree_catches(all[i].pid, signal)) &&
+		    proctree_send(all[i].pid, all[i].ticks, signal))
+			found++;
+	return found;
+}
+
+int proctree_signal_programs(int ancestor, int shell, int signal)
+{
+	size_t n, n_steps = 0;
+	struct proc *all = snapshot(&n);
+	int found;
+
+	if (!all)
+		return 0;
+	mark_below(all, n, ancestor);
+	for (size_t i = 0; i < n; i++)
+		n_steps += all[i].ours && all[i].is_srun;
+	if (n_steps) {
+		/* Only what is below one of them stays marked. */
+		for (size_t i = 0; i < n; i++)
+			all[i].ours = all[i].ours && all[i].is_srun;
+		mark_below(all, n, -1);
+	}
+	found = signal_programs(all, n, shell, signal);
 	free(all);
 	return found;
 }

@@ -19,6 +19,12 @@ bool proctree_catches(int pid, int signal);
  * left out (0 = none). Returns how many there are that can be signalled. */
 int proctree_signal(int ancestor, int except, int signal);
 
+/* Send signal to the programs of a script, as Slurm does: to what srun started below ancestor,
+ * where any srun runs there; else to every process below it. The shell and its forks, which run
+ * nothing of their own, are left out, and so is srun: without a handler they would die of it and
+ * take the programs along. Returns how many got it. */
+int proctree_signal_programs(int ancestor, int shell, int signal);
+
 /* Send signal to process pid if it is still the one that started at ticks: between a look at
  * /proc and a signal the number may have been given to a process of another user. False when
  * it is not, or cannot be signalled. */

@@ -124,7 +124,7 @@ static bool means_all(int signal)
 
 /* A signal that is meant for the job's programs. The shell of a script gets it only if
  * it has a handler: without one it would die of it and take the programs along, which
- * is what sbatch avoids by not signalling the batch shell. */
+ * is what sbatch avoids by not signalling the batch shell. With steps, those alone get it. */
 static void pass_on(struct run *r, int signal)
 {
 	if (r->main <= 0 || r->ended || signal < 1 || signal >= NSIG)
@@ -132,13 +132,16 @@ static void pass_on(struct run *r, int signal)
 	if (!means_all(signal))
 		r->passed_on_at_us = boot_us();
 	/* With guests beside the job, only what is below its first process is surely its own. */
-	if (r->o->batch_only)
+	if (r->o->batch_only) {
 		kill(r->main, signal);
-	else if (r->o->script && !means_all(signal) && !proctree_catches(r->main, signal) &&
-		 proctree_signal(r->talk.n_attendants ? r->main : getpid(), r->main, signal) > 0)
-		return;
-	else
+	} else if (r->o->script && !means_all(signal)) {
+		proctree_signal_programs(r->talk.n_attendants ? r->main : getpid(), r->main,
+					 signal);
+		if (proctree_catches(r->main, signal))
+			kill(r->main, signal);
+	} else {
 		kill(-r->main, signal);
+	}
 }
 
 static void on_control(struct run *r)
@@ -399,7 +402,7 @@ static enum pod_how how_it_ended(const struct run *r, int *code, const char **te
 	*text = r->why;
 	*code = exit_code;
 	if (r->told_by_signal) {
-		snprintf(words, sizeof(words), "its shepherd was told to stop by signal %d",
+		snprintf(words, sizeof(words), "its shepherd was stopped by signal %d",
 			 r->told_by_signal);
 		*text = words;
 		return HOW_INFRA;

@@ -1,0 +1,33 @@
+/* plan.h - what `backup` of gpuqd.yaml asks for
+ *
+ * Owns     nothing.
+ * Used by  the files of copies/, config_backup.c, daemon.c.
+ */
+#ifndef GPUQD_FLOW_COPIES_PLAN_H
+#define GPUQD_FLOW_COPIES_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct backup_keeps {
+	int64_t hourly, daily;
+	int64_t log_us; /* age up to which segments are kept */
+};
+
+struct backup_plan {
+	const char *to; /* a directory; NULL = no copies */
+	int64_t every_us;
+	int64_t log_every_us; /* from one segment to the next; 0 = there are none */
+	int64_t audit_every_us; /* 0 = copies are not audited by themselves */
+	int64_t timeout_us; /* of one transfer or audit by another program */
+	struct backup_keeps keep;
+};
+
+/* True if copies are to be made. */
+static inline bool backup_plan_is_set(const struct backup_plan *p)
+{
+	return p->to != NULL;
+}
+
+#endif

@@ -1,0 +1,25 @@
+#include "gpuqd/flow/env/pod_env.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void pod_env_set(struct pod_env *e, const char *key, const char *val)
+{
+	if (e->map->n == POD_ENV_MAX || !val)
+		return;
+	e->map->keys[e->map->n] = key;
+	e->map->vals[e->map->n++] = val;
+}
+
+void pod_env_set_int(struct pod_env *e, const char *key, int64_t i)
+{
+	pod_env_set(e, key, gpuq_arena_printf(e->a, "%" PRId64, i));
+}
+
+const char *pod_env_get(const struct pod_env *e, const char *key)
+{
+	for (size_t i = 0; i < e->map->n; i++)
+		if (strcmp(e->map->keys[i], key) == 0)
+			return e->map->vals[i];
+	return NULL;
+}
