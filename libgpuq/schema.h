@@ -81,6 +81,12 @@ struct gpuq_strmap {
 	size_t n;
 };
 
+/* The number of units of a resource; bytes where its name has those (spec/resource.h). */
+struct gpuq_amount {
+	const char *name;
+	int64_t count;
+};
+
 struct gpuq_objects {
 	void *items; /* n structs of sub->size bytes each */
 	size_t n;

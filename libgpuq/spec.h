@@ -76,6 +76,8 @@ struct gpuq_group {
 	const char *mig; /* "1g.10gb", or NULL */
 	int64_t cpu_milli; /* 0 = not counted */
 	int64_t memory_bytes; /* 0 = not counted */
+	struct gpuq_amount *resources; /* countable ones, by name; devices only where named */
+	size_t n_resources; /* 0..GPUQ_RESOURCES_MAX */
 	/* what runs */
 	const char *image;
 	struct gpuq_strlist command, args;
@@ -300,6 +302,10 @@ void gpuq_array_print(const struct gpuq_array *array, struct gpuq_buf *out); /* 
  * together; on = 0: no notification. submitter: the recipient when no other is given. */
 void gpuq_spec_told(const struct gpuq_spec *spec, const char *submitter, struct gpuq_notify *mail,
 		    struct gpuq_notify *web);
+
+/* The devices that a group asks for by the name of their resource, which is among its resources;
+ * NULL = by none. */
+const struct gpuq_amount *gpuq_group_device(const struct gpuq_group *g);
 
 /* Totals of one job or array element. */
 int64_t gpuq_spec_pods(const struct gpuq_spec *spec); /* sum of pods_min */

@@ -150,6 +150,7 @@ struct pod_order {
 	const int *devices; /* indexes on the node, ascending */
 	size_t n_devices;
 	const char *sharing; /* how the node hands out devices: its label gpuq.io/sharing, or "" */
+	const char *device; /* the resource that the node offers its devices as; "" = not told */
 	int64_t device_mib; /* memory of the first of the devices; 0 not known */
 	int64_t milli; /* of each device */
 	int64_t now_us;

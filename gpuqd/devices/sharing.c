@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libgpuq/spec/resource.h"
+
 #define MIB (INT64_C(1) << 20)
 #define GIB_IN_MIB 1024
 #define UNITS_MAX_GIB 1024
@@ -13,6 +15,9 @@ static const char *const words[] = {
 	[SHARE_WHOLE] = "whole",
 	[SHARE_GPUSHARE] = "gpushare",
 	[SHARE_GPUSHARE_MIB] = "gpushare-mib",
+	[SHARE_TIME_SLICING] = "time-slicing",
+	[SHARE_MPS] = "mps",
+	[SHARE_MIG] = "mig",
 };
 
 enum share_kind sharing_kind_of(const char *word)
@@ -26,6 +31,11 @@ enum share_kind sharing_kind_of(const char *word)
 const char *sharing_word(enum share_kind k)
 {
 	return words[k];
+}
+
+bool sharing_by_replica(enum share_kind k)
+{
+	return k == SHARE_TIME_SLICING || k == SHARE_MPS;
 }
 
 bool sharing_by_memory(enum share_kind k)
@@ -48,6 +58,14 @@ const char *const *sharing_barred(const struct gpuq_group *g)
 	if (shares && not_gpushare)
 		return both;
 	return shares ? part : not_gpushare ? many : NULL;
+}
+
+/* Without a name or a flavor devices are NVIDIA's, as the other systems' jobs mean them. */
+const char *const *sharing_others(const struct gpuq_group *g, bool flavors)
+{
+	if (g->gpus_milli == 0 || (flavors && !g->mig) || gpuq_group_device(g))
+		return NULL;
+	return gpuq_resource_others;
 }
 
 /* ---- gpushare ---- */
@@ -87,6 +105,10 @@ int sharing_place(const struct share_ask *ask, struct sharing_place *out, struct
 	const int64_t device = ask->device_mib / unit_mib;
 	struct sharing_place p = { .resource = GPUSHARE_RESOURCE };
 
+	if (sharing_by_replica(ask->kind)) {
+		*out = (struct sharing_place){ .resource = ask->resource, .units = 1 };
+		return 0;
+	}
 	if (ask->kind != SHARE_GPUSHARE && ask->kind != SHARE_GPUSHARE_MIB)
 		return gpuq_fail(err, GPUQ_EINVAL, "the node does not share its devices");
 	if (device <= 0)

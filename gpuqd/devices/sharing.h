@@ -8,6 +8,8 @@
  * it, from the resources that the node allocates:
  *   whole         nvidia.com/gpu: whole devices only
  *   gpushare      aliyun.com/gpu-mem, in GiB; gpushare-mib: in MiB (Aliyun's gpushare)
+ *   time-slicing, mps   replicas of a device, of which a pod gets one
+ *   mig           MIG instances of one profile under the name of whole devices
  * A node without the label offers any share of a device.
  */
 #ifndef GPUQD_DEVICES_SHARING_H
@@ -22,17 +24,32 @@
 
 #define SHARE_LABEL "gpuq.io/sharing"
 #define SHARE_WORD_ROOM 24
+/* The label that names the resource of devices which are not NVIDIA's, set likewise. */
+#define SHARE_DEVICES "gpuq.io/devices"
 
-enum share_kind { SHARE_ANY, SHARE_WHOLE, SHARE_GPUSHARE, SHARE_GPUSHARE_MIB };
+enum share_kind {
+	SHARE_ANY,
+	SHARE_WHOLE,
+	SHARE_GPUSHARE,
+	SHARE_GPUSHARE_MIB,
+	SHARE_TIME_SLICING,
+	SHARE_MPS,
+	SHARE_MIG
+};
 
 /* By the label's value; SHARE_ANY for "" and for words that are not ours. */
 enum share_kind sharing_kind_of(const char *word);
 const char *sharing_word(enum share_kind k); /* "" for SHARE_ANY */
 
+bool sharing_by_replica(enum share_kind k); /* parts are replicas, of one size */
 bool sharing_by_memory(enum share_kind k); /* parts are memory alone */
 
 /* Words of nodes on which a pod of g cannot stand, NULL-terminated; NULL = on any. */
 const char *const *sharing_barred(const struct gpuq_group *g);
+
+/* Words of SHARE_DEVICES on nodes where a pod of g cannot stand, NULL-terminated; NULL = on any. flavors:
+ * it names the kinds of device that it takes. */
+const char *const *sharing_others(const struct gpuq_group *g, bool flavors);
 
 /* ---- gpushare ---- */
 
@@ -56,6 +73,7 @@ struct share_ask {
 	int64_t milli; /* of the device */
 	int64_t memory_bytes; /* asked for; 0 = by milli */
 	int64_t now_us;
+	const char *resource; /* of its devices; only replicas are asked for by it */
 };
 
 struct sharing_word {

@@ -365,6 +365,7 @@ int order_try(const struct model *m, const struct queue *q, const char *user,
 				   .cluster_uid = m->cluster_uid,
 				   .node = "",
 				   .sharing = "",
+				   .device = "",
 				   .array_index = -1,
 				   .group = group,
 				   .n_pods = 1,
@@ -467,6 +468,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.devices = devices;
 	o.n_devices = p->n_devices;
 	o.sharing = "";
+	o.device = p->node->fact.device;
 	for (size_t i = 0; i < p->node->fact.labels.n; i++)
 		if (strcmp(p->node->fact.labels.keys[i], SHARE_LABEL) == 0)
 			o.sharing = p->node->fact.labels.vals[i];

@@ -191,6 +191,36 @@ static void node_refused(struct reconcile *r, const char *name, const struct rej
 	apply(r, &ev);
 }
 
+/* Correct the ledger of a resource that a node lacks, for longer where that happens again. The node
+ * is well, and open to jobs that ask for none of it. */
+static void node_lacking(struct reconcile *r, const char *name, const struct pod_fact *f,
+			 const struct rejection *is)
+{
+	struct event ev = { .type = EV_NODE_SHORT };
+	const struct node *n;
+	struct rejections *past;
+	int64_t lacks, now = loop_now_us(r->l), wait = BACKOFF_FIRST_US;
+	unsigned recent, n_users, n_requests;
+	char key[256 + GPUQ_RESOURCE_NAME_MAX + 2];
+
+	snprintf(key, sizeof(key), "%s %s", name, f->short_of);
+	past = rejections_of(r, key);
+	past->last[past->n++ % REFUSALS_KEPT] = *is;
+	recent = count_recent(past, now, &n_users, &n_requests);
+	for (unsigned i = 1; i < recent && wait < BACKOFF_MAX_US; i++)
+		wait *= 2;
+	ev.short_of.name = name;
+	ev.short_of.resource = f->short_of;
+	n = model_find_node(journal_model(r->j), name);
+	lacks = n ? node_ledger_free(n, f->short_of) - f->short_have : 0;
+	ev.short_of.lacks = lacks > 0 ? lacks : 0;
+	ev.short_of.until_us = now + (wait < BACKOFF_MAX_US ? wait : BACKOFF_MAX_US);
+	log_warn("node.short", "node=%s resource=%s have=%" PRId64 " times=%u wait_s=%" PRId64,
+		 LOGS(name), LOGS(f->short_of), f->short_have, recent,
+		 (ev.short_of.until_us - now) / GPUQ_US_PER_S);
+	apply(r, &ev);
+}
+
 /* ---- pods ---- */
 
 /* Return when a requeued job may start again; 0 = at once. A job that failed waits a little longer
@@ -269,6 +299,14 @@ static bool told_to_leave(const struct pod *p)
 	       j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING;
 }
 
+/* A node that has no device to give, though it offers some, is not well. */
+static bool names_devices(const char *resource)
+{
+	const enum gpuq_resource_kind kind = gpuq_resource_kind(resource);
+
+	return kind == GPUQ_RESOURCE_DEVICE || kind == GPUQ_RESOURCE_REPLICA;
+}
+
 static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key key,
 		      const struct pod_fact *f)
 {
@@ -302,7 +340,9 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 		ev.pod_ended.message = "its pod was deleted by another client";
 	}
 	apply(r, &ev);
-	if (refused)
+	if (refused && f->short_of && !names_devices(f->short_of))
+		node_lacking(r, node, f, &rejection);
+	else if (refused)
 		node_refused(r, node, &rejection);
 	verdict(r, key.job);
 }

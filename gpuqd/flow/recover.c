@@ -66,6 +66,8 @@ static void stray_fill(struct stray *s, const struct pod_fact *f)
 	s->fact.message = copy(a, f->message);
 	s->fact.mig = NULL; /* as others report it; the record has the instances it was given */
 	s->fact.n_mig = 0;
+	s->fact.resources = NULL;
+	s->fact.n_resources = 0;
 	if (f->n_devices) {
 		devices = gpuq_arena_alloc(a, f->n_devices * sizeof(*devices));
 		if (!devices)

@@ -154,14 +154,19 @@ static bool end_hopeless(struct schedule *s, int64_t now)
 	return false;
 }
 
-/* Return when a node that is avoided may be tried again, which the core does not know. */
+/* Return when a node that is avoided, or short of a resource, may be tried again, which the core does
+ * not know. */
 static int64_t next_backoff_end(const struct model *m, int64_t now)
 {
 	int64_t next = GPUQ_UNLIMITED;
 
-	node_each(m, n)
+	node_each(m, n) {
+		const int64_t short_until = node_lacks_until(n, now);
+
 		if (n->backoff_until_us > now && n->backoff_until_us < next)
 			next = n->backoff_until_us;
+		next = short_until < next ? short_until : next;
+	}
 	return next;
 }
 

@@ -161,6 +161,9 @@ void since_note(struct since *s, const struct event *ev, bool own)
 	case EV_NODE_BACKOFF:
 		node_changed(s, ev->backoff.name);
 		break;
+	case EV_NODE_SHORT:
+		node_changed(s, ev->short_of.name);
+		break;
 	case EV_FOREIGN_SEEN:
 		node_changed(s, ev->foreign->node);
 		break;

@@ -26,6 +26,9 @@ struct survey {
 	int64_t devices, largest; /* whole devices: in total, on one node */
 	int64_t parts, part; /* thousandths of devices: in total, of one device */
 	int64_t migs, mig; /* instances of the profile: in total, on one node */
+	/* Countable resources that the group takes, in its order, on nodes with enough devices. */
+	int64_t extra_all[GPUQ_RESOURCES_MAX + 1]; /* in total */
+	int64_t extra_most[GPUQ_RESOURCES_MAX + 1]; /* on one node */
 	int64_t device_memory; /* the largest device */
 	int64_t bytes, byte; /* memory of devices: in total, of one device */
 	uint64_t pods_by_devices; /* pods that would fit if only devices counted */
@@ -67,10 +70,10 @@ static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const
 {
 	const struct amounts *avail = nodes_amounts(c);
 	const struct snap_node *n = &c->s->nodes[node];
-	const size_t at = (size_t)node * c->s->n_profiles + one->profile;
+	const size_t at = (size_t)node * c->s->n_extras + one->profile;
 
 	if (one->migs) {
-		const int64_t have = larger(now ? avail->mig_free[at] : c->s->mig_total[at], 0);
+		const int64_t have = larger(now ? avail->extra_free[at] : c->s->extra_total[at], 0);
 
 		out->migs += have;
 		out->mig = larger(out->mig, have);
@@ -99,7 +102,7 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 	const struct amounts *avail = nodes_amounts(c);
 	const struct snap_node *n = &c->s->nodes[node];
 	const bool now = view == AS_IT_IS;
-	const int64_t whole = now ? avail->whole[node] : n->n_devices;
+	const int64_t whole = now ? avail->whole[node] : n->replicas > 1 ? 0 : n->n_devices;
 	const uint32_t room =
 		now ? nodes_room(c, node, one, pods) : nodes_room_empty(c, node, one, pods);
 
@@ -116,6 +119,13 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 		look_at_pieces(c, node, now, one, pods, out);
 	else
 		out->pods_by_devices += one->whole ? (uint64_t)(whole / one->whole) : pods;
+	for (uint32_t i = 0; i < one->n_takes && i <= GPUQ_RESOURCES_MAX; i++) {
+		const size_t at = (size_t)node * c->s->n_extras + one->takes[i].extra;
+		const int64_t have = larger(now ? avail->extra_free[at] : c->s->extra_total[at], 0);
+
+		out->extra_all[i] = amount_sum(out->extra_all[i], have);
+		out->extra_most[i] = larger(out->extra_most[i], have);
+	}
 	out->cpu = larger(out->cpu, now ? avail->cpu[node] : n->cpu_milli);
 	out->memory = larger(out->memory, now ? avail->memory[node] : n->memory_bytes);
 	out->pods = larger(out->pods, now ? avail->pods[node] : n->pods);
@@ -163,6 +173,26 @@ static void say(struct plan_reason *why, enum gpuq_reason code, enum plan_unit u
 	why->object = object;
 }
 
+/* True if a resource is short: on every node, for one pod; or in total, for all of them. */
+static bool say_extra(const struct cycle *c, const struct snap_group *g, const struct survey *v,
+		      enum gpuq_reason code, struct plan_reason *why)
+{
+	for (uint32_t i = g->mig ? 1 : 0; i < g->n_takes && i <= GPUQ_RESOURCES_MAX; i++) {
+		const char *name = c->s->extras[g->takes[i].extra];
+		const int64_t all = amount_times(g->takes[i].n, g->pods_min);
+		const enum plan_unit unit = gpuq_resource_is_bytes(name) ? PLAN_BYTES : PLAN_COUNT;
+
+		if (v->extra_most[i] < g->takes[i].n)
+			say(why, code, unit, v->extra_most[i], g->takes[i].n, name);
+		else if (v->extra_all[i] < all)
+			say(why, code, unit, v->extra_all[i], all, name);
+		else
+			continue;
+		return true;
+	}
+	return false;
+}
+
 /* Report which of a pod's needs no node meets, else how many of the pods fit. */
 static void say_shortest(const struct cycle *c, const struct snap_group *g, const struct survey *v,
 			 enum gpuq_reason code, struct plan_reason *why)
@@ -181,7 +211,7 @@ static void say_shortest(const struct cycle *c, const struct snap_group *g, cons
 		say(why, code, PLAN_CPU, larger(v->cpu, 0), one.cpu, "cpu");
 	else if (v->memory < one.memory)
 		say(why, code, PLAN_BYTES, larger(v->memory, 0), one.memory, "memory");
-	else
+	else if (!say_extra(c, g, v, code, why))
 		say(why, code, PLAN_COUNT, (int64_t)v->room, g->pods_min, "pods");
 }
 

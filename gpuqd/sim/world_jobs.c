@@ -20,6 +20,12 @@ static bool alike(const struct sc_job *spec, const struct sc_tasks *x, const str
 	    (spec->min_groups == SC_ABSENT && !same_str(x->group, y->group)) ||
 	    x->selector.n != y->selector.n || x->tolerations.n != y->tolerations.n)
 		return false;
+	if (x->resources.n != y->resources.n)
+		return false;
+	for (size_t i = 0; i < x->resources.n; i++)
+		if (strcmp(x->resources.keys[i], y->resources.keys[i]) != 0 ||
+		    strcmp(x->resources.vals[i], y->resources.vals[i]) != 0)
+			return false;
 	for (size_t i = 0; i < x->selector.n; i++)
 		if (strcmp(x->selector.keys[i], y->selector.keys[i]) != 0 ||
 		    strcmp(x->selector.vals[i], y->selector.vals[i]) != 0)

@@ -291,6 +291,7 @@ int world_node_event(struct world *w, const struct sim_node *n, struct gpuq_err 
 		.max_pods = spec->max_pods == SC_ABSENT ? GPUQ_UNLIMITED : spec->max_pods / 1000,
 		.devices = devices,
 		.n_devices = n_devices,
+		.replicas = (uint32_t)(spec->replicas / 1000),
 		.links = spec->links.n ? spec->links.items : NULL,
 		.numa = spec->numa.n ? spec->numa.items : NULL,
 		.mig = mig,
@@ -302,8 +303,11 @@ int world_node_event(struct world *w, const struct sim_node *n, struct gpuq_err 
 	struct event ev = { .type = EV_NODE_SEEN, .node = &fact };
 	int rc;
 
-	if (!devices || !taints || !mig)
+	fact.resources = scenario_resources(&mem, &spec->resources, &fact.n_resources);
+	if (!devices || !taints || !mig || !fact.resources) {
+		gpuq_arena_done(&mem);
 		return gpuq_no_memory(err);
+	}
 	for (uint32_t d = 0; d < n_devices; d++)
 		devices[d] = (struct device_fact){ "", spec->flavor ? spec->flavor : "default",
 						   spec->gpu_mem_mb / 1000, true };

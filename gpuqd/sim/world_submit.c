@@ -20,7 +20,12 @@ static int fill_groups(struct world *w, const struct sim_template *t, struct gpu
 	for (uint32_t g = 0; g < t->n_groups; g++) {
 		const struct sim_group *from = &t->groups[g];
 		const struct sc_tasks *tasks = from->tasks;
+		size_t n_resources;
+		struct gpuq_amount *resources =
+			scenario_resources(&w->arena, &tasks->resources, &n_resources);
 
+		if (!resources)
+			return gpuq_no_memory(err);
 		out->groups[g] = (struct gpuq_group){
 			.name = tasks->role ? tasks->role : "main",
 			.pods_min = from->min,
@@ -32,6 +37,8 @@ static int fill_groups(struct world *w, const struct sim_template *t, struct gpu
 			.cpu_milli = tasks->cpu / 1000,
 			.memory_bytes = tasks->mem_mb / 1000 << 20,
 			.mig = tasks->mig,
+			.resources = resources,
+			.n_resources = n_resources,
 			.required = from->term,
 			.n_required = from->term != NULL,
 			.tolerations = from->tolerations,

@@ -1,4 +1,5 @@
 #include "gpuqd/site/site.h"
+#include "libgpuq/spec/resource.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -312,6 +313,8 @@ static const struct gpuq_field flavor_fields[] = {
 	  .doc = "the word that quotas and jobs use"),
 	F(site_flavor, "match", GPUQ_K_OBJECT, match, .sub = &match_schema,
 	  .doc = "devices that belong to this flavor"),
+	F(site_flavor, "resource", GPUQ_K_STR, resource,
+	  .doc = "resource of nodes that its devices are: amd.com/gpu, google.com/tpu"),
 	F(site_flavor, "rate", GPUQ_K_CUSTOM, rate_milli, .custom = &factor, .form = "number",
 	  .doc = "billing weight of one device"),
 	F(site_flavor, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
@@ -325,10 +328,26 @@ static void flavor_defaults(void *obj)
 	((struct site_flavor *)obj)->rate_milli = 1000;
 }
 
+static int flavor_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct site_flavor *f = obj;
+	const struct gpuq_val *at = gpuq_get(v, "resource");
+
+	if (!f->resource || gpuq_resource_kind(f->resource) == GPUQ_RESOURCE_DEVICE)
+		return 0;
+	gpuq_reader_enter(r, "resource");
+	return gpuq_reader_fail(r, at ? at : v, GPUQ_EINVAL,
+				"expected a resource of devices: nvidia.com/gpu, amd.com/gpu, "
+				"gpu.intel.com/i915, gpu.intel.com/xe, habana.ai/gaudi, "
+				"google.com/tpu or aws.amazon.com/neuron, not '%.80s'",
+				f->resource);
+}
+
 static const struct gpuq_schema flavor_schema = { .name = "flavor",
 						  .size = sizeof(struct site_flavor),
 						  .fields = flavor_fields,
-						  .defaults = flavor_defaults };
+						  .defaults = flavor_defaults,
+						  .check = flavor_check };
 
 static const struct gpuq_field pool_fields[] = {
 	F(site_pool, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,

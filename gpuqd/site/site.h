@@ -40,6 +40,7 @@ struct site_match {
 struct site_flavor {
 	const char *name; /* as jobs and quotas name it */
 	struct site_match match;
+	const char *resource; /* NULL, or what nodes offer its devices as: "amd.com/gpu" */
 	int64_t rate_milli; /* billing weight, default 1000 */
 	struct price price;
 };

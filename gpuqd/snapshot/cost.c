@@ -43,6 +43,20 @@ static int64_t device_memory(const struct snapshot *s, uint32_t flavor)
 	return least;
 }
 
+/* Return the part rounded up to a replica, where devices of the flavor (SNAP_NONE: of any) are offered
+ * in such and it fits into one. */
+static int64_t replica_of(const struct snapshot *s, uint32_t flavor, int64_t part)
+{
+	int64_t most = part;
+
+	for (uint32_t f = 0; f < s->n_flavors; f++)
+		if ((flavor == SNAP_NONE || f == flavor) && s->flavors[f].replicas > 1 &&
+		    part * s->flavors[f].replicas <= SNAP_MILLI &&
+		    snap_replica_milli(s->flavors[f].replicas) > most)
+			most = snap_replica_milli(s->flavors[f].replicas);
+	return most;
+}
+
 int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32_t flavor)
 {
 	int64_t memory, part;
@@ -50,7 +64,7 @@ int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32
 	if (g->mig)
 		return amount_times(cost_of_profile(g->mig), g->gpus_milli / SNAP_MILLI);
 	if (g->gpu_memory_bytes == 0 && g->gpu_part_milli == 0)
-		return g->gpus_milli;
+		return snap_group_parts(g) ? replica_of(s, flavor, g->gpus_milli) : g->gpus_milli;
 	memory = g->gpu_memory_bytes ? device_memory(s, flavor) : 0;
 	part = g->gpus_milli % SNAP_MILLI;
 	if (g->gpu_part_milli > part)
@@ -59,6 +73,8 @@ int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32
 		part = memory <= 0 || g->gpu_memory_bytes > memory
 			       ? SNAP_MILLI
 			       : snap_memory_milli(g->gpu_memory_bytes, memory);
+	if (snap_group_parts(g) == 1)
+		return replica_of(s, flavor, part);
 	return amount_times(part, snap_group_parts(g));
 }
 

@@ -92,6 +92,8 @@ void snapshot_group_from_spec(const struct gpuq_group *g, struct snap_group *out
 		.cpu_milli = g->cpu_milli,
 		.memory_bytes = g->memory_bytes,
 		.mig = g->mig,
+		.resources = g->resources,
+		.n_resources = (uint32_t)g->n_resources,
 		.required = g->required,
 		.preferred = g->preferred,
 		.tolerations = g->tolerations,
@@ -170,7 +172,7 @@ void snapshot_free(struct snapshot *s)
 	free(s->users);
 	free(s->usages);
 	free(s->losses);
-	free(s->profiles);
+	free(s->extras);
 	gpuq_arena_done(&s->arena);
 	free(s);
 }
@@ -368,19 +370,20 @@ static uint32_t add_joint(struct snapshot *s, const struct snap_node *in)
 	return ix;
 }
 
-/* Return the number of a profile: by first appearance, which has no meaning. */
-static uint32_t profile_of(struct snapshot *s, const char *name)
+/* Return the number of a profile or a countable resource: by first appearance, which has no
+ * meaning. */
+static uint32_t extra_of(struct snapshot *s, const char *name)
 {
 	const char **p;
 
-	for (uint32_t i = 0; i < s->n_profiles; i++)
-		if (snap_profile_same(s->profiles[i], name))
+	for (uint32_t i = 0; i < s->n_extras; i++)
+		if (gpuq_profile_same(s->extras[i], name))
 			return i;
-	p = PUSH(s, profiles, 1);
+	p = PUSH(s, extras, 1);
 	if (!p)
 		return SNAP_NONE;
 	*p = copy_str(s, name);
-	return *p ? s->n_profiles - 1 : SNAP_NONE;
+	return *p ? s->n_extras - 1 : SNAP_NONE;
 }
 
 /* Copy the instances of a node, and number their profiles. */
@@ -389,9 +392,25 @@ static const struct snap_mig *copy_mig(struct snapshot *s, const struct snap_mig
 	struct snap_mig *out = copy_items(s, in, n, sizeof(*in));
 
 	for (uint32_t i = 0; out && i < n; i++) {
-		out[i].profile_ix = profile_of(s, in[i].profile);
+		out[i].extra_ix = extra_of(s, in[i].profile);
 		out[i].profile = copy_str(s, in[i].profile);
 	}
+	return out;
+}
+
+/* Copy the countable resources of a node. Most nodes have those of the node before: they share its
+ * names, which sealing makes use of. */
+static const struct snap_resource *copy_resources(struct snapshot *s,
+						  const struct snap_resource *in, uint32_t n)
+{
+	const struct snap_node *last = s->n_nodes > 1 ? &s->nodes[s->n_nodes - 2] : NULL;
+	struct snap_resource *out = copy_items(s, in, n, sizeof(*in));
+
+	for (uint32_t i = 0; out && i < n; i++)
+		out[i].name = last && i < last->n_resources &&
+					      strcmp(last->resources[i].name, in[i].name) == 0
+				      ? last->resources[i].name
+				      : copy_str(s, in[i].name);
 	return out;
 }
 
@@ -414,6 +433,9 @@ uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 	n->pool = copy_str(s, in->pool ? in->pool : "");
 	n->devices_in = NULL;
 	n->mig = copy_mig(s, in->mig, in->n_mig);
+	n->resources = copy_resources(s, in->resources, in->n_resources);
+	if (in->n_resources && !n->resources)
+		n->n_resources = 0; /* no memory: sealing fails */
 	n->device_first = first;
 	n->joint = add_joint(s, in);
 	n->links = n->joint != SNAP_NONE ? s->joints[n->joint].links : NULL;
@@ -622,6 +644,11 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r, const
 		blob_str(b, g->name);
 		blob_ints(b, amounts, sizeof(amounts) / sizeof(amounts[0]));
 		blob_str(b, g->mig);
+		blob_int(b, g->n_resources);
+		for (uint32_t k = 0; k < g->n_resources; k++) {
+			blob_str(b, g->resources[k].name);
+			blob_int(b, g->resources[k].count);
+		}
 		blob_str(b, g->topology_required);
 		blob_str(b, g->topology_preferred);
 		blob_int(b, g->n_slices);
@@ -698,6 +725,30 @@ static const struct gpuq_slice *copy_slices(struct snapshot *s, const struct gpu
 	return out;
 }
 
+/* Copy what a group asks of countable resources, and number them: its instances first. */
+static void copy_takes(struct snapshot *s, const struct snap_group *in, struct snap_group *out)
+{
+	struct gpuq_amount *amounts =
+		copy_items(s, in->resources, in->n_resources, sizeof(*amounts));
+	struct snap_take *takes = NULL;
+	uint32_t n = 0;
+
+	if (in->mig || in->n_resources)
+		takes = gpuq_arena_calloc(&s->arena, in->n_resources + 1, sizeof(*takes));
+	if (takes && in->mig)
+		takes[n++] = (struct snap_take){ out->profile, in->gpus_milli / SNAP_MILLI };
+	for (uint32_t i = 0; takes && amounts && i < in->n_resources; i++) {
+		amounts[i].name = copy_str(s, in->resources[i].name);
+		takes[n++] = (struct snap_take){ extra_of(s, in->resources[i].name),
+						 in->resources[i].count };
+	}
+	if ((in->mig || in->n_resources) && !takes)
+		s->builder->failed = true;
+	out->resources = amounts;
+	out->takes = takes;
+	out->n_takes = n;
+}
+
 /* Nearly all groups have this name: it is stored once. */
 static const char usual_name[] = "main";
 
@@ -744,7 +795,8 @@ static void copy_group(struct snapshot *s, const struct snap_group *in, uint32_t
 	*out = *in;
 	out->name = is_usual(in->name) ? usual_name : copy_str(s, in->name);
 	out->mig = copy_str(s, in->mig);
-	out->profile = in->mig ? profile_of(s, in->mig) : SNAP_NONE;
+	out->profile = in->mig ? extra_of(s, in->mig) : SNAP_NONE;
+	copy_takes(s, in, out);
 	if (*first) {
 		share_constraints(*first, out);
 	} else {

@@ -28,11 +28,13 @@
 #include "libgpuq/err.h"
 #include "libgpuq/names.h"
 #include "libgpuq/spec.h"
+#include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
 #define SNAP_NONE UINT32_MAX
 #define SNAP_DEVICES_MAX 1024u /* of one node */
 #define SNAP_MILLI 1000 /* one device, one core */
+#define SNAP_PLENTY (INT64_MAX / 4) /* of a resource that is not counted */
 
 /* The quota of a queue is the sum of its children's quotas plus `shared`. */
 #define SNAP_AUTO INT64_C(-1)
@@ -78,6 +80,7 @@ struct snap_flavor {
 	int64_t rate_milli; /* charge rate of a device, in thousandths; as added: 1000 */
 	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
 	int64_t device_memory_bytes; /* sealed: the smallest of its devices; 0 = not known */
+	uint32_t replicas; /* sealed: the fewest of its devices that have some; 0 = none have */
 };
 
 enum snap_node_state {
@@ -105,17 +108,21 @@ struct snap_mig {
 	const char *profile; /* as its resource names it */
 	uint32_t count; /* of all, free or not */
 	uint32_t foreign; /* held by foreign pods */
-	uint32_t profile_ix; /* sealed: into snapshot.profiles */
+	uint32_t extra_ix; /* into snapshot.extras */
 };
 
-/* Compare MIG profiles: "1g.10gb+me" of a job file is "1g.10gb.me" where a resource has that
- * name. */
-static inline bool snap_profile_same(const char *x, const char *y)
-{
-	for (; *x && (*x == *y || ((*x == '+' || *x == '.') && (*y == '+' || *y == '.'))); x++)
-		y++;
-	return *x == *y;
-}
+/* An amount of a countable resource of a node, by its name: "rdma/hca", "hugepages-2Mi". */
+struct snap_resource {
+	const char *name;
+	int64_t count; /* allocatable */
+	int64_t foreign; /* held by foreign pods */
+};
+
+/* The need of each pod of a group for a countable resource. */
+struct snap_take {
+	uint32_t extra; /* into snapshot.extras */
+	int64_t n; /* > 0 */
+};
 
 /* Allocatable amounts may be GPUQ_UNLIMITED: not counted there. */
 struct snap_node {
@@ -127,6 +134,9 @@ struct snap_node {
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_pods;
 	int64_t foreign_gpus; /* whole devices held by foreign pods, not known which */
 	uint32_t n_devices;
+	/* Each device is offered in so many replicas, of which a pod gets one: a part that is no
+	 * larger takes a replica, a whole device is not to be had. 0 and 1 = no replicas. */
+	uint32_t replicas;
 	const struct snap_device *devices_in; /* n_devices of them, copied; NULL = healthy, empty */
 	/* Link classes of each pair of devices (links.h), and the NUMA node of each device; copied.
 	 * NULL = all alike. Ignored on nodes with more than LINKS_DEVICES_MAX devices. */
@@ -136,6 +146,8 @@ struct snap_node {
 	 * n_devices. Copied. */
 	const struct snap_mig *mig;
 	uint32_t n_mig;
+	const struct snap_resource *resources; /* countable ones; copied */
+	uint32_t n_resources;
 	struct gpuq_strmap labels; /* borrowed until sealed */
 	const struct snap_taint *taints; /* borrowed until sealed */
 	uint32_t n_taints;
@@ -238,7 +250,12 @@ struct snap_group {
 	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not requested */
 	int64_t cpu_milli, memory_bytes;
 	const char *mig; /* profile; gpus_milli then counts instances. NULL = devices */
-	uint32_t profile; /* set when added: into snapshot.profiles, SNAP_NONE without mig */
+	const struct gpuq_amount *resources; /* further ones, by name */
+	uint32_t n_resources;
+	/* Set when added: all that it takes of snapshot.extras, the instances first; and the number
+	 * of their profile there, SNAP_NONE without mig. */
+	const struct snap_take *takes;
+	uint32_t n_takes, profile;
 	uint32_t unit_pods; /* pods that start and are preempted together; 0 = each alone */
 	struct gpuq_term *required, *preferred;
 	struct gpuq_toleration *tolerations;
@@ -452,8 +469,11 @@ struct snapshot {
 	struct snap_alloc *allocs; /* by job, then pod index */
 	struct snap_alloc *promises; /* by job, then pod index */
 	struct snap_reservation *reservations; /* by start, end and name */
-	const char **profiles; /* MIG profiles that nodes have or requests name */
-	int32_t *mig_total, *mig_free; /* node n, profile p: [n * n_profiles + p] */
+	/* MIG profiles that nodes have or requests name, and countable resources that requests
+	 * name; node n, extra x: [n * n_extras + x]. A node that does not count local storage has
+	 * SNAP_PLENTY of it. */
+	const char **extras;
+	int64_t *extra_total, *extra_free;
 	const char **users; /* by name */
 	struct snap_usage *usages; /* by queue, then as users first appeared; sealed: one for
 				    * every queue and user of a job */
@@ -464,7 +484,7 @@ struct snapshot {
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* distinct constraints among them */
 	uint32_t n_jobs, n_allocs, n_promises, n_caps, n_capsets, n_users, n_usages, n_losses,
-		n_label_keys, n_reservations, n_profiles;
+		n_label_keys, n_reservations, n_extras;
 	/* Resources that quotas count: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
 	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */
@@ -484,6 +504,12 @@ static inline int32_t snap_memory_milli(int64_t part, int64_t memory)
 	}
 	part = (part * SNAP_MILLI + memory - 1) / memory;
 	return part < SNAP_MILLI ? (int32_t)part : SNAP_MILLI;
+}
+
+/* Return the thousandths of a device that one of its replicas is; 0 without any. */
+static inline int32_t snap_replica_milli(uint32_t replicas)
+{
+	return replicas > 1 ? SNAP_MILLI / (int32_t)replicas : 0;
 }
 
 /* Return the group of a pod; the first one for a pod that its request does not know. */

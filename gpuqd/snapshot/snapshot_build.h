@@ -16,8 +16,7 @@ struct seal;
 struct snap_builder {
 	uint32_t room_flavors, room_nodes, room_joints, room_devices, room_queues, room_shares,
 		room_licenses, room_caps, room_capsets, room_requests, room_jobs, room_allocs,
-		room_promises, room_users, room_usages, room_losses, room_reservations,
-		room_profiles;
+		room_promises, room_users, room_usages, room_losses, room_reservations, room_extras;
 	struct intern requests, users, wheres, joints, usages; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */

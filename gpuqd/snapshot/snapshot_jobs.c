@@ -55,6 +55,8 @@ int snapshot_seal_requests(struct seal *w)
 			 * on one by one. */
 			r->n_pods += g->pods_min;
 			r->by_memory |= g->gpu_memory_bytes > 0 && !g->mig;
+			for (uint32_t f = 0; snap_group_parts(g) && f < s->n_flavors; f++)
+				r->by_memory |= s->flavors[f].replicas > 1;
 			r->cpu_milli =
 				amount_sum(r->cpu_milli, amount_times(g->cpu_milli, g->pods_min));
 			r->memory_bytes = amount_sum(r->memory_bytes,
@@ -213,7 +215,7 @@ void snapshot_derive_free(struct snapshot *s)
 			dev->shares = 0;
 		}
 	}
-	snapshot_seal_instances(s);
+	snapshot_seal_extras(s);
 	for (uint32_t i = 0; i < s->n_promises; i++)
 		snapshot_seal_share(s, &s->promises[i]);
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
@@ -229,9 +231,9 @@ void snapshot_derive_free(struct snapshot *s)
 			n->pods_free--;
 		snapshot_seal_share(s, a);
 		take_named(s, n, a);
-		if (g->mig)
-			s->mig_free[(size_t)a->node * s->n_profiles + g->profile] -=
-				(int32_t)(g->gpus_milli / SNAP_MILLI);
+		for (uint32_t k = 0; k < g->n_takes; k++)
+			s->extra_free[(size_t)a->node * s->n_extras + g->takes[k].extra] -=
+				g->takes[k].n;
 	}
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
 		const struct snap_alloc *a = &s->allocs[i];

@@ -93,13 +93,19 @@ static const struct col taint_cols[] = { C(key), C(value), C(effect) };
 #define C(m) COL(struct snap_mig, m)
 static const struct col mig_cols[] = { C(profile), C(count), C(foreign) };
 #undef C
+#define C(m) COL(struct snap_resource, m)
+static const struct col resource_cols[] = { C(name), C(count), C(foreign) };
+#undef C
+#define C(m) COL(struct gpuq_amount, m)
+static const struct col amount_cols[] = { C(name), C(count) };
+#undef C
 #define C(m) COL(struct snap_device, m)
 static const struct col device_cols[] = { C(healthy), C(foreign_milli), C(memory_bytes) };
 #undef C
 #define C(m) COL(struct snap_node, m)
 static const struct col node_cols[] = {
 	C(name), C(pool), C(flavor), C(state), C(cpu_milli), C(memory_bytes), C(pods),
-	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus),
+	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus), C(replicas),
 };
 #undef C
 #define C(m) COL(struct gpuq_slice, m)
@@ -233,7 +239,7 @@ static void pack_node(const struct snapshot *s, const struct snap_node *n, struc
 {
 	const size_t nd = n->n_devices;
 
-	varint_array(b, 8);
+	varint_array(b, 9);
 	pack_row(b, COLS(node_cols), n);
 	pack_strs(b, (const char *const *)n->labels.keys, n->labels.n);
 	pack_strs(b, (const char *const *)n->labels.vals, n->labels.n);
@@ -242,6 +248,7 @@ static void pack_node(const struct snapshot *s, const struct snap_node *n, struc
 	varint_bin(b, n->links ? n->links : (const uint8_t *)"", n->links ? nd * nd : 0);
 	varint_bin(b, n->numa ? n->numa : (const uint8_t *)"", n->numa ? nd : 0);
 	PACK_ROWS(b, mig_cols, n->mig, n->n_mig);
+	PACK_ROWS(b, resource_cols, n->resources, n->n_resources);
 }
 
 /* Write the terms of an affinity. */
@@ -264,7 +271,7 @@ static void pack_terms(struct gpuq_buf *b, const struct gpuq_term *terms, uint32
 /* Write a group of pods. */
 static void pack_group(struct gpuq_buf *b, const struct snap_group *g)
 {
-	varint_array(b, 7);
+	varint_array(b, 8);
 	pack_row(b, COLS(group_cols), g);
 	pack_terms(b, g->required, g->n_required);
 	pack_terms(b, g->preferred, g->n_preferred);
@@ -279,6 +286,7 @@ static void pack_group(struct gpuq_buf *b, const struct snap_group *g)
 	pack_strs(b, g->nodes.items, g->nodes.n);
 	pack_strs(b, g->exclude.items, g->exclude.n);
 	PACK_ROWS(b, slice_cols, g->slices, g->n_slices);
+	PACK_ROWS(b, amount_cols, g->resources, g->n_resources);
 }
 
 /* Write a request with its groups. */
@@ -601,7 +609,16 @@ static void unpack_node(struct unpack *u)
 	node.mig = UNPACK_ROWS(u, mig_cols, struct snap_mig, &node.n_mig);
 	for (uint32_t i = 0; !u->r->bad && i < node.n_mig; i++)
 		bad_unless(u, node.mig[i].profile);
-	skip_rest(u, n, 8);
+	if (n > 8)
+		node.resources =
+			UNPACK_ROWS(u, resource_cols, struct snap_resource, &node.n_resources);
+	for (uint32_t i = 0; !u->r->bad && i < node.n_resources; i++)
+		bad_unless(u, node.resources[i].name && node.resources[i].count >= 0 &&
+				      node.resources[i].count <= SNAP_PLENTY &&
+				      node.resources[i].foreign >= 0 &&
+				      node.resources[i].foreign <= SNAP_PLENTY);
+	skip_rest(u, n, n > 8 ? 9 : 8);
+	bad_unless(u, node.replicas <= SNAP_MILLI);
 	bad_unless(u, node.name && n_keys == n_vals && node.n_devices <= SNAP_DEVICES_MAX &&
 			      (node.flavor < u->s->n_flavors || node.n_devices == 0) &&
 			      node.state >= SNAP_READY && node.state <= SNAP_DOWN);
@@ -659,7 +676,13 @@ static void unpack_group(struct unpack *u, struct snap_group *g)
 	for (uint32_t i = 0; !u->r->bad && i < g->n_slices; i++)
 		bad_unless(u, g->slices[i].level && g->slices[i].size > 0 &&
 				      g->pods_min % g->slices[i].size == 0);
-	skip_rest(u, n, 7);
+	if (n > 7)
+		g->resources = UNPACK_ROWS(u, amount_cols, struct gpuq_amount, &g->n_resources);
+	bad_unless(u, g->n_resources <= GPUQ_RESOURCES_MAX);
+	for (uint32_t i = 0; !u->r->bad && i < g->n_resources; i++)
+		bad_unless(u, g->resources[i].name && g->resources[i].count > 0 &&
+				      g->resources[i].count <= SNAP_PLENTY);
+	skip_rest(u, n, n > 7 ? 8 : 7);
 	bad_unless(u, g->pods_min > 0 && g->pods_min <= g->pods_max &&
 			      g->pods_max <= GPUQ_PODS_MAX && g->unit_pods <= g->pods_max &&
 			      g->gpus_milli >= 0 &&

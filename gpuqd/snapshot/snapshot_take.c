@@ -9,6 +9,7 @@
 #include "gpuqd/snapshot/snapshot_taking.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,44 @@ static int64_t largest_shared(const struct model *m)
 	return most;
 }
 
+/* True if some node has devices that are not NVIDIA's. */
+static bool any_others(const struct model *m)
+{
+	for (const struct node *n = m->nodes; n; n = n->hh.next)
+		if (n->fact.device && *n->fact.device &&
+		    strncmp(n->fact.device, GPUQ_RESOURCE_GPU, strlen(GPUQ_RESOURCE_GPU)) != 0)
+			return true;
+	return false;
+}
+
+/* Return how many instances of a profile a node lacks, beside those that are known to be held. */
+static uint32_t lacking_instances(const struct taking *t, const struct node *n, const char *profile)
+{
+	char name[GPUQ_RESOURCE_NAME_MAX + 1];
+	int64_t lacks;
+
+	if (!n->shorts[0].resource) /* the first is used first */
+		return 0;
+	snprintf(name, sizeof(name), GPUQ_RESOURCE_MIG "%s", profile);
+	lacks = node_lacks(n, name, t->now_us);
+	return lacks < UINT16_MAX ? (uint32_t)lacks : UINT16_MAX;
+}
+
+/* Assume the replicas that foreign pods hold, of devices that are not known, on the last ones. */
+static void spread_foreign(const struct node *n, struct snap_node *sn, struct snap_device *devices)
+{
+	const int32_t milli = snap_replica_milli(sn->replicas);
+	int64_t left = n->foreign_gpus_milli / milli;
+
+	sn->foreign_gpus = 0;
+	for (uint32_t d = sn->n_devices; d-- > 0 && left > 0;) {
+		const int64_t here = left < sn->replicas ? left : sn->replicas;
+
+		devices[d].foreign_milli = (int16_t)(here * milli);
+		left -= here;
+	}
+}
+
 /* Add a node as it may be used now: what foreign pods hold is subtracted by the scheduler, and a
  * node that may be lost or is being drained takes nothing new. */
 static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
@@ -132,10 +171,12 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	struct snap_taint *taints =
 		gpuq_arena_calloc(&t->mem, n->fact.n_taints + 1, sizeof(*taints));
 	struct snap_mig *mig = gpuq_arena_calloc(&t->mem, n->fact.n_mig + 1, sizeof(*mig));
+	struct snap_resource *resources =
+		gpuq_arena_calloc(&t->mem, n->fact.n_resources + 1, sizeof(*resources));
 	struct snap_node sn;
 
 	*handle = SNAP_NONE;
-	if (!devices || !taints || !mig)
+	if (!devices || !taints || !mig || !resources)
 		return;
 	snapshot_node_default(&sn);
 	sn.name = n->name;
@@ -151,12 +192,13 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.cpu_milli = n->fact.cpu_milli;
 	sn.memory_bytes = n->fact.memory_bytes;
 	sn.pods = n->fact.max_pods ? n->fact.max_pods : GPUQ_UNLIMITED;
-	sn.foreign_cpu_milli = n->foreign_cpu_milli;
-	sn.foreign_memory_bytes = n->foreign_memory_bytes;
-	sn.foreign_pods = n->foreign_pods;
+	sn.foreign_cpu_milli = n->foreign_cpu_milli + node_lacks(n, "cpu", t->now_us);
+	sn.foreign_memory_bytes = n->foreign_memory_bytes + node_lacks(n, "memory", t->now_us);
+	sn.foreign_pods = n->foreign_pods + node_lacks(n, "pods", t->now_us);
 	/* Which devices these are is not known: the sum is rounded up to whole ones. */
 	sn.foreign_gpus = (n->foreign_gpus_milli + 999) / 1000;
 	sn.n_devices = n->n_devices < SNAP_DEVICES_MAX ? n->n_devices : SNAP_DEVICES_MAX;
+	sn.replicas = n->fact.replicas < SNAP_MILLI ? n->fact.replicas : SNAP_MILLI;
 	for (uint32_t i = 0; i < sn.n_devices; i++) {
 		devices[i].healthy = n->devices[i].healthy;
 		devices[i].memory_bytes = n->devices[i].memory_mib << 20;
@@ -164,6 +206,8 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 			(int16_t)(n->foreign_milli[i] < SNAP_MILLI ? n->foreign_milli[i]
 								   : SNAP_MILLI);
 	}
+	if (sn.replicas > 1)
+		spread_foreign(n, &sn, devices);
 	sn.devices_in = devices;
 	/* The tables are square in the number of devices: they fit only if none was cut off. */
 	if (sn.n_devices == n->n_devices) {
@@ -173,9 +217,18 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	for (size_t i = 0; i < n->fact.n_mig; i++)
 		mig[i] = (struct snap_mig){ .profile = n->fact.mig[i].profile,
 					    .count = n->fact.mig[i].count,
-					    .foreign = n->foreign_mig[i] };
+					    .foreign = n->foreign_mig[i] +
+						       lacking_instances(t, n,
+									 n->fact.mig[i].profile) };
 	sn.mig = mig;
 	sn.n_mig = (uint32_t)n->fact.n_mig;
+	for (size_t i = 0; i < n->fact.n_resources; i++)
+		resources[i] = (struct snap_resource){
+			n->fact.resources[i].name, n->fact.resources[i].count,
+			n->foreign_amounts[i] + node_lacks(n, n->fact.resources[i].name, t->now_us)
+		};
+	sn.resources = resources;
+	sn.n_resources = (uint32_t)n->fact.n_resources;
 	sn.labels = n->fact.labels;
 	/* A node that is not well is out of service; it still has what it has. */
 	for (size_t i = 0; i < n->fact.n_taints; i++)
@@ -205,30 +258,39 @@ static void round_down(const struct taking *t, const struct gpuq_group *g, struc
 }
 
 /* Exclude nodes that cannot share devices in the way requested: in each of its terms. */
-static void bar_sharing(struct taking *t, const struct gpuq_group *g, struct snap_group *out)
+static void bar_sharing(struct taking *t, const struct gpuq_group *g, bool flavors,
+			struct snap_group *out)
 {
-	const char *const *barred = sharing_barred(g);
+	const char *const *const words[] = { sharing_barred(g),
+					     t->has_others ? sharing_others(g, flavors) : NULL };
+	static const char *const keys[] = { SHARE_LABEL, SHARE_DEVICES };
 	const size_t n = g->n_required ? g->n_required : 1;
 	struct gpuq_term *terms;
-	size_t n_barred = 0;
 
-	if (!barred)
+	if (!words[0] && !words[1])
 		return;
-	while (barred[n_barred])
-		n_barred++;
 	terms = gpuq_arena_calloc(&t->scratch, n, sizeof(*terms));
 	for (size_t i = 0; terms && i < n; i++) {
 		const size_t had = g->n_required ? g->required[i].n : 0;
-		struct gpuq_require *all = gpuq_arena_calloc(&t->scratch, had + 1, sizeof(*all));
+		struct gpuq_require *all = gpuq_arena_calloc(&t->scratch, had + 2, sizeof(*all));
 
 		if (!all)
 			return;
 		for (size_t k = 0; k < had; k++)
 			all[k] = g->required[i].all[k];
-		all[had] = (struct gpuq_require){ SHARE_LABEL,
-						  GPUQ_OP_NOT_IN,
-						  { (const char **)(uintptr_t)barred, n_barred } };
-		terms[i] = (struct gpuq_term){ .all = all, .n = had + 1 };
+		terms[i] = (struct gpuq_term){ .all = all, .n = had };
+		for (size_t k = 0; k < 2; k++) {
+			size_t n_words = 0;
+
+			while (words[k] && words[k][n_words])
+				n_words++;
+			if (n_words)
+				all[terms[i].n++] =
+					(struct gpuq_require){ keys[k],
+							       GPUQ_OP_NOT_IN,
+							       { (const char **)(uintptr_t)words[k],
+								 n_words } };
+		}
 	}
 	out->required = terms;
 	out->n_required = terms ? (uint32_t)n : 0;
@@ -253,7 +315,7 @@ uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec
 
 		request_group_of(&spec->groups[i], &g);
 		snapshot_group_from_spec(&g, &groups[i]);
-		bar_sharing(t, &g, &groups[i]);
+		bar_sharing(t, &g, spec->flavors.n > 0, &groups[i]);
 		round_down(t, &g, &groups[i]);
 		if (in)
 			snapshot_objects_group(t->objects, in, &spec->groups[i], &groups[i]);
@@ -353,6 +415,7 @@ static bool take_begin(struct taking *t)
 		return false;
 	take_flavors(t);
 	t->gpushare_bytes = largest_shared(t->m);
+	t->has_others = any_others(t->m);
 	return true;
 }
 
@@ -575,7 +638,7 @@ bool snapshot_early_go_on(struct snapshot_early *e, uint32_t most)
 bool snapshot_early_jobs_begin(struct snapshot_early *e, int64_t now_us, uint32_t most)
 {
 	/* The thousandths of a memory request depend on the nodes. */
-	if (e->t.gpushare_bytes != largest_shared(e->m))
+	if (e->t.gpushare_bytes != largest_shared(e->m) || e->t.has_others != any_others(e->m))
 		return false;
 	e->t.now_us = now_us;
 	e->t.few = true;

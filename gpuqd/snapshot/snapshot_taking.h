@@ -28,8 +28,9 @@ struct taking {
 	struct gpuq_arena scratch; /* of the request being added */
 	bool spread; /* some pool spreads */
 	bool *packs; /* by flavor: some node of it is in a pool that packs its nodes */
-	int64_t gpushare_bytes; /* memory of the largest device that is shared by memory; 0 =
-				 * none */
+	/* memory of the largest device that is shared by memory; 0 = none */
+	int64_t gpushare_bytes;
+	bool has_others; /* some node's devices are not NVIDIA's */
 	bool few; /* only `most` of equivalent jobs have entries of their own; false: all */
 	uint32_t most;
 	enum alike_reader reader;

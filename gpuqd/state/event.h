@@ -77,6 +77,7 @@
 	X(POD_LEAVING, "pod.leaving", false, pod_apply_leaving)                                    \
 	X(NODE_FROZEN, "node.frozen", false, node_apply_frozen)                                    \
 	X(NODE_BACKOFF, "node.backoff", false, node_apply_backoff)                                 \
+	X(NODE_SHORT, "node.short", false, node_apply_short)                                       \
 	X(FOREIGN_SEEN, "foreign.seen", false, node_apply_foreign_seen)                            \
 	X(FOREIGN_GONE, "foreign.gone", false, node_apply_foreign_gone)                            \
 	X(USE_MEASURED, "use.measured", false, load_apply)                                         \
@@ -362,6 +363,10 @@ struct event {
 			int64_t until_us; /* no placement there before; 0 = clear */
 			bool suspect;
 		} backoff;
+		struct { /* NODE_SHORT: it has less of a resource free */
+			const char *name, *resource; /* as its kubelet names it */
+			int64_t lacks, until_us; /* so much less than the ledger has; until then */
+		} short_of;
 		struct {
 			const char *by; /* another daemon acts under our identity; "" = none */
 			const char *waits; /* and one waits for us; "" none */

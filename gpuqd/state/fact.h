@@ -49,12 +49,17 @@ struct node_fact {
 	int64_t cpu_milli, memory_bytes, max_pods; /* allocatable */
 	const struct device_fact *devices; /* index = position */
 	size_t n_devices;
+	const char *device; /* the resource that its devices are offered as; NULL or "" = none */
+	uint32_t replicas; /* of each device: pods get one of so many; 0, 1 = whole devices */
 	/* Link class of each pair of devices (links.h: larger = faster), and the NUMA node of each;
 	 * NULL = not reported. */
 	const uint8_t *links; /* n_devices x n_devices */
 	const uint8_t *numa; /* n_devices */
 	const struct mig_fact *mig; /* devices cut into instances are not among the devices */
 	size_t n_mig;
+	/* Every countable resource by name, allocatable: those of the devices too. */
+	const struct gpuq_amount *resources;
+	size_t n_resources;
 	bool ready; /* may start pods (Ready, no pressure) */
 	bool unschedulable; /* cordoned outside gpuqd */
 	const char *note; /* why not ready, or "" */
@@ -111,6 +116,10 @@ struct pod_fact {
 	enum trouble_whose whose;
 	bool unserved; /* its part of a shared device has not been allocated on the node yet */
 	const char *reason, *message; /* the cluster's words, "" */
+	/* With POD_FAULT_REJECTED: the resource that the node lacked, as Kubernetes names it, and how
+	 * much of it the node has free (cpu in thousandths). NULL = it named none. */
+	const char *short_of;
+	int64_t short_have;
 	int exit_code; /* of the first container that failed, else 0; 128+n for a signal */
 	int64_t start_us; /* status.startTime; 0 = not yet */
 	int64_t end_us; /* last container's end; 0 = not known */
@@ -118,6 +127,8 @@ struct pod_fact {
 	int64_t gpus_milli, cpu_milli, memory_bytes;
 	const struct mig_fact *mig; /* instances that it holds */
 	size_t n_mig;
+	const struct gpuq_amount *resources; /* countable ones, by name */
+	size_t n_resources;
 	const int *devices; /* indexes read back from the cluster, if reported */
 	size_t n_devices; /* 0 = not reported */
 	struct gpuq_strlist claims; /* order->claims, of gpuq's own pods without a node */

@@ -27,6 +27,7 @@
 #include "gpuqd/state/record/keys.h"
 #include "gpuqd/site/policy.h"
 #include "gpuqd/state/record/request.h"
+#include "libgpuq/spec/resource.h"
 #include "gpuqd/util/blob.h"
 #include "gpuqd/site/site.h"
 #include "gpuqd/util/table.h"
@@ -330,6 +331,13 @@ struct device {
 	int64_t freed_us; /* when a pod of gpuq's last left it; 0 = never; not stored */
 };
 
+/* Shortage of a resource on a node, as its kubelet reports it, beyond what the ledger holds. */
+#define NODE_SHORTS_MAX 8
+struct node_short {
+	const char *resource; /* interned; NULL = none */
+	int64_t lacks, until_us;
+};
+
 struct node {
 	UT_hash_handle hh;
 	const char *name, *cluster, *flavor, *pool; /* interned */
@@ -340,6 +348,7 @@ struct node {
 	uint32_t *
 		foreign_milli; /* of each device that foreign pods take up; in the arena; not stored */
 	uint32_t *foreign_mig; /* of fact.mig[i], held by foreign pods; in the arena; not stored */
+	int64_t *foreign_amounts; /* the same of fact.resources[i] */
 	bool dirty, gone; /* gone: kept while its pods are not known to be gone */
 	bool drain;
 	const char *drain_why; /* interned */
@@ -349,6 +358,7 @@ struct node {
 	bool frozen; /* its devices do not add up: no more starts there; not stored */
 	const char *frozen_why; /* interned */
 	int64_t backoff_until_us;
+	struct node_short shorts[NODE_SHORTS_MAX]; /* not stored; the oldest gives way */
 	int64_t seen_us; /* last news of it */
 	uint32_t snap_ix; /* handle in the snapshot being taken */
 	struct pod *pods;
@@ -374,8 +384,17 @@ struct foreign {
 	uint16_t devices[FOREIGN_DEVICES_MAX];
 	uint32_t n_devices;
 	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
-	uint32_t n_mig;
+	uint32_t n_mig, n_resources;
+	struct gpuq_amount *resources; /* in one block with the names; NULL = none */
 };
+
+/* Return how much of a resource the ledger has as free on a node, without what it lacks; below 0:
+ * more is held. */
+int64_t node_ledger_free(const struct node *n, const char *resource);
+/* Return how much a node lacks of a resource now, beside what its pods hold. */
+int64_t node_lacks(const struct node *n, const char *resource, int64_t now_us);
+/* Return when the first of these that hold now ends; GPUQ_UNLIMITED = none does. */
+int64_t node_lacks_until(const struct node *n, int64_t now_us);
 
 /* True if the foreign pod holds what the model says already, or nothing in both. */
 bool node_foreign_is_known(const struct model *m, const struct pod_fact *p);
@@ -619,7 +638,7 @@ struct job *index_of_user(const struct model *m, const char *user);
 struct job *index_elements(const struct model *m,
 			   uint32_t id); /* in memory; not the array itself */
 struct node *model_find_node(const struct model *m, const char *name);
-/* Set the links, NUMA nodes and MIG instances of f, which a node's record lacks; f->n_devices is
+/* Set the links, NUMA nodes, MIG instances and countable resources of f, which a node's record lacks; f->n_devices is
  * the number of devices of the links. Copied. */
 void node_set_parts(struct model *m, struct node *n, const struct node_fact *f);
 struct queue *model_find_queue(const struct model *m, const char *name);

@@ -91,7 +91,8 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 	if (n->gone || o->cpu_milli != f->cpu_milli || o->memory_bytes != f->memory_bytes ||
 	    o->max_pods != f->max_pods || o->ready != f->ready ||
 	    o->unschedulable != f->unschedulable || o->n_taints != f->n_taints ||
-	    n->n_devices != f->n_devices ||
+	    n->n_devices != f->n_devices || o->replicas != f->replicas ||
+	    strcmp(o->device ? o->device : "", f->device ? f->device : "") ||
 	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
 	    !strmap_same(&o->labels, &f->labels))
 		return false;
@@ -106,6 +107,8 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 		    strcmp(o->taints[i].value, f->taints[i].value) ||
 		    strcmp(o->taints[i].effect, f->taints[i].effect))
 			return false;
+	if (!gpuq_amounts_same(o->resources, o->n_resources, f->resources, f->n_resources))
+		return false;
 	if (o->n_mig != f->n_mig || !bytes_same(o->links, f->links, f->n_devices * f->n_devices) ||
 	    !bytes_same(o->numa, f->numa, f->n_devices))
 		return false;
@@ -152,6 +155,12 @@ void node_classify(struct model *m, struct node *n)
 	}
 	if (n->n_devices == 0)
 		return;
+	site_each(site_flavor, m->site->flavors, f) {
+		if (f->resource && n->fact.device && strcmp(f->resource, n->fact.device) == 0) {
+			n->flavor = model_intern(m, f->name);
+			return;
+		}
+	}
 	site_each(site_flavor, m->site->flavors, f) {
 		if ((f->match.product || f->match.memory_min_bytes) &&
 		    (!f->match.product || site_glob(f->match.product, n->devices[0].product)) &&
@@ -215,7 +224,7 @@ static const uint8_t *keep_bytes(struct node *n, const uint8_t *bytes, size_t le
 	return copy;
 }
 
-/* Copy instances, links and NUMA numbers, and make the counters of foreign pods, all 0: the caller
+/* Copy instances, countable resources, links and NUMA numbers, and make the counters of foreign pods, all 0: the caller
  * counts those anew. */
 static void keep_parts(struct model *m, struct node *n, const struct node_fact *f,
 		       uint32_t n_devices)
@@ -223,10 +232,22 @@ static void keep_parts(struct model *m, struct node *n, const struct node_fact *
 	const bool whole = n_devices == f->n_devices;
 	struct mig_fact *mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*mig));
 
+	struct gpuq_amount *amounts =
+		gpuq_arena_calloc(&n->arena, f->n_resources + 1, sizeof(*amounts));
+
+	n->foreign_amounts =
+		gpuq_arena_calloc(&n->arena, f->n_resources + 1, sizeof(*n->foreign_amounts));
 	n->foreign_milli = gpuq_arena_calloc(&n->arena, n_devices + 1, sizeof(*n->foreign_milli));
 	n->foreign_mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*n->foreign_mig));
-	if (!mig || !n->foreign_mig || !n->foreign_milli)
+	if (!mig || !n->foreign_mig || !n->foreign_milli || !amounts || !n->foreign_amounts)
 		abort();
+	for (size_t i = 0; i < f->n_resources; i++)
+		amounts[i] = (struct gpuq_amount){ model_intern(m, f->resources[i].name),
+						   f->resources[i].count };
+	n->fact.device = model_intern(m, f->device);
+	n->fact.replicas = f->replicas;
+	n->fact.resources = amounts;
+	n->fact.n_resources = f->n_resources;
 	for (size_t i = 0; i < f->n_mig; i++)
 		mig[i] = (struct mig_fact){ model_intern(m, f->mig[i].profile), f->mig[i].count };
 	n->fact.mig = mig;
@@ -304,6 +325,13 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
 	return 0;
 }
 
+/* Return what a foreign pod holds of devices that are offered in replicas. */
+static int64_t replicas_milli(const struct node *n, const struct foreign *f)
+{
+	return gpuq_amounts_get(f->resources, f->n_resources, n->fact.device) *
+	       (1000 / (int64_t)n->fact.replicas);
+}
+
 /* Add the amounts of a foreign pod to its node, or subtract them (sign -1). Devices that the node
  * does not have count as unnamed ones. */
 static void foreign_sum(struct model *m, const struct foreign *f, int sign)
@@ -314,7 +342,9 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 		return;
 	n->foreign_cpu_milli += sign * f->cpu_milli;
 	n->foreign_memory_bytes += sign * f->memory_bytes;
-	for (uint32_t i = 0; i < f->n_devices; i++) {
+	if (n->fact.replicas > 1)
+		n->foreign_gpus_milli += sign * replicas_milli(n, f);
+	for (uint32_t i = 0; n->fact.replicas <= 1 && i < f->n_devices; i++) {
 		const int64_t milli = f->gpus_milli / f->n_devices;
 
 		if (f->devices[i] < n->n_devices)
@@ -322,13 +352,18 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 		else
 			n->foreign_gpus_milli += sign * milli;
 	}
-	if (f->n_devices == 0)
+	if (f->n_devices == 0 && n->fact.replicas <= 1)
 		n->foreign_gpus_milli += sign * f->gpus_milli;
 	n->foreign_pods += sign;
 	for (uint32_t i = 0; i < f->n_mig; i++)
 		for (size_t k = 0; k < n->fact.n_mig; k++)
 			if (n->fact.mig[k].profile == f->mig[i].profile)
 				n->foreign_mig[k] += (uint32_t)sign * f->mig[i].count;
+	/* A resource that the node lacks altogether is ignored there, as its kubelet does. */
+	for (uint32_t i = 0; i < f->n_resources; i++)
+		for (size_t k = 0; k < n->fact.n_resources; k++)
+			if (strcmp(n->fact.resources[k].name, f->resources[i].name) == 0)
+				n->foreign_amounts[k] += sign * f->resources[i].count;
 }
 
 /* Forget a foreign pod, whose amounts are released. */
@@ -336,6 +371,7 @@ static void foreign_drop(struct model *m, struct foreign *f)
 {
 	foreign_sum(m, f, -1);
 	HASH_DEL(m->foreigns, f);
+	free(f->resources);
 	free(f);
 }
 
@@ -361,7 +397,7 @@ static bool holds_nothing(const struct pod_fact *p)
 	return !*p->node || p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
 }
 
-/* Take what a foreign pod holds; its strings are those of p. */
+/* Take what a foreign pod holds; its strings and amounts are those of p. */
 static void foreign_fill(struct foreign *f, const struct pod_fact *p)
 {
 	memset(f, 0, sizeof(*f));
@@ -373,6 +409,32 @@ static void foreign_fill(struct foreign *f, const struct pod_fact *p)
 	foreign_devices(f, p);
 	for (size_t i = 0; i < p->n_mig && f->n_mig < FOREIGN_MIG_MAX; i++)
 		f->mig[f->n_mig++] = p->mig[i];
+	f->resources = (struct gpuq_amount *)(uintptr_t)p->resources;
+	f->n_resources = (uint32_t)p->n_resources;
+}
+
+/* Copy amounts with their names into one block, which outlives the fact; NULL = none. */
+static struct gpuq_amount *amounts_copy(const struct gpuq_amount *items, uint32_t n)
+{
+	size_t bytes = n * sizeof(*items);
+	struct gpuq_amount *out;
+	char *text;
+
+	if (n == 0)
+		return NULL;
+	for (uint32_t i = 0; i < n; i++)
+		bytes += strlen(items[i].name) + 1;
+	out = malloc(bytes);
+	if (!out)
+		abort();
+	text = (char *)(out + n);
+	for (uint32_t i = 0; i < n; i++) {
+		out[i] = (struct gpuq_amount){
+			memcpy(text, items[i].name, strlen(items[i].name) + 1), items[i].count
+		};
+		text += strlen(text) + 1;
+	}
+	return out;
 }
 
 /* True if both hold the same resources on the same node. */
@@ -382,7 +444,8 @@ static bool foreign_same(const struct foreign *a, const struct foreign *b)
 		if (a->mig[i].count != b->mig[i].count ||
 		    strcmp(a->mig[i].profile, b->mig[i].profile) != 0)
 			return false;
-	return strcmp(a->node, b->node) == 0 && a->cpu_milli == b->cpu_milli &&
+	return gpuq_amounts_same(a->resources, a->n_resources, b->resources, b->n_resources) &&
+	       strcmp(a->node, b->node) == 0 && a->cpu_milli == b->cpu_milli &&
 	       a->memory_bytes == b->memory_bytes && a->gpus_milli == b->gpus_milli &&
 	       a->n_devices == b->n_devices && a->n_mig == b->n_mig &&
 	       memcmp(a->devices, b->devices, sizeof(a->devices)) == 0;
@@ -418,6 +481,7 @@ static void apply_foreign(struct model *m, const struct pod_fact *p, bool gone)
 	f->node = model_intern(m, p->node);
 	for (uint32_t i = 0; i < f->n_mig; i++)
 		f->mig[i].profile = model_intern(m, f->mig[i].profile);
+	f->resources = amounts_copy(f->resources, f->n_resources);
 	HASH_ADD_STR(m->foreigns, uid, f);
 	foreign_sum(m, f, 1);
 }
@@ -430,6 +494,8 @@ static void recount_foreign(struct model *m, struct node *n)
 		0;
 	for (size_t i = 0; i < n->fact.n_mig; i++)
 		n->foreign_mig[i] = 0;
+	for (size_t i = 0; i < n->fact.n_resources; i++)
+		n->foreign_amounts[i] = 0;
 	for (uint32_t i = 0; i < n->n_devices; i++)
 		n->foreign_milli[i] = 0;
 	for (struct foreign *f = m->foreigns; f; f = f->hh.next)
@@ -533,6 +599,93 @@ int node_apply_backoff(struct model *m, const struct event *ev, struct gpuq_err 
 	return 0;
 }
 
+int64_t node_ledger_free(const struct node *n, const char *resource)
+{
+	const size_t n_mig = strlen(GPUQ_RESOURCE_MIG);
+	const bool cpu = strcmp(resource, "cpu") == 0, memory = strcmp(resource, "memory") == 0;
+	const bool slots = strcmp(resource, "pods") == 0;
+	const char *profile =
+		strncmp(resource, GPUQ_RESOURCE_MIG, n_mig) == 0 ? resource + n_mig : NULL;
+	int64_t free = cpu      ? n->fact.cpu_milli - n->foreign_cpu_milli
+		       : memory ? n->fact.memory_bytes - n->foreign_memory_bytes
+		       : slots  ? n->fact.max_pods - n->foreign_pods
+				: 0;
+	const struct pod *p;
+
+	for (size_t i = 0; profile && i < n->fact.n_mig; i++)
+		if (gpuq_profile_same(n->fact.mig[i].profile, profile))
+			free += (int64_t)n->fact.mig[i].count - n->foreign_mig[i];
+	for (size_t i = 0; i < n->fact.n_resources; i++)
+		if (strcmp(n->fact.resources[i].name, resource) == 0)
+			free += n->fact.resources[i].count - n->foreign_amounts[i];
+	DL_FOREACH2(n->pods, p, node_next) {
+		const struct request_group *g;
+
+		if (!model_pod_takes(p) || !p->job->request)
+			continue;
+		g = &p->job->request->spec.groups[p->group];
+		if (cpu)
+			free -= p->cpu_milli;
+		else if (memory)
+			free -= p->memory_bytes;
+		else if (slots)
+			free--;
+		else if (profile)
+			free -= g->mig && gpuq_profile_same(g->mig, profile) ? g->gpus_milli / 1000
+									     : 0;
+		else
+			free -= gpuq_amounts_get(g->resources, g->n_resources, resource);
+	}
+	return free;
+}
+
+int64_t node_lacks(const struct node *n, const char *resource, int64_t now_us)
+{
+	if (!n->shorts[0].resource) /* the first is used first */
+		return 0;
+	for (size_t i = 0; i < NODE_SHORTS_MAX; i++)
+		if (n->shorts[i].resource && n->shorts[i].until_us > now_us &&
+		    strcmp(n->shorts[i].resource, resource) == 0)
+			return n->shorts[i].lacks;
+	return 0;
+}
+
+int64_t node_lacks_until(const struct node *n, int64_t now_us)
+{
+	int64_t first = GPUQ_UNLIMITED;
+
+	if (!n->shorts[0].resource)
+		return first;
+	for (size_t i = 0; i < NODE_SHORTS_MAX; i++)
+		if (n->shorts[i].resource && n->shorts[i].until_us > now_us &&
+		    n->shorts[i].until_us < first)
+			first = n->shorts[i].until_us;
+	return first;
+}
+
+int node_apply_short(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct node *n = find(m, ev->short_of.name, err);
+	const char *resource = ev->short_of.resource;
+	struct node_short *at;
+
+	if (!n)
+		return GPUQ_ENOENT;
+	at = &n->shorts[0];
+	for (size_t i = 0; i < NODE_SHORTS_MAX; i++) {
+		if (n->shorts[i].resource && strcmp(n->shorts[i].resource, resource) == 0) {
+			at = &n->shorts[i];
+			break;
+		}
+		if (n->shorts[i].until_us < at->until_us)
+			at = &n->shorts[i];
+	}
+	*at = (struct node_short){ model_intern(m, resource), ev->short_of.lacks,
+				   ev->short_of.until_us };
+	m->n_node_changes++;
+	return 0;
+}
+
 int node_apply_foreign_seen(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	(void)err;
@@ -550,6 +703,8 @@ int node_apply_foreign_gone(struct model *m, const struct event *ev, struct gpuq
 /* The worst state that applies comes first. */
 enum gpuq_node_state node_state(const struct node *n)
 {
+	/* The replicas of a device may be a little less than all of it. */
+	const int64_t r = n->fact.replicas > 1 ? n->fact.replicas : 1, whole = 1000 / r * r;
 	int64_t taken = n->foreign_gpus_milli;
 	bool busy = false;
 	struct pod *p;
@@ -568,7 +723,7 @@ enum gpuq_node_state node_state(const struct node *n)
 		return busy ? GPUQ_NODE_DRAIN : GPUQ_NODE_DRAINED;
 	if (n->suspect || n->frozen)
 		return GPUQ_NODE_SUSPECT;
-	if (n->n_devices ? taken >= (int64_t)n->n_devices * 1000 : false)
+	if (n->n_devices && taken >= (int64_t)n->n_devices * whole)
 		return GPUQ_NODE_ALLOC;
 	return busy || taken > 0 ? GPUQ_NODE_MIXED : GPUQ_NODE_IDLE;
 }

@@ -243,10 +243,46 @@ static int check_devices(struct gpuq_reader *r, const struct gpuq_val *v,
 	return 0;
 }
 
+/* Devices that are named count as gpus do, and with nothing else that asks for devices. */
+static int count_named(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_group *g)
+{
+	const struct gpuq_amount *named = gpuq_group_device(g);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int64_t milli = 0;
+	int rc;
+
+	if (!named)
+		return 0;
+	rc = spec_devices_of(named, &milli, &err);
+	if (rc == 0 && (g->mig || g->gpu_memory_bytes || g->gpu_cores))
+		rc = gpuq_fail(&err, GPUQ_EINVAL,
+			       "expected no mig, gpu_memory or gpu_cores beside it: it names whole "
+			       "devices");
+	if (rc == 0 && g->gpus_milli >= 0 && g->gpus_milli != milli)
+		rc = gpuq_fail(&err, GPUQ_EINVAL,
+			       "expected the number that gpus says, or no gpus beside it");
+	for (size_t i = 0; rc == 0 && i < g->n_resources; i++) {
+		const struct gpuq_group rest = { .resources = &g->resources[i], .n_resources = 1 };
+
+		if (&g->resources[i] != named && gpuq_group_device(&rest))
+			rc = gpuq_fail(&err, GPUQ_EINVAL,
+				       "expected one kind of device: %.80s is asked as well",
+				       g->resources[i].name);
+	}
+	if (rc < 0) {
+		const struct gpuq_val *map = field_at(r, v, "resources");
+		const struct gpuq_val *at = map ? gpuq_get(map, named->name) : NULL;
+
+		gpuq_reader_enter(r, named->name);
+		return spec_fail(r, at ? at : map, rc, "%s", err.text);
+	}
+	g->gpus_milli = milli;
+	return 0;
+}
+
 /* A template comes from a manifest, or over the wire from any client: its requests must equal
  * those of the group, or the cluster would allocate devices that are not counted. */
-static int check_template(struct gpuq_reader *r, const struct gpuq_val *v,
-			  const struct gpuq_group *g)
+static int check_template(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_group *g)
 {
 	struct gpuq_group said = { 0 };
 	const size_t mark = gpuq_reader_enter(r, "template");
@@ -254,23 +290,34 @@ static int check_template(struct gpuq_reader *r, const struct gpuq_val *v,
 
 	if (rc < 0)
 		return rc;
-	if (said.gpus_milli != g->gpus_milli || said.gpu_memory_bytes != g->gpu_memory_bytes ||
+	/* One that was written before these were read has them only in the template. */
+	if (g->n_resources == 0) {
+		g->resources = said.resources;
+		g->n_resources = said.n_resources;
+		if (gpuq_group_device(&said) && g->gpus_milli == 0)
+			g->gpus_milli = said.gpus_milli;
+	}
+	if (!gpuq_amounts_same(said.resources, said.n_resources, g->resources, g->n_resources) ||
+	    said.gpus_milli != g->gpus_milli || said.gpu_memory_bytes != g->gpu_memory_bytes ||
 	    said.gpu_cores != g->gpu_cores || said.cpu_milli != g->cpu_milli ||
 	    said.memory_bytes != g->memory_bytes || !said.mig != !g->mig ||
 	    (g->mig && strcmp(said.mig, g->mig) != 0))
 		return spec_fail(r, g->template_, GPUQ_EINVAL,
 				 "expected the template to request the same gpus, mig, gpu_memory, "
-				 "gpu_cores, cpus and memory");
+				 "gpu_cores, cpus, memory and resources");
 	gpuq_reader_leave(r, mark);
 	return 0;
 }
 
 int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *group)
 {
-	struct gpuq_group settled = *(const struct gpuq_group *)group;
+	struct gpuq_group settled, *own = group;
 	const struct gpuq_group *g = &settled;
-	int rc;
+	int rc = count_named(r, v, own);
 
+	if (rc < 0)
+		return rc;
+	settled = *own;
 	spec_group_settle(&settled);
 	rc = check_devices(r, v, g);
 	if (rc < 0)
@@ -298,7 +345,12 @@ int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *grou
 	if (rc == 0)
 		rc = spec_check_env(r, v, &g->env);
 	if (rc == 0 && g->template_)
-		rc = check_template(r, v, g);
+		rc = check_template(r, v, &settled);
+	if (rc == 0 && g->template_ && own->n_resources == 0 && settled.n_resources) {
+		own->resources = settled.resources;
+		own->n_resources = settled.n_resources;
+		own->gpus_milli = settled.gpus_milli;
+	}
 	return rc;
 }
 

@@ -32,13 +32,11 @@
 #define A_MEMORY "gpu-memory"
 #define A_DEVICES "gpu-fraction-num-devices"
 
-enum unit { COUNT, CPU, BYTES };
-
 static const char *const lists[] = { "containers", "initContainers", NULL };
 
 /* ---- one value ---- */
 
-static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum unit unit, int64_t *out)
+static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit unit, int64_t *out)
 {
 	const char *text = spec_scalar(r->arena, v), *p = text;
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -49,16 +47,16 @@ static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum unit unit
 		return spec_fail(r, v, GPUQ_EINVAL, "expected a quantity, not %s",
 				 gpuq_type_name(v->type));
 	switch (unit) {
-	case COUNT:
+	case SPEC_COUNT:
 		if (!spec_digits(&p, 0, COUNT_MAX, &n) || *p)
 			return spec_fail(r, v, GPUQ_EINVAL,
 					 "expected a whole number without a unit, not '%.40s'",
 					 text);
 		break;
-	case CPU:
+	case SPEC_CPU:
 		rc = gpuq_milli_parse(text, &n, &err);
 		break;
-	case BYTES:
+	case SPEC_BYTES:
 		rc = gpuq_bytes_parse(text, &n, &err);
 		break;
 	}
@@ -72,7 +70,7 @@ static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum unit unit
 
 /* Return the amount of res in `resources`: the request, else the limit; 0 without either. */
 static int asked(struct gpuq_reader *r, const struct gpuq_val *resources, const char *res,
-		 enum unit unit, int64_t *out)
+		 enum spec_unit unit, int64_t *out)
 {
 	static const char *const kinds[] = { "requests", "limits" };
 	const struct gpuq_val *v[2] = { 0 };
@@ -96,11 +94,11 @@ static int asked(struct gpuq_reader *r, const struct gpuq_val *resources, const 
 			if (k == 1 && v[0] && n[1] < n[0])
 				return spec_fail(r, v[1], GPUQ_EINVAL,
 						 "expected at least what requests say");
-			if (k == 1 && v[0] && unit == COUNT && n[1] != n[0])
+			if (k == 1 && v[0] && unit == SPEC_COUNT && n[1] != n[0])
 				return spec_fail(r, v[1], GPUQ_EINVAL,
 						 "expected the same number as in requests: devices "
 						 "are not overcommitted");
-		} else if (k == 1 && v[0] && unit == COUNT) {
+		} else if (k == 1 && v[0] && unit == SPEC_COUNT) {
 			gpuq_reader_enter(r, res);
 			return spec_fail(r, v[0], GPUQ_EINVAL,
 					 "expected a limit equal to the request: devices are not "
@@ -127,8 +125,8 @@ static bool is_sidecar(const struct gpuq_val *container)
 	return strcmp(gpuq_get_str(container, "restartPolicy", ""), "Always") == 0;
 }
 
-static int pod_request(struct gpuq_reader *r, const struct gpuq_val *spec, const char *res,
-		       enum unit unit, int64_t *out)
+int spec_pod_request(struct gpuq_reader *r, const struct gpuq_val *spec, const char *res,
+		     enum spec_unit unit, int64_t *out)
 {
 	int64_t app = 0, init = 0, sidecars = 0, total;
 
@@ -158,7 +156,7 @@ static int pod_request(struct gpuq_reader *r, const struct gpuq_val *spec, const
 		gpuq_reader_leave(r, mark);
 	}
 	total = app > init ? app : init;
-	if (unit != COUNT) {
+	if (unit != SPEC_COUNT) {
 		const struct gpuq_val *pod = gpuq_get(spec, "resources");
 		const struct gpuq_val *overhead = gpuq_path(spec, "overhead", res, NULL);
 		int64_t n = 0;
@@ -303,7 +301,7 @@ static int share_of(struct gpuq_reader *r, const struct found *f, const char *re
 	int rc;
 
 	gpuq_reader_enter_item(r, f->share_ix);
-	rc = asked(r, gpuq_get(f->sharer, "resources"), res, COUNT, out);
+	rc = asked(r, gpuq_get(f->sharer, "resources"), res, SPEC_COUNT, out);
 	if (rc == 0)
 		gpuq_reader_leave(r, mark);
 	return rc;
@@ -341,7 +339,7 @@ static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const
 		    (gpuq_path(res, "limits", resources[i].name, NULL) ||
 		     gpuq_path(res, "requests", resources[i].name, NULL)))
 			hami = true;
-	rc = pod_request(r, spec, R_GPU, COUNT, &n);
+	rc = spec_pod_request(r, spec, R_GPU, SPEC_COUNT, &n);
 	if (rc < 0)
 		return rc;
 	if (n > (int64_t)GPUQ_GPUS_PER_POD_MAX)
@@ -381,7 +379,7 @@ static int read_mig(struct gpuq_reader *r, const struct gpuq_val *spec, const st
 		    struct gpuq_group *g)
 {
 	int64_t n = 0;
-	int rc = pod_request(r, spec, f->by[MIG], COUNT, &n);
+	int rc = spec_pod_request(r, spec, f->by[MIG], SPEC_COUNT, &n);
 
 	if (rc < 0)
 		return rc;
@@ -443,7 +441,7 @@ static int read_tencent(struct gpuq_reader *r, const struct gpuq_val *spec, stru
 	}
 	if (share)
 		return 0;
-	const int rc = pod_request(r, spec, R_CORE, COUNT, &total);
+	const int rc = spec_pod_request(r, spec, R_CORE, SPEC_COUNT, &total);
 
 	if (rc == 0)
 		g->gpus_milli = 10 * total;
@@ -504,7 +502,7 @@ static int read_kai(struct gpuq_reader *r, const struct gpuq_val *annotations, s
 		return 0;
 	}
 	gpuq_reader_enter(r, A_MEMORY);
-	rc = parse(r, memory, COUNT, &n);
+	rc = parse(r, memory, SPEC_COUNT, &n);
 	if (rc < 0)
 		return rc;
 	if (n == 0)
@@ -564,9 +562,11 @@ int spec_devices_read(struct gpuq_reader *r, const struct gpuq_val *meta,
 		break;
 	}
 	if (rc == 0)
-		rc = pod_request(r, spec, "cpu", CPU, &ask.cpu_milli);
+		rc = spec_pod_request(r, spec, "cpu", SPEC_CPU, &ask.cpu_milli);
 	if (rc == 0)
-		rc = pod_request(r, spec, "memory", BYTES, &ask.memory_bytes);
+		rc = spec_pod_request(r, spec, "memory", SPEC_BYTES, &ask.memory_bytes);
+	if (rc == 0)
+		rc = spec_resources_of_pod(r, spec, &ask);
 	if (rc < 0)
 		return rc;
 	gpuq_reader_leave(r, mark);
@@ -576,5 +576,7 @@ int spec_devices_read(struct gpuq_reader *r, const struct gpuq_val *meta,
 	g->mig = ask.mig;
 	g->cpu_milli = ask.cpu_milli;
 	g->memory_bytes = ask.memory_bytes;
+	g->resources = ask.resources;
+	g->n_resources = ask.n_resources;
 	return 0;
 }

@@ -11,6 +11,7 @@
 #define LIBGPUQ_SPEC_SPEC_INT_H
 
 #include "libgpuq/spec.h"
+#include "libgpuq/spec/resource.h"
 #include "libgpuq/spec/spec_check.h"
 #include "libgpuq/spec/spec_template.h"
 #include "libgpuq/spec/spec_util.h"
@@ -62,6 +63,21 @@ extern const struct gpuq_schema spec_toleration_schema, spec_require_schema;
 
 /* gpuq_spec_read without a name for jobs that have none. */
 int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_spec *out);
+
+/* ---- countable resources (spec_amounts.c) ---- */
+
+#define SPEC_PART_MIN_MILLI 10 /* the least part of a device that can be asked for */
+
+/* Convert devices that are named to thousandths of devices. */
+int spec_devices_of(const struct gpuq_amount *named, int64_t *milli, struct gpuq_err *err);
+
+/* Read the requests of a pod template for resources that no dialect reads; after the dialects. */
+int spec_resources_of_pod(struct gpuq_reader *r, const struct gpuq_val *spec, struct gpuq_group *g);
+
+/* Return the request of a pod for one resource, all containers together (spec_devices.c). */
+enum spec_unit { SPEC_COUNT, SPEC_CPU, SPEC_BYTES };
+int spec_pod_request(struct gpuq_reader *r, const struct gpuq_val *spec, const char *res,
+		     enum spec_unit unit, int64_t *out);
 
 /* ---- checks (spec_check.c) ---- */
 

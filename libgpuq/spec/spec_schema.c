@@ -64,6 +64,7 @@ static const struct gpuq_field group_fields[] = {
 	G("cpus", MILLI, cpu_milli, .min = 0, .max = INT64_MAX,
 	  .doc = "CPUs of each pod; default 1, or uncounted for pods with devices."),
 	G("memory", BYTES, memory_bytes, .min = 0, .max = INT64_MAX, .doc = "Memory of each pod; uncounted if absent."),
+	C("resources", resources, resources, .doc = "Further resources of each pod: {NAME: COUNT}, such as {rdma/hca: 1}."),
 	G("image", STR, image, .doc = "Container image; the queue may have a default."),
 	C("command", command, command, .doc = "Program and arguments; a string is run by /bin/sh -c."),
 	G("args", STRLIST, args, .doc = "Further arguments, after the command."),

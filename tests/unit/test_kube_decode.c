@@ -605,3 +605,115 @@ Test(kube_decode, names_the_claims_of_a_pod_of_ours_without_a_node)
 	cr_expect_str_eq(p.claims.items[0], "data");
 	cr_expect_str_eq(p.claims.items[1], "scratch");
 }
+
+/* A node with these labels, and these resources as capacity and as allocatable. */
+static int node_of(const char *labels, const char *resources, struct node_fact *n)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	char json[1200];
+
+	snprintf(json, sizeof(json),
+		 "{\"metadata\":{\"name\":\"n1\",\"labels\":{%s}},\"spec\":{},\"status\":{"
+		 "\"allocatable\":{%s},\"capacity\":{%s}}}",
+		 labels, resources, resources);
+	return node(json, n, &err);
+}
+
+Test(kube_decode, counts_every_resource_of_a_node_but_words_of_dialects)
+{
+	struct node_fact n;
+
+	cr_assert_eq(node_of("",
+			     "\"cpu\":\"8\",\"rdma/hca\":\"2\",\"hugepages-2Mi\":\"1Gi\","
+			     "\"ephemeral-storage\":\"10Gi\",\"nvidia.com/gpumem\":\"80\","
+			     "\"nvidia.com/mig-1g.5gb\":\"1\"",
+			     &n),
+		     0);
+	cr_assert_eq(n.n_resources, 3);
+	cr_expect_str_eq(n.resources[0].name, "ephemeral-storage");
+	cr_expect_eq(n.resources[0].count, INT64_C(10) << 30);
+	cr_expect_str_eq(n.resources[1].name, "hugepages-2Mi");
+	cr_expect_str_eq(n.resources[2].name, "rdma/hca");
+	cr_expect_eq(n.resources[2].count, 2);
+}
+
+Test(kube_decode, one_card_is_one_device)
+{
+	struct node_fact n;
+
+	cr_assert_eq(node_of("\"nvidia.com/gpu.replicas\":\"10\","
+			     "\"nvidia.com/gpu.product\":\"NVIDIA-A100-SHARED\","
+			     "\"nvidia.com/gpu.sharing-strategy\":\"time-slicing\"",
+			     "\"nvidia.com/gpu\":\"80\"", &n),
+		     0);
+	cr_expect_eq(n.n_devices, 8);
+	cr_expect_eq(n.replicas, 10);
+	cr_expect_str_eq(n.devices[0].product, "NVIDIA-A100");
+	cr_assert_eq(node_of("\"nvidia.com/gpu.replicas\":\"4\",\"nvidia.com/gpu.count\":\"3\"",
+			     "\"nvidia.com/gpu.shared\":\"16\"", &n),
+		     0);
+	cr_expect_eq(n.n_devices, 3, "the smaller number counts");
+	cr_expect_str_eq(n.device, "nvidia.com/gpu.shared");
+	cr_assert_eq(node_of("\"nvidia.com/mig.strategy\":\"single\",\"nvidia.com/gpu.product\":"
+			     "\"NVIDIA-A100-SXM4-40GB-MIG-1g.5gb\"",
+			     "\"nvidia.com/gpu\":\"56\"", &n),
+		     0);
+	cr_expect_eq(n.n_devices, 0);
+	cr_assert_eq(n.n_mig, 1);
+	cr_expect_str_eq(n.mig[0].profile, "1g.5gb");
+	cr_expect_eq(n.mig[0].count, 56);
+	cr_assert_eq(node_of("", "\"google.com/tpu\":\"4\"", &n), 0);
+	cr_expect_eq(n.n_devices, 4);
+	cr_expect_str_eq(n.devices[0].product, "google.com/tpu");
+}
+
+Test(kube_decode, counts_the_resources_of_a_pod_and_its_devices_of_any_name)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct pod_fact p;
+
+	cr_assert_eq(pod("{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\"},\"spec\":{"
+			 "\"nodeName\":\"n1\","
+			 "\"containers\":[{\"resources\":{\"limits\":{\"amd.com/gpu\":\"2\",\"rdma/"
+			 "hca\":"
+			 "\"1\"}}},{\"resources\":{\"requests\":{\"rdma/"
+			 "hca\":\"1\"}}}],\"initContainers\":["
+			 "{\"resources\":{\"limits\":{\"rdma/hca\":\"3\"}}}]}}",
+			 &p, &err),
+		     0, "%s", err.text);
+	cr_expect_eq(p.gpus_milli, 2000);
+	cr_assert_eq(p.n_resources, 2);
+	cr_expect_str_eq(p.resources[1].name, "rdma/hca");
+	cr_expect_eq(p.resources[1].count, 3);
+}
+
+Test(kube_decode, reads_which_resource_a_kubelet_lacks)
+{
+	static const char *const refusals[][2] = {
+		{ "UnexpectedAdmissionError",
+		  "Allocate failed due to requested number of devices unavailable for rdma/hca. "
+		  "Requested: 1, Available: 0, which is unexpected" },
+		{ "OutOfcpu",
+		  "Node didn't have enough resource: cpu, requested: 4000, used: 7000, capacity: "
+		  "8000" },
+		{ "NodeShutdown", "Pod was rejected as the node is shutting down." },
+	};
+	static const char *const lacks[] = { "rdma/hca", "cpu", NULL };
+	static const int64_t have[] = { 0, 1000, 0 };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct pod_fact p;
+		char json[600];
+
+		snprintf(json, sizeof(json),
+			 "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\"},\"spec\":{},"
+			 "\"status\":{"
+			 "\"phase\":\"Failed\",\"reason\":\"%s\",\"message\":\"%s\"}}",
+			 refusals[i][0], refusals[i][1]);
+		cr_assert_eq(pod(json, &p, &err), 0, "%s", err.text);
+		cr_expect_eq(p.fault, POD_FAULT_REJECTED);
+		cr_expect_str_eq(p.short_of ? p.short_of : "", lacks[i] ? lacks[i] : "");
+		cr_expect_eq(p.short_have, have[i]);
+	}
+}

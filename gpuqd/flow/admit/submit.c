@@ -351,12 +351,31 @@ static int check_cluster(struct draft *d, struct gpuq_err *err)
 					   &d->warnings, err);
 }
 
+/* True if the node has of each countable resource what a pod takes. Local storage that it does not
+ * report is not counted. */
+static bool has_resources(const struct node *n, const struct gpuq_group *g)
+{
+	for (size_t i = 0; i < g->n_resources; i++) {
+		const int64_t have = gpuq_amounts_get(n->fact.resources, n->fact.n_resources,
+						      g->resources[i].name);
+
+		if (have < g->resources[i].count &&
+		    (have || strcmp(g->resources[i].name, GPUQ_RESOURCE_STORAGE) != 0))
+			return false;
+	}
+	return true;
+}
+
 static bool has_devices(const struct node *n, const struct gpuq_group *g)
 {
+	/* A pod gets one of the replicas. */
+	if (!g->mig && n->fact.replicas > 1 && g->gpus_milli > 0)
+		return g->gpus_milli * n->fact.replicas <= 1000 ||
+		       (g->gpus_milli == 1000 && g->gpu_memory_bytes > 0);
 	if (!g->mig)
 		return (int64_t)n->n_devices * 1000 >= g->gpus_milli;
 	for (size_t i = 0; i < n->fact.n_mig; i++)
-		if (snap_profile_same(n->fact.mig[i].profile, g->mig))
+		if (gpuq_profile_same(n->fact.mig[i].profile, g->mig))
 			return n->fact.mig[i].count * INT64_C(1000) >= g->gpus_milli;
 	return false;
 }
@@ -382,6 +401,7 @@ static void warn_unsatisfiable(struct draft *d)
 	for (size_t g = 0; g < d->spec.n_groups; g++) {
 		const struct gpuq_group *gr = &d->spec.groups[g];
 		int64_t gpus_milli = 0, cpu_milli = 0, memory_bytes = 0;
+		int64_t largest[GPUQ_RESOURCES_MAX] = { 0 };
 		struct gpuq_buf why = GPUQ_BUF_INIT;
 		bool fits = false;
 
@@ -391,7 +411,13 @@ static void warn_unsatisfiable(struct draft *d)
 			gpus_milli = most(gpus_milli, (int64_t)n->n_devices * 1000);
 			cpu_milli = most(cpu_milli, n->fact.cpu_milli);
 			memory_bytes = most(memory_bytes, n->fact.memory_bytes);
-			fits = has_devices(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
+			for (size_t i = 0; i < gr->n_resources; i++)
+				largest[i] =
+					most(largest[i], gpuq_amounts_get(n->fact.resources,
+									  n->fact.n_resources,
+									  gr->resources[i].name));
+			fits = has_devices(n, gr) && has_resources(n, gr) &&
+			       n->fact.cpu_milli >= gr->cpu_milli &&
 			       n->fact.memory_bytes >= gr->memory_bytes;
 		}
 		if (fits)
@@ -399,6 +425,9 @@ static void warn_unsatisfiable(struct draft *d)
 		warn_much(&why, gr->gpus_milli, gpus_milli, 1000, "GPUs");
 		warn_much(&why, gr->cpu_milli, cpu_milli, 1000, "CPUs");
 		warn_much(&why, gr->memory_bytes, memory_bytes, 1 << 30, "GiB of memory");
+		for (size_t i = 0; i < gr->n_resources; i++)
+			warn_much(&why, gr->resources[i].count, largest[i], 1,
+				  gr->resources[i].name);
 		gpuq_buf_printf(
 			&d->warnings,
 			"no node can hold a pod of this job%s%s: it is pending until one can\n",

@@ -34,6 +34,21 @@ static const void *copy(struct twin *t, const void *bytes, size_t n)
 	return to;
 }
 
+/* Copy amounts with their names. */
+static const struct gpuq_amount *copy_amounts(struct twin *t, const struct gpuq_amount *items,
+					      size_t n)
+{
+	struct gpuq_amount *to = gpuq_arena_calloc(&t->mem, n + 1, sizeof(*to));
+
+	t->failed |= !to;
+	for (size_t i = 0; to && i < n; i++) {
+		to[i] = (struct gpuq_amount){ gpuq_arena_strdup(&t->mem, items[i].name),
+					      items[i].count };
+		t->failed |= !to[i].name;
+	}
+	return to;
+}
+
 static void take_foreign(struct twin *t, const struct foreign *f)
 {
 	struct pod_fact *fact = gpuq_arena_calloc(&t->mem, 1, sizeof(*fact));
@@ -51,6 +66,8 @@ static void take_foreign(struct twin *t, const struct foreign *f)
 	fact->gpus_milli = f->gpus_milli;
 	fact->mig = copy(t, f->mig, f->n_mig * sizeof(*f->mig)); /* interned words stay */
 	fact->n_mig = f->n_mig;
+	fact->resources = copy_amounts(t, f->resources, f->n_resources);
+	fact->n_resources = f->n_resources;
 	if (f->n_devices) {
 		int devices[FOREIGN_DEVICES_MAX];
 
@@ -76,6 +93,25 @@ static void take_node(struct twin *t, const struct node *n)
 	t->failed |= !ev->backoff.name;
 }
 
+/* Take the resources that a node lacks. */
+static void take_shorts(struct twin *t, const struct node *n)
+{
+	for (size_t i = 0; i < NODE_SHORTS_MAX; i++) {
+		const struct node_short *s = &n->shorts[i];
+		struct event *ev;
+
+		if (!s->resource || s->until_us <= t->at_us)
+			continue;
+		ev = &t->facts[t->n_facts++];
+		ev->type = EV_NODE_SHORT;
+		ev->short_of.name = gpuq_arena_strdup(&t->mem, n->name);
+		ev->short_of.resource = s->resource; /* interned words stay */
+		ev->short_of.lacks = s->lacks;
+		ev->short_of.until_us = s->until_us;
+		t->failed |= !ev->short_of.name;
+	}
+}
+
 static void take_parts(struct twin *t, const struct node *n)
 {
 	struct node_fact *f = &t->parts[t->n_parts++];
@@ -87,12 +123,15 @@ static void take_parts(struct twin *t, const struct node *n)
 	f->numa = copy(t, n->fact.numa, n->n_devices);
 	f->mig = copy(t, n->fact.mig, n->fact.n_mig * sizeof(*n->fact.mig));
 	f->n_mig = n->fact.n_mig;
+	f->resources = copy_amounts(t, n->fact.resources, n->fact.n_resources);
+	f->n_resources = n->fact.n_resources;
 }
 
 int twin_new(const struct journal *j, struct twin **out, struct gpuq_err *err)
 {
 	const struct model *m = journal_model(j);
-	const size_t room = HASH_COUNT(m->foreigns) + HASH_COUNT(m->nodes) + 1;
+	const size_t room =
+		HASH_COUNT(m->foreigns) + (size_t)HASH_COUNT(m->nodes) * (1 + NODE_SHORTS_MAX) + 1;
 	struct twin *t = calloc(1, sizeof(*t));
 
 	if (t) {
@@ -114,7 +153,9 @@ int twin_new(const struct journal *j, struct twin **out, struct gpuq_err *err)
 	node_each(m, n) {
 		if (n->backoff_until_us || n->suspect)
 			take_node(t, n);
-		if (n->fact.n_mig || n->fact.links || n->fact.numa)
+		if (n->shorts[0].resource)
+			take_shorts(t, n);
+		if (n->fact.n_mig || n->fact.n_resources || n->fact.links || n->fact.numa)
 			take_parts(t, n);
 	}
 	if (t->failed) {

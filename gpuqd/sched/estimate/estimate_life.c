@@ -81,13 +81,13 @@ int estimate_lived_begin(struct lived *l)
 				       sizeof(*s->nodes));
 	s->devices = estimate_lived_copy(l, from->devices, from->n_devices, from->n_devices,
 					 sizeof(*s->devices));
-	s->mig_free = estimate_lived_copy(l, from->mig_free, from->n_nodes * from->n_profiles,
-					  from->n_nodes * from->n_profiles, sizeof(*s->mig_free));
+	s->extra_free = estimate_lived_copy(l, from->extra_free, from->n_nodes * from->n_extras,
+					    from->n_nodes * from->n_extras, sizeof(*s->extra_free));
 	s->licenses = estimate_lived_copy(l, from->licenses, from->n_licenses, from->n_licenses,
 					  sizeof(*s->licenses));
 	l->lives = estimate_lived_copy(l, NULL, 0, l->room_jobs, sizeof(*l->lives));
 	l->now_of = estimate_lived_copy(l, NULL, 0, from->n_jobs, sizeof(*l->now_of));
-	if (!s->jobs || !s->allocs || !s->promises || !s->nodes || !s->devices || !s->mig_free ||
+	if (!s->jobs || !s->allocs || !s->promises || !s->nodes || !s->devices || !s->extra_free ||
 	    !s->licenses || !l->lives || !l->now_of)
 		return gpuq_no_memory(l->err);
 	for (uint32_t i = 0; i < s->n_jobs; i++) {

@@ -10,10 +10,25 @@
  * gets memory in proportion. Parts go to the fullest device that has room, and all parts of one pod
  * to different devices. */
 
+/* Return the thousandths of a replica, if it holds the part; several of one pod might be of the same
+ * device. */
+static int32_t replica_for(const struct snap_node *at, const struct need *n)
+{
+	const int64_t r = at->replicas;
+
+	if (n->parts > 1 || n->part * r > SNAP_MILLI ||
+	    (n->part_memory > 0 &&
+	     (at->device_memory_bytes <= 0 || n->part_memory > at->device_memory_bytes / r)))
+		return SNAP_MILLI + 1;
+	return snap_replica_milli(at->replicas);
+}
+
 int32_t devices_part(const struct cycle *c, uint32_t node, const struct need *n)
 {
 	const int64_t memory = c->s->nodes[node].device_memory_bytes;
 
+	if (c->s->nodes[node].replicas > 1)
+		return replica_for(&c->s->nodes[node], n);
 	if (n->part_memory == 0)
 		return n->part;
 	/* Where the memory of a device is not known, none of it can be allocated. */
@@ -128,7 +143,7 @@ bool devices_parts(const struct cycle *c, uint32_t node, const struct need *n, s
 		if (taken[i] == SNAP_NONE)
 			return false;
 		out->from = c->nodes->now.device_free[at->device_first + taken[i]];
-		out->opened += out->from == SNAP_MILLI;
+		out->opened += out->from == SNAP_MILLI && at->replicas <= 1;
 		out->left += out->from - out->part;
 	}
 	return true;

@@ -63,8 +63,10 @@ static void count_devices(struct cycle *c, uint32_t node)
 
 	for (uint32_t d = 0; d < n->n_devices; d++) {
 		whole += free_milli[d] == SNAP_MILLI;
-		parted |= part_free(free_milli[d]);
+		/* A device that is offered in replicas is never to be had whole. */
+		parted |= part_free(free_milli[d]) || (n->replicas > 1 && free_milli[d] > 0);
 	}
+	whole = n->replicas > 1 ? 0 : whole;
 	if (parted)
 		bits_add(nodes->now.parted, node);
 	else
@@ -134,8 +136,8 @@ void nodes_init(struct cycle *c)
 		cycle_alloc(c, s->n_devices, sizeof(*c->nodes->now.device_free));
 	c->nodes->now.device_memory =
 		cycle_alloc(c, s->n_devices, sizeof(*c->nodes->now.device_memory));
-	c->nodes->now.mig_free =
-		cycle_alloc(c, (size_t)n * s->n_profiles, sizeof(*c->nodes->now.mig_free));
+	c->nodes->now.extra_free =
+		cycle_alloc(c, (size_t)n * s->n_extras, sizeof(*c->nodes->now.extra_free));
 	c->nodes->now.usable = new_set(c);
 	c->nodes->ready = new_set(c);
 	c->nodes->now.parted = new_set(c);
@@ -152,8 +154,8 @@ void nodes_init(struct cycle *c)
 		c->nodes->now.device_free[d] = s->devices[d].free_milli;
 		c->nodes->now.device_memory[d] = s->devices[d].free_memory_bytes;
 	}
-	for (size_t m = 0; m < (size_t)n * s->n_profiles; m++)
-		c->nodes->now.mig_free[m] = s->mig_free[m];
+	for (size_t m = 0; m < (size_t)n * s->n_extras; m++)
+		c->nodes->now.extra_free[m] = s->extra_free[m];
 	for (uint32_t i = 0; i < n; i++) {
 		const struct snap_node *node = &s->nodes[i];
 
@@ -206,10 +208,10 @@ struct amounts *nodes_amounts(const struct cycle *c)
 
 /* Tables by device and by profile are large, and needed only where some request names parts or
  * instances; without them nodes_swap() lends the current ones. */
-struct amounts nodes_amounts_new(struct cycle *c, bool by_device, bool by_profile)
+struct amounts nodes_amounts_new(struct cycle *c, bool by_device, bool by_extra)
 {
 	const uint32_t n = c->s->n_nodes, d = by_device ? c->s->n_devices : 0;
-	const size_t n_slots = (size_t)n * c->s->n_profiles;
+	const size_t n_slots = (size_t)n * c->s->n_extras;
 
 	return (struct amounts){
 		.cpu = cycle_alloc(c, n, sizeof(int64_t)),
@@ -224,7 +226,7 @@ struct amounts nodes_amounts_new(struct cycle *c, bool by_device, bool by_profil
 		.device_memory = by_device ? cycle_alloc(c, d, sizeof(int64_t)) : NULL,
 		.parted = by_device ? new_set(c) : NULL,
 		.withheld = by_device ? cycle_alloc(c, n, sizeof(uint16_t)) : NULL,
-		.mig_free = by_profile ? cycle_alloc(c, n_slots, sizeof(int32_t)) : NULL,
+		.extra_free = by_extra ? cycle_alloc(c, n_slots, sizeof(int64_t)) : NULL,
 	};
 }
 
@@ -233,7 +235,7 @@ void nodes_swap(struct cycle *c, struct amounts *a)
 	struct nodes *nodes = c->nodes;
 	struct amounts *now = &nodes->now;
 	const struct amounts was = *now;
-	const bool by_device = a->device_free, by_profile = a->mig_free;
+	const bool by_device = a->device_free, by_extra = a->extra_free;
 
 	*now = *a;
 	*a = was;
@@ -249,9 +251,9 @@ void nodes_swap(struct cycle *c, struct amounts *a)
 		a->parted = NULL;
 		a->withheld = NULL;
 	}
-	if (!by_profile) {
-		now->mig_free = was.mig_free;
-		a->mig_free = NULL;
+	if (!by_extra) {
+		now->extra_free = was.extra_free;
+		a->extra_free = NULL;
 	}
 	nodes->planning = !nodes->planning;
 	nodes->counting = nodes->planning && !by_device;
@@ -298,7 +300,12 @@ static uint32_t devices_of(int64_t milli)
 struct need nodes_need(const struct snap_group *g)
 {
 	struct need n = {
-		.profile = SNAP_NONE, .cpu = g->cpu_milli, .memory = g->memory_bytes, .pods = 1
+		.profile = SNAP_NONE,
+		.takes = g->takes,
+		.n_takes = g->n_takes,
+		.cpu = g->cpu_milli,
+		.memory = g->memory_bytes,
+		.pods = 1,
 	};
 
 	if (g->mig) {
@@ -349,13 +356,27 @@ static uint32_t times(int64_t free, int64_t one, uint32_t max)
 	return free / one < max ? (uint32_t)(free / one) : max;
 }
 
-/* Return the free instances of a profile; more may be in use than the node reports, which counts as
- * none. */
-static int32_t mig_free(const struct cycle *c, uint32_t node, uint32_t profile)
+/* Return how many such pods the countable resources of a node allow, 0..max. More may be in use
+ * than the node reports, which counts as nothing free. */
+static uint32_t extras_room(const struct cycle *c, uint32_t node, const struct need *one,
+			    const int64_t *table, uint32_t max)
 {
-	const int32_t n = c->nodes->now.mig_free[(size_t)node * c->s->n_profiles + profile];
+	const int64_t *have = table + (size_t)node * c->s->n_extras;
 
-	return n > 0 ? n : 0;
+	for (uint32_t i = 0; max && i < one->n_takes; i++)
+		max = times(have[one->takes[i].extra], amount_times(one->takes[i].n, one->pods),
+			    max);
+	return max;
+}
+
+/* Take (sign -1) or release (1) what a pod takes of countable resources. */
+static void shift_extras(struct cycle *c, uint32_t node, const struct snap_take *takes, uint32_t n,
+			 int sign)
+{
+	int64_t *have = c->nodes->now.extra_free + (size_t)node * c->s->n_extras;
+
+	for (uint32_t i = 0; i < n; i++)
+		have[takes[i].extra] += sign * takes[i].n;
 }
 
 uint32_t nodes_room(const struct cycle *c, uint32_t node, const struct need *one, uint32_t max)
@@ -369,8 +390,8 @@ uint32_t nodes_room(const struct cycle *c, uint32_t node, const struct need *one
 	max = times(nodes->now.pods[node], one->pods, max);
 	if (one->whole)
 		max = times(nodes->now.whole[node], one->whole, max);
-	if (one->migs && max)
-		max = times(mig_free(c, node, one->profile), one->migs, max);
+	if (one->n_takes && max)
+		max = extras_room(c, node, one, nodes->now.extra_free, max);
 	if (one->parts && max)
 		max = devices_room(c, node, one, max);
 	return max;
@@ -399,10 +420,9 @@ uint32_t nodes_room_empty(const struct cycle *c, uint32_t node, const struct nee
 	max = times(n->memory_bytes, one->memory, max);
 	max = times(n->pods, one->pods, max);
 	if (one->whole)
-		max = times(n->n_devices, one->whole, max);
-	if (one->migs)
-		max = times(c->s->mig_total[(size_t)node * c->s->n_profiles + one->profile],
-			    one->migs, max);
+		max = times(n->replicas > 1 ? 0 : n->n_devices, one->whole, max);
+	if (one->n_takes)
+		max = extras_room(c, node, one, c->s->extra_total, max);
 	if (one->parts && max)
 		max = parts_empty(c, node, one, max);
 	return max;
@@ -504,9 +524,7 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 		nodes->now.whole[node] = (uint16_t)(nodes->now.whole[node] - one->whole);
 	if (!nodes->counting && one->parts)
 		take_parts(c, p, one);
-	if (one->migs)
-		nodes->now.mig_free[(size_t)node * c->s->n_profiles + one->profile] -=
-			(int32_t)one->migs;
+	shift_extras(c, node, one->takes, one->n_takes, -1);
 	for (uint32_t d = 0; !nodes->counting && d < n->n_devices && p->n_devices < one->whole; d++)
 		if (nodes->now.device_free[n->device_first + d] == SNAP_MILLI &&
 		    (best == UINT64_MAX || best >> d & 1))
@@ -537,9 +555,7 @@ void nodes_undo(struct cycle *c, const struct need *one)
 	nodes_change(c, p->node);
 	if (nodes->counting)
 		nodes->now.whole[p->node] = (uint16_t)(nodes->now.whole[p->node] + one->whole);
-	if (one->migs)
-		nodes->now.mig_free[(size_t)p->node * c->s->n_profiles + one->profile] +=
-			(int32_t)one->migs;
+	shift_extras(c, p->node, one->takes, one->n_takes, 1);
 	while (c->places.n_devices > p->device_first)
 		devices_shift(c, first + c->places.devices[--c->places.n_devices], p->milli,
 			      one->part_memory, 1);
@@ -618,9 +634,7 @@ void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 		if (a->devices[k] < n->n_devices && c->s->devices[d].healthy)
 			devices_shift(c, d, a->milli, g->mig ? 0 : g->gpu_memory_bytes, sign);
 	}
-	if (g->mig)
-		nodes->now.mig_free[(size_t)a->node * c->s->n_profiles + g->profile] +=
-			sign * (int32_t)(g->gpus_milli / SNAP_MILLI);
+	shift_extras(c, a->node, g->takes, g->n_takes, sign);
 	if (nodes->now.cpu[a->node] != GPUQ_UNLIMITED)
 		nodes->now.cpu[a->node] += sign * g->cpu_milli;
 	if (nodes->now.memory[a->node] != GPUQ_UNLIMITED)
@@ -653,9 +667,10 @@ bool nodes_hold(struct cycle *c, const struct snap_alloc *a)
 			     devices_bytes(c, d, a->milli, g->gpu_memory_bytes)))
 			return false;
 	}
-	if (g->mig && nodes->now.mig_free[(size_t)a->node * c->s->n_profiles + g->profile] <
-			      g->gpus_milli / SNAP_MILLI)
-		return false;
+	for (uint32_t k = 0; k < g->n_takes; k++)
+		if (nodes->now.extra_free[(size_t)a->node * c->s->n_extras + g->takes[k].extra] <
+		    g->takes[k].n)
+			return false;
 	if (nodes->now.cpu[a->node] < g->cpu_milli ||
 	    nodes->now.memory[a->node] < g->memory_bytes || nodes->now.pods[a->node] < 1)
 		return false;

@@ -8,14 +8,16 @@
 
 #include "gpuqd/sched/quota/cycle.h"
 
-/* The resources that one pod takes from a node (or several pods; parts and part_memory are then
- * still those of one). At most one of whole, parts and migs is not 0. */
+/* The resources that one pod takes from a node (or several pods; parts, part_memory and takes are
+ * then still those of one). At most one of whole, parts and migs is not 0. */
 struct need {
 	uint32_t whole; /* devices */
 	uint32_t parts; /* devices of which it takes a part */
 	int32_t part; /* thousandths of each of those, 1..999; 0 = as part_memory says */
 	int64_t part_memory; /* bytes of each of those; 0 = in proportion to part */
-	uint32_t migs, profile; /* instances of a profile */
+	uint32_t migs, profile; /* instances of a profile; they are among takes as well */
+	const struct snap_take *takes; /* countable resources; those of one pod */
+	uint32_t n_takes;
 	int64_t cpu, memory, pods;
 };
 
@@ -43,7 +45,7 @@ struct amounts {
 	int64_t *device_memory; /* free bytes, by snapshot.devices; undefined where not known */
 	uint64_t *parted; /* has a device that is partly taken */
 	uint16_t *withheld; /* whole devices kept for start reservations, not in whole */
-	int32_t *mig_free; /* as snapshot.mig_free; NULL where a moment does not tell */
+	int64_t *extra_free; /* as snapshot.extra_free; NULL where a moment does not tell */
 };
 
 void nodes_init(struct cycle *c);
@@ -51,7 +53,7 @@ void nodes_init(struct cycle *c);
  * nodes_changed(). */
 struct amounts *nodes_amounts(const struct cycle *c);
 /* Make tables for another moment; `failed` is set without memory. */
-struct amounts nodes_amounts_new(struct cycle *c, bool by_device, bool by_profile);
+struct amounts nodes_amounts_new(struct cycle *c, bool by_device, bool by_extra);
 /* Take these for now and return what was, by exchange: nodes are in the state of a later moment,
  * until they are exchanged back. */
 void nodes_swap(struct cycle *c, struct amounts *a);

@@ -188,15 +188,15 @@ static uint32_t choose_mig(struct cycle *c, const struct need *n, const struct m
 {
 	struct nodes *nodes = c->nodes;
 	uint32_t best = SNAP_NONE;
-	int32_t least = 0;
+	int64_t least = 0;
 
 	for (uint32_t w = 0; w < nodes->n_words; w++) {
 		uint64_t word = masks_of(m, nodes->migs[w] & nodes->now.usable[w], w);
 
 		while (word) {
 			const uint32_t node = bits_pop(&word, w * 64);
-			const int32_t left =
-				nodes->now.mig_free[(size_t)node * c->s->n_profiles + n->profile];
+			const int64_t left =
+				nodes->now.extra_free[(size_t)node * c->s->n_extras + n->profile];
 
 			c->steps++;
 			if (nodes_room(c, node, n, 1) == 0)

@@ -9,6 +9,7 @@
 
 /* Properties that must be the same. */
 struct asked {
+	const struct snap_take *takes; /* of one request alone, unless it takes none */
 	uint32_t user, capset, where, profile, pods_min, unit_pods, n_flavors;
 	uint32_t flavors[FLAVORS_MAX];
 	int64_t priority, charge_milli, gpus_milli, gpu_memory_bytes;
@@ -52,6 +53,7 @@ static bool describe(const struct cycle *c, uint32_t job, struct asked *out, str
 		holdings_per_user(c, j->queue) || c->s->n_reservations > 0 ? j->user : SNAP_NONE;
 	out->capset = j->capset;
 	out->where = r->where[0];
+	out->takes = g->n_takes ? g->takes : NULL;
 	out->profile = g->profile;
 	out->pods_min = g->pods_min;
 	out->unit_pods = g->unit_pods;

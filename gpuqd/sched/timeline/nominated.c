@@ -22,7 +22,7 @@ struct later {
 	int64_t *device_memory; /* the same for bytes of its memory */
 	int64_t *cpu, *memory; /* by node */
 	int32_t *pods, *tenants;
-	int32_t *mig; /* as cycle.mig_free */
+	int64_t *extra; /* as amounts.extra_free */
 	uint64_t *opened; /* closed now by an exclusive tenant that is ending */
 	uint64_t *owned; /* nominated for an exclusive tenant: closed now and later */
 	uint32_t n_leaving; /* pods */
@@ -51,7 +51,7 @@ static struct later *later_of(struct cycle *c)
 	l->memory = cycle_alloc(c, n, sizeof(*l->memory));
 	l->pods = cycle_alloc(c, n, sizeof(*l->pods));
 	l->tenants = cycle_alloc(c, n, sizeof(*l->tenants));
-	l->mig = cycle_alloc(c, (size_t)n * c->s->n_profiles, sizeof(*l->mig));
+	l->extra = cycle_alloc(c, (size_t)n * c->s->n_extras, sizeof(*l->extra));
 	if (c->failed)
 		return NULL;
 	c->timeline->later = l;
@@ -70,8 +70,8 @@ static void shift_node(struct cycle *c, uint32_t node, int sign)
 		avail->device_free[d] = (int16_t)(avail->device_free[d] + sign * l->device[d]);
 		avail->device_memory[d] += sign * l->device_memory[d];
 	}
-	for (uint32_t m = node * c->s->n_profiles; m < (node + 1) * c->s->n_profiles; m++)
-		avail->mig_free[m] += sign * l->mig[m];
+	for (uint32_t m = node * c->s->n_extras; m < (node + 1) * c->s->n_extras; m++)
+		avail->extra_free[m] += sign * l->extra[m];
 	if (avail->cpu[node] != GPUQ_UNLIMITED)
 		avail->cpu[node] += sign * l->cpu[node];
 	if (avail->memory[node] != GPUQ_UNLIMITED)
@@ -163,9 +163,8 @@ void nominated_later_pod_leaves(struct cycle *c, const struct snap_alloc *a)
 		l->device[d] = (int16_t)(l->device[d] + a->milli);
 		l->device_memory[d] += devices_bytes(c, d, a->milli, g->gpu_memory_bytes);
 	}
-	if (g->mig)
-		l->mig[a->node * c->s->n_profiles + g->profile] +=
-			(int32_t)(g->gpus_milli / SNAP_MILLI);
+	for (uint32_t k = 0; k < g->n_takes; k++)
+		l->extra[(size_t)a->node * c->s->n_extras + g->takes[k].extra] += g->takes[k].n;
 	l->cpu[a->node] += g->cpu_milli;
 	l->memory[a->node] += g->memory_bytes;
 	l->pods[a->node]++;
@@ -210,13 +209,10 @@ static void promise_pod(struct cycle *c, uint32_t node, const struct snap_group 
 		owe(&avail->device_memory[d], &l->device_memory[d],
 		    devices_bytes(c, d, milli, g->gpu_memory_bytes));
 	}
-	if (g->mig) {
-		const size_t m = (size_t)node * c->s->n_profiles + g->profile;
-		int64_t now = avail->mig_free[m], later = l->mig[m];
+	for (uint32_t k = 0; k < g->n_takes; k++) {
+		const size_t x = (size_t)node * c->s->n_extras + g->takes[k].extra;
 
-		owe(&now, &later, g->gpus_milli / SNAP_MILLI);
-		avail->mig_free[m] = (int32_t)now;
-		l->mig[m] = (int32_t)later;
+		owe(&avail->extra_free[x], &l->extra[x], g->takes[k].n);
 	}
 	owe(&avail->cpu[node], &l->cpu[node], g->cpu_milli);
 	owe(&avail->memory[node], &l->memory[node], g->memory_bytes);

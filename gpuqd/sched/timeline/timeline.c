@@ -5,7 +5,7 @@
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/timeline/reservations.h"
 #include "gpuqd/sched/timeline/timeline_int.h"
-#include "gpuqd/sched/timeline/timeline_instances.h"
+#include "gpuqd/sched/timeline/timeline_extras.h"
 #include "gpuqd/sched/timeline/timeline_licenses.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
 #include "gpuqd/sched/timeline/timeline_plan.h"
@@ -300,8 +300,7 @@ static void add_end(struct cycle *c, const struct hold *h, uint64_t *claimed)
 	r->closers = is_alone(c, h->job);
 	r->cpu = one.cpu;
 	r->memory = one.memory;
-	if (one.migs)
-		timeline_instances_end(c, h->node, one.profile, one.migs, h->end_us);
+	timeline_extras_end(c, h->node, &one, 1, h->end_us);
 	for (uint32_t d = 0; d < h->n_devices; d++) {
 		const uint32_t ix = device_of(c, h, d);
 
@@ -406,37 +405,35 @@ static void promise_devices(struct cycle *c, const struct holds *h)
 					   told_to_leave(c));
 }
 
-/* The same for instances. */
-static void promise_instances(struct cycle *c, const struct holds *h)
+/* The same for countable resources. */
+static void promise_extras(struct cycle *c, const struct holds *h)
 {
 	const struct amounts *avail = nodes_amounts(c);
 	const struct snapshot *s = c->s;
-	const size_t n_slots =
-		c->timeline->future->by_profile ? (size_t)s->n_nodes * s->n_profiles : 0;
-	int32_t *taken = n_slots ? cycle_scratch(c, n_slots, sizeof(*taken)) : NULL;
+	const size_t n_slots = c->timeline->future->by_extra ? (size_t)s->n_nodes * s->n_extras : 0;
+	int64_t *taken = n_slots ? cycle_scratch(c, n_slots, sizeof(*taken)) : NULL;
 	uint8_t *promised = n_slots ? cycle_scratch(c, n_slots, sizeof(*promised)) : NULL;
 
 	for (uint32_t i = 0; taken && promised && i < h->n; i++) {
 		const struct hold *hold = &h->items[i];
 		const struct need one = nodes_need(group_of(c, hold->job, hold->group));
 
-		if (one.migs == 0)
-			continue;
-		if (hold->promised) {
-			promised[(size_t)hold->node * s->n_profiles + one.profile] = 1;
-			timeline_instances_end(c, hold->node, one.profile, -(int64_t)one.migs,
-					       told_to_leave(c));
-		} else if (i >= s->n_allocs) {
-			taken[(size_t)hold->node * s->n_profiles + one.profile] +=
-				(int32_t)one.migs;
+		for (uint32_t k = 0; k < one.n_takes; k++) {
+			const size_t at = (size_t)hold->node * s->n_extras + one.takes[k].extra;
+
+			if (hold->promised)
+				promised[at] = 1;
+			else if (i >= s->n_allocs)
+				taken[at] += one.takes[k].n;
 		}
+		if (hold->promised)
+			timeline_extras_end(c, hold->node, &one, -1, told_to_leave(c));
 	}
 	for (size_t at = 0; taken && promised && at < n_slots; at++)
 		if (promised[at])
-			timeline_instances_end(c, (uint32_t)(at / s->n_profiles),
-					       (uint32_t)(at % s->n_profiles),
-					       s->mig_free[at] - taken[at] - avail->mig_free[at],
-					       told_to_leave(c));
+			timeline_extras_end_at(
+				c, at, s->extra_free[at] - taken[at] - avail->extra_free[at],
+				told_to_leave(c));
 }
 
 /* True if any pending or running job requests it. */
@@ -453,8 +450,8 @@ static bool any_asks(const struct snapshot *s, bool (*asks)(const struct snap_re
 	return false;
 }
 
-/* Allocate the tables of the future. Those by device and by profile cost the most, and are made
- * only where a job requests parts or instances. */
+/* Allocate the tables of the future. Those by device and by resource cost the most, and are made
+ * only where a job requests parts or countable resources. */
 static struct future *new_future(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
@@ -473,9 +470,9 @@ static struct future *new_future(struct cycle *c)
 	f->n_starving = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->n_starving));
 	f->barred = cycle_alloc(c, cycle_words(c), sizeof(*f->barred));
 	f->by_device = any_asks(s, timeline_parts_asked);
-	f->by_profile = s->n_profiles && any_asks(s, timeline_instances_asked);
-	f->at = nodes_amounts_new(c, f->by_device, f->by_profile);
-	f->least = nodes_amounts_new(c, f->by_device, f->by_profile);
+	f->by_extra = s->n_extras && any_asks(s, timeline_extras_asked);
+	f->at = nodes_amounts_new(c, f->by_device, f->by_extra);
+	f->least = nodes_amounts_new(c, f->by_device, f->by_extra);
 	return c->failed ? NULL : f;
 }
 
@@ -527,7 +524,7 @@ static void build(struct cycle *c)
 	collect_holds(c, &h);
 	if (c->failed)
 		return;
-	f->n_releases = f->n_part_ends = f->n_instance_ends = 0;
+	f->n_releases = f->n_part_ends = f->n_extra_ends = 0;
 	f->stale = false;
 	memset(f->seated, 0, c->s->n_nodes * sizeof(*f->seated));
 	memset(f->closers, 0, c->s->n_nodes * sizeof(*f->closers));
@@ -541,7 +538,7 @@ static void build(struct cycle *c)
 	if (h.any_promise) {
 		add_promises(c, &h);
 		promise_devices(c, &h);
-		promise_instances(c, &h);
+		promise_extras(c, &h);
 	}
 }
 
@@ -564,7 +561,7 @@ static void plan_again(struct cycle *c)
 
 	f->planned = NULL;
 	f->n_planned = f->room_planned = f->n_booked = f->n_marks = f->n_places = 0;
-	f->n_instances = 0;
+	f->n_extra_holds = 0;
 	memset(f->n_of_flavor, 0, ((size_t)c->s->n_flavors + 1) * sizeof(*f->n_of_flavor));
 	reservations_enter_amounts(c);
 	for (uint32_t i = 0; i < n && !c->failed; i++)
@@ -616,7 +613,7 @@ void timeline_spend(struct cycle *c, uint32_t node, int64_t start, int64_t end,
 		if (b->pods != GPUQ_UNLIMITED)
 			b->pods -= sign * n->pods;
 	}
-	timeline_instances_spend(c, node, start, end, n, sign);
+	timeline_extras_spend(c, node, start, end, n, sign);
 }
 
 void timeline_refresh(struct cycle *c)
@@ -698,8 +695,7 @@ void timeline_started(struct cycle *c, const struct plan_action *a)
 			r->cpu = one.cpu;
 			r->memory = one.memory;
 		}
-		if (one.migs)
-			timeline_instances_end(c, p->node, one.profile, one.migs, end);
+		timeline_extras_end(c, p->node, &one, 1, end);
 		for (uint32_t d = 0; d < p->n_devices; d++) {
 			const uint32_t ix = first + c->plan.devices[p->device_first + d];
 			int64_t bytes;

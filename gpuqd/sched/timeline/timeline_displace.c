@@ -5,7 +5,7 @@
 #include "gpuqd/sched/timeline/reservations.h"
 #include "gpuqd/sched/timeline/timeline_int.h"
 #include "gpuqd/sched/timeline/timeline_free.h"
-#include "gpuqd/sched/timeline/timeline_instances.h"
+#include "gpuqd/sched/timeline/timeline_extras.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
 #include "gpuqd/sched/timeline/timeline_plan.h"
@@ -28,8 +28,8 @@ struct before {
 	struct booked *booked;
 	struct planned *planned;
 	struct mark *marks;
-	struct instance_hold *instances;
-	uint32_t n_booked, n_planned, n_marks, n_instances, n_places;
+	struct extra_hold *extra_holds;
+	uint32_t n_booked, n_planned, n_marks, n_extra_holds, n_places;
 	struct planned moved[DISPLACED_MAX]; /* those that are in the way */
 	uint32_t n_moved;
 };
@@ -66,12 +66,12 @@ static struct before save(struct cycle *c)
 	return (struct before){ .booked = copy(c, f->booked, f->n_booked, sizeof(*f->booked)),
 				.planned = copy(c, f->planned, f->n_planned, sizeof(*f->planned)),
 				.marks = copy(c, f->marks, f->n_marks, sizeof(*f->marks)),
-				.instances = copy(c, f->instances, f->n_instances,
-						  sizeof(*f->instances)),
+				.extra_holds = copy(c, f->extra_holds, f->n_extra_holds,
+						    sizeof(*f->extra_holds)),
 				.n_booked = f->n_booked,
 				.n_planned = f->n_planned,
 				.n_marks = f->n_marks,
-				.n_instances = f->n_instances,
+				.n_extra_holds = f->n_extra_holds,
 				.n_places = f->n_places };
 }
 
@@ -83,11 +83,11 @@ static void restore(struct cycle *c, const struct before *was)
 	put_back(f->booked, was->booked, was->n_booked, sizeof(*f->booked));
 	put_back(f->planned, was->planned, was->n_planned, sizeof(*f->planned));
 	put_back(f->marks, was->marks, was->n_marks, sizeof(*f->marks));
-	put_back(f->instances, was->instances, was->n_instances, sizeof(*f->instances));
+	put_back(f->extra_holds, was->extra_holds, was->n_extra_holds, sizeof(*f->extra_holds));
 	f->n_booked = was->n_booked;
 	f->n_planned = was->n_planned;
 	f->n_marks = was->n_marks;
-	f->n_instances = was->n_instances;
+	f->n_extra_holds = was->n_extra_holds;
 	f->n_places = was->n_places;
 }
 
@@ -114,8 +114,7 @@ static void end_at(struct cycle *c, uint32_t job, const struct place *p, const u
 		return; /* the other tables are cut: move_noted() */
 	}
 	timeline_give_back(c, &ends);
-	if (one.migs)
-		timeline_instances_end(c, p->node, one.profile, one.migs, end);
+	timeline_extras_end(c, p->node, &one, 1, end);
 	for (uint32_t d = 0; c->timeline->future->by_device && d < p->n_devices; d++) {
 		const uint32_t ix = c->s->nodes[p->node].device_first + devices[d];
 
@@ -191,10 +190,10 @@ static bool note_all(const struct cycle *c, struct before *was, uint32_t job, in
 		    !note(c, was, m->job))
 			return false;
 	}
-	for (uint32_t i = 0; i < f->n_instances; i++)
-		if (f->instances[i].start_us < end &&
-		    timeline_instances_bars(c, &f->instances[i], job, false) &&
-		    !note(c, was, f->instances[i].job))
+	for (uint32_t i = 0; i < f->n_extra_holds; i++)
+		if (f->extra_holds[i].start_us < end &&
+		    timeline_extras_bars(c, &f->extra_holds[i], job, false) &&
+		    !note(c, was, f->extra_holds[i].job))
 			return false;
 	return true;
 }
@@ -273,7 +272,7 @@ static bool move_noted(struct cycle *c, struct before *was, uint32_t job, int64_
 		       const struct seats *seats, bool sooner)
 {
 	struct future *f = c->timeline->future;
-	const uint32_t n_parts = f->n_part_ends, n_instances = f->n_instance_ends;
+	const uint32_t n_parts = f->n_part_ends, n_extra_holds = f->n_extra_ends;
 	const uint32_t n_tries = f->n_tries;
 	bool moved;
 
@@ -283,7 +282,7 @@ static bool move_noted(struct cycle *c, struct before *was, uint32_t job, int64_
 	take_seats(c, seats);
 	hold_places(c, job, end, seats, -1);
 	f->n_part_ends = n_parts;
-	f->n_instance_ends = n_instances;
+	f->n_extra_ends = n_extra_holds;
 	f->n_tries = n_tries; /* those are of jobs without a start reservation */
 	if (!moved) {
 		restore(c, was);
@@ -360,7 +359,7 @@ bool timeline_enter(struct cycle *c, uint32_t job, uint32_t flavor)
 	struct future *f = c->timeline->future;
 	const int64_t end = timeline_end(c, job, c->s->config.now_us);
 	const uint32_t within = c->s->n_reservations ? reservations_open(c, job) : SNAP_NONE;
-	const uint32_t n_parts = f->n_part_ends, n_instances = f->n_instance_ends;
+	const uint32_t n_parts = f->n_part_ends, n_extras = f->n_extra_ends;
 	const uint32_t n_tries = f->n_tries;
 	struct before was;
 	struct seats seats;
@@ -389,7 +388,7 @@ bool timeline_enter(struct cycle *c, uint32_t job, uint32_t flavor)
 	take_seats(c, &seats);
 	hold_places(c, job, end, &seats, -1);
 	f->n_part_ends = n_parts;
-	f->n_instance_ends = n_instances;
+	f->n_extra_ends = n_extras;
 	f->n_tries = n_tries;
 	order(c, &was, job);
 	return true;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "gpuqd/sched/timeline/timeline_instances.h"
+#include "gpuqd/sched/timeline/timeline_extras.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/sort.h"
@@ -159,7 +159,7 @@ static void free_at(struct cycle *c, uint32_t job, int64_t t, bool amounts, stru
 			bits_del(out->usable, b->node);
 	}
 	timeline_parts_free_at(c, job, t, amounts, out);
-	timeline_instances_free_at(c, job, t, out);
+	timeline_extras_free_at(c, job, t, out);
 	/* A node is vacant if all pods on it have ended by t and no hold has begun. */
 	for (uint32_t n = 0; n < s->n_nodes; n++) {
 		if (out->tenants[n] == 0)
@@ -234,7 +234,7 @@ void timeline_free_throughout(struct cycle *c, uint32_t job, int64_t t, int64_t 
 			bits_del(least->usable, b->node);
 	}
 	timeline_parts_least(c, job, t, end, least);
-	timeline_instances_least(c, job, t, end, least);
+	timeline_extras_least(c, job, t, end, least);
 	/* Nodes reserved during some of that time are closed to the job altogether. */
 	if (reservations_bars(c, job, t, end, f->barred) == SNAP_NONE)
 		return;

@@ -72,18 +72,20 @@ struct mark {
 	int64_t bytes_left;
 };
 
-/* MIG instances of one profile on one node, which is a slot of amounts.mig_free: released at some
- * moment (n < 0: taken); held by a start reservation, and to spare when that begins. */
-struct instance_end {
+/* A countable resource on one node, which is a slot of amounts.extra_free (MIG instances of a
+ * profile are one): released at some moment (n < 0: taken); held by a start reservation, and to
+ * spare when that begins. */
+struct extra_end {
 	int64_t end_us;
-	uint32_t slot;
-	int32_t n;
+	size_t slot;
+	int64_t n;
 };
 
-struct instance_hold {
-	uint32_t job, slot;
+struct extra_hold {
+	uint32_t job;
+	size_t slot;
 	int64_t start_us, end_us;
-	int32_t n, left; /* taken; to spare when it begins */
+	int64_t n, left; /* taken; to spare when it begins */
 };
 
 struct future {
@@ -107,12 +109,12 @@ struct future {
 	struct mark *marks; /* of start reservations and reservations */
 	uint32_t n_marks, room_marks;
 
-	/* MIG instances, when some job requests them: timeline_instances.c */
-	bool by_profile;
-	struct instance_end *instance_ends;
-	uint32_t n_instance_ends, room_instance_ends;
-	struct instance_hold *instances;
-	uint32_t n_instances, room_instances;
+	/* countable resources, when some job requests them: timeline_extras.c */
+	bool by_extra;
+	struct extra_end *extra_ends;
+	uint32_t n_extra_ends, room_extra_ends;
+	struct extra_hold *extra_holds;
+	uint32_t n_extra_holds, room_extra_holds;
 
 	/* licenses: timeline_licenses.c */
 	struct license_end *license_ends;

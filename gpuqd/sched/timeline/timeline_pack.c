@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "gpuqd/sched/timeline/timeline_free.h"
-#include "gpuqd/sched/timeline/timeline_instances.h"
+#include "gpuqd/sched/timeline/timeline_extras.h"
 #include "gpuqd/sched/timeline/timeline_licenses.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
 #include "gpuqd/sched/timeline/timeline_plan.h"
@@ -181,7 +181,7 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 	const int64_t now = c->s->config.now_us;
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	struct kept_device *devices;
-	int32_t *instances;
+	int64_t *extras;
 	uint32_t n_kept;
 	struct kept {
 		int64_t cpu, memory, pods;
@@ -194,7 +194,7 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 	if (!kept)
 		return false;
 	devices = withhold_devices(c, job, end, &n_kept);
-	instances = timeline_instances_withhold(c, job, end);
+	extras = timeline_extras_withhold(c, job, end);
 	for (uint32_t i = 0; i < f->n_booked; i++) {
 		const struct booked *b = &f->booked[i];
 		const uint32_t n = b->node;
@@ -227,7 +227,7 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 		nodes_changed(c, n);
 	}
 	release_devices(c, devices, n_kept);
-	timeline_instances_release(c, instances);
+	timeline_extras_release(c, extras);
 	return placed;
 }
 
@@ -377,7 +377,7 @@ static int64_t time_of_yield(struct cycle *c, uint32_t job)
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const int64_t now = c->s->config.now_us;
 	const struct planned *licensed;
-	const struct instance_hold *instances;
+	const struct extra_hold *extra;
 	int64_t first = GPUQ_UNLIMITED;
 
 	timeline_own(c, job, -1);
@@ -409,8 +409,8 @@ static int64_t time_of_yield(struct cycle *c, uint32_t job)
 		first = reservations_takes(c, job, p->node, first);
 	}
 	/* The earliest moment at which something must have the place counts. */
-	instances = timeline_instances_clash(c, job, false, first);
-	first = instances ? instances->start_us : first;
+	extra = timeline_extras_clash(c, job, false, first);
+	first = extra ? extra->start_us : first;
 	timeline_own(c, job, 1);
 	licensed = timeline_licenses_clash(c, job, now, first);
 	return licensed ? licensed->start_us : first;
@@ -571,8 +571,7 @@ static bool in_the_way(const struct cycle *c, uint32_t job, uint32_t *by)
 	const struct booked *first = NULL;
 	const struct mark *device = device_in_the_way(c, job);
 	const struct planned *licensed = timeline_licenses_wanted(c, job);
-	const struct instance_hold *instances =
-		timeline_instances_clash(c, job, true, GPUQ_UNLIMITED);
+	const struct extra_hold *extra = timeline_extras_clash(c, job, true, GPUQ_UNLIMITED);
 
 	for (uint32_t i = 0; i < f->n_booked; i++)
 		if (timeline_bars(c, &f->booked[i], job, c->s->config.now_us) &&
@@ -582,11 +581,11 @@ static bool in_the_way(const struct cycle *c, uint32_t job, uint32_t *by)
 	*by = first ? first->job : SNAP_NONE;
 	if (device && (!first || device->start_us < first->start_us))
 		*by = device->job;
-	if (instances && *by == SNAP_NONE)
-		*by = instances->job;
+	if (extra && *by == SNAP_NONE)
+		*by = extra->job;
 	if (licensed && *by == SNAP_NONE)
 		*by = licensed->job;
-	return first || device || instances || licensed;
+	return first || device || extra || licensed;
 }
 
 bool timeline_leaves(const struct cycle *c, uint32_t job)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "gpuqd/sched/timeline/timeline_free.h"
-#include "gpuqd/sched/timeline/timeline_instances.h"
+#include "gpuqd/sched/timeline/timeline_extras.h"
 #include "gpuqd/sched/timeline/timeline_licenses.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
@@ -98,7 +98,7 @@ static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 		b->need.cpu = amount_sum(b->need.cpu, one.cpu);
 		b->need.memory = amount_sum(b->need.memory, one.memory);
 		b->need.pods++;
-		timeline_instances_hold(c, job, p->node, &one, t, end);
+		timeline_extras_hold(c, job, p->node, &one, t, end);
 		/* From its own spare amounts and those of every other start reservation that begins
 		 * meanwhile. */
 		timeline_spend(c, p->node, t, end, &one, 1);
@@ -169,7 +169,7 @@ void timeline_unplan(struct cycle *c, uint32_t job)
 			f->booked[kept++] = f->booked[i];
 	f->n_booked = kept;
 	timeline_parts_unplan(c, job);
-	timeline_instances_unplan(c, job);
+	timeline_extras_unplan(c, job);
 }
 
 void timeline_own(struct cycle *c, uint32_t job, int sign)
@@ -191,7 +191,7 @@ void timeline_own(struct cycle *c, uint32_t job, int sign)
 			timeline_parts_spend(c, m.device, m.start_us, m.end_us, m.milli, m.bytes,
 					     sign);
 	}
-	timeline_instances_own(c, job, sign);
+	timeline_extras_own(c, job, sign);
 }
 
 /* ---- moments ---- */

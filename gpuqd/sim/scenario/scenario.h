@@ -65,9 +65,9 @@ struct sc_bytes {
 
 struct sc_node {
 	const char *name, *pool, *flavor;
-	int64_t gpus, cpu, mem_mb, gpu_mem_mb, max_pods, count; /* thousandths */
+	int64_t gpus, cpu, mem_mb, gpu_mem_mb, max_pods, count, replicas; /* thousandths */
 	struct sc_bytes links, numa; /* classes row by row; by device */
-	struct gpuq_strmap labels, mig;
+	struct gpuq_strmap labels, mig, resources;
 	struct gpuq_objects taints; /* struct snap_taint */
 	int state; /* enum snap_node_state */
 };
@@ -102,9 +102,17 @@ struct sc_tasks {
 	int64_t *gpu_index; /* of a running task */
 	size_t n_gpu_index;
 	bool releasing;
+	struct gpuq_strmap resources; /* countable ones */
 	struct gpuq_strmap selector; /* labels its nodes must have */
 	struct gpuq_objects tolerations; /* struct sc_toleration */
 };
+
+/* Return the amounts of a map of countable resources that holds, by name, in a; NULL: no memory. n:
+ * how many. */
+struct gpuq_amount *scenario_resources(struct gpuq_arena *a, const struct gpuq_strmap *map,
+				       size_t *n);
+/* True if each is a name with a number, or an amount of bytes where the name has those. */
+bool scenario_resources_hold(const struct gpuq_strmap *map);
 
 #define SC_MIG_MAX 32 /* profiles of a node; more are refused */
 

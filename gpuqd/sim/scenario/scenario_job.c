@@ -43,6 +43,7 @@ static const struct gpuq_field tasks_fields[] = {
 	NUM(sc_tasks, "cpu", cpu, "thousandths of a core"),
 	NUM(sc_tasks, "mem_mb", mem_mb, "memory"),
 	STR(sc_tasks, "mig", mig, "profile of an instance"),
+	MAP(sc_tasks, "resources", resources, "countable resources by name"),
 	NUM(sc_tasks, "rank", rank, "lower starts first and leaves last"),
 	STR(sc_tasks, "role", role, "its role in the job"),
 	STR(sc_tasks, "group", group, "its sub-group"),
@@ -71,6 +72,10 @@ static int tasks_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 					"gpus: above one device only whole ones can be requested");
 	if (t->count < 1000 || t->count % 1000 || t->count > INT64_C(100000000))
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "count: expected 1 to 100000");
+	if (!scenario_resources_hold(&t->resources))
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"resources: expected at most %d names with a number each",
+					GPUQ_RESOURCES_MAX);
 	if (t->cpu < 0 || t->mem_mb < 0 || t->gpu_mem_mb < 0)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "an amount below 0");
 	return 0;
@@ -209,6 +214,7 @@ static const struct gpuq_field job_fields[] = {
 	NUM(sc_job, "cpu", alike.cpu, "of each of them"),
 	NUM(sc_job, "mem_mb", alike.mem_mb, "of each of them"),
 	STR(sc_job, "mig", alike.mig, "of each of them"),
+	MAP(sc_job, "resources", alike.resources, "of each of them"),
 	STR(sc_job, "node", alike.node, "where they run"),
 	MANY(sc_job, "depends", depends, &depend_schema, "all must hold"),
 	MANY(sc_job, "depends_any", depends_any, &depend_schema, "one must hold"),

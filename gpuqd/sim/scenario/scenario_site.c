@@ -190,6 +190,8 @@ static const struct gpuq_field node_fields[] = {
 	MAP(sc_node, "labels", labels, "its labels"),
 	MANY(sc_node, "taints", taints, &taint_schema, "its taints"),
 	MAP(sc_node, "mig", mig, "instances by profile"),
+	MAP(sc_node, "resources", resources, "countable resources by name"),
+	NUM(sc_node, "replicas", replicas, "of each device; a task gets one"),
 	NUM(sc_node, "max_pods", max_pods, "tasks at most"),
 	NUM(sc_node, "count", count, "so many alike: name-0, name-1, ..."),
 	STR(sc_node, "pool", pool, "its pool"),
@@ -221,6 +223,42 @@ static bool mig_holds(const struct gpuq_strmap *mig)
 	return mig->n <= SC_MIG_MAX;
 }
 
+static bool amount_holds(const char *name, const char *text, int64_t *out)
+{
+	char *end;
+
+	if (gpuq_resource_is_bytes(name))
+		return gpuq_bytes_parse(text, out, NULL) == 0 && *out >= 0 && *out < SNAP_PLENTY;
+	if (*text < '0' || *text > '9')
+		return false;
+	*out = strtoll(text, &end, 10);
+	return !*end && *out <= 100000000;
+}
+
+bool scenario_resources_hold(const struct gpuq_strmap *map)
+{
+	int64_t n;
+
+	for (size_t i = 0; i < map->n; i++)
+		if (gpuq_resource_kind(map->keys[i]) == GPUQ_RESOURCE_UNKNOWN ||
+		    !amount_holds(map->keys[i], map->vals[i], &n))
+			return false;
+	return map->n <= GPUQ_RESOURCES_MAX;
+}
+
+struct gpuq_amount *scenario_resources(struct gpuq_arena *a, const struct gpuq_strmap *map,
+				       size_t *n)
+{
+	struct gpuq_amount *out = gpuq_arena_calloc(a, map->n + 1, sizeof(*out));
+
+	for (size_t i = 0; out && i < map->n; i++) {
+		out[i].name = map->keys[i];
+		amount_holds(map->keys[i], map->vals[i], &out[i].count);
+	}
+	*n = out ? gpuq_amounts_sort(out, map->n) : 0;
+	return out;
+}
+
 static int node_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct sc_node *n = obj;
@@ -239,6 +277,13 @@ static int node_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 					"mig: expected at most %d profiles, each with a number of "
 					"instances",
 					SC_MIG_MAX);
+	if (n->replicas < 0 || n->replicas > SNAP_MILLI * 1000 || n->replicas % 1000)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "replicas: expected 0 to %d",
+					SNAP_MILLI);
+	if (!scenario_resources_hold(&n->resources))
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"resources: expected at most %d names with a number each",
+					GPUQ_RESOURCES_MAX);
 	if (n->links.n && n->links.n != gpus * gpus)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
 					"links: expected %zu rows of as many classes", gpus);

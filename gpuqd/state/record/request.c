@@ -147,7 +147,9 @@ static struct request_group amounts_of(const struct gpuq_group *g)
 				       .gpu_memory_bytes = g->gpu_memory_bytes,
 				       .gpu_cores = g->gpu_cores,
 				       .cpu_milli = g->cpu_milli,
-				       .memory_bytes = g->memory_bytes };
+				       .memory_bytes = g->memory_bytes,
+				       .resources = g->resources,
+				       .n_resources = (uint32_t)g->n_resources };
 }
 
 static struct gpuq_strlist take_list(struct block *b, const struct gpuq_strlist *l)
@@ -240,6 +242,8 @@ static const struct gpuq_group *take_where(struct block *b, const struct gpuq_gr
 				   .gpu_cores = g->gpu_cores,
 				   .cpu_milli = g->cpu_milli,
 				   .memory_bytes = g->memory_bytes,
+				   .resources = (struct gpuq_amount *)(uintptr_t)amounts->resources,
+				   .n_resources = amounts->n_resources,
 				   .n_required = g->n_required,
 				   .n_preferred = g->n_preferred,
 				   .n_tolerations = g->n_tolerations,
@@ -261,6 +265,21 @@ static const struct gpuq_group *take_where(struct block *b, const struct gpuq_gr
 	return to;
 }
 
+/* Copy amounts with their names into the block. */
+static const struct gpuq_amount *take_amounts(struct block *b, const struct gpuq_amount *items,
+					      uint32_t n)
+{
+	struct gpuq_amount *to = n ? block_take(b, items, n * sizeof(*to)) : NULL;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const char *name = block_take_str(b, items[i].name);
+
+		if (to)
+			to[i].name = name;
+	}
+	return to;
+}
+
 /* owns: `where` is copied, too. */
 static void take_groups(struct block *b, const struct gpuq_spec *spec, struct request *r, bool owns)
 {
@@ -271,6 +290,7 @@ static void take_groups(struct block *b, const struct gpuq_spec *spec, struct re
 
 		one.name = take_name(b, one.name);
 		one.mig = block_take_str(b, one.mig);
+		one.resources = take_amounts(b, one.resources, one.n_resources);
 		if (owns && one.where)
 			one.where = take_where(b, one.where, &one);
 		if (to)
@@ -354,16 +374,20 @@ bool request_spec_of(struct gpuq_arena *a, const struct gpuq_spec *spec, struct 
 
 void request_group_of(const struct request_group *g, struct gpuq_group *out)
 {
-	*out = g->where ? *g->where
-			: (struct gpuq_group){ .name = g->name,
-					       .mig = g->mig,
-					       .pods_min = g->pods_min,
-					       .pods_max = g->pods_max,
-					       .gpus_milli = g->gpus_milli,
-					       .gpu_memory_bytes = g->gpu_memory_bytes,
-					       .gpu_cores = g->gpu_cores,
-					       .cpu_milli = g->cpu_milli,
-					       .memory_bytes = g->memory_bytes };
+	*out = g->where
+		       ? *g->where
+		       : (struct gpuq_group){ .name = g->name,
+					      .mig = g->mig,
+					      .pods_min = g->pods_min,
+					      .pods_max = g->pods_max,
+					      .gpus_milli = g->gpus_milli,
+					      .gpu_memory_bytes = g->gpu_memory_bytes,
+					      .gpu_cores = g->gpu_cores,
+					      .cpu_milli = g->cpu_milli,
+					      .memory_bytes = g->memory_bytes,
+					      .resources =
+						      (struct gpuq_amount *)(uintptr_t)g->resources,
+					      .n_resources = g->n_resources };
 }
 
 /* ---- a request like the previous one ---- */

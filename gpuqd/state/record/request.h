@@ -28,6 +28,8 @@ struct request_group {
 	const struct gpuq_group *where; /* NULL = no constraint on its nodes */
 	int64_t pods_min, pods_max, gpus_milli, gpu_memory_bytes, gpu_cores, cpu_milli,
 		memory_bytes;
+	const struct gpuq_amount *resources;
+	uint32_t n_resources;
 };
 
 /* As the members of struct gpuq_spec of the same names. */

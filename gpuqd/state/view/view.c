@@ -106,7 +106,7 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 		DL_FOREACH2(n->pods, p, node_next) {
 			const struct request_group *g = &p->job->request->spec.groups[p->group];
 
-			if (model_pod_takes(p) && g->mig && snap_profile_same(g->mig, f->profile))
+			if (model_pod_takes(p) && g->mig && gpuq_profile_same(g->mig, f->profile))
 				left -= g->gpus_milli / 1000;
 		}
 		gpuq_put(a, v, "profile", gpuq_str(a, f->profile));
@@ -115,6 +115,30 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 		gpuq_add(a, list, v);
 	}
 	return list;
+}
+
+/* Return the countable resources of a node: {name: {total, free}}. */
+static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *n)
+{
+	struct gpuq_val *map = gpuq_map(a);
+
+	for (size_t i = 0; i < n->fact.n_resources; i++) {
+		const struct gpuq_amount *f = &n->fact.resources[i];
+		int64_t left = f->count - n->foreign_amounts[i];
+		struct gpuq_val *v = gpuq_map(a);
+		const struct pod *p;
+
+		DL_FOREACH2(n->pods, p, node_next) {
+			const struct request_group *g = &p->job->request->spec.groups[p->group];
+
+			if (model_pod_takes(p))
+				left -= gpuq_amounts_get(g->resources, g->n_resources, f->name);
+		}
+		gpuq_put(a, v, "total", gpuq_int(a, f->count));
+		gpuq_put(a, v, "free", gpuq_int(a, left > 0 && !n->gone ? left : 0));
+		gpuq_put(a, map, f->name, v);
+	}
+	return map;
 }
 
 /* Return the user of a device, and the amount it uses. */
@@ -269,6 +293,8 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "devices", list);
 	if (n->fact.n_mig)
 		gpuq_put(a, v, "mig", view_mig(a, n));
+	if (n->fact.n_resources)
+		gpuq_put(a, v, "resources", view_resources(a, n));
 	return v;
 }
 

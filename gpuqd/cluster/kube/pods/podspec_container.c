@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/devices/sharing.h"
 #include "gpuqd/cluster/kube/pods/podspec_int.h"
 #include "gpuqd/cluster/kube/pods/podspec_share.h"
 #include "libgpuq/buf.h"
@@ -155,19 +156,29 @@ static void set_both(json_t *resources, const char *key, const char *value)
 	set(podspec_object(resources, "requests"), key, value);
 }
 
-static void put_resources(const struct gpuq_group *g, json_t *container)
+static void put_resources(const struct pod_order *o, const struct gpuq_group *g, json_t *container)
 {
+	const bool own_name = o->device && *o->device;
+	/* Under the single strategy instances have the name of whole devices. */
+	const bool single = o->sharing && sharing_kind_of(o->sharing) == SHARE_MIG;
 	json_t *res = podspec_object(container, "resources");
 	char text[32], key[80];
 
-	if (g->gpus_milli) {
+	if (g->gpus_milli && !gpuq_group_device(g)) {
 		snprintf(text, sizeof(text), "%" PRId64, g->gpus_milli / 1000);
-		snprintf(key, sizeof(key), "%s%s", g->mig ? "nvidia.com/mig-" : KUBE_GPU,
-			 g->mig ? g->mig : "");
+		snprintf(key, sizeof(key), "%s%s",
+			 g->mig && !single ? "nvidia.com/mig-"
+			 : own_name        ? o->device
+					   : KUBE_GPU,
+			 g->mig && !single ? g->mig : "");
 		for (char *p = key; *p; p++)
 			if (*p == '+') /* not a letter of resource names */
 				*p = '.';
 		set(podspec_object(res, "limits"), key, text);
+	}
+	for (size_t i = 0; i < g->n_resources; i++) {
+		snprintf(text, sizeof(text), "%" PRId64, g->resources[i].count);
+		set(podspec_object(res, "limits"), g->resources[i].name, text);
 	}
 	if (g->cpu_milli) {
 		milli(text, sizeof(text), g->cpu_milli);
@@ -337,7 +348,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		rc = own_container(o, g, spec, err);
 		if (rc != 0)
 			return rc;
-		put_resources(g, json_array_get(list, 0));
+		put_resources(o, g, json_array_get(list, 0));
 	} else if (!podspec_share_units(o)) {
 		fit_resources(g, list);
 	}

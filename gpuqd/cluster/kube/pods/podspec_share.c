@@ -62,10 +62,16 @@ static bool asked(const struct pod_order *o, struct share_ask *out)
 	const struct gpuq_group *g = &o->spec->groups[o->group];
 	enum share_kind kind = sharing_kind_of(o->sharing ? o->sharing : "");
 
-	if ((kind != SHARE_GPUSHARE && kind != SHARE_GPUSHARE_MIB) || o->n_devices != 1)
+	if ((kind != SHARE_GPUSHARE && kind != SHARE_GPUSHARE_MIB && !sharing_by_replica(kind)) ||
+	    o->n_devices != 1)
 		return false;
-	*out = (struct share_ask){ kind,     o->devices[0],       o->device_mib,
-				   o->milli, g->gpu_memory_bytes, o->now_us };
+	*out = (struct share_ask){ kind,
+				   o->devices[0],
+				   o->device_mib,
+				   o->milli,
+				   g->gpu_memory_bytes,
+				   o->now_us,
+				   o->device && *o->device ? o->device : KUBE_GPU };
 	return true;
 }
 
@@ -107,7 +113,7 @@ int podspec_share(const struct pod_order *o, json_t *meta, json_t *containers, s
 	limits = podspec_object(podspec_object(at, "resources"), "limits");
 	snprintf(text, sizeof(text), "%" PRId64, p.units);
 	json_object_set_new(limits, p.resource, json_string(text));
-	notes = podspec_object(meta, "annotations");
+	notes = p.n_notes ? podspec_object(meta, "annotations") : NULL;
 	for (i = 0; i < p.n_notes; i++)
 		json_object_set_new(notes, p.notes[i].key, json_string(p.notes[i].value));
 	return 0;

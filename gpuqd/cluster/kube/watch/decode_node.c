@@ -1,11 +1,15 @@
 #include "gpuqd/cluster/kube/watch/decode_node.h"
+#include "gpuqd/cluster/kube/watch/decode_amounts.h"
 #include "gpuqd/cluster/kube/watch/decode_mig.h"
 
 #include <string.h>
 
 #include "gpuqd/devices/sharing.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
+
+#define REPLICAS_MAX 1000 /* of one device: a thousandth is the least part */
 
 static int read_labels(struct kube_object *o, struct gpuq_strmap *out)
 {
@@ -13,9 +17,9 @@ static int read_labels(struct kube_object *o, struct gpuq_strmap *out)
 	size_t n = json_object_size(labels), at = 0;
 	const char *key;
 
-	/* Room for one more: see tell_sharing(). */
-	out->keys = gpuq_arena_calloc(&o->arena, n + 1, sizeof(*out->keys));
-	out->vals = gpuq_arena_calloc(&o->arena, n + 1, sizeof(*out->vals));
+	/* Room for two more: see tell(). */
+	out->keys = gpuq_arena_calloc(&o->arena, n + 2, sizeof(*out->keys));
+	out->vals = gpuq_arena_calloc(&o->arena, n + 2, sizeof(*out->vals));
 	if (!out->keys || !out->vals)
 		return GPUQ_ENOMEM;
 	json_object_foreach(labels, key, v)
@@ -91,12 +95,106 @@ static enum share_kind shared_devices(struct kube_object *o, int64_t *there, int
 	return kind;
 }
 
-static void tell_sharing(struct node_fact *n, enum share_kind kind)
+/* Tell placement by a label of gpuq's own; one that the node has already stays. */
+static void tell(struct node_fact *n, const char *key, const char *word)
 {
-	if (kind == SHARE_ANY || *label(n, SHARE_LABEL))
+	if (!*word || *label(n, key))
 		return;
-	n->labels.keys[n->labels.n] = SHARE_LABEL;
-	n->labels.vals[n->labels.n++] = sharing_word(kind);
+	n->labels.keys[n->labels.n] = key;
+	n->labels.vals[n->labels.n++] = word;
+}
+
+/* ---- what GPU feature discovery says of the devices ---- */
+
+/* Return the profile in a product's name, "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb": all devices of the node
+ * are cut into such instances, which have the name of whole ones. NULL: they are not. */
+static const char *single_profile(struct kube_object *o, const struct node_fact *n)
+{
+	static const char mark[] = "-MIG-", shared[] = "-SHARED";
+	const char *product = label(n, "nvidia.com/gpu.product"), *at = strstr(product, mark);
+	size_t len;
+
+	if (!at || strcmp(label(n, "nvidia.com/mig.strategy"), "single") != 0)
+		return NULL;
+	at += sizeof(mark) - 1;
+	len = strlen(at);
+	if (len > sizeof(shared) - 1 && strcmp(at + len - (sizeof(shared) - 1), shared) == 0)
+		len -= sizeof(shared) - 1;
+	return gpuq_arena_strndup(&o->arena, at, len);
+}
+
+/* Return the product without what says how it is shared: its flavor is that of whole devices. */
+static const char *product_of(struct kube_object *o, const struct node_fact *n)
+{
+	static const char shared[] = "-SHARED";
+	const char *product = label(n, "nvidia.com/gpu.product");
+	const size_t len = strlen(product), cut = sizeof(shared) - 1;
+
+	if (len <= cut || strcmp(product + len - cut, shared) != 0)
+		return product;
+	product = gpuq_arena_strndup(&o->arena, product, len - cut);
+	return product ? product : "";
+}
+
+/* Return in how many replicas each device is offered; 1: whole. */
+static int64_t replicas_of(const struct node_fact *n)
+{
+	const int64_t r = small_number(label(n, "nvidia.com/gpu.replicas"));
+
+	return r < 1 ? 1 : r < REPLICAS_MAX ? r : REPLICAS_MAX;
+}
+
+/* The first resource that stands for devices, of which the node has some; "" = it has none. */
+static const char *device_resource(const json_t *capacity)
+{
+	if (count_of(capacity, GPUQ_RESOURCE_GPU) > 0)
+		return GPUQ_RESOURCE_GPU;
+	if (count_of(capacity, GPUQ_RESOURCE_SHARED) > 0)
+		return GPUQ_RESOURCE_SHARED;
+	for (size_t i = 0; gpuq_resource_others[i]; i++)
+		if (count_of(capacity, gpuq_resource_others[i]) > 0)
+			return gpuq_resource_others[i];
+	return "";
+}
+
+/* Add the instances of the single strategy to those of the mixed one; after kube_read_node_mig(). */
+static int read_single(struct kube_object *o, struct node_fact *out, const char *profile)
+{
+	const json_t *alloc = kube_path(o->object, "status", "allocatable");
+	const int64_t n = count_of(alloc, out->device) / replicas_of(out);
+	struct mig_fact *mig = gpuq_arena_calloc(&o->arena, out->n_mig + 1, sizeof(*mig));
+
+	if (!mig)
+		return GPUQ_ENOMEM;
+	for (size_t i = 0; i < out->n_mig; i++)
+		mig[i] = out->mig[i];
+	mig[out->n_mig++] = (struct mig_fact){ profile, (uint32_t)(n < 65536 ? n : 65536) };
+	out->mig = mig;
+	tell(out, SHARE_LABEL, sharing_word(SHARE_MIG));
+	return 0;
+}
+
+/* Count cards where replicas of them are offered: what the plugin offers, divided; no more than
+ * feature discovery has seen. */
+static enum share_kind count_cards(struct node_fact *out, int64_t *there, int64_t *works)
+{
+	const int64_t r = replicas_of(out), seen = small_number(label(out, "nvidia.com/gpu.count"));
+	const bool mps = strcmp(label(out, "nvidia.com/gpu.sharing-strategy"), "mps") == 0;
+	const bool renamed = strcmp(out->device, GPUQ_RESOURCE_SHARED) == 0;
+
+	/* A renamed replica without its label is a part of a device, and not known which. */
+	if (r == 1 && renamed)
+		*there = *works = 0;
+	if (r == 1)
+		return renamed ? SHARE_ANY : SHARE_WHOLE;
+	*there /= r;
+	*works /= r;
+	if (seen > 0 && *there > seen)
+		*there = seen;
+	if (*works > *there)
+		*works = *there;
+	out->replicas = (uint32_t)r;
+	return mps ? SHARE_MPS : SHARE_TIME_SLICING;
 }
 
 /* Devices are counted, not named, by the API: capacity says how many there are,
@@ -104,30 +202,47 @@ static void tell_sharing(struct node_fact *n, enum share_kind kind)
  * taken to be the sick ones. A dead device plugin leaves allocatable at 0. */
 static int read_devices(struct kube_object *o, struct node_fact *out)
 {
-	int64_t works_milli = kube_quantity(kube_path(o->object, "status", "allocatable"), KUBE_GPU,
-					    gpuq_milli_parse);
-	int64_t there_milli = kube_quantity(kube_path(o->object, "status", "capacity"), KUBE_GPU,
-					    gpuq_milli_parse);
-	int64_t works = works_milli / 1000, there = there_milli / 1000;
+	const json_t *capacity = kube_path(o->object, "status", "capacity");
+	const json_t *alloc = kube_path(o->object, "status", "allocatable");
 	int64_t memory_mib = small_number(label(out, "nvidia.com/gpu.memory"));
-	enum share_kind kind = there > 0 ? SHARE_WHOLE : SHARE_ANY;
+	const char *name = device_resource(capacity), *profile, *product;
+	int64_t works, there;
+	enum share_kind kind = SHARE_ANY;
 	struct device_fact *d;
+	bool nvidia;
 
-	if (there == 0 && works == 0)
+	out->device = *name ? name : device_resource(alloc);
+	works = count_of(alloc, out->device);
+	there = count_of(capacity, out->device);
+	nvidia = strcmp(out->device, GPUQ_RESOURCE_GPU) == 0 ||
+		 strcmp(out->device, GPUQ_RESOURCE_SHARED) == 0;
+	profile = nvidia ? single_profile(o, out) : NULL;
+	if (profile)
+		return read_single(o, out, profile);
+	if (there < works)
+		there = works;
+	if (nvidia && there > 0)
+		kind = count_cards(out, &there, &works);
+	else if (there > 0)
+		kind = SHARE_WHOLE;
+	else
 		kind = shared_devices(o, &there, &works, &memory_mib);
-	tell_sharing(out, kind);
+	tell(out, SHARE_LABEL, sharing_word(kind));
+	if (!nvidia)
+		tell(out, SHARE_DEVICES, out->device);
 	if (there < works)
 		there = works;
 	if (there > GPUQ_GPUS_PER_POD_MAX)
 		there = GPUQ_GPUS_PER_POD_MAX;
 	if (there == 0)
 		return 0;
+	product = product_of(o, out);
 	d = gpuq_arena_calloc(&o->arena, (size_t)there, sizeof(*d));
 	if (!d)
 		return GPUQ_ENOMEM;
 	for (int64_t i = 0; i < there; i++) {
 		d[i].uuid = "";
-		d[i].product = label(out, "nvidia.com/gpu.product");
+		d[i].product = nvidia || !*out->device ? product : out->device;
 		d[i].memory_mib = memory_mib;
 		d[i].healthy = i < works;
 	}
@@ -213,6 +328,7 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 {
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
 	struct node_fact n = { .name = kube_str(json_object_get(o->object, "metadata"), "name") };
+	int rc;
 
 	if (!*n.name)
 		return gpuq_fail(err, GPUQ_EINVAL, "a node without a name");
@@ -221,10 +337,17 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 	n.cpu_milli = kube_quantity(alloc, "cpu", gpuq_milli_parse);
 	n.memory_bytes = kube_quantity(alloc, "memory", gpuq_bytes_parse);
 	n.max_pods = kube_quantity(alloc, "pods", gpuq_bytes_parse);
-	if (read_devices(o, &n) != 0 || kube_read_node_mig(o, &n) != 0 || read_reports(o, &n) != 0)
+	if (kube_read_node_mig(o, &n) != 0 || read_devices(o, &n) != 0 || read_reports(o, &n) != 0)
+		return gpuq_fail(err, GPUQ_ENOMEM, "node %s: no memory", n.name);
+	rc = kube_read_node_amounts(o, &n);
+	if (rc == GPUQ_ENOMEM)
 		return gpuq_fail(err, GPUQ_ENOMEM, "node %s: no memory", n.name);
 	n.unschedulable = json_is_true(kube_path(o->object, "spec", "unschedulable"));
 	read_conditions(o, &n);
+	if (rc == GPUQ_ETOOBIG) {
+		n.ready = false;
+		n.note = "it lists more resources than can be counted";
+	}
 	*out = n;
 	return 0;
 }

@@ -1,4 +1,5 @@
 #include "gpuqd/cluster/kube/watch/decode_pod.h"
+#include "gpuqd/cluster/kube/watch/decode_amounts.h"
 #include "gpuqd/cluster/kube/watch/decode_mig.h"
 
 #include <stdlib.h>
@@ -264,8 +265,10 @@ void kube_read_outcome(struct gpuq_arena *a, const json_t *status, struct pod_fa
 	look_at_ends(init, &e);
 	look_at_ends(main_, &e);
 	out->end_us = e.last_us;
-	if (out->phase == POD_FAILED)
+	if (out->phase == POD_FAILED) {
 		failed(status, &e, out);
+		kube_read_shortage(a, out);
+	}
 }
 
 static enum pod_phase phase_of(const char *word)
@@ -430,8 +433,13 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 	p.cpu_milli = asks.cpu_milli;
 	p.memory_bytes = asks.memory_bytes;
 	if (read_devices(o, &p) != 0 || kube_read_pod_mig(o, &p) != 0 ||
-	    (*p.token && !*p.node && read_claims(o, &p) != 0))
+	    kube_read_pod_amounts(o, &p) != 0 || (*p.token && !*p.node && read_claims(o, &p) != 0))
 		return gpuq_fail(err, GPUQ_ENOMEM, "pod %s: no memory", p.name);
+	/* Devices of other names than NVIDIA's count as devices, too. */
+	for (size_t i = 0; p.gpus_milli == 0 && i < p.n_resources; i++)
+		if (gpuq_resource_kind(p.resources[i].name) == GPUQ_RESOURCE_DEVICE &&
+		    p.resources[i].count <= (int64_t)GPUQ_GPUS_PER_POD_MAX)
+			p.gpus_milli = p.resources[i].count * 1000;
 	*out = p;
 	return 0;
 }

@@ -1,0 +1,23 @@
+/* decode_amounts.h - countable resources: what a node has, what a pod asks for
+ *
+ * Owns     nothing: amounts live in the object's arena, names in its JSON.
+ * Touches  memory only.
+ * Used by  decode_node.c, decode_pod.c.
+ */
+#ifndef GPUQD_CLUSTER_KUBE_WATCH_DECODE_AMOUNTS_H
+#define GPUQD_CLUSTER_KUBE_WATCH_DECODE_AMOUNTS_H
+
+#include "gpuqd/cluster/kube/watch/decode.h"
+#include "libgpuq/spec/resource.h"
+
+#define KUBE_RESOURCES_MAX 128 /* of one node; one that lists more is left alone */
+
+/* Every resource of a node but its cpu, memory and pods, words of dialects and MIG instances; by
+ * name. Returns 0; GPUQ_ETOOBIG: it lists too many, and none are taken; GPUQ_ENOMEM. */
+int kube_read_node_amounts(struct kube_object *o, struct node_fact *out);
+/* The same of a pod, all containers together, at most GPUQ_RESOURCES_MAX. 0 or GPUQ_ENOMEM. */
+int kube_read_pod_amounts(struct kube_object *o, struct pod_fact *out);
+/* The resource that a kubelet's refusal names, and how much of it is free there. The name is in a. */
+void kube_read_shortage(struct gpuq_arena *a, struct pod_fact *out);
+
+#endif

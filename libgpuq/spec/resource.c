@@ -1,0 +1,130 @@
+#include "libgpuq/spec/resource.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Devices that count without being told. */
+const char *const gpuq_resource_others[] = {
+	"amd.com/gpu",
+	"gpu.intel.com/i915",
+	"gpu.intel.com/xe",
+	"habana.ai/gaudi",
+	"google.com/tpu",
+	"aws.amazon.com/neuron",
+	NULL,
+};
+const char *const *const gpuq_resource_accelerators = &gpuq_resource_others[3];
+
+/* Requests for shared devices in several dialects (gpuq-job(5), MANIFESTS). */
+static const char *const words[] = {
+	"nvidia.com/gpumem",   "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
+	"nvidia.com/priority", "tencent.com/vcuda-core",       "tencent.com/vcuda-memory",
+	"aliyun.com/gpu-mem",  "aliyun.com/gpu-count",         NULL,
+};
+
+static const char *const own[] = { "cpu", "memory", "pods", NULL };
+
+static bool is_among(const char *const *list, const char *name)
+{
+	for (; *list; list++)
+		if (strcmp(*list, name) == 0)
+			return true;
+	return false;
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* True for DOMAIN/NAME, as Kubernetes has it. */
+static bool is_qualified(const char *name)
+{
+	const char *slash = strchr(name, '/');
+	size_t n;
+
+	if (!slash || slash == name || slash - name > 253)
+		return false;
+	for (const char *p = name; p < slash; p++)
+		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) && *p != '.' &&
+		    *p != '-')
+			return false;
+	n = strlen(slash + 1);
+	if (n == 0 || n > 63 || !isalnum((unsigned char)slash[1]) ||
+	    !isalnum((unsigned char)slash[n]))
+		return false;
+	for (const char *p = slash + 1; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+			return false;
+	return true;
+}
+
+enum gpuq_resource_kind gpuq_resource_kind(const char *name)
+{
+	if (is_among(own, name))
+		return GPUQ_RESOURCE_OWN;
+	if (strcmp(name, GPUQ_RESOURCE_GPU) == 0 || is_among(gpuq_resource_others, name))
+		return GPUQ_RESOURCE_DEVICE;
+	if (strcmp(name, GPUQ_RESOURCE_SHARED) == 0)
+		return GPUQ_RESOURCE_REPLICA;
+	if (begins(name, GPUQ_RESOURCE_MIG))
+		return GPUQ_RESOURCE_INSTANCE;
+	if (is_among(words, name))
+		return GPUQ_RESOURCE_WORD;
+	if (gpuq_resource_is_bytes(name) || is_qualified(name))
+		return GPUQ_RESOURCE_COUNTED;
+	return GPUQ_RESOURCE_UNKNOWN;
+}
+
+bool gpuq_resource_is_bytes(const char *name)
+{
+	return begins(name, "hugepages-") || strcmp(name, GPUQ_RESOURCE_STORAGE) == 0;
+}
+
+bool gpuq_resource_is_accelerator(const char *name)
+{
+	return is_among(gpuq_resource_accelerators, name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct gpuq_amount *)a)->name, ((const struct gpuq_amount *)b)->name);
+}
+
+size_t gpuq_amounts_sort(struct gpuq_amount *items, size_t n)
+{
+	size_t kept = 0;
+
+	if (n > 1)
+		qsort(items, n, sizeof(*items), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (items[i].count == 0)
+			continue;
+		if (kept && strcmp(items[kept - 1].name, items[i].name) == 0) {
+			if (__builtin_add_overflow(items[kept - 1].count, items[i].count,
+						   &items[kept - 1].count))
+				items[kept - 1].count = INT64_MAX;
+			continue;
+		}
+		items[kept++] = items[i];
+	}
+	return kept;
+}
+
+bool gpuq_amounts_same(const struct gpuq_amount *a, size_t n_a, const struct gpuq_amount *b,
+		       size_t n_b)
+{
+	for (size_t i = 0; n_a == n_b && i < n_a; i++)
+		if (a[i].count != b[i].count || strcmp(a[i].name, b[i].name) != 0)
+			return false;
+	return n_a == n_b;
+}
+
+int64_t gpuq_amounts_get(const struct gpuq_amount *items, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(items[i].name, name) == 0)
+			return items[i].count;
+	return 0;
+}

@@ -1,0 +1,249 @@
+/* Countable resources of a pod: `resources` of a job file, and what a manifest's containers
+ * request beside the devices, the cpu and the memory. */
+#include "libgpuq/spec/spec_int.h"
+#include "libgpuq/spec/spec_kinds.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "libgpuq/limits.h"
+#include "libgpuq/spec/resource.h"
+#include "libgpuq/units.h"
+
+#define COUNT_MAX INT64_C(100000000)
+/* Less than what a node has that does not count the resource. */
+#define BYTES_MAX (INT64_MAX / 8)
+
+#define GROUP_OF(field)                                                                            \
+	((struct gpuq_group *)(void *)((char *)(field)-offsetof(struct gpuq_group, resources)))
+#define CGROUP_OF(field)                                                                           \
+	((const struct gpuq_group *)(const void *)((const char *)(field)-offsetof(                 \
+		struct gpuq_group, resources)))
+
+/* ---- the job file ---- */
+
+/* Return the reason why a job file cannot name the resource; NULL = it can. */
+static const char *refused(const char *name)
+{
+	switch (gpuq_resource_kind(name)) {
+	case GPUQ_RESOURCE_OWN:
+		return "is asked by cpus or memory";
+	case GPUQ_RESOURCE_WORD:
+		return "is a word of one system that shares devices: ask by gpus, gpu_memory or "
+		       "gpu_cores";
+	case GPUQ_RESOURCE_INSTANCE:
+		return "is asked by mig: the profile, and gpus: the number of instances";
+	case GPUQ_RESOURCE_UNKNOWN:
+		return "expected a resource of nodes such as rdma/hca, hugepages-2Mi or "
+		       "ephemeral-storage";
+	default:
+		return NULL;
+	}
+}
+
+static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t *out)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const char *text = spec_scalar(r->arena, p->val), *at = text;
+	const bool bytes = gpuq_resource_is_bytes(p->key);
+
+	if (!text || p->val->type == GPUQ_BOOL)
+		return spec_fail(r, p->val, GPUQ_EINVAL, "expected %s, not %s",
+				 bytes ? "an amount such as 2Gi" : "a number",
+				 gpuq_type_name(p->val->type));
+	if (bytes ? gpuq_bytes_parse(text, out, &err) != 0 || *out < 1 || *out > BYTES_MAX
+		  : !spec_digits(&at, 1, COUNT_MAX, out) || *at)
+		return spec_fail(r, p->val, GPUQ_EINVAL, "expected %s, not '%.40s'",
+				 bytes ? "an amount such as 2Gi" : "a number from 1", text);
+	return 0;
+}
+
+static int resources_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	struct gpuq_group *g = GROUP_OF(out);
+	struct gpuq_amount *items;
+
+	if (v->type != GPUQ_MAP)
+		return spec_fail(r, v, GPUQ_EINVAL, "expected {NAME: COUNT}, not %s",
+				 gpuq_type_name(v->type));
+	if (v->n > GPUQ_RESOURCES_MAX)
+		return spec_fail(r, v, GPUQ_ERANGE, "expected at most %d resources, not %u",
+				 GPUQ_RESOURCES_MAX, v->n);
+	items = gpuq_arena_calloc(r->arena, v->n + 1, sizeof(*items));
+	if (!items)
+		return gpuq_no_memory(r->err);
+	for (size_t i = 0; i < v->n; i++) {
+		const struct gpuq_pair *p = &v->pairs[i];
+		const size_t mark = gpuq_reader_enter(r, p->key);
+		const char *problem = refused(p->key);
+		int rc;
+
+		if (problem)
+			return spec_fail(r, p->val, GPUQ_EINVAL, "%s", problem);
+		rc = amount_read(r, p, &items[i].count);
+		if (rc < 0)
+			return rc;
+		items[i].name = p->key;
+		gpuq_reader_leave(r, mark);
+	}
+	g->resources = items;
+	g->n_resources = gpuq_amounts_sort(items, v->n);
+	return 0;
+}
+
+static struct gpuq_val *resources_write(struct gpuq_arena *a, const void *in)
+{
+	const struct gpuq_group *g = CGROUP_OF(in);
+	struct gpuq_val *v = g->n_resources ? gpuq_map(a) : NULL;
+
+	for (size_t i = 0; i < g->n_resources; i++)
+		gpuq_put(a, v, g->resources[i].name, gpuq_int(a, g->resources[i].count));
+	return v;
+}
+
+const struct gpuq_custom spec_resources_kind = { resources_read, resources_write };
+
+/* ---- devices that are named ---- */
+
+const struct gpuq_amount *gpuq_group_device(const struct gpuq_group *g)
+{
+	for (size_t i = 0; i < g->n_resources; i++) {
+		const enum gpuq_resource_kind kind = gpuq_resource_kind(g->resources[i].name);
+
+		if (kind == GPUQ_RESOURCE_DEVICE || kind == GPUQ_RESOURCE_REPLICA)
+			return &g->resources[i];
+	}
+	return NULL;
+}
+
+int spec_devices_of(const struct gpuq_amount *named, int64_t *milli, struct gpuq_err *err)
+{
+	const bool replica = gpuq_resource_kind(named->name) == GPUQ_RESOURCE_REPLICA;
+
+	/* Two replicas may be of one card: then they are no more than one. */
+	if (replica && named->count != 1)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "expected 1, not %lld: several replicas may be the same device",
+				 (long long)named->count);
+	if (named->count > (int64_t)GPUQ_GPUS_PER_POD_MAX)
+		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u devices",
+				 GPUQ_GPUS_PER_POD_MAX);
+	/* The least part there is: the node says how much of a device its replicas are. */
+	*milli = replica ? SPEC_PART_MIN_MILLI : named->count * 1000;
+	return 0;
+}
+
+/* ---- a manifest ---- */
+
+struct names {
+	const char *items[GPUQ_RESOURCES_MAX];
+	size_t n;
+};
+
+/* Note the names in a map of quantities that are not read elsewhere. */
+static int note_names(struct gpuq_reader *r, const struct gpuq_val *map, struct names *names)
+{
+	for (size_t i = 0; map && map->type == GPUQ_MAP && i < map->n; i++) {
+		const struct gpuq_pair *p = &map->pairs[i];
+		const enum gpuq_resource_kind kind = gpuq_resource_kind(p->key);
+		size_t k = 0;
+
+		if (kind == GPUQ_RESOURCE_OWN || kind == GPUQ_RESOURCE_WORD ||
+		    kind == GPUQ_RESOURCE_INSTANCE || strcmp(p->key, GPUQ_RESOURCE_GPU) == 0)
+			continue;
+		if (kind == GPUQ_RESOURCE_UNKNOWN && !r->stored) {
+			gpuq_reader_enter(r, p->key);
+			return spec_fail(r, p->val, GPUQ_EINVAL,
+					 "expected a resource such as cpu, memory, nvidia.com/gpu, "
+					 "rdma/hca or hugepages-2Mi");
+		}
+		while (k < names->n && strcmp(names->items[k], p->key) != 0)
+			k++;
+		if (k < names->n)
+			continue;
+		if (names->n == GPUQ_RESOURCES_MAX) {
+			gpuq_reader_enter(r, p->key);
+			return spec_fail(r, p->val, GPUQ_ERANGE,
+					 "expected at most %d different resources in a pod",
+					 GPUQ_RESOURCES_MAX);
+		}
+		names->items[names->n++] = p->key;
+	}
+	return 0;
+}
+
+/* Note those of the requests and limits of a container, or of the pod as a whole. */
+static int note_of(struct gpuq_reader *r, const struct gpuq_val *of, struct names *names)
+{
+	static const char *const kinds[] = { "requests", "limits" };
+	const size_t mark = gpuq_reader_enter(r, "resources");
+
+	for (size_t m = 0; m < 2; m++) {
+		const size_t at = gpuq_reader_enter(r, kinds[m]);
+		int rc = note_names(r, gpuq_path(of, "resources", kinds[m], NULL), names);
+
+		if (rc < 0)
+			return rc;
+		gpuq_reader_leave(r, at);
+	}
+	gpuq_reader_leave(r, mark);
+	return 0;
+}
+
+static int note_all(struct gpuq_reader *r, const struct gpuq_val *spec, struct names *names)
+{
+	static const char *const lists[] = { "containers", "initContainers" };
+
+	for (size_t k = 0; k < 2; k++) {
+		const struct gpuq_val *list = gpuq_get(spec, lists[k]);
+		const size_t mark = gpuq_reader_enter(r, lists[k]);
+
+		for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+			const size_t item = gpuq_reader_enter_item(r, i);
+			int rc = note_of(r, list->items[i], names);
+
+			if (rc < 0)
+				return rc;
+			gpuq_reader_leave(r, item);
+		}
+		gpuq_reader_leave(r, mark);
+	}
+	return note_of(r, spec, names);
+}
+
+int spec_resources_of_pod(struct gpuq_reader *r, const struct gpuq_val *spec, struct gpuq_group *g)
+{
+	const struct gpuq_amount *named;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct names names = { 0 };
+	int rc = note_all(r, spec, &names);
+
+	if (rc < 0 || names.n == 0)
+		return rc;
+	g->resources = gpuq_arena_calloc(r->arena, names.n, sizeof(*g->resources));
+	if (!g->resources)
+		return gpuq_no_memory(r->err);
+	for (size_t i = 0; i < names.n; i++) {
+		const bool bytes = gpuq_resource_is_bytes(names.items[i]);
+
+		g->resources[i].name = names.items[i];
+		rc = spec_pod_request(r, spec, names.items[i], bytes ? SPEC_BYTES : SPEC_COUNT,
+				      &g->resources[i].count);
+		if (rc == 0 && g->resources[i].count > BYTES_MAX)
+			rc = spec_fail(r, spec, GPUQ_ERANGE, "%s: more than can be counted",
+				       names.items[i]);
+		if (rc < 0)
+			return rc;
+	}
+	g->n_resources = gpuq_amounts_sort(g->resources, names.n);
+	named = gpuq_group_device(g);
+	if (!named)
+		return 0;
+	if (g->gpus_milli)
+		return spec_fail(r, spec, GPUQ_EINVAL,
+				 "expected one kind of device in a pod: %s is requested beside "
+				 "another",
+				 named->name);
+	rc = spec_devices_of(named, &g->gpus_milli, &err);
+	return rc < 0 ? spec_fail(r, spec, rc, "%s: %s", named->name, err.text) : 0;
+}

@@ -1,0 +1,126 @@
+#!/bin/sh
+test_description='every resource of a node is counted: adapters, devices of other makers, replicas, single-strategy MIG'
+. "$(dirname "$0")/lib.sh"
+. "$test_source/tests/sharness/fake.sh"
+
+api() { # METHOD PATH [BODY]
+	/usr/bin/curl -sSf -X "$1" -H "Content-Type: application/merge-patch+json" ${3:+--data-binary "$3"} "http://127.0.0.1:$fake_port/api/v1$2"
+}
+
+# offers NODE '"NAME": "N", ...' ['"LABEL": "VALUE", ...']: what it offers besides
+offers() {
+	api PATCH "/nodes/$1/status" "{\"status\": {\"capacity\": {$2}, \"allocatable\": {$2}}}" >/dev/null &&
+		api PATCH "/nodes/$1" "{\"metadata\": {\"labels\": {${3-}}}}" >/dev/null
+}
+
+# node NODE JSONPATH
+node() {
+	gpuq nodes --json | grep "\"name\":\"$1\"" | json "$2"
+}
+
+node_is() { # NODE JSONPATH VALUE
+	[ "$(node "$1" "$2")" = "$3" ] || { echo "$1 $2 is '$(node "$1" "$2")', not '$3'"; return 1; }
+}
+
+# limits ID: what the first container of its pod asks for
+limits() {
+	api GET "/namespaces/default/pods?labelSelector=gpuq.io/job=$1" | json items.0.spec.containers.0.resources.limits
+}
+
+# all_gone: cancels all jobs, and waits for their devices
+all_gone() {
+	gpuq cancel -t R,PD,CF >/dev/null
+	wait_for 60 eval "[ -z \"\$(gpuq queue -h)\" ]"
+}
+
+# pod NAME 'LIMITS': a manifest that hangs
+pod() {
+	cat <<-END
+	{apiVersion: v1, kind: Pod, metadata: {name: $1, annotations: {gpuq.test/hang: "true"}},
+	 spec: {containers: [{name: c, image: test, command: [a], resources: {limits: {$2}}}]}}
+	END
+}
+
+test_expect_success 'ten nodes of eight devices and one adapter each' '
+	start_fake --nodes 10 --gpus 8 && for n in 0 1 2 3 4 5 6 7 8 9; do
+		offers node-000$n "\"rdma/hca\": \"1\"" || return 1
+	done && start_fake_gpuqd && wait_for 60 node_is node-0009 "resources.rdma/hca.free" 1
+'
+
+test_expect_success 'of jobs with a device and an adapter ten run, the others wait for the adapter, none is refused' '
+	i=0 && while [ $((i += 1)) -le 14 ]; do pod "r$i" "nvidia.com/gpu: 1, rdma/hca: 1" >r.yaml && last=$(submit r.yaml) || return 1; done &&
+	wait_for 60 eval "[ \"\$(gpuq queue -h -t R | wc -l)\" = 10 ]" && wait_for 60 job_is "$last" reason Resources &&
+	job_is "$last" reasons.0.object rdma/hca && job_is "$last" reasons.0.have 0 && job_is "$last" reasons.0.need 1 &&
+	gpuq why "$last" >why && grep -q "rdma/hca" why && ! grep -q UnexpectedAdmissionError audit
+'
+
+test_expect_success 'jobs of others run beside them, on all the devices that are left' '
+	i=0 && while [ $((i += 1)) -le 10 ]; do fake_job hang=true -g 7 >/dev/null || return 1; done &&
+	wait_for 60 eval "[ \"\$(gpuq queue -h -t R | wc -l)\" = 20 ]" && test "$(free_gpus)" = 0 && all_gone
+'
+
+test_expect_success 'a resource that no node has is told at submit, and the job waits' '
+	pod nowhere "example.com/nic: 2" >n.yaml && n=$(submit n.yaml 2>warned) && grep "2 example.com/nic requested, 0 on the largest node" warned &&
+	wait_for 60 job_is "$n" reason Unsatisfiable && job_is "$n" reasons.0.object example.com/nic && gpuq cancel "$n"
+'
+
+test_expect_success 'a job file asks by resources, and its pod is given just that' '
+	wait_for 60 node_is node-0000 "resources.rdma/hca.free" 1 &&
+	echo "{command: [a], image: test, resources: {rdma/hca: 1}, annotations: {gpuq.test/hang: \"true\"}}" >f.yaml &&
+	f=$(submit f.yaml) && job_becomes "$f" RUNNING && test "$(limits "$f")" = "{\"cpu\": \"1\", \"rdma/hca\": \"1\"}" && all_gone
+'
+
+test_expect_success 'devices of another maker: counted as devices, for those who name them or their flavor' '
+	offers node-0001 "\"nvidia.com/gpu\": null, \"amd.com/gpu\": \"4\"" &&
+	echo "{version: 1, flavors: [{name: mi300, resource: amd.com/gpu}]}" | gpuq apply -f - &&
+	wait_for 60 node_is node-0001 gpus 4 && wait_for 60 node_is node-0001 flavor mi300 &&
+	pod amd "amd.com/gpu: 3" >a.yaml && a=$(submit a.yaml) && job_becomes "$a" RUNNING && job_is "$a" pods.0.node node-0001 &&
+	job_is "$a" gpus 3 && wait_for 60 node_is node-0001 free_gpus 1 &&
+	b=$(fake_job hang=true -g mi300:1) && job_becomes "$b" RUNNING && job_is "$b" pods.0.node node-0001 &&
+	test "$(limits "$b")" = "{\"amd.com/gpu\": \"1\"}" && all_gone
+'
+
+test_expect_success 'without a name or a flavor devices are NVIDIA'\''s' '
+	i=0 && while [ $((i += 1)) -le 9 ]; do fake_job hang=true -g 8 >/dev/null || return 1; done &&
+	wait_for 60 eval "[ \"\$(gpuq queue -h -t R | wc -l)\" = 9 ]" && c=$(fake_job hang=true -g 1) &&
+	wait_for 60 job_is "$c" reason Resources && node_is node-0001 free_gpus 4 && all_gone
+'
+
+test_expect_success 'ten replicas of each of eight cards are eight devices' '
+	offers node-0002 "\"nvidia.com/gpu\": \"80\"" "\"nvidia.com/gpu.replicas\": \"10\", \"nvidia.com/gpu.sharing-strategy\": \"time-slicing\",
+		\"nvidia.com/gpu.product\": \"NVIDIA-H100-SHARED\"" && wait_for 60 node_is node-0002 gpus 8
+'
+
+test_expect_success 'a part that fits into a replica takes one and is charged it; a whole device is not to be had there' '
+	echo "{command: [a], image: test, gpus: 0.05, nodes: [node-0002], annotations: {gpuq.test/hang: \"true\"}}" >p.yaml && p=$(submit p.yaml) &&
+	job_becomes "$p" RUNNING && test "$(limits "$p")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0002 free_gpus 7.9 &&
+	echo "{command: [a], image: test, gpus: 0.2, nodes: [node-0002]}" >q.yaml && q=$(submit q.yaml) && wait_for 60 job_is "$q" reason Unsatisfiable &&
+	echo "{command: [a], image: test, gpus: 1, nodes: [node-0002]}" >w.yaml && w=$(submit w.yaml) && wait_for 60 job_is "$w" reason Unsatisfiable &&
+	all_gone
+'
+
+test_expect_success 'AC-NV-2: two replicas to one pod are refused, one of renamed ones is had by its name' '
+	pod two "nvidia.com/gpu.shared: 2" >two.yaml && test_must_fail gpuq submit two.yaml 2>why && grep "several replicas may be the same device" why &&
+	offers node-0004 "\"nvidia.com/gpu\": null, \"nvidia.com/gpu.shared\": \"16\"" "\"nvidia.com/gpu.replicas\": \"4\",
+		\"nvidia.com/gpu.sharing-strategy\": \"mps\"" && wait_for 60 node_is node-0004 gpus 4 &&
+	pod one "nvidia.com/gpu.shared: 1" >one.yaml && one=$(submit one.yaml) && job_becomes "$one" RUNNING && job_is "$one" pods.0.node node-0004 &&
+	wait_for 60 node_is node-0004 free_gpus 3.75 && test "$(limits "$one")" = "{\"nvidia.com/gpu.shared\": \"1\"}" && all_gone
+'
+
+test_expect_success 'AC-NV-1: under the single strategy fifty-six slots are instances, and no whole device' '
+	offers node-0005 "\"nvidia.com/gpu\": \"56\"" "\"nvidia.com/gpu.product\": \"NVIDIA-A100-SXM4-40GB-MIG-1g.5gb\",
+		\"nvidia.com/mig.strategy\": \"single\", \"nvidia.com/gpu.count\": \"56\"" && wait_for 60 node_is node-0005 mig.0.count 56 &&
+	node_is node-0005 mig.0.profile 1g.5gb &&
+	m=$(fake_job hang=true --mig 1g.5gb) && job_becomes "$m" RUNNING && job_is "$m" pods.0.node node-0005 &&
+	test "$(limits "$m")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0005 mig.0.free 55 && gpuq cancel "$m" &&
+	echo "{command: [a], image: test, gpus: 8, nodes: [node-0005]}" >w.yaml && w=$(submit w.yaml) && wait_for 60 job_is "$w" reason Unsatisfiable
+'
+
+test_expect_success 'words of a dialect are no resources' '
+	echo "{command: [a], resources: {nvidia.com/gpumem: 1000}}" >d.yaml && test_must_fail gpuq submit d.yaml 2>why &&
+	grep "d.yaml:1:.*nvidia.com/gpumem: is a word of one system that shares devices" why
+'
+
+no_harm_was_done
+
+test_done
