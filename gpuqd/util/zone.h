@@ -4,8 +4,8 @@
  * Used by  util/recur (repetitions that keep their wall clock), site/site_calendar,
  *          flow/admit/zones.
  *
- * A zone is its rule, as POSIX writes it in TZ: CET-1CEST,M3.5.0,M10.5.0/3. Earlier rules of its
- * clock are not known. Files of zones are RFC 9636 (TZif).
+ * A zone is its rule, as POSIX writes it in TZ: CET-1CEST,M3.5.0,M10.5.0/3. The clock
+ * before the present rule is not known. Files of zones are RFC 9636 (TZif).
  */
 #ifndef GPUQD_UTIL_ZONE_H
 #define GPUQD_UTIL_ZONE_H
