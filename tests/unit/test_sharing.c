@@ -95,9 +95,12 @@ static const struct {
 Test(sharing, what_the_plugin_reads)
 {
 	for (size_t i = 0; i < N(places); i++) {
-		const struct share_ask ask = { places[i].kind,       2,
-					       places[i].device_mib, places[i].milli,
-					       places[i].memory,     1000000 };
+		const struct share_ask ask = { .kind = places[i].kind,
+					       .device = 2,
+					       .device_mib = places[i].device_mib,
+					       .milli = places[i].milli,
+					       .memory_bytes = places[i].memory,
+					       .now_us = 1000000 };
 		struct gpuq_err err = GPUQ_ERR_INIT;
 		struct sharing_place p = { .units = -7 };
 		const int rc = sharing_place(&ask, &p, &err);
@@ -115,7 +118,9 @@ Test(sharing, what_the_plugin_reads)
 
 Test(sharing, times_rise_when_the_clock_does_not)
 {
-	const struct share_ask ask = { SHARE_GPUSHARE, 0, 15 * 1024, 500, 0, 1000000 };
+	const struct share_ask ask = {
+		.kind = SHARE_GPUSHARE, .device_mib = 15 * 1024, .milli = 500, .now_us = 1000000
+	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	long long last = 0;
 
