@@ -215,16 +215,7 @@ void site_free(struct site *s);
 	for (struct type *it = (list).items, *it##_end = it ? it + (list).n : NULL;                \
 	     it != it##_end; it++)
 
-const struct site_queue *site_queue_find(const struct site *s, const char *name);
-/* Return the parent of a queue; NULL for one at the top. */
-const struct site_queue *site_queue_above(const struct site *s, const struct site_queue *q);
-/* NULL: it is not listed. */
-const struct site_user *site_user_find(const struct site *s, const char *name);
-const struct site_group *site_group_find(const struct site *s, const char *name);
 const struct site_qos *site_qos_find(const struct site *s, const char *name);
-
-/* The amount for one flavor; dflt when nothing is said of it. */
-int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt);
 
 /* Flags of a reservation; ends with NULL. maintenance: no job may use it; daily and weekly (or
  * recurring): it repeats each UTC day or each seven; release-unused: it is released when unused. */
@@ -242,7 +233,6 @@ int64_t site_reservation_release_us(const struct site_reservation *r);
 /* Return when what runs on the nodes of an external one is signalled. */
 int64_t site_reservation_clears(const struct site_reservation *r);
 
-/* Shell-like glob with * and ?, whole string. */
-bool site_glob(const char *pattern, const char *text);
+#include "gpuqd/site/site_find.h"
 
 #endif

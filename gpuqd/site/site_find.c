@@ -1,4 +1,6 @@
-/* Looking up what a site has; declared in site.h. */
+/* Looking up what a site has. */
+#include "gpuqd/site/site_find.h"
+
 #include <string.h>
 
 #include "gpuqd/site/site.h"

@@ -1,5 +1,6 @@
 # lib.sh - a whole-system test of a client of Slurm: its daemon, Slurm's names, the clients' python
 . "$(dirname "$0")/../sharness/lib.sh"
+GPUQ_CLIENTS=${GPUQ_CLIENTS:?run tests/clients/clients}
 
 client=$GPUQ_CLIENTS/bin/python3
 

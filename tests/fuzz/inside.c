@@ -287,7 +287,7 @@ static void call(struct rpc_conn *c, const char *method, struct gpuq_arena *a,
 	gpuq_buf_done(&b);
 }
 
-static void submit(struct inside *in, struct rpc_conn *c, const char *text)
+static void submit(struct rpc_conn *c, const char *text)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -297,7 +297,6 @@ static void submit(struct inside *in, struct rpc_conn *c, const char *text)
 	need(gpuq_yaml_parse(&a, "jobs", text, strlen(text), &docs, &n, &err) == 0, "jobs", &err);
 	gpuq_put(&a, params, "specs", docs[0]);
 	call(c, "job.submit", &a, params);
-	inside_settle(in);
 	gpuq_arena_done(&a);
 }
 
@@ -308,10 +307,11 @@ static void submit_jobs_of_ann(struct inside *in)
 	struct rpc_conn *c = inside_connect(in, 0, true);
 
 	for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
-		submit(in, c, jobs[i]);
+		submit(c, jobs[i]);
 	if (in->model->next_job_id != INSIDE_JOBS + 1)
 		fwrite(c->out.data, 1, c->out.len, stderr); /* says why not */
 	need(in->model->next_job_id == INSIDE_JOBS + 1, "jobs were not taken", NULL);
+	inside_settle(in); /* elements of the array that start get the next numbers */
 	gpuq_put(&a, params, "ids", gpuq_str(&a, "8"));
 	call(c, "job.cancel", &a, params);
 	inside_settle(in);

@@ -76,7 +76,8 @@ test_expect_success TWO_CPUS 'scripts with #SBATCH lines find the variables that
 	env | grep ^SLURM || true
 	END
 	id=$(submit -g 1 slurm.sh) && exits 0 gpuq wait "$id" && gpuq logs "${id}_4" >out &&
-	for want in SLURM_JOB_ID="$id" SLURM_ARRAY_JOB_ID="$id" SLURM_ARRAY_TASK_ID=4 SLURM_ARRAY_TASK_STEP=2 \
+	n=$(job "${id}_4" element_id) && test "$n" -gt "$id" &&
+	for want in SLURM_JOB_ID="$n" SLURM_ARRAY_JOB_ID="$id" SLURM_ARRAY_TASK_ID=4 SLURM_ARRAY_TASK_STEP=2 \
 		SLURM_ARRAY_TASK_COUNT=3 SLURM_JOB_NAME=vars SLURM_NTASKS=2 SLURM_CPUS_PER_TASK=1 SLURM_GPUS_ON_NODE=1 \
 		SLURM_PROCID=0 SLURM_NNODES=1 "SLURM_SUBMIT_DIR=$PWD" SLURM_JOB_PARTITION=default SLURM_RESTART_COUNT=0; do
 		grep -qxF -e "$want" out || { echo "no $want"; cat out; return 1; }

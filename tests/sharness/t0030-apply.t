@@ -203,7 +203,7 @@ test_expect_success 'nodes are drained and used again; it is kept who did so' '
 
 test_expect_success 'what runs on a drained node may be told to leave, and is refunded' '
 	node=$(gpuq nodes --json | json name) && d=$g &&
-	exits 0 gpuq drain "$node" --requeue --dry-run && says out "Would drain 1 node, on which . jobs have to leave" && job_is "$d" state RUNNING &&
+	exits 0 gpuq drain "$node" --requeue --dry-run && says out "Would drain 1 node, on which . jobs are requeued" && job_is "$d" state RUNNING &&
 	exits 0 gpuq drain "$node" --requeue -r "new driver" --json && test "$(json requeued <out)" = "$(json jobs <out)" &&
 	job_becomes "$d" PENDING && job_is "$d" evictions.0.cause drain && job_is "$d" evictions.0.by "$(id -un)" &&
 	job "$d" evictions.0.why | grep "node $node is drained: new driver" && wait_for 60 eval "test \$(gpuq nodes --json | json state) = drained" &&

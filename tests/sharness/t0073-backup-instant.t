@@ -22,7 +22,7 @@ backup() {
 }
 
 shipped() {
-	test "$(ls state/batches | grep -c seg)" = 0 && test "$(backup position)" = "$(gpuq status --json | json backup.position)"
+	! ls state/batches/*seg* 2>/dev/null && test "$(backup position)" = "$(gpuq status --json | json backup.position)"
 }
 
 # is_shipped JOB: some segment has its name

@@ -203,7 +203,7 @@ static const struct {
 	{ TABLE_POD, "................" },
 	{ TABLE_JOB, "..........." /* to the time of submission */
 		     "..........................(.......[...])" /* to the array */
-		     "[......][....]......(..[..][.....])......(...)...(....)..[..]." },
+		     "[......][....]......(..[..][.....])......(...)...(....)..[..].." },
 	{ TABLE_USAGE, "(.......)..." },
 	{ TABLE_CHARGE, "....[....]" },
 	{ TABLE_KEY, "...." },
@@ -333,6 +333,53 @@ Test(record, what_a_newer_gpuqd_added_is_skipped)
 	}
 	disk_free(&d);
 	disk_free(&wide);
+	disk_free(&again);
+}
+
+/* Write a job's row as before elements had numbers of their own. */
+static void shorten(struct record *rec)
+{
+	struct rec r = { rec->val, rec->val + rec->val_len, false };
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const uint32_t n = rec_get_array(&r);
+
+	varint_array(&b, n ? n - 1 : 0);
+	for (uint32_t i = 0; i + 1 < n; i++)
+		copy_raw(&r, &b);
+	set(rec, &b);
+	gpuq_buf_done(&b);
+}
+
+Test(record, jobs_of_before_elements_had_numbers_are_read)
+{
+	struct disk d = { 0 }, old, again = { 0 };
+	struct model *m = full();
+	size_t n_jobs = 0;
+
+	write_all(m, &d);
+	model_free(m);
+	old = clone(&d);
+	for (size_t i = 0; i < old.n; i++)
+		if (old.r[i].table == TABLE_JOB) {
+			shorten(&old.r[i]);
+			n_jobs++;
+		}
+	cr_assert_gt(n_jobs, 3u);
+	m = disk_load(&old);
+	cr_assert_eq(m->n_jobs, 5u);
+	write_all(m, &again);
+	model_free(m);
+	for (size_t i = 0; i < d.n; i++) {
+		const struct record *r = same_key(&again, &d.r[i]);
+
+		if (d.r[i].table != TABLE_JOB)
+			continue;
+		cr_assert_not_null(r);
+		cr_expect(r->val_len == d.r[i].val_len &&
+			  memcmp(r->val, d.r[i].val, r->val_len) == 0);
+	}
+	disk_free(&d);
+	disk_free(&old);
 	disk_free(&again);
 }
 
@@ -492,10 +539,10 @@ static void flatten(struct record *rec)
 		gpuq_buf_done(&b);
 		return;
 	}
-	varint_array(&b, rec->table == TABLE_JOB ? n - 1 : n);
+	varint_array(&b, rec->table == TABLE_JOB ? n - 2 : n);
 	for (const char *f = form; *f; f = skip_form(f), i++) {
-		if (rec->table == TABLE_JOB && i == 12)
-			varint_skip(&r); /* the size of the spec */
+		if (rec->table == TABLE_JOB && (i == 12 || i == 62))
+			varint_skip(&r); /* the size of the spec, the element's own number */
 		else if (rec->table == TABLE_JOB && strncmp(f, "(.......[", 9) == 0)
 			flatten_array(&r, &b);
 		else if (rec->table == TABLE_JOB && strncmp(f, "(..[", 4) == 0)
@@ -604,8 +651,8 @@ Test(record, short_records_of_schema_1_are_filled_up)
 				    (const unsigned char *)b.data, b.len, &out, &err),
 		     0, "%s", err.text);
 	r = (struct rec){ out.items[0].val, out.items[0].val + out.items[0].val_len, false };
-	cr_expect_eq(rec_get_array(&r), 62u);
-	varint_skip_more(&r, 62);
+	cr_expect_eq(rec_get_array(&r), 63u);
+	varint_skip_more(&r, 63);
 	cr_expect(!r.bad && r.p == r.end);
 	cr_expect_eq(upgrade_record(&u, 1, TABLE_JOB, key, sizeof(key),
 				    (const unsigned char *)b.data, b.len - 1, &out, &err),

@@ -57,8 +57,10 @@ static void record_exits(const struct wish *w, struct gpuq_buf *b)
 	varint_bin(b, codes, n);
 }
 
-/* Fields are appended at the end, and read there only where a record has them. */
+/* Fields are appended at the end, and read there only where a record has them: the first ones of
+ * this schema are in all. */
 #define RECORD_JOB_FIELDS 63
+#define RECORD_JOB_FIELDS_FIRST 62
 
 void record_job(struct model *m, const struct job *j, struct batch *out)
 {
@@ -522,11 +524,12 @@ static void load_fields(struct model *m, struct job *j, struct rec *r)
 	const char *s;
 	struct wish w;
 	int64_t state, number;
+	uint32_t more;
 	size_t n;
 
 	memset(&w, 0, sizeof(w)); /* compared byte by byte */
 	w.mail = w.web = "";
-	rec_get_row(r, RECORD_JOB_FIELDS);
+	more = rec_get_row(r, RECORD_JOB_FIELDS_FIRST);
 	load_name(m, j, before, r);
 	j->user = record_get_name(m, r, before ? before->user : NULL);
 	s = rec_get_str(r, &n);
@@ -596,7 +599,7 @@ static void load_fields(struct model *m, struct job *j, struct rec *r)
 	m->n_apart += l.apart != NULL;
 	load_avoids(m, j, r);
 	load_notes(m, j, r);
-	number = rec_get_int(r);
+	number = more > 0 ? rec_get_int(r) : 0;
 	if (number > 0 && number <= UINT32_MAX)
 		job_set_number(m, j, (uint32_t)number);
 }

@@ -1,4 +1,5 @@
-/* Tokens, in memory and as stored bytes. The positions of a record are fixed for ever: append, never insert (varint.h). */
+/* Tokens, in memory and as stored bytes. The positions of a record are fixed for ever: append, never
+ * insert (varint.h). */
 #include "gpuqd/state/record/token.h"
 
 #include <stdlib.h>
@@ -164,12 +165,24 @@ void token_drop_old(struct model *m, int64_t now_us)
 	}
 }
 
-static const char *read_name(struct model *m, struct rec *r)
+/* Read a text into the heap. */
+static char *read_text(struct rec *r)
 {
 	size_t n;
 	const char *s = rec_get_str(r, &n);
-	char *copy = s ? must(strndup(s, n)) : NULL;
-	const char *name = model_intern(m, copy ? copy : "");
+	char *copy = must(malloc(s ? n + 1 : 1));
+
+	if (s)
+		memcpy(copy, s, n);
+	copy[s ? n : 0] = '\0';
+	return copy;
+}
+
+/* Read a name into the model's. */
+static const char *read_name(struct model *m, struct rec *r)
+{
+	char *copy = read_text(r);
+	const char *name = model_intern(m, copy);
 
 	free(copy);
 	return name;
@@ -178,8 +191,8 @@ static const char *read_name(struct model *m, struct rec *r)
 int token_load(struct model *m, const unsigned char *key, size_t n, struct rec *r,
 	       struct gpuq_err *err)
 {
-	const char *hash, *comment;
-	size_t n_hash, n_comment;
+	const char *hash;
+	size_t n_hash;
 	struct token *t;
 
 	if (n != TOKEN_ID_BYTES || memchr(key, '\0', n))
@@ -194,8 +207,7 @@ int token_load(struct model *m, const unsigned char *key, size_t n, struct rec *
 	t->user = read_name(m, r);
 	t->scopes = (uint32_t)rec_get_int(r);
 	t->queues = read_name(m, r);
-	comment = rec_get_str(r, &n_comment);
-	t->comment = must(comment ? strndup(comment, n_comment) : strdup(""));
+	t->comment = read_text(r);
 	t->created_us = rec_get_int(r);
 	t->by = read_name(m, r);
 	t->expires_us = rec_get_int(r);

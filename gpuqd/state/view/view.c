@@ -293,8 +293,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "devices", list);
 	if (n->fact.n_mig)
 		gpuq_put(a, v, "mig", view_mig(a, n));
-	if (n->fact.n_resources)
-		gpuq_put(a, v, "resources", view_resources(a, n));
+	gpuq_put(a, v, "resources", view_resources(a, n));
 	return v;
 }
 

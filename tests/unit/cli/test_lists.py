@@ -360,11 +360,11 @@ class Others(Case):
                                                  "gpus": 0, "free_gpus": 0}))
         rows = [r.split() for r in self.ok("nodes").splitlines()]
         self.assertEqual(rows[0], ["NODE", "STATE", "POOL", "FLAVOR", "GPU", "PRODUCT",
-                                   "MEMORY", "FREE", "JOBS"])
-        self.assertEqual(rows[1], ["cpu", "idle", "-", "-", "-", "-", "-", "0", "-"])
+                                   "MEMORY", "FREE", "JOBS", "NOTE"])
+        self.assertEqual(rows[1], ["cpu", "idle", "-", "-", "-", "-", "-", "0", "-", "-"])
         self.assertEqual(rows[2], ["n1", "mixed", "default", "a100", "0", "NVIDIA-A100", "40Gi",
-                                   "0.5", "17"])
-        self.assertEqual(rows[3][4:], ["1", "NVIDIA-A100", "40Gi", "1", "-"])
+                                   "0.5", "17", "-"])
+        self.assertEqual(rows[3][4:], ["1", "NVIDIA-A100", "40Gi", "1", "-", "-"])
         self.assertEqual(self.ok("nodes", "-s", "-h", "-t", "mixed").split(),
                          ["n1", "mixed", "default", "a100", "2", "1.5"])
         self.assertEqual(len(self.ok("nodes", "--json").splitlines()), 2)

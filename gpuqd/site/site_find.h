@@ -1,0 +1,32 @@
+/* site_find.h - what a site has, found by its name
+ *
+ * Owns     nothing; what is returned lives as long as the site.
+ * Touches  memory only.
+ * Used by  all that include site.h, which includes this.
+ */
+#ifndef GPUQD_SITE_SITE_FIND_H
+#define GPUQD_SITE_SITE_FIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct site;
+struct site_amount;
+struct site_group;
+struct site_queue;
+struct site_user;
+
+/* Each returns NULL if the site lists none of that name. */
+const struct site_queue *site_queue_find(const struct site *s, const char *name);
+/* Return the parent of a queue; NULL for one at the top. */
+const struct site_queue *site_queue_above(const struct site *s, const struct site_queue *q);
+const struct site_user *site_user_find(const struct site *s, const char *name);
+const struct site_group *site_group_find(const struct site *s, const char *name);
+
+/* Return the amount for one flavor; dflt when nothing is said of it. */
+int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt);
+
+/* True if all of the text matches a pattern with * and ?. */
+bool site_glob(const char *pattern, const char *text);
+
+#endif
