@@ -120,3 +120,28 @@ const char *gpuq_nearest(const char *name, const char *const *names)
 	}
 	return best;
 }
+
+/* ---- lists of strings, compared ---- */
+
+bool gpuq_strlist_has(const struct gpuq_strlist *l, const char *s)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->items[i], s) == 0)
+			return true;
+	return false;
+}
+
+bool gpuq_strlist_passes(const struct gpuq_strlist *l, const char *s)
+{
+	return l->n == 0 || gpuq_strlist_has(l, s);
+}
+
+bool gpuq_strlist_same(const struct gpuq_strlist *a, const struct gpuq_strlist *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->items[i], b->items[i]) != 0)
+			return false;
+	return true;
+}

@@ -51,30 +51,11 @@ struct gpuq_strlist {
 };
 
 /* True if the list has the string. */
-static inline bool gpuq_strlist_has(const struct gpuq_strlist *l, const char *s)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->items[i], s) == 0)
-			return true;
-	return false;
-}
-
+bool gpuq_strlist_has(const struct gpuq_strlist *l, const char *s);
 /* The same for a list that filters: an empty one lets all pass. */
-static inline bool gpuq_strlist_passes(const struct gpuq_strlist *l, const char *s)
-{
-	return l->n == 0 || gpuq_strlist_has(l, s);
-}
-
+bool gpuq_strlist_passes(const struct gpuq_strlist *l, const char *s);
 /* True if both lists have the same strings in the same order. */
-static inline bool gpuq_strlist_same(const struct gpuq_strlist *a, const struct gpuq_strlist *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (strcmp(a->items[i], b->items[i]) != 0)
-			return false;
-	return true;
-}
+bool gpuq_strlist_same(const struct gpuq_strlist *a, const struct gpuq_strlist *b);
 
 struct gpuq_strmap {
 	const char **keys, **vals; /* in the order of the file */

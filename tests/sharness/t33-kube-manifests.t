@@ -24,7 +24,7 @@ cluster_for_gpuqd
 a_node() {
 	node_name=$1 node_product=$2
 	shift 2
-	cluster node "$node_name" gpus=16 cpu=128 memory=1024Gi "product=$node_product" \
+	cluster node "$node_name" gpus=16 cpu=128 memory=1024Gi rdma/ib=16 "product=$node_product" \
 		label=cloud.google.com/gke-nodepool=dws-pool label=cloud.provider.com/topology-rack=r1 "$@"
 }
 

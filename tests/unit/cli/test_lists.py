@@ -366,7 +366,7 @@ class Others(Case):
                                    "0.5", "17", "-"])
         self.assertEqual(rows[3][4:], ["1", "NVIDIA-A100", "40Gi", "1", "-", "-"])
         self.assertEqual(self.ok("nodes", "-s", "-h", "-t", "mixed").split(),
-                         ["n1", "mixed", "default", "a100", "2", "1.5"])
+                         ["n1", "mixed", "default", "a100", "2", "1.5", "-", "-"])
         self.assertEqual(len(self.ok("nodes", "--json").splitlines()), 2)
         self.assertEqual(self.ok("nodes", "-h", "-s", "-t", "idle", "-o", "NODE"), "cpu\n")
         self.ok("nodes", "n1", "-w", "a,b")
