@@ -65,8 +65,7 @@ static const struct kind kinds[] = {
 
 static const char *const features[] = {
 	[OBJECT_LIMITS] = "requests that a LimitRange adds are charged once a pod has them",
-	[OBJECT_RUNTIME] = "of a RuntimeClass, the overhead is charged once a pod has it; its "
-			   "nodes are unknown",
+	[OBJECT_RUNTIME] = "overhead and nodes of a RuntimeClass are known once a pod has them",
 	[OBJECT_CLAIM] = "volume claims are not considered when a job is placed",
 	[OBJECT_VOLUME] = "the nodes that a volume is tied to are not known",
 	[OBJECT_CLASS] = "claims that are bound at their first pod are not known",
