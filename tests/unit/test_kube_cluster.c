@@ -40,6 +40,12 @@ static struct heard {
 	char uid[64];
 } pods[PODS];
 static unsigned nodes_seen, nodes_gone, lists;
+static struct { /* of pods of others */
+	unsigned heard, single; /* single: of f-0 */
+	unsigned turns; /* of the loop, in which f-0 was heard of */
+	unsigned rests; /* how often the reader was told that it may rest */
+	bool calm, turn;
+} foreign;
 static struct gpuq_buf log_text;
 static bool log_ended, log_broke;
 
@@ -68,6 +74,14 @@ static void pod_seen(void *arg, const struct pod_fact *p)
 {
 	struct heard *h = of(p->name);
 
+	if (strcmp(p->namespace_, "foreign") == 0) {
+		foreign.heard++;
+		if (strcmp(p->name, "f-0") == 0) {
+			foreign.single++;
+			foreign.turns += !foreign.turn;
+			foreign.turn = true;
+		}
+	}
 	h->seen++;
 	h->phase = p->phase;
 	h->exit_code = p->exit_code;
@@ -105,6 +119,12 @@ static void job_forgotten(void *arg, uint32_t job, int64_t array_index)
 		pods[job].forgotten++;
 }
 
+static bool calm(void *arg)
+{
+	foreign.rests += foreign.calm;
+	return foreign.calm;
+}
+
 static const struct cluster_sink sink = { .node_seen = node_seen,
 					  .node_gone = node_gone,
 					  .pod_seen = pod_seen,
@@ -113,6 +133,7 @@ static const struct cluster_sink sink = { .node_seen = node_seen,
 					  .stale = stale,
 					  .created = created,
 					  .deleted = deleted,
+					  .calm = calm,
 					  .job_forgotten = job_forgotten };
 
 /* ---- the server ---- */
@@ -257,6 +278,7 @@ static void on_tick(void *arg)
 
 static void on_turn(void *arg)
 {
+	foreign.turn = false;
 	while (now->until) {
 		if (!acted && now->act)
 			now->act();
@@ -619,6 +641,64 @@ Test(kube_cluster, a_pod_told_to_leave_while_it_is_made_leaves, .fini = fini)
 	start("on POST pods nth=1 delay-after=300ms\n");
 	run(steps);
 	cr_expect_eq(pods[2].created[ASK_OK], 0);
+}
+
+#define MANY 2000
+#define SINGLE 60
+#define REST_US INT64_C(100000) /* of watch.c */
+
+static int64_t single_us;
+static unsigned n_single;
+
+/* One request: they are all there at once. */
+static void many_foreign(void)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	foreign.calm = true;
+	for (unsigned i = 0; i < MANY; i++)
+		gpuq_buf_printf(&b, "foreign node-0000 gpus=0 name=f-%u\n", i);
+	fault(gpuq_buf_str(&b));
+	gpuq_buf_done(&b);
+}
+
+static bool many_heard(void)
+{
+	return foreign.heard >= MANY;
+}
+
+static void on_single(void *arg)
+{
+	fault("label-pod foreign/f-0 a=b\n");
+	if (++n_single < SINGLE)
+		loop_after(loop, 10000, on_single, NULL);
+}
+
+static void one_by_one(void)
+{
+	cr_expect_lt(foreign.rests, 20, "megabytes that lie there are read before there is a rest");
+	foreign.single = foreign.turns = 0;
+	single_us = loop_mono_us(loop);
+	on_single(NULL);
+}
+
+static bool singles_heard(void)
+{
+	return foreign.single >= SINGLE;
+}
+
+Test(kube_cluster, changes_of_others_are_read_together_while_nothing_waits, .fini = fini)
+{
+	static const struct step steps[] = { { "the lists are in", NULL, listed },
+					     { "all are heard of", many_foreign, many_heard },
+					     { "these too", one_by_one, singles_heard },
+					     { 0 } };
+
+	start("");
+	run(steps);
+	single_us = loop_mono_us(loop) - single_us;
+	cr_expect_leq(foreign.turns, 2 * (single_us / REST_US) + 5, "%u in %d ms", foreign.turns,
+		      (int)(single_us / 1000));
 }
 
 static bool log_bytes(void *arg, const char *bytes, size_t n, const struct gpuq_err *err)

@@ -28,6 +28,7 @@
 #define SETTLE_US (300 * INT64_C(1000))
 #define OFF_US (60 * SECOND_US) /* a kind that may not be read is asked for no more often */
 #define REST_US (100 * INT64_C(1000))
+#define LULL_US INT64_C(1000) /* no byte for so long: all that had come is read */
 #define SAY_US (10 * SECOND_US) /* skipped objects are logged no more often */
 
 static void list_page(struct reflector *r);
@@ -336,9 +337,23 @@ static void on_rested(void *arg)
 	struct reflector *r = arg;
 
 	r->rest = NULL;
+	r->resting = false;
 	if (r->paused && r->req)
 		http_resume(r->req);
 	r->paused = false;
+}
+
+/* What has come is read to its end before there is a rest: the bytes arrive in pieces of a few KiB,
+ * and one piece for each rest would fall behind. */
+static void on_lull(void *arg)
+{
+	struct reflector *r = arg;
+	bool more = r->fed;
+
+	r->fed = false;
+	r->resting = !more;
+	r->rest =
+		loop_after(r->watch->loop, more ? LULL_US : REST_US, more ? on_lull : on_rested, r);
 }
 
 /* Where others change their pods all the time, most of the work is to be woken for each change: while
@@ -347,8 +362,11 @@ static void take_rest(struct reflector *r)
 {
 	const struct cluster_sink *sink = r->watch->sink;
 
-	if (r->step == STEP_WATCH && r->fresh && !r->rest && sink->calm && sink->calm(sink->arg))
-		r->rest = loop_after(r->watch->loop, REST_US, on_rested, r);
+	r->fed = true;
+	if (r->step != STEP_WATCH || !r->fresh || r->rest || !sink->calm || !sink->calm(sink->arg))
+		return;
+	r->fed = false;
+	r->rest = loop_after(r->watch->loop, LULL_US, on_lull, r);
 }
 
 static enum http_want feed(void *arg, const char *bytes, size_t n)
@@ -357,7 +375,7 @@ static enum http_want feed(void *arg, const char *bytes, size_t n)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct split before = r->split;
 
-	if (r->rest) {
+	if (r->resting) {
 		r->paused = true;
 		return HTTP_PAUSE;
 	}

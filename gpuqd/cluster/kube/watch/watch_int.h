@@ -32,8 +32,9 @@ struct reflector {
 	struct split split;
 	struct http_req *req;
 	struct loop_timer *retry, *settle;
-	struct loop_timer *rest; /* the watch is not read before */
-	bool paused; /* bytes have come meanwhile */
+	struct loop_timer *rest; /* its end, or the next look whether it may begin */
+	bool resting, paused; /* the watch is not read; bytes have come meanwhile */
+	bool fed; /* since the last look */
 	struct backoff back;
 	int64_t opened_us, broken_us; /* monotonic; wall clock, 0 = not broken */
 	uint64_t events; /* of the running watch */
