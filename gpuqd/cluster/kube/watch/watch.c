@@ -343,7 +343,7 @@ static void on_rested(void *arg)
 	r->paused = false;
 }
 
-/* What has come is read to its end before there is a rest: the bytes arrive in pieces of a few KiB,
+/* All that has come is read before there is a rest: the bytes arrive in pieces of a few KiB,
  * and one piece for each rest would fall behind. */
 static void on_lull(void *arg)
 {
