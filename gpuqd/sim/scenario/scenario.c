@@ -1,4 +1,5 @@
 #include "gpuqd/sim/scenario/scenario_int.h"
+#include "gpuqd/sim/scenario/scenario_pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,15 +16,12 @@ extern const struct gpuq_custom scenario_bytes; /* struct sc_bytes; lists in a l
 extern const struct gpuq_custom scenario_indexes; /* gpu_index and n_gpu_index */
 
 extern const struct gpuq_schema scenario_config, scenario_node, scenario_queue, scenario_user,
-	scenario_job, scenario_pool, scenario_taint;
+	scenario_job, scenario_taint;
 
 /* Convert the keys of the site once the whole config of the case has been read: times in
  * microseconds, defaults for absent keys. */
 void scenario_take_config(struct sc_config *c);
 void scenario_take_queue(int unit, struct sc_queue *q);
-
-/* Fill in what a pool's nodes are. */
-void scenario_pool_machine(struct sc_pool *p);
 
 /* clang-format off */
 #define NUM(type, k, field, d)                                                                     \

@@ -1,4 +1,5 @@
 #include "gpuqd/sim/scenario/scenario_int.h"
+#include "gpuqd/sim/scenario/scenario_pool.h"
 
 #include "gpuqd/snapshot/snapshot.h"
 
