@@ -16,9 +16,8 @@ struct growing {
 	const char *pool;
 	uint32_t flavor, node; /* node: one of them, the others are alike */
 	int64_t price;
-	uint32_t n_asked;
-	uint32_t *nodes; /* that it could request, by name */
-	uint32_t n_nodes, n_open; /* the first n_open of them will be requested */
+	uint32_t *nodes; /* that were requested, then those that could be, by name */
+	uint32_t n_nodes, n_open; /* the first n_open of them are open to jobs */
 	uint64_t *others; /* nodes of other pools that do not exist */
 	uint64_t *rest; /* these, and all that exist */
 };
@@ -29,6 +28,7 @@ struct provision {
 	uint64_t *open; /* of made_up: those that a job may use without asking for more */
 	struct growing *pools; /* by price, then name */
 	uint32_t n_pools, n_left; /* n_left: nodes that could still be requested */
+	uint32_t *shapes, n_shapes; /* one node of each kind of them */
 	uint32_t *ask_of; /* by node: into plan.asks; SNAP_NONE */
 	uint32_t *asked; /* by job: elements with a place there */
 	struct job_class *classes; /* as they were */
@@ -103,7 +103,7 @@ static void part(struct cycle *c, struct provision *p, struct growing *g)
 static void find_pools(struct cycle *c, struct provision *p, uint32_t n_planned, uint32_t n_asked)
 {
 	const struct snapshot *s = c->s;
-	uint32_t *nodes = cycle_alloc(c, n_planned, sizeof(*nodes)), used = 0;
+	uint32_t *nodes = cycle_alloc(c, n_planned + n_asked, sizeof(*nodes)), used = 0;
 
 	p->pools = cycle_alloc(c, n_planned + n_asked, sizeof(*p->pools));
 	for (uint32_t n = 0; !c->failed && n < s->n_nodes; n++)
@@ -111,8 +111,8 @@ static void find_pools(struct cycle *c, struct provision *p, uint32_t n_planned,
 			struct growing *g = pool_of(p, s, n);
 
 			bits_add(p->made_up, n);
-			g->n_nodes += s->nodes[n].state == SNAP_PLANNED;
-			g->n_asked += s->nodes[n].state == SNAP_ASKED;
+			g->n_nodes++;
+			g->n_open += s->nodes[n].state == SNAP_ASKED;
 		}
 	for (uint32_t i = 0; i < p->n_pools; i++) {
 		p->pools[i].nodes = nodes + used;
@@ -120,12 +120,13 @@ static void find_pools(struct cycle *c, struct provision *p, uint32_t n_planned,
 		p->pools[i].n_nodes = 0;
 		part(c, p, &p->pools[i]);
 	}
-	for (uint32_t n = 0; !c->failed && n < s->n_nodes; n++)
-		if (bits_has(p->made_up, n) && s->nodes[n].state == SNAP_PLANNED) {
-			struct growing *g = pool_of(p, s, n);
+	for (int state = SNAP_ASKED; state <= SNAP_PLANNED; state++)
+		for (uint32_t n = 0; !c->failed && n < s->n_nodes; n++)
+			if (bits_has(p->made_up, n) && s->nodes[n].state == state) {
+				struct growing *g = pool_of(p, s, n);
 
-			g->nodes[g->n_nodes++] = n;
-		}
+				g->nodes[g->n_nodes++] = n;
+			}
 	p->n_left = n_planned;
 	if (!c->failed)
 		sort_pools(c, p);
@@ -188,7 +189,64 @@ static uint32_t count(const struct cycle *c, int state)
 	return n;
 }
 
-/* Every class may have places there: none is blocked now. */
+/* True if a pod of some group with devices could be on such a node. */
+static bool could_be_on(struct cycle *c, uint32_t job, uint32_t node)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+
+	for (uint32_t k = 0; k < r->n_groups; k++) {
+		const struct need one = nodes_need(&r->groups[k]);
+
+		if (r->groups[k].gpus_milli > 0 && nodes_room_empty(c, node, &one, 1) &&
+		    bits_has(feasibility_of(c, c->s->jobs[job].request, k)->nodes, node))
+			return true;
+	}
+	return false;
+}
+
+/* True if what may run on one may run on the other. */
+static bool is_like(const struct cycle *c, const struct snap_node *a, const struct snap_node *b)
+{
+	const struct snap_class *x = &c->s->classes[a->cls], *y = &c->s->classes[b->cls];
+
+	if (a->flavor != b->flavor || a->n_devices != b->n_devices ||
+	    a->cpu_milli != b->cpu_milli || a->memory_bytes != b->memory_bytes ||
+	    a->pods != b->pods || a->device_memory_bytes != b->device_memory_bytes ||
+	    a->replicas != b->replicas ||
+	    a->n_resources + b->n_resources + a->n_mig + b->n_mig + x->n_taints + y->n_taints)
+		return false;
+	for (uint32_t k = 0; k < c->s->n_label_keys; k++)
+		if (!x->values[k] != !y->values[k] ||
+		    (x->values[k] && strcmp(x->values[k], y->values[k]) != 0))
+			return false;
+	return true;
+}
+
+/* Note one node of each kind: many pools may have the same. */
+static void find_shapes(struct cycle *c, struct provision *p)
+{
+	p->shapes = cycle_alloc(c, p->n_pools, sizeof(*p->shapes));
+	for (uint32_t i = 0; !c->failed && i < p->n_pools; i++) {
+		const struct snap_node *n = &c->s->nodes[p->pools[i].node];
+		uint32_t k = 0;
+
+		while (k < p->n_shapes && !is_like(c, &c->s->nodes[p->shapes[k]], n))
+			k++;
+		if (k == p->n_shapes)
+			p->shapes[p->n_shapes++] = p->pools[i].node;
+	}
+}
+
+/* True if the job could be in some pool. */
+static bool could_be(struct cycle *c, const struct provision *p, uint32_t job)
+{
+	for (uint32_t i = 0; !c->failed && i < p->n_shapes; i++)
+		if (could_be_on(c, job, p->shapes[i]))
+			return true;
+	return false;
+}
+
+/* Unblock the classes whose jobs could be on such nodes, and block the others. */
 static void unblock(struct cycle *c, struct provision *p)
 {
 	for (uint32_t i = 0; i < c->s->lines.n_runs; i++)
@@ -198,8 +256,17 @@ static void unblock(struct cycle *c, struct provision *p)
 	if (c->failed)
 		return;
 	memcpy(p->classes, c->classes.items, p->n_classes * sizeof(*p->classes));
-	for (uint32_t i = 0; i < p->n_classes; i++)
-		c->classes.items[i].blocked = false;
+	for (uint32_t i = 0; i < p->n_classes; i++) {
+		c->classes.items[i].blocked = true;
+		c->classes.items[i].from_walltime_us = 0;
+	}
+	find_shapes(c, p);
+	for (uint32_t i = 0; !c->failed && i < c->s->lines.n_runs; i++) {
+		const uint32_t cls = c->classes.of_run[i];
+
+		if (cls != SNAP_NONE && c->classes.items[cls].blocked)
+			c->classes.items[cls].blocked = !could_be(c, p, c->s->lines.runs[i].first);
+	}
 }
 
 void provision_begin(struct cycle *c)
@@ -282,18 +349,17 @@ static bool fits_with(struct cycle *c, uint32_t job, struct growing *g, uint32_t
 	return pack_open(c, job, g);
 }
 
-/* True if a pod of some group with devices could be on such a node. */
-static bool could_be_on(struct cycle *c, uint32_t job, uint32_t node)
+/* True if some pod of it has room on a node that is open. */
+static bool has_room(const struct cycle *c, uint32_t job, const struct growing *g)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 
 	for (uint32_t k = 0; k < r->n_groups; k++) {
 		const struct need one = nodes_need(&r->groups[k]);
-		const struct group_fit *fit = feasibility_of(c, c->s->jobs[job].request, k);
 
-		if (r->groups[k].gpus_milli > 0 && !c->failed && bits_has(fit->nodes, node) &&
-		    nodes_room_empty(c, node, &one, 1))
-			return true;
+		for (uint32_t i = 0; r->groups[k].gpus_milli > 0 && i < g->n_open; i++)
+			if (nodes_room(c, g->nodes[i], &one, 1))
+				return true;
 	}
 	return false;
 }
@@ -405,9 +471,8 @@ static bool serve(struct cycle *c, uint32_t job)
 
 				if (g->flavor != flavor || !could_be_on(c, job, g->node))
 					continue;
-				placed =
-					asking ? extend(c, job, g)
-					       : g->n_asked + g->n_open > 0 && pack_open(c, job, g);
+				placed = asking ? extend(c, job, g)
+						: has_room(c, job, g) && pack_open(c, job, g);
 			}
 			if (!placed || c->failed)
 				continue;
