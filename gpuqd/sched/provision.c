@@ -518,7 +518,8 @@ bool provision_next(struct cycle *c)
 		return false;
 	c->steps++;
 	gpuq_arena_reset(&c->scratch);
-	if (caps_array_full(c, job, &why)) {
+	/* One that started in this cycle is first in its run again. */
+	if (c->plan.started[job] == c->s->jobs[job].n_waiting || caps_array_full(c, job, &why)) {
 		order_done(c, job);
 	} else if (!serve(c, job)) {
 		struct job_class *cls = &c->classes.items[cycle_class(c, job)];
