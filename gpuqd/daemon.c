@@ -175,6 +175,12 @@ static int load_model(struct store *st, const struct config *c, struct model **o
 		model_free(m);
 		return rc;
 	}
+	site_each(site_pool, m->site->pools, p)
+		if (p->provisioning && p->provisioning->dropped)
+			log_notice("site.provisioning",
+				   "pool=%s: its stored provisioning had no effect and is left "
+				   "out; its nodes come and go as they please",
+				   LOGS(p->name));
 	*empty = strcmp(m->cluster_id, id) == 0;
 	model_set_besides(m, c->cluster == CLUSTER_KUBE);
 	*out = m;

@@ -365,6 +365,12 @@ static void settle_head(struct cycle *c, uint32_t q)
 	t->head = t->n > 0 ? c->order->waiters[t->first].job : SNAP_NONE;
 }
 
+/* True if no job of the class can start, however long it runs. */
+static bool never(const struct job_class *cls)
+{
+	return cls->blocked && !cls->from_walltime_us;
+}
+
 /* Make the heaps of every queue: its runs of jobs that may start. */
 static void make_lines(struct cycle *c)
 {
@@ -379,6 +385,7 @@ static void make_lines(struct cycle *c)
 		t->first = n;
 		for (uint32_t r = lines->first_run[q]; r != SNAP_NONE; r = lines->runs[r].next)
 			if (c->classes.of_run[r] != SNAP_NONE &&
+			    !never(&c->classes.items[c->classes.of_run[r]]) &&
 			    still_waiting(c, lines->runs[r].first) != SNAP_NONE)
 				o->waiters[n++].run = r;
 		t->n = n - t->first;

@@ -39,7 +39,7 @@ struct survey {
 
 enum view {
 	AS_BUILT /* empty, in service or not */,
-	IN_SERVICE /* empty, ready */,
+	IN_SERVICE /* empty, ready; or it could come */,
 	AS_IT_IS /* what is free now */,
 	OUT_OF_SERVICE
 };
@@ -56,9 +56,9 @@ static bool seen(const struct cycle *c, uint32_t node, enum view view)
 	case AS_BUILT:
 		return true;
 	case IN_SERVICE:
-		return bits_has(nodes_ready(c), node);
+		return bits_has(nodes_ready(c), node) || c->s->nodes[node].state >= SNAP_ASKED;
 	case OUT_OF_SERVICE:
-		return !bits_has(nodes_ready(c), node);
+		return !bits_has(nodes_ready(c), node) && c->s->nodes[node].state < SNAP_ASKED;
 	default:
 		return bits_has(nodes_amounts(c)->usable, node);
 	}

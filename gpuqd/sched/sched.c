@@ -15,6 +15,7 @@
 #include "gpuqd/sched/quota/caps.h"
 #include "gpuqd/sched/quota/cycle.h"
 #include "gpuqd/sched/quota/holdings.h"
+#include "gpuqd/sched/provision.h"
 #include "gpuqd/sched/reasons.h"
 #include "gpuqd/sched/timeline/emit.h"
 #include "gpuqd/sched/timeline/nominated.h"
@@ -396,6 +397,9 @@ enum phase {
 	LINE_UP,
 	SERVE, /* jobs start, or are found blocked */
 	GROW, /* elastic jobs get more pods */
+	SETTLE, /* start reservations are emitted */
+	EXTEND, /* begin to pack what is pending on nodes that do not exist */
+	ASK, /* ... job by job */
 	FINISH, /* reasons, and the tables of the plan */
 	DONE,
 };
@@ -454,14 +458,6 @@ static void keep(struct cycle *c)
 		reservations_begin(c);
 }
 
-/* Emit start reservations, and give every pending job a reason. */
-static void finish(struct cycle *c)
-{
-	timeline_finish(c);
-	if (!c->failed)
-		explain(c);
-}
-
 /* Do part of a phase, or all of it. Returns whether it goes on. */
 static bool phase_goes_on(struct sched_run *r)
 {
@@ -488,8 +484,19 @@ static bool phase_goes_on(struct sched_run *r)
 	case GROW:
 		elastic_serve(c);
 		return false;
+	case SETTLE:
+		timeline_finish(c);
+		return false;
+	case EXTEND:
+		provision_begin(c);
+		return false;
+	case ASK:
+		r->work += JOB_WORK;
+		return provision_next(c);
 	default:
-		finish(c);
+		provision_end(c);
+		if (!c->failed)
+			explain(c);
 		return false;
 	}
 }
@@ -566,6 +573,8 @@ int sched_end(struct sched_run *r, struct plan *out, struct gpuq_err *err)
 	plan.wake_us = c->plan.wake_us;
 	plan.steps = c->steps;
 	plan.cut_short = c->plan.cut_short;
+	plan.asks = c->plan.asks;
+	plan.n_asks = c->plan.n_asks;
 	plan.bounds = c->plan.bounds;
 	plan.n_bounds = c->plan.n_bounds;
 	*out = plan;

@@ -25,6 +25,7 @@ double judge_number(const struct gpuq_val *v);
 /* Expectations of the cluster as a whole (expect_world.c). */
 void judge_devices(struct judge *j, const char *key, const struct gpuq_val *want);
 void judge_capacity(struct judge *j, const char *key, const struct gpuq_val *want);
+void judge_pools(struct judge *j, const char *key, const struct gpuq_val *want);
 void judge_preempted_from(struct judge *j, const char *key, const struct gpuq_val *want);
 void judge_preempted_gpus(struct judge *j, const char *key, const struct gpuq_val *want);
 

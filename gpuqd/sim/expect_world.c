@@ -105,23 +105,42 @@ void judge_devices(struct judge *j, const char *key, const struct gpuq_val *want
 	double *got;
 	struct gpuq_val *list = gpuq_list(j->arena);
 
-	rows = by_node ? j->w->n_nodes : n;
-	got = gpuq_arena_calloc(j->arena, rows, sizeof(*got));
+	got = gpuq_arena_calloc(j->arena, (size_t)n + j->w->n_nodes, sizeof(*got));
 	if (!used || !got)
 		return;
+	rows = 0;
 	for (uint32_t i = 0; i < j->w->n_nodes; i++) {
-		for (int64_t d = 0; d < j->w->nodes[i].spec->gpus / 1000; d++, at++) {
-			if (by_node)
-				got[i] += (SNAP_MILLI - used[at]) / 1000.0;
-			else
-				got[at] = used[at] / 1000.0;
+		const int64_t gpus = j->w->nodes[i].spec->gpus / 1000;
+
+		if (!world_node_exists(&j->w->nodes[i])) {
+			at += (uint32_t)gpus;
+			continue;
 		}
+		for (int64_t d = 0; d < gpus; d++, at++) {
+			if (by_node)
+				got[rows] += (SNAP_MILLI - used[at]) / 1000.0;
+			else
+				got[rows++] = used[at] / 1000.0;
+		}
+		rows += by_node;
 	}
 	if (same_numbers(j, want, got, rows))
 		return;
 	for (uint32_t i = 0; i < rows; i++)
 		gpuq_add(j->arena, list, gpuq_real(j->arena, got[i]));
 	judge_differs(j, key, want, list);
+}
+
+void judge_pools(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	const struct gpuq_val *pools = gpuq_get(j->outcome, "pools");
+
+	for (uint32_t i = 0; i < want->n; i++) {
+		const struct gpuq_val *is = gpuq_get(gpuq_get(pools, want->pairs[i].key), key);
+
+		if (judge_number(is) != judge_number(want->pairs[i].val))
+			judge_differs(j, key, want, is);
+	}
 }
 
 /* An allocation on one node: a task, or a nominated placement. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/sched/quota/priority.h"
+#include "gpuqd/sim/world_pools.h"
 
 static struct gpuq_val *milli(struct gpuq_arena *a, int64_t m)
 {
@@ -270,6 +271,22 @@ static struct gpuq_val *claims(struct gpuq_arena *a, const struct world *w)
 	return list;
 }
 
+/* Return how far the pools have grown. */
+static struct gpuq_val *pools(struct gpuq_arena *a, const struct world *w)
+{
+	struct gpuq_val *map = gpuq_map(a);
+
+	for (uint32_t p = 0; p < w->n_pools; p++) {
+		const struct pool_count n = world_pools_count(w, p);
+		struct gpuq_val *m = gpuq_put(a, map, w->pools[p].spec->name, gpuq_map(a));
+
+		gpuq_put(a, m, "nodes", gpuq_int(a, n.nodes));
+		gpuq_put(a, m, "asked", gpuq_int(a, n.asked));
+		gpuq_put(a, m, "requests", gpuq_int(a, n.requests));
+	}
+	return map;
+}
+
 struct gpuq_val *outcome_make(struct gpuq_arena *a, struct world *w)
 {
 	static const char *const ends[] = { "completed", "failed", "timeout", "cancelled" };
@@ -286,6 +303,8 @@ struct gpuq_val *outcome_make(struct gpuq_arena *a, struct world *w)
 	for (uint32_t i = 0; i < w->n_jobs; i++)
 		put_job(a, w, jobs, &w->jobs[i]);
 	gpuq_put(a, out, "queues", queues(a, w));
+	if (w->n_pools)
+		gpuq_put(a, out, "pools", pools(a, w));
 	gpuq_put(a, out, "evictions", evictions(a, w, false));
 	gpuq_put(a, out, "moves", evictions(a, w, true));
 	gpuq_put(a, out, "claims", claims(a, w));

@@ -1,4 +1,5 @@
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/sim/world_pools.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,10 +56,14 @@ static int by_name(const void *x, const void *y)
 static int make_nodes(struct world *w, struct gpuq_err *err)
 {
 	const struct sc_node *specs = w->c->nodes.items;
+	const struct sc_pool *pools = w->c->pools.items;
 	size_t n = 0;
+	int rc;
 
 	for (size_t i = 0; i < w->c->nodes.n; i++)
 		n += specs[i].count == SC_ABSENT ? 1 : (size_t)specs[i].count / 1000;
+	for (size_t i = 0; i < w->c->pools.n; i++)
+		n += (size_t)pools[i].max / 1000;
 	w->nodes = gpuq_arena_calloc(&w->arena, n, sizeof(*w->nodes));
 	if (!w->nodes)
 		return gpuq_no_memory(err);
@@ -69,6 +74,7 @@ static int make_nodes(struct world *w, struct gpuq_err *err)
 			struct sim_node *node = &w->nodes[w->n_nodes++];
 
 			node->spec = &specs[i];
+			node->pool = SNAP_NONE;
 			node->state = specs[i].state;
 			node->name = specs[i].count == SC_ABSENT
 					     ? specs[i].name
@@ -78,6 +84,9 @@ static int make_nodes(struct world *w, struct gpuq_err *err)
 				return gpuq_no_memory(err);
 		}
 	}
+	rc = world_pools_make(w, err);
+	if (rc < 0)
+		return rc;
 	/* In the order of a snapshot, so that indexes are the same there. */
 	qsort(w->nodes, w->n_nodes, sizeof(*w->nodes), by_name);
 	for (uint32_t i = 1; i < w->n_nodes; i++) {
@@ -87,6 +96,11 @@ static int make_nodes(struct world *w, struct gpuq_err *err)
 			continue;
 		gpuq_fail_field(err, GPUQ_EINVAL, "name", "two nodes are named %s",
 				w->nodes[i].name);
+		if (w->nodes[i].pool != SNAP_NONE || w->nodes[i - 1].pool != SNAP_NONE)
+			return scenario_within(err, "pools",
+					       w->nodes[i].pool != SNAP_NONE
+						       ? w->nodes[i].pool
+						       : w->nodes[i - 1].pool);
 		return scenario_within(err, "nodes", (size_t)((x > y ? x : y) - specs));
 	}
 	return 0;
@@ -131,9 +145,11 @@ bool world_knows(const char *const *list, uint32_t n, const char *name)
 static int make_flavors(struct world *w, struct gpuq_err *err)
 {
 	const struct sc_node *nodes = w->c->nodes.items;
+	const struct sc_pool *pools = w->c->pools.items;
 	const struct gpuq_strlist *listed = &w->c->config.flavors;
 
-	w->flavors = gpuq_arena_calloc(&w->arena, listed->n + w->c->nodes.n + 1, sizeof(char *));
+	w->flavors = gpuq_arena_calloc(&w->arena, listed->n + w->c->nodes.n + w->c->pools.n + 1,
+				       sizeof(char *));
 	if (!w->flavors)
 		return gpuq_no_memory(err);
 	for (size_t i = 0; i < listed->n; i++)
@@ -144,6 +160,12 @@ static int make_flavors(struct world *w, struct gpuq_err *err)
 
 		if ((nodes[i].gpus > 0 || nodes[i].mig.n) &&
 		    !world_knows(w->flavors, w->n_flavors, name))
+			w->flavors[w->n_flavors++] = name;
+	}
+	for (size_t i = 0; i < w->c->pools.n; i++) {
+		const char *name = pools[i].flavor ? pools[i].flavor : "default";
+
+		if (!world_knows(w->flavors, w->n_flavors, name))
 			w->flavors[w->n_flavors++] = name;
 	}
 	if (w->n_flavors == 0)

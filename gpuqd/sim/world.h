@@ -158,6 +158,21 @@ struct sim_node {
 	const char *name;
 	const struct sc_node *spec;
 	int state; /* enum snap_node_state */
+	uint32_t pool; /* into world.pools; SNAP_NONE */
+	uint32_t ask; /* SNAP_ASKED: number of its request */
+};
+
+struct sim_pool {
+	const struct sc_pool *spec;
+	int64_t closed_until_us; /* requests failed too often: none is made before that */
+};
+
+/* A request for nodes, which have its number. */
+struct sim_ask {
+	uint32_t number, pool;
+	uint32_t failures;
+	int64_t retry_us; /* when it is made again; 0 = it is made */
+	int64_t come_us; /* when its nodes come; GPUQ_UNLIMITED = by a step */
 };
 
 struct sim_queue {
@@ -184,6 +199,10 @@ struct world {
 	uint32_t n_licenses;
 	struct sim_node *nodes; /* by name */
 	uint32_t n_nodes;
+	struct sim_pool *pools; /* as listed */
+	uint32_t n_pools;
+	struct sim_ask *asks; /* by number */
+	uint32_t n_asks, room_asks, last_ask;
 	const struct sc_queue *queues; /* by age */
 	uint32_t n_queues;
 	struct sim_queue *shares; /* by queue, after the last cycle */
@@ -228,6 +247,12 @@ extern const char *const world_fates[N_SIM_FATES];
 /* Record what a job lost; e.job and e.at_us are set here. */
 int world_evicted(struct world *w, const struct sim_job *j, struct sim_eviction e,
 		  struct gpuq_err *err);
+
+/* True if the node exists, whatever its state. */
+static inline bool world_node_exists(const struct sim_node *n)
+{
+	return n->state < SNAP_ASKED;
+}
 
 /* The first moment of an instant, never the 0 that means none. */
 static inline int64_t world_instant(int64_t us)

@@ -5,6 +5,7 @@
 #include "gpuqd/sim/world_cycle.h"
 #include "gpuqd/sim/world_events.h"
 #include "gpuqd/sim/world_happen.h"
+#include "gpuqd/sim/world_pools.h"
 
 /* One cycle of the world, as gpuqd has it: model -> snapshot -> plan -> events. */
 
@@ -252,6 +253,8 @@ static int cycle(struct world *w, bool *changed, struct gpuq_err *err)
 	*changed = rc == 0 && world_changes(&p);
 	if (rc == 0)
 		rc = world_carry(w, s, &p, err);
+	if (rc == 0)
+		rc = world_pools_carry(w, &p, changed, err);
 	if (rc == 0)
 		rc = keep_reasons(w, s, &p, err);
 	if (rc == 0) {

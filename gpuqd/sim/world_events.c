@@ -5,6 +5,7 @@
 #include "gpuqd/sim/world_cycle.h"
 #include "gpuqd/sim/world_events.h"
 #include "gpuqd/sim/world_jobs.h"
+#include "gpuqd/sim/world_pools.h"
 
 /* Events from outside, and those that fall due. */
 
@@ -82,7 +83,7 @@ static int64_t later(const struct world *w, int64_t at_us)
 /* Return the next instant after now at which something falls due. */
 static int64_t next_instant(struct world *w)
 {
-	int64_t next = later(w, w->wake_us);
+	int64_t next = earlier(later(w, w->wake_us), world_pools_next(w));
 
 	for (uint32_t i = 0; i < w->n_jobs; i++) {
 		const struct sim_job *sim = &w->jobs[i];
@@ -138,7 +139,7 @@ static int pass_deadline(struct world *w, const struct sim_job *sim, struct gpuq
 /* Apply what falls due at w->now_us. */
 static int fall_due(struct world *w, struct gpuq_err *err)
 {
-	int rc = 0;
+	int rc = world_pools_fall_due(w, err);
 
 	for (uint32_t i = 0; rc == 0 && i < w->n_jobs; i++) {
 		struct sim_job *sim = &w->jobs[i];
@@ -333,6 +334,9 @@ static int change_node(struct world *w, const struct sc_step *s, struct gpuq_err
 	if (n == SNAP_NONE)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "node", "unknown node %s",
 				       s->node ? s->node : "(none)");
+	if (!world_node_exists(&w->nodes[n]))
+		return gpuq_fail_field(err, GPUQ_EINVAL, "node", "node %s does not exist yet",
+				       s->node);
 	w->nodes[n].state = s->event == SC_NODE_DOWN ? SNAP_DOWN : SNAP_READY;
 	rc = world_node_event(w, &w->nodes[n], err);
 	return rc == 0 && s->event == SC_NODE_DOWN ? lose_node(w, &w->nodes[n], err) : rc;
@@ -354,9 +358,13 @@ int world_step(struct world *w, const struct sc_step *s, struct gpuq_err *err)
 	case SC_SUBMIT:
 		rc = world_submit(w, s->submit, err);
 		break;
+	case SC_REQUEST_FAILED:
+		rc = world_pools_step(w, s, err);
+		break;
 	case SC_NODE_DOWN:
 	case SC_NODE_UP:
-		rc = change_node(w, s, err);
+		rc = s->pool && s->event == SC_NODE_UP ? world_pools_step(w, s, err)
+						       : change_node(w, s, err);
 		break;
 	default:
 		rc = change_jobs(w, s, err);

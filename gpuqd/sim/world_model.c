@@ -334,7 +334,7 @@ static int64_t cluster_milli(const struct world *w)
 	int64_t milli = 0;
 
 	for (uint32_t n = 0; n < w->n_nodes; n++)
-		milli += w->nodes[n].spec->gpus;
+		milli += world_node_exists(&w->nodes[n]) ? w->nodes[n].spec->gpus : 0;
 	return milli;
 }
 
@@ -410,6 +410,7 @@ int world_make_model(struct world *w, struct gpuq_err *err)
 	set_policy(w, &w->m->policy);
 	queue_set_site(w->m, s);
 	for (uint32_t n = 0; rc == 0 && n < w->n_nodes; n++)
-		rc = world_node_event(w, &w->nodes[n], err);
+		if (world_node_exists(&w->nodes[n]))
+			rc = world_node_event(w, &w->nodes[n], err);
 	return rc;
 }

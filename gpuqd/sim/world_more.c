@@ -1,4 +1,5 @@
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/sim/world_pools.h"
 
 #include <string.h>
 
@@ -180,7 +181,6 @@ static void more_job(void *arg, const struct job *j, struct snap_job *out)
 
 void world_more(struct world *w, struct snapshot_more *out)
 {
-	*out =
-		(struct snapshot_more){ more_config,  more_queue, more_node,
-					more_request, more_job,   w };
+	*out = (struct snapshot_more){ more_config, more_queue,      more_node, more_request,
+				       more_job,    world_pools_add, w };
 }

@@ -364,8 +364,8 @@ static const struct gpuq_field pool_fields[] = {
 	  .doc = "price that applies"),
 	F(site_pool, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
 	  .form = "number or map", .doc = "price per device and hour; default: that of the flavor"),
-	F(site_pool, "provisioning", GPUQ_K_VAL, provisioning,
-	  .doc = "parameters for requesting nodes"),
+	F(site_pool, "provisioning", GPUQ_K_CUSTOM, provisioning, .custom = &provision_custom,
+	  .form = "{kind: none}", .doc = "how it gets nodes that do not exist yet; default: not"),
 	END,
 };
 
@@ -389,7 +389,7 @@ static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 		return wrong(r, v, "sharing",
 			     "expected whole, mig, time-slicing or gpushare: jobs cannot be "
 			     "placed by the other ways");
-	return 0;
+	return provision_check(r, v, p->provisioning, &p->selector, p->flavor);
 }
 
 static const struct gpuq_schema pool_schema = {

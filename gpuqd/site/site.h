@@ -16,6 +16,7 @@
 
 #include "gpuqd/site/policy_queue.h"
 #include "gpuqd/site/price.h"
+#include "gpuqd/site/provision.h"
 #include "gpuqd/util/recur.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
@@ -66,7 +67,7 @@ struct site_pool {
 	bool spot;
 	int billing; /* enum price_kind */
 	struct price price; /* before that of its flavor */
-	struct gpuq_val *provisioning;
+	struct provision *provisioning; /* NULL = its nodes come and go as they please */
 };
 
 struct site_cap { /* of jobs or devices: a user's, one job's, all; GPUQ_UNLIMITED = none */

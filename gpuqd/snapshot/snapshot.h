@@ -88,6 +88,9 @@ enum snap_node_state {
 	SNAP_DRAINED, /* by an operator */
 	SNAP_SUSPECT, /* failed recently; suspended for a while */
 	SNAP_DOWN, /* absent, or unhealthy */
+	/* Nodes that do not exist: no pod starts there, and they are no capacity of their flavor. */
+	SNAP_ASKED, /* requested; it may come */
+	SNAP_PLANNED, /* its pool could request it */
 };
 
 struct snap_taint {
@@ -130,6 +133,8 @@ struct snap_node {
 	const char *pool; /* for reservations of amounts */
 	uint32_t flavor; /* of its devices */
 	int state; /* enum snap_node_state */
+	uint32_t ask; /* SNAP_ASKED: number of the request that it is part of, from 1 */
+	int64_t price; /* of one that does not exist: a cheaper pool of a flavor comes first */
 	int64_t cpu_milli, memory_bytes, pods; /* allocatable */
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_pods;
 	int64_t foreign_gpus; /* whole devices held by foreign pods, not known which */

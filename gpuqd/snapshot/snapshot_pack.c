@@ -106,6 +106,7 @@ static const struct col device_cols[] = { C(healthy), C(foreign_milli), C(memory
 static const struct col node_cols[] = {
 	C(name), C(pool), C(flavor), C(state), C(cpu_milli), C(memory_bytes), C(pods),
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus), C(replicas),
+	C(ask), C(price),
 };
 #undef C
 #define C(m) COL(struct gpuq_slice, m)
@@ -621,7 +622,7 @@ static void unpack_node(struct unpack *u)
 	bad_unless(u, node.replicas <= SNAP_MILLI);
 	bad_unless(u, node.name && n_keys == n_vals && node.n_devices <= SNAP_DEVICES_MAX &&
 			      (node.flavor < u->s->n_flavors || node.n_devices == 0) &&
-			      node.state >= SNAP_READY && node.state <= SNAP_DOWN);
+			      node.state >= SNAP_READY && node.state <= SNAP_PLANNED);
 	if (!u->r->bad)
 		snapshot_add_node(u->s, &node);
 }

@@ -468,6 +468,7 @@ static bool take_before_jobs(struct taking *t)
 	take_queues(t);
 	for (struct node *n = m->nodes; n; n = n->hh.next)
 		take_node(t, n, &n->snap_ix);
+	MORE(t, made_up, t->s);
 	take_requests(t);
 	if (t->queue_of)
 		snapshot_add_usages(m, t->now_us, t->queue_of, t->s);

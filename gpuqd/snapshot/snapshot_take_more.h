@@ -22,6 +22,8 @@ struct snapshot_more {
 	void (*node)(void *arg, const struct node *n, struct snap_node *sn);
 	void (*request)(void *arg, const struct request *r, struct snap_group *groups);
 	void (*job)(void *arg, const struct job *j, struct snap_job *sj);
+	/* Nodes that do not exist yet may be added. */
+	void (*made_up)(void *arg, struct snapshot *s);
 	void *arg;
 };
 

@@ -20,6 +20,8 @@ struct pair {
 	uint32_t nodes, jobs;
 	enum fill fill;
 	bool timed;
+	uint32_t pools; /* that could grow by four nodes each */
+	int64_t machine_cpu_milli; /* of these nodes; waiting jobs need 4000 at least */
 };
 
 struct cost {
@@ -38,6 +40,26 @@ static void add_queues(struct snapshot *s)
 		q.name = name;
 		q.age = i;
 		snapshot_add_queue(s, &q);
+	}
+}
+
+/* Nodes that do not exist yet. */
+static void add_pools(struct snapshot *s, const struct pair *p)
+{
+	for (uint32_t i = 0; i < 4 * p->pools; i++) {
+		struct snap_node n;
+		char name[32], pool[32];
+
+		snapshot_node_default(&n);
+		snprintf(name, sizeof(name), "pool-%03" PRIu32, i);
+		snprintf(pool, sizeof(pool), "pool-%03" PRIu32, i / 4);
+		n.name = name;
+		n.pool = pool;
+		n.flavor = 0;
+		n.state = SNAP_PLANNED;
+		n.n_devices = 8;
+		n.cpu_milli = p->machine_cpu_milli;
+		snapshot_add_node(s, &n);
 	}
 }
 
@@ -95,6 +117,7 @@ static struct snapshot *build(const struct pair *p, bool unlike)
 	snapshot_add_flavor(s, "gpu", 0);
 	user = snapshot_user(s, "ann");
 	bench_nodes(s, p->nodes);
+	add_pools(s, p);
 	add_queues(s);
 	for (uint32_t i = 0; i < p->jobs; i++)
 		add_waiter(s, p, user, i, unlike);
@@ -130,12 +153,14 @@ static void measure(const struct pair *p, bool unlike, struct cost *out)
 int main(int argc, char **argv)
 {
 	static const struct pair pairs[] = {
-		{ "15,000 jobs, 2,000 empty nodes", 2000, 15000, EMPTY, false },
-		{ "100,000 jobs, 10,000 full nodes", 10000, 100000, FULL, false },
-		{ "the same with time limits", 10000, 100000, FULL, true },
-		{ "100,000 jobs, 10,000 nodes short of cpu", 10000, 100000, APART, false },
-		{ "the same with time limits", 10000, 100000, APART, true },
-		{ "1,000,000 jobs, 10,000 full nodes", 10000, 1000000, FULL, true },
+		{ "15,000 jobs, 2,000 empty nodes", 2000, 15000, EMPTY, false, 0, 0 },
+		{ "100,000 jobs, 10,000 full nodes", 10000, 100000, FULL, false, 0, 0 },
+		{ "the same with time limits", 10000, 100000, FULL, true, 0, 0 },
+		{ "100,000 jobs, 10,000 nodes short of cpu", 10000, 100000, APART, false, 0, 0 },
+		{ "the same with time limits", 10000, 100000, APART, true, 0, 0 },
+		{ "1,000,000 jobs, 10,000 full nodes", 10000, 1000000, FULL, true, 0, 0 },
+		{ "row 2 with 50 pools of nodes too small", 10000, 100000, FULL, false, 50, 2000 },
+		{ "row 2 with 50 pools that can grow", 10000, 100000, FULL, false, 50, 128000 },
 	};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {

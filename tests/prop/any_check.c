@@ -526,6 +526,87 @@ static void keep_rest(struct check *k)
 	}
 }
 
+/* Count the nodes of a pool in that state; ask 0 = of any request. */
+static uint32_t made_up(const struct check *k, const struct plan_ask *a, int state)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < k->s->n_nodes; i++) {
+		const struct snap_node *node = &k->s->nodes[i];
+
+		n += node->state == state && node->flavor == a->flavor &&
+		     strcmp(node->pool, a->pool) == 0 && (!a->ask || node->ask == a->ask);
+	}
+	return n;
+}
+
+static bool wants_flavor(const struct check *k, uint32_t job, uint32_t flavor)
+{
+	const struct snap_request *r = request_of(k, job);
+
+	for (uint32_t i = 0; i < r->n_flavor_ix; i++)
+		if (r->flavor_ix[i] == flavor)
+			return true;
+	return false;
+}
+
+/* Return how many of its pods a job has pending. */
+static uint64_t pods_pending(const struct check *k, uint32_t job)
+{
+	const struct snap_job *j = &k->s->jobs[job];
+
+	return j->state == SNAP_PENDING
+		       ? (uint64_t)(j->n_waiting - k->starts[job]) * request_of(k, job)->n_pods
+		       : 0;
+}
+
+/* Requests: for nodes that their pools have left, and for jobs that are pending after the plan. */
+static void check_asks(struct check *k)
+{
+	uint64_t wanted = 0, asked = 0;
+
+	for (uint32_t i = 0; i < k->s->n_jobs; i++)
+		wanted += pods_pending(k, i);
+	for (uint32_t i = 0; i < k->p->n_asks; i++) {
+		const struct plan_ask *a = &k->p->asks[i];
+		uint32_t in_pool = 0;
+
+		for (uint32_t x = 0; x < k->p->n_asks; x++)
+			if (!k->p->asks[x].ask && k->p->asks[x].flavor == a->flavor &&
+			    strcmp(k->p->asks[x].pool, a->pool) == 0)
+				in_pool += k->p->asks[x].n_nodes;
+		asked += a->ask ? 0 : a->n_nodes;
+		if (a->ask && made_up(k, a, SNAP_ASKED) != a->n_nodes)
+			WRONG(k, "request %u has %u nodes, not %u", a->ask,
+			      made_up(k, a, SNAP_ASKED), a->n_nodes);
+		if (!a->ask && in_pool > made_up(k, a, SNAP_PLANNED))
+			WRONG(k, "%u nodes are requested of %s, which has %u left", in_pool,
+			      a->pool, made_up(k, a, SNAP_PLANNED));
+		if (a->job == SNAP_NONE ? a->n_jobs > 0 || !a->ask : a->n_jobs == 0)
+			WRONG(k, "a request of %s has an owner and no jobs, or no owner", a->pool);
+		if (a->job == SNAP_NONE)
+			continue;
+		if (pods_pending(k, a->job) == 0 || k->s->jobs[a->job].held ||
+		    k->s->jobs[a->job].gate)
+			WRONG(k, "job %u requests nodes, but is not eligible", a->key.id);
+		if (!wants_flavor(k, a->job, a->flavor))
+			WRONG(k, "job %u requests a flavor that is not its own", a->key.id);
+	}
+	for (uint32_t i = 0; i < k->s->n_jobs; i++) {
+		const struct plan_reason *why;
+		bool any =
+			plan_reasons(k->s, k->p, i, &why) == 0 || why->code != GPUQ_R_PROVISIONING;
+
+		for (uint32_t x = 0; !any && x < k->p->n_asks; x++)
+			any = k->p->asks[x].n_jobs && strcmp(k->p->asks[x].pool, why->object) == 0;
+		if (!any)
+			WRONG(k, "job %u waits for nodes that are not requested",
+			      k->s->jobs[i].key.id);
+	}
+	if (asked > wanted)
+		WRONG(k, "%d nodes are requested for %d pods", (int)asked, (int)wanted);
+}
+
 const char *any_check(const struct snapshot *s, const struct plan *p)
 {
 	struct check k = { .s = s, .p = p };
@@ -572,6 +653,7 @@ const char *any_check(const struct snapshot *s, const struct plan *p)
 	check_gangs(&k);
 	check_claimants(&k);
 	check_reasons(&k);
+	check_asks(&k);
 	gpuq_arena_done(&k.mem);
 	return k.fault;
 }

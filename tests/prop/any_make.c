@@ -413,6 +413,36 @@ static void make_reservation(struct any_source *from, const struct any *a, int i
 		r->n_nodes = 2;
 }
 
+static bool is_empty(const struct any *a, int node)
+{
+	for (int i = 0; i < a->n_pods; i++)
+		if (a->pods[i].node == node)
+			return false;
+	return true;
+}
+
+/* Make some nodes that nothing runs on into such as do not exist, in a pool for each flavor. */
+static void make_up(struct any_source *from, struct any *out)
+{
+	static const char *const pools[ANY_FLAVORS] = { "pa", "pb" };
+
+	for (int i = 0; i < out->n_nodes; i++) {
+		struct any_node *on = &out->nodes[i];
+		struct snap_node *n = &on->node;
+
+		if (n->n_devices == 0 || !is_empty(out, i) || pick(from, 2))
+			continue;
+		n->pool = pools[n->flavor];
+		n->state = pick(from, 2) ? SNAP_ASKED : SNAP_PLANNED;
+		n->ask = n->state == SNAP_ASKED ? 2 * n->flavor + 1 + (uint32_t)pick(from, 2) : 0;
+		n->price = pick(from, 2);
+		n->foreign_gpus = 0;
+		for (uint32_t d = 0; d < n->n_devices; d++)
+			on->devices[d] = (struct snap_device){ .healthy = true,
+							       .memory_bytes = ANY_DEVICE_MEMORY };
+	}
+}
+
 void any_make(struct any_source *from, struct any *out)
 {
 	struct left left[ANY_NODES];
@@ -455,6 +485,8 @@ void any_make(struct any_source *from, struct any *out)
 	out->config.cross_queue_priority = rarely(from, 4);
 	if (rarely(from, 4))
 		out->config.claim_spare_milli = pick(from, 4) * (int64_t)SNAP_MILLI;
+	if (rarely(from, 3))
+		make_up(from, out);
 }
 
 /* ---- the next cycle ---- */

@@ -349,7 +349,7 @@ static void random_site(struct gpuq_buf *b)
 		ADD("sharing", "whole", "mig", "time-slicing");
 		ADD("placement", "pack", "spread");
 		ADD("spot", "true", "false");
-		ADD("provisioning", "{class: x, max_nodes: 3, parameters: {a: [1, 2.5, null]}}");
+		ADD("provisioning", "{kind: none}", "{}");
 		gpuq_buf_adds(b, "}\n");
 	}
 	gpuq_buf_adds(b, "qos:\n- {name: z");
@@ -412,6 +412,120 @@ Test(site, what_is_exported_changes_nothing_when_applied)
 		gpuq_buf_done(&text);
 		gpuq_arena_done(&mem);
 	}
+}
+
+/* ---- pools that grow ---- */
+
+#define POOL(text) "version: 1\npools: [{name: p, selector: {a: b}, flavor: default, " text "}]"
+#define GROWS(text) POOL("provisioning: {kind: request, class: c.x, max_nodes: 2, " text "}")
+#define SHAPE "machine: {gpus: 8, labels: {a: b}}"
+
+static const struct {
+	const char *text, *error; /* NULL = it is read */
+} pools_that_grow[] = {
+	{ POOL("provisioning: {kind: none}"), NULL },
+	{ POOL("provisioning: null"), NULL },
+	{ POOL("provisioning: {class: x, max_nodes: 3, parameters: {a: 1}}"),
+	  "f:2:76: pools[p].provisioning.class: has no effect with kind none, which is the "
+	  "default" },
+	{ POOL("provisioning: {kind: nona}"),
+	  "f:2:75: pools[p].provisioning.kind: 'nona' is not known; did you mean 'none'?" },
+	{ POOL("provisioning: {kind: request, max_nodes: 1, " SHAPE "}"),
+	  "f:2:68: pools[p].provisioning.class: missing; kind request needs it, for example "
+	  "queued-provisioning.gke.io" },
+	{ POOL("provisioning: {kind: autoscaler, class: x, max_nodes: 1, " SHAPE "}"),
+	  "f:2:94: pools[p].provisioning.class: has no effect with kind autoscaler" },
+	{ POOL("provisioning: {kind: autoscaler, max_nodes: 1}"),
+	  "f:2:68: pools[p].provisioning.machine: missing; a pool that grows needs it, {gpus: N} "
+	  "at least" },
+	{ POOL("provisioning: {kind: autoscaler, " SHAPE "}"),
+	  "f:2:68: pools[p].provisioning.max_nodes: missing; a pool that grows needs it" },
+	{ POOL("provisioning: {kind: request, class: c, max_nodes: 0, " SHAPE "}"),
+	  "f:2:105: pools[p].provisioning.max_nodes: expected 1 to 5000, found 0" },
+	{ GROWS("machine: {labels: {a: b}}"),
+	  "f:2:119: pools[p].provisioning.machine.gpus: missing; a machine needs it (an integer)" },
+	{ GROWS("machine: {gpus: 0}"),
+	  "f:2:126: pools[p].provisioning.machine.gpus: expected 1 to 1024, found 0" },
+	{ GROWS("machine: {gpus: 8, gpu: 1}"),
+	  "f:2:129: pools[p].provisioning.machine.gpu: unknown key; did you mean 'gpus'?" },
+	{ GROWS("machine: {gpus: 8, labels: {a: c}}"),
+	  "f:2:137: pools[p].provisioning.machine.labels: expected a: b as well, which the pool's "
+	  "selector asks for" },
+	{ GROWS("machine: {gpus: 8, resources: {nvidia.com/gpu: 1}}"),
+	  "f:2:157: pools[p].provisioning.machine.resources.nvidia.com/gpu: expected a resource "
+	  "that is counted, such as rdma/hca or hugepages-2Mi; devices, cpus and memory have keys "
+	  "of their own" },
+	{ GROWS("machine: {gpus: 8, resources: {rdma/hca: x}}"),
+	  "f:2:151: pools[p].provisioning.machine.resources.rdma/hca: expected an amount above 0" },
+	{ GROWS("machine: {gpus: 8, taints: [{key: k, effect: Never}]}"),
+	  "f:2:155: pools[p].provisioning.machine.taints[].effect: expected NoSchedule, NoExecute "
+	  "or PreferNoSchedule, found 'Never'" },
+	{ GROWS("min_nodes: 3, " SHAPE), "f:2:121: pools[p].provisioning.min_nodes: more than "
+					 "max_nodes" },
+	{ GROWS("max_run: 8d, " SHAPE), "f:2:119: pools[p].provisioning.max_run: expected 7d at "
+					"most, and more than 0" },
+	{ GROWS("booking: 0, " SHAPE), "f:2:119: pools[p].provisioning.booking: expected more than "
+				       "0" },
+	{ GROWS("retry_base: 1h, " SHAPE), "f:2:68: pools[p].provisioning.retry_max: less than "
+					   "retry_base" },
+	{ GROWS("placeholders: false, " SHAPE),
+	  "f:2:124: pools[p].provisioning.placeholders: has no effect with kind request" },
+	{ GROWS("parameters: {maxRunDurationSeconds: 60}, " SHAPE),
+	  "f:2:146: pools[p].provisioning.parameters.maxRunDurationSeconds: is set by gpuqd, from "
+	  "the time limit of the job and max_run" },
+	{ GROWS("maxnodes: 3, " SHAPE), "f:2:110: pools[p].provisioning.maxnodes: unknown key; did "
+					"you mean 'max_nodes'?" },
+	{ "version: 1\npools: [{name: p, selector: {a: b}, provisioning: {kind: request, class: c, "
+	  "max_nodes: 1, " SHAPE "}}]",
+	  "f:2:9: pools[p].flavor: missing; a pool that grows needs it" },
+	{ "version: 1\npools: [{name: p, flavor: default, provisioning: {kind: request, class: c, "
+	  "max_nodes: 1, " SHAPE "}}]",
+	  "f:2:9: pools[p].selector: missing; a pool that grows needs it, to know its nodes" },
+	{ GROWS(SHAPE), "f:2:75: pools[p].provisioning.kind: expected none: gpuqd cannot request "
+			"nodes" },
+};
+
+Test(site, pools_that_grow_are_complete_or_refused)
+{
+	for (size_t i = 0; i < sizeof(pools_that_grow) / sizeof(pools_that_grow[0]); i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct site *s = NULL;
+		const int rc = site_read(parse(pools_that_grow[i].text), "f", 0, &s, &err);
+
+		if (pools_that_grow[i].error)
+			cr_expect_str_eq(err.text, pools_that_grow[i].error, "%s",
+					 pools_that_grow[i].text);
+		cr_expect_eq(rc == 0, !pools_that_grow[i].error, "%s: %s", pools_that_grow[i].text,
+			     err.text);
+		site_free(s);
+	}
+	gpuq_arena_done(&mem);
+}
+
+/* Earlier versions took any keys there. */
+Test(site, stored_provisioning_without_effect_is_left_out)
+{
+	static const char *const texts[] = {
+		POOL("provisioning: {class: x, max_nodes: 3, parameters: {a: [1, 2.5, null]}}"),
+		POOL("provisioning: {kind: request, what: [ever]}"), POOL("provisioning: 7"),
+		GROWS(SHAPE)
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct site *s = NULL;
+		const struct site_pool *p;
+
+		cr_assert_eq(site_read_stored(parse(texts[i]), 0, &s, &err), 0, "%s", err.text);
+		p = s->pools.items;
+		cr_expect(p->provisioning && p->provisioning->dropped, "%s", texts[i]);
+		cr_expect_eq(p->provisioning->kind, PROVISION_NONE);
+		/* An export of it can be applied. */
+		cr_expect_null(strstr(yaml(s->tree), "provisioning"), "%s", yaml(s->tree));
+		site_free(site_of(parse(yaml(s->tree))));
+		site_free(s);
+	}
+	gpuq_arena_done(&mem);
 }
 
 /* ---- access rights ---- */

@@ -201,6 +201,39 @@ void nodes_fill_buckets(struct cycle *c)
 			bucket_add(c, i);
 }
 
+void nodes_open(struct cycle *c, uint32_t node, bool on)
+{
+	if (on) {
+		bits_add(c->nodes->now.usable, node);
+		bucket_add(c, node);
+	} else {
+		bucket_del(c, node);
+		bits_del(c->nodes->now.usable, node);
+	}
+}
+
+void nodes_copy(const struct cycle *c, struct amounts *to)
+{
+	const struct amounts *now = &c->nodes->now;
+	const size_t n = c->s->n_nodes, d = c->s->n_devices,
+		     set = c->nodes->n_words * sizeof(uint64_t);
+
+	memcpy(to->cpu, now->cpu, n * sizeof(*to->cpu));
+	memcpy(to->memory, now->memory, n * sizeof(*to->memory));
+	memcpy(to->pods, now->pods, n * sizeof(*to->pods));
+	memcpy(to->whole, now->whole, n * sizeof(*to->whole));
+	memcpy(to->tenants, now->tenants, n * sizeof(*to->tenants));
+	memcpy(to->withheld, now->withheld, n * sizeof(*to->withheld));
+	memcpy(to->usable, now->usable, set);
+	memcpy(to->vacant, now->vacant, set);
+	memcpy(to->parted, now->parted, set);
+	if (c->s->n_extras)
+		memcpy(to->extra_free, now->extra_free,
+		       n * c->s->n_extras * sizeof(*to->extra_free));
+	memcpy(to->device_free, now->device_free, d * sizeof(*to->device_free));
+	memcpy(to->device_memory, now->device_memory, d * sizeof(*to->device_memory));
+}
+
 struct amounts *nodes_amounts(const struct cycle *c)
 {
 	return &c->nodes->now;

@@ -79,6 +79,10 @@ void nodes_reopen(struct cycle *c);
 void nodes_change(struct cycle *c, uint32_t node);
 void nodes_changed(struct cycle *c, uint32_t node);
 void nodes_fill_buckets(struct cycle *c); /* anew, from whole and usable */
+/* Let jobs use the node, whatever its state; or no longer. It was not usable, or was. */
+void nodes_open(struct cycle *c, uint32_t node, bool on);
+/* Copy what is free now to tables of another moment, with tables by device and extra. */
+void nodes_copy(const struct cycle *c, struct amounts *to);
 /* Release (sign 1) or take back (-1) the resources of a pod: devices, amounts, tenants. */
 void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign);
 /* Take exactly these devices for a pod, if they and all else it needs are free. */

@@ -60,6 +60,8 @@ struct draft {
 	struct plan_claim *claims;
 	struct plan_side *sides;
 	struct plan_bound *bounds;
+	struct plan_ask *asks;
+	uint32_t n_asks, room_asks;
 	uint32_t n_claims, room_claims, n_sides, room_sides, n_bounds, room_bounds;
 	uint32_t *started; /* by job: elements started in this cycle */
 	struct plan_why *why_of_run; /* why it is not eligible, else the reasons of its class */
@@ -96,6 +98,7 @@ struct cycle {
 	struct futile *futile; /* preempt: searches that failed; NULL until one does */
 	struct reversals *reversals; /* preempt: oscillation.c; NULL until first used */
 	struct order *order; /* order.c: which job is served next */
+	struct provision *provision; /* provision.c: nodes that do not exist; NULL: none could */
 	struct request_verdict *verdicts; /* reasons.c: by request */
 };
 

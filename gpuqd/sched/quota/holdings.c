@@ -705,9 +705,21 @@ int64_t holdings_license_free(const struct cycle *c, uint32_t license)
 	return c->holdings->license_free[license];
 }
 
+void holdings_keep(struct cycle *c)
+{
+	const size_t n = (size_t)c->s->n_queues * c->s->n_res;
+
+	c->holdings->kept = cycle_alloc(c, n, sizeof(*c->holdings->kept));
+	if (c->holdings->kept)
+		memcpy(c->holdings->kept, c->holdings->held, n * sizeof(*c->holdings->kept));
+}
+
 void holdings_finish(struct cycle *c, struct plan *out)
 {
 	struct holdings *h = c->holdings;
+
+	if (h->kept)
+		h->held = h->kept;
 
 	/* All is decided: capacity that is being released counts as released. */
 	for (size_t i = 0; i < (size_t)c->s->n_queues * c->s->n_res; i++)

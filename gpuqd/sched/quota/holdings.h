@@ -45,6 +45,8 @@ bool holdings_stopped(const struct cycle *c, uint32_t queue); /* it or an ancest
 /* True if some limit of the queue or an ancestor counts users. */
 bool holdings_per_user(const struct cycle *c, uint32_t queue);
 int64_t holdings_license_free(const struct cycle *c, uint32_t license);
+/* Remember what queues hold; what is started after it does not count as held in the plan. */
+void holdings_keep(struct cycle *c);
 /* Write shares, demand and what is held to the finished plan. */
 void holdings_finish(struct cycle *c, struct plan *out);
 

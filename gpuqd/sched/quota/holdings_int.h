@@ -15,6 +15,7 @@ struct budgets;
 struct holdings {
 	/* Queues, by [q * n_res + r]. */
 	int64_t *held; /* by jobs that run, are ending or have a nominated placement */
+	int64_t *kept; /* held as holdings_keep() found it; NULL = it was not called */
 	int64_t *leaving; /* the part of it that was signalled to end */
 	int64_t *firm; /* the part of it that is not preemptible */
 	int64_t *demand; /* of running and pending jobs, capped by limits */

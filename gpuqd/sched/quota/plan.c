@@ -87,6 +87,20 @@ uint32_t plan_reasons(const struct snapshot *s, const struct plan *p, uint32_t j
 	return why.n;
 }
 
+/* Print a request for nodes, on one line. */
+static void print_ask(const struct plan_ask *a, struct gpuq_buf *out)
+{
+	char key[32];
+
+	gpuq_buf_printf(out, a->ask ? "asked %s nodes=%u request=%u" : "ask %s nodes=%u", a->pool,
+			a->n_nodes, a->ask);
+	if (a->job == SNAP_NONE)
+		gpuq_buf_adds(out, " for none\n");
+	else
+		gpuq_buf_printf(out, " for %s jobs=%u\n", plan_key_print(a->key, key, sizeof(key)),
+				a->n_jobs);
+}
+
 /* Print a reason of a pending job, on one line. */
 static void print_reason(const struct snapshot *s, uint32_t job, const struct plan_reason *r,
 			 struct gpuq_buf *out)
@@ -106,6 +120,8 @@ void plan_print(const struct snapshot *s, const struct plan *p, struct gpuq_buf 
 {
 	for (uint32_t i = 0; i < p->n_actions; i++)
 		print_action(s, p, &p->actions[i], out);
+	for (uint32_t i = 0; i < p->n_asks; i++)
+		print_ask(&p->asks[i], out);
 	for (uint32_t i = 0; i < s->n_jobs; i++) {
 		const struct plan_reason *why;
 		const uint32_t n = plan_reasons(s, p, i, &why);

@@ -109,6 +109,19 @@ struct plan_claim {
 	uint32_t passed[N_PLAN_PASSED]; /* units: gangs, and pods beyond them */
 };
 
+/* A request for nodes that do not exist: one to be made, or one that was made. Each element is on
+ * nodes of one of them at most; a request belongs to the job that is first on its nodes, and the
+ * others ride on it. */
+struct plan_ask {
+	uint32_t ask; /* number of one that was made; 0 = it is to be made */
+	const char *pool;
+	uint32_t flavor; /* of its nodes */
+	uint32_t n_nodes;
+	uint32_t job; /* that it belongs to; SNAP_NONE = no job needs it any more */
+	struct snap_key key; /* of the element */
+	uint32_t n_jobs; /* elements on its nodes */
+};
+
 /* Bounds that cut short the work of a cycle; gpuqd-scheduling(7), BOUNDS. */
 enum plan_bounded {
 #define X(sym, word, stopped, counted) PLAN_BOUND_##sym,
@@ -139,6 +152,9 @@ struct plan {
 	const struct plan_side *claim_sides;
 	const struct plan_bound *bounds; /* that were reached */
 	uint32_t n_bounds;
+	/* Those that were made by number, then those to be made as they were decided. */
+	const struct plan_ask *asks;
+	uint32_t n_asks;
 	uint32_t n_actions, n_pods, n_devices, n_claims;
 	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
 	 * applied; fair_share and demand do not depend on it. */

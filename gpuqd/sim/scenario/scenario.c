@@ -1,4 +1,5 @@
 #include "gpuqd/sim/scenario/scenario_int.h"
+#include "gpuqd/sim/scenario/scenario_pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,15 +9,16 @@
 
 /* Cases, their steps, and files of them. */
 
-const char *const scenario_events[] = { "finish",       "cancel",    "submit", "advance",
-					"node_down",    "node_up",   "hold",   "release",
-					"set_priority", "set_queue", "use",    NULL };
+const char *const scenario_events[] = {
+	"finish",  "cancel",       "submit",    "advance", "node_down",      "node_up", "hold",
+	"release", "set_priority", "set_queue", "use",     "request_failed", NULL
+};
 
 const char *scenario_subject(const struct sc_step *s)
 {
 	if (s->submit)
 		return s->submit->name;
-	return s->job ? s->job : s->node ? s->node : "";
+	return s->job ? s->job : s->node ? s->node : s->pool ? s->pool : "";
 }
 
 static const struct gpuq_field step_fields[] = {
@@ -29,6 +31,8 @@ static const struct gpuq_field step_fields[] = {
 	STR(sc_step, "job", job, "to which job"),
 	STR(sc_step, "node", node, "to which node"),
 	STR(sc_step, "queue", queue, "which queue it moves to"),
+	STR(sc_step, "pool", pool, "to nodes that were requested in which pool"),
+	NUM(sc_step, "count", count, "how many of these"),
 	NUM(sc_step, "at", at, "when"),
 	NUM(sc_step, "to", to, "how far time advances"),
 	NUM(sc_step, "priority", priority, "its new priority"),
@@ -47,6 +51,7 @@ static void step_defaults(void *obj)
 	struct sc_step *s = obj;
 
 	s->at = s->to = SC_ABSENT;
+	s->count = 1000;
 }
 
 /* Keys that an event requires. */
@@ -54,12 +59,19 @@ static const struct {
 	int event; /* enum sc_event */
 	const char *key, * or ;
 } step_needs[] = {
-	{ SC_FINISH, "job", NULL },       { SC_CANCEL, "job", NULL },
-	{ SC_HOLD, "job", NULL },         { SC_RELEASE, "job", NULL },
-	{ SC_SET_PRIORITY, "job", NULL }, { SC_SET_PRIORITY, "priority", NULL },
-	{ SC_SET_QUEUE, "job", NULL },    { SC_SET_QUEUE, "queue", NULL },
-	{ SC_USE, "job", NULL },          { SC_USE, "use", NULL },
-	{ SC_NODE_DOWN, "node", NULL },   { SC_NODE_UP, "node", NULL },
+	{ SC_FINISH, "job", NULL },
+	{ SC_CANCEL, "job", NULL },
+	{ SC_HOLD, "job", NULL },
+	{ SC_RELEASE, "job", NULL },
+	{ SC_SET_PRIORITY, "job", NULL },
+	{ SC_SET_PRIORITY, "priority", NULL },
+	{ SC_SET_QUEUE, "job", NULL },
+	{ SC_SET_QUEUE, "queue", NULL },
+	{ SC_USE, "job", NULL },
+	{ SC_USE, "use", NULL },
+	{ SC_NODE_DOWN, "node", NULL },
+	{ SC_NODE_UP, "node", "pool" },
+	{ SC_REQUEST_FAILED, "pool", NULL },
 	{ SC_ADVANCE, "to", "at" },
 };
 
@@ -168,6 +180,11 @@ static const struct gpuq_field case_fields[] = {
 	  .sub = &scenario_node,
 	  .offset = offsetof(struct raw_case, c.nodes),
 	  .doc = "the cluster" },
+	{ .key = "pools",
+	  .kind = GPUQ_K_OBJECTS,
+	  .sub = &scenario_pool,
+	  .offset = offsetof(struct raw_case, c.pools),
+	  .doc = "that can grow" },
 	{ .key = "queues",
 	  .kind = GPUQ_K_OBJECTS,
 	  .sub = &scenario_queue,
@@ -229,6 +246,8 @@ static void read_case(struct gpuq_arena *a, const char *file, const struct gpuq_
 	if (rc < 0)
 		return;
 	scenario_take_config(&raw->c.config);
+	for (size_t i = 0; i < raw->c.pools.n; i++)
+		scenario_pool_machine((struct sc_pool *)raw->c.pools.items + i);
 	for (size_t i = 0; i < raw->c.queues.n; i++)
 		scenario_take_queue(raw->c.config.unit, (struct sc_queue *)raw->c.queues.items + i);
 	raw->c.id = out->id;

@@ -72,6 +72,17 @@ struct sc_node {
 	int state; /* enum snap_node_state */
 };
 
+/* A pool that can get nodes that do not exist yet. */
+struct sc_pool {
+	const char *name, *flavor;
+	int64_t nodes, max; /* that exist at first; at most */
+	int64_t gpus, cpu, mem_mb, gpu_mem_mb, price; /* thousandths */
+	int64_t provision_delay; /* from the request to its nodes; SC_ABSENT = a step brings them */
+	struct gpuq_strmap labels;
+	struct gpuq_objects taints; /* struct snap_taint */
+	struct sc_node machine; /* made of these: one of its nodes */
+};
+
 struct sc_queue {
 	const char *name, *parent;
 	struct sc_amounts quota, shared_quota, limit, borrow_limit, lend_limit;
@@ -166,13 +177,14 @@ enum sc_event {
 	SC_RELEASE,
 	SC_SET_PRIORITY,
 	SC_SET_QUEUE,
-	SC_USE
+	SC_USE,
+	SC_REQUEST_FAILED
 };
 
 struct sc_step {
 	int event; /* enum sc_event */
-	const char *job, *node, *queue;
-	int64_t at, to, priority, exit_code, use;
+	const char *job, *node, *queue, *pool;
+	int64_t at, to, priority, exit_code, use, count;
 	struct sc_job *submit; /* of a submit */
 	const struct gpuq_val *then; /* NULL = no expectation */
 };
@@ -183,6 +195,7 @@ struct sc_case {
 	const struct gpuq_val *src; /* as in the file */
 	struct sc_config config;
 	struct gpuq_objects nodes, queues; /* struct sc_node, sc_queue */
+	struct gpuq_objects pools; /* struct sc_pool */
 	struct gpuq_objects users; /* struct sc_user */
 	struct gpuq_objects running, pending; /* struct sc_job */
 	struct sc_step *steps;

@@ -16,7 +16,7 @@ extern const struct gpuq_custom scenario_bytes; /* struct sc_bytes; lists in a l
 extern const struct gpuq_custom scenario_indexes; /* gpu_index and n_gpu_index */
 
 extern const struct gpuq_schema scenario_config, scenario_node, scenario_queue, scenario_user,
-	scenario_job;
+	scenario_job, scenario_taint;
 
 /* Convert the keys of the site once the whole config of the case has been read: times in
  * microseconds, defaults for absent keys. */

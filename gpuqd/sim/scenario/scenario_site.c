@@ -160,7 +160,7 @@ static void taint_defaults(void *obj)
 	*(struct snap_taint *)obj = (struct snap_taint){ "", "", "NoSchedule" };
 }
 
-static const struct gpuq_schema taint_schema = {
+const struct gpuq_schema scenario_taint = {
 	.name = "taint",
 	.size = sizeof(struct snap_taint),
 	.fields = taint_fields,
@@ -188,7 +188,7 @@ static const struct gpuq_field node_fields[] = {
 	  .offset = offsetof(struct sc_node, numa),
 	  .doc = "the NUMA node of each device" },
 	MAP(sc_node, "labels", labels, "its labels"),
-	MANY(sc_node, "taints", taints, &taint_schema, "its taints"),
+	MANY(sc_node, "taints", taints, &scenario_taint, "its taints"),
 	MAP(sc_node, "mig", mig, "instances by profile"),
 	MAP(sc_node, "resources", resources, "countable resources by name"),
 	NUM(sc_node, "replicas", replicas, "of each device; a task gets one"),

@@ -1,0 +1,548 @@
+#include "gpuqd/sched/provision.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/order.h"
+#include "gpuqd/sched/place/feasibility.h"
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/pack.h"
+#include "gpuqd/sched/quota/caps.h"
+#include "gpuqd/sched/quota/holdings.h"
+#include "gpuqd/sched/timeline/emit.h"
+#include "gpuqd/util/sort.h"
+
+/* A pool with nodes that do not exist, all of one flavor. */
+struct growing {
+	const char *pool;
+	uint32_t flavor, node; /* node: one of them, the others are alike */
+	int64_t price;
+	uint32_t *nodes; /* that were requested, then those that could be, by name */
+	uint32_t n_nodes, n_open; /* the first n_open of them are open to jobs */
+	uint64_t *others; /* nodes of other pools that do not exist */
+	uint64_t *rest; /* these, and all that exist */
+};
+
+struct provision {
+	struct amounts before; /* of the nodes that exist; exchanged while jobs are served */
+	uint64_t *made_up; /* nodes that do not exist */
+	uint64_t *open; /* of made_up: those that a job may use without asking for more */
+	struct growing *pools; /* by price, then name */
+	uint32_t n_pools, n_left; /* n_left: nodes that could still be requested */
+	uint32_t *shapes, n_shapes; /* one node of each kind of them */
+	uint32_t *ask_of; /* by node: into plan.asks; SNAP_NONE */
+	uint32_t *asked; /* by job: elements with a place there */
+	struct job_class *classes; /* as they were */
+	uint32_t n_classes;
+};
+
+static bool is_made_up(const struct snap_node *n)
+{
+	return n->state >= SNAP_ASKED && n->flavor != SNAP_NONE;
+}
+
+/* ---- the nodes ---- */
+
+/* Return the pool of a node that does not exist; a new one where it is the first. */
+static struct growing *pool_of(struct provision *p, const struct snapshot *s, uint32_t node)
+{
+	const struct snap_node *n = &s->nodes[node];
+	uint32_t i = 0;
+
+	while (i < p->n_pools &&
+	       (p->pools[i].flavor != n->flavor || strcmp(p->pools[i].pool, n->pool) != 0))
+		i++;
+	if (i == p->n_pools)
+		p->pools[p->n_pools++] = (struct growing){
+			.pool = n->pool, .flavor = n->flavor, .node = node, .price = n->price
+		};
+	return &p->pools[i];
+}
+
+static int by_price(const void *ctx, uint32_t x, uint32_t y)
+{
+	const struct growing *all = ctx, *a = &all[x], *b = &all[y];
+	const int c = sort_i64(a->price, b->price);
+
+	return c ? c : strcmp(a->pool, b->pool);
+}
+
+static void sort_pools(struct cycle *c, struct provision *p)
+{
+	struct growing *sorted = cycle_alloc(c, p->n_pools, sizeof(*sorted));
+	uint32_t *ix = cycle_alloc(c, 2 * (size_t)p->n_pools, sizeof(*ix));
+
+	if (c->failed)
+		return;
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		ix[i] = i;
+	sort_ix(ix, ix + p->n_pools, p->n_pools, by_price, p->pools);
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		sorted[i] = p->pools[ix[i]];
+	p->pools = sorted;
+}
+
+/* Sort the nodes into those that a job of the pool may use and those that it may not: it may use
+ * nodes that exist, and those of one pool. */
+static void part(struct cycle *c, struct provision *p, struct growing *g)
+{
+	g->others = cycle_alloc(c, cycle_words(c), sizeof(*g->others));
+	g->rest = cycle_alloc(c, cycle_words(c), sizeof(*g->rest));
+	for (uint32_t n = 0; !c->failed && n < c->s->n_nodes; n++) {
+		const bool made_up = bits_has(p->made_up, n);
+		const bool in = made_up && c->s->nodes[n].flavor == g->flavor &&
+				strcmp(c->s->nodes[n].pool, g->pool) == 0;
+
+		if (made_up && !in)
+			bits_add(g->others, n);
+		if (!in)
+			bits_add(g->rest, n);
+	}
+}
+
+/* Find the pools, and note their nodes in the order of their names, which is that of the snapshot. */
+static void find_pools(struct cycle *c, struct provision *p, uint32_t n_planned, uint32_t n_asked)
+{
+	const struct snapshot *s = c->s;
+	uint32_t *nodes = cycle_alloc(c, n_planned + n_asked, sizeof(*nodes)), used = 0;
+
+	p->pools = cycle_alloc(c, n_planned + n_asked, sizeof(*p->pools));
+	for (uint32_t n = 0; !c->failed && n < s->n_nodes; n++)
+		if (is_made_up(&s->nodes[n])) {
+			struct growing *g = pool_of(p, s, n);
+
+			bits_add(p->made_up, n);
+			g->n_nodes++;
+			g->n_open += s->nodes[n].state == SNAP_ASKED;
+		}
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		p->pools[i].nodes = nodes + used;
+		used += p->pools[i].n_nodes;
+		p->pools[i].n_nodes = 0;
+		part(c, p, &p->pools[i]);
+	}
+	for (int state = SNAP_ASKED; state <= SNAP_PLANNED; state++)
+		for (uint32_t n = 0; !c->failed && n < s->n_nodes; n++)
+			if (bits_has(p->made_up, n) && s->nodes[n].state == state) {
+				struct growing *g = pool_of(p, s, n);
+
+				g->nodes[g->n_nodes++] = n;
+			}
+	p->n_left = n_planned;
+	if (!c->failed)
+		sort_pools(c, p);
+}
+
+static void open_node(struct cycle *c, uint32_t node, bool on)
+{
+	if (on)
+		bits_add(c->provision->open, node);
+	else
+		bits_del(c->provision->open, node);
+	nodes_open(c, node, on);
+}
+
+static int by_ask(const void *ctx, uint32_t x, uint32_t y)
+{
+	const struct snap_node *nodes = ctx;
+
+	return sort_i64(nodes[x].ask, nodes[y].ask);
+}
+
+/* List the requests that were made, by their numbers, and let jobs use their nodes. */
+static void open_asked(struct cycle *c, uint32_t n_asked)
+{
+	const struct snapshot *s = c->s;
+	uint32_t *nodes = cycle_alloc(c, 2 * (size_t)n_asked, sizeof(*nodes)), n = 0;
+	struct plan_ask *a = NULL;
+
+	if (c->failed)
+		return;
+	for (uint32_t i = 0; i < s->n_nodes; i++)
+		if (is_made_up(&s->nodes[i]) && s->nodes[i].state == SNAP_ASKED)
+			nodes[n++] = i;
+	sort_ix(nodes, nodes + n_asked, n, by_ask, s->nodes);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct snap_node *node = &s->nodes[nodes[i]];
+
+		if (!a || a->ask != node->ask) {
+			a = PLAN_PUSH(c, asks, 1);
+			if (!a)
+				return;
+			*a = (struct plan_ask){ .ask = node->ask,
+						.pool = node->pool,
+						.flavor = node->flavor,
+						.job = SNAP_NONE };
+		}
+		a->n_nodes++;
+		c->provision->ask_of[nodes[i]] = c->plan.n_asks - 1;
+		open_node(c, nodes[i], true);
+	}
+}
+
+/* Return how many nodes of the state there are; 0 = none. */
+static uint32_t count(const struct cycle *c, int state)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->s->n_nodes; i++)
+		n += is_made_up(&c->s->nodes[i]) && c->s->nodes[i].state == state;
+	return n;
+}
+
+/* True if a pod of some group with devices could be on such a node. */
+static bool could_be_on(struct cycle *c, uint32_t job, uint32_t node)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+
+	for (uint32_t k = 0; k < r->n_groups; k++) {
+		const struct need one = nodes_need(&r->groups[k]);
+
+		if (r->groups[k].gpus_milli > 0 && nodes_room_empty(c, node, &one, 1) &&
+		    bits_has(feasibility_of(c, c->s->jobs[job].request, k)->nodes, node))
+			return true;
+	}
+	return false;
+}
+
+/* True if what may run on one may run on the other. */
+static bool is_like(const struct cycle *c, const struct snap_node *a, const struct snap_node *b)
+{
+	const struct snap_class *x = &c->s->classes[a->cls], *y = &c->s->classes[b->cls];
+
+	if (a->flavor != b->flavor || a->n_devices != b->n_devices ||
+	    a->cpu_milli != b->cpu_milli || a->memory_bytes != b->memory_bytes ||
+	    a->pods != b->pods || a->device_memory_bytes != b->device_memory_bytes ||
+	    a->replicas != b->replicas ||
+	    a->n_resources + b->n_resources + a->n_mig + b->n_mig + x->n_taints + y->n_taints)
+		return false;
+	for (uint32_t k = 0; k < c->s->n_label_keys; k++)
+		if (!x->values[k] != !y->values[k] ||
+		    (x->values[k] && strcmp(x->values[k], y->values[k]) != 0))
+			return false;
+	return true;
+}
+
+/* Note one node of each kind: many pools may have the same. */
+static void find_shapes(struct cycle *c, struct provision *p)
+{
+	p->shapes = cycle_alloc(c, p->n_pools, sizeof(*p->shapes));
+	for (uint32_t i = 0; !c->failed && i < p->n_pools; i++) {
+		const struct snap_node *n = &c->s->nodes[p->pools[i].node];
+		uint32_t k = 0;
+
+		while (k < p->n_shapes && !is_like(c, &c->s->nodes[p->shapes[k]], n))
+			k++;
+		if (k == p->n_shapes)
+			p->shapes[p->n_shapes++] = p->pools[i].node;
+	}
+}
+
+/* True if the job could be in some pool. */
+static bool could_be(struct cycle *c, const struct provision *p, uint32_t job)
+{
+	for (uint32_t i = 0; !c->failed && i < p->n_shapes; i++)
+		if (could_be_on(c, job, p->shapes[i]))
+			return true;
+	return false;
+}
+
+/* Unblock the classes whose jobs could be on such nodes, and block the others. */
+static void unblock(struct cycle *c, struct provision *p)
+{
+	for (uint32_t i = 0; i < c->s->lines.n_runs; i++)
+		if (c->classes.of_run[i] != SNAP_NONE && c->classes.of_run[i] >= p->n_classes)
+			p->n_classes = c->classes.of_run[i] + 1;
+	p->classes = cycle_alloc(c, p->n_classes, sizeof(*p->classes));
+	if (c->failed)
+		return;
+	memcpy(p->classes, c->classes.items, p->n_classes * sizeof(*p->classes));
+	for (uint32_t i = 0; i < p->n_classes; i++) {
+		c->classes.items[i].blocked = true;
+		c->classes.items[i].from_walltime_us = 0;
+	}
+	find_shapes(c, p);
+	for (uint32_t i = 0; !c->failed && i < c->s->lines.n_runs; i++) {
+		const uint32_t cls = c->classes.of_run[i];
+
+		if (cls != SNAP_NONE && c->classes.items[cls].blocked)
+			c->classes.items[cls].blocked = !could_be(c, p, c->s->lines.runs[i].first);
+	}
+}
+
+void provision_begin(struct cycle *c)
+{
+	const uint32_t n_planned = count(c, SNAP_PLANNED), n_asked = count(c, SNAP_ASKED);
+	const uint32_t n = c->s->n_nodes;
+	struct provision *p;
+
+	if (n_planned + n_asked == 0)
+		return;
+	p = cycle_alloc(c, 1, sizeof(*p));
+	if (!p)
+		return;
+	p->before = nodes_amounts_new(c, true, true);
+	p->made_up = cycle_alloc(c, cycle_words(c), sizeof(*p->made_up));
+	p->open = cycle_alloc(c, cycle_words(c), sizeof(*p->open));
+	p->ask_of = cycle_alloc(c, n, sizeof(*p->ask_of));
+	p->asked = cycle_alloc(c, c->s->n_jobs, sizeof(*p->asked));
+	if (!c->failed)
+		find_pools(c, p, n_planned, n_asked);
+	holdings_keep(c);
+	unblock(c, p);
+	if (c->failed)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		p->ask_of[i] = SNAP_NONE;
+	c->provision = p;
+	nodes_copy(c, &p->before);
+	nodes_swap(c, &p->before);
+	nodes_fill_buckets(c);
+	open_asked(c, n_asked);
+	if (!c->failed)
+		order_init(c);
+}
+
+/* ---- one job ---- */
+
+/* True if one of its places is on a node of the set. */
+static bool is_on(const struct cycle *c, const uint64_t *set)
+{
+	for (uint32_t i = 0; i < c->places.n_pods; i++)
+		if (bits_has(set, c->places.pods[i].node))
+			return true;
+	return false;
+}
+
+/* Place it on what is open in the pool, and on nodes that exist. A job that would only take these was
+ * kept off them by what is planned there, and gets none of them. */
+static bool pack_open(struct cycle *c, uint32_t job, const struct growing *g)
+{
+	bool placed;
+
+	pack_bar(c, g->others);
+	placed = pack_job(c, job, g->flavor);
+	if (placed && !is_on(c, c->provision->made_up)) {
+		pack_undo(c, job);
+		pack_bar(c, g->rest);
+		placed = pack_job(c, job, g->flavor);
+	}
+	pack_bar(c, NULL);
+	return placed;
+}
+
+/* Let jobs use so many nodes of the pool. */
+static void set_open(struct cycle *c, struct growing *g, uint32_t n)
+{
+	while (g->n_open < n) {
+		open_node(c, g->nodes[g->n_open++], true);
+		c->provision->n_left--;
+	}
+	while (g->n_open > n) {
+		open_node(c, g->nodes[--g->n_open], false);
+		c->provision->n_left++;
+	}
+}
+
+static bool fits_with(struct cycle *c, uint32_t job, struct growing *g, uint32_t n)
+{
+	set_open(c, g, n);
+	return pack_open(c, job, g);
+}
+
+/* True if some pod of it has room on a node that is open. */
+static bool has_room(const struct cycle *c, uint32_t job, const struct growing *g)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+
+	for (uint32_t k = 0; k < r->n_groups; k++) {
+		const struct need one = nodes_need(&r->groups[k]);
+
+		for (uint32_t i = 0; r->groups[k].gpus_milli > 0 && i < g->n_open; i++)
+			if (nodes_room(c, g->nodes[i], &one, 1))
+				return true;
+	}
+	return false;
+}
+
+/* Ask for nodes of the pool, as few as will do. */
+static bool extend(struct cycle *c, uint32_t job, struct growing *g)
+{
+	const uint32_t had = g->n_open;
+	uint32_t too_few = had, enough = had + 1;
+	struct plan_ask *a;
+
+	if (had == g->n_nodes)
+		return false;
+	if (!fits_with(c, job, g, enough)) {
+		too_few = enough;
+		enough = g->n_nodes;
+		if (too_few == enough || !fits_with(c, job, g, enough)) {
+			set_open(c, g, had);
+			return false;
+		}
+		while (too_few + 1 < enough) {
+			const uint32_t n = too_few + (enough - too_few) / 2;
+
+			pack_undo(c, job);
+			if (fits_with(c, job, g, n))
+				enough = n;
+			else if (too_few = n, !fits_with(c, job, g, enough))
+				c->failed = true; /* it did before */
+		}
+	}
+	while (g->n_open > had) {
+		const uint32_t last = g->nodes[g->n_open - 1];
+		bool used = false;
+
+		for (uint32_t i = 0; i < c->places.n_pods; i++)
+			used |= c->places.pods[i].node == last;
+		if (used)
+			break;
+		set_open(c, g, g->n_open - 1);
+	}
+	a = g->n_open > had ? PLAN_PUSH(c, asks, 1) : NULL;
+	if (!a)
+		return g->n_open == had;
+	*a = (struct plan_ask){
+		.pool = g->pool, .flavor = g->flavor, .n_nodes = g->n_open - had, .job = SNAP_NONE
+	};
+	for (uint32_t i = had; i < g->n_open; i++)
+		c->provision->ask_of[g->nodes[i]] = c->plan.n_asks - 1;
+	return true;
+}
+
+/* Count the element that has places now among those of the requests whose nodes it is on, and say
+ * what it waits for. */
+static void note_places(struct cycle *c, uint32_t job)
+{
+	const struct snap_key key = { c->s->jobs[job].key.id, plan_next_element(c, job) };
+	struct provision *p = c->provision;
+	struct plan_reason *why = PLAN_PUSH(c, reasons, 1);
+	uint32_t n = 0, *seen = cycle_scratch(c, c->places.n_pods, sizeof(*seen)), n_seen = 0;
+	const char *pool = NULL;
+
+	if (!why || !seen)
+		return;
+	for (uint32_t i = 0; i < c->places.n_pods; i++) {
+		const uint32_t node = c->places.pods[i].node, ask = p->ask_of[node];
+		uint32_t k = 0;
+
+		if (ask == SNAP_NONE)
+			continue;
+		pool = c->s->nodes[node].pool;
+		n++;
+		while (k < n_seen && seen[k] != ask)
+			k++;
+		if (k < n_seen)
+			continue;
+		seen[n_seen++] = ask;
+		if (c->plan.asks[ask].job == SNAP_NONE) {
+			c->plan.asks[ask].job = job;
+			c->plan.asks[ask].key = key;
+		}
+		c->plan.asks[ask].n_jobs++;
+	}
+	*why = (struct plan_reason){ .code = GPUQ_R_PROVISIONING,
+				     .unit = PLAN_COUNT,
+				     .need = n,
+				     .object = pool ? pool : "" };
+	if (p->asked[job] == 0)
+		c->plan.why_of_job[job] = (struct plan_why){ c->plan.n_reasons - 1, 1 };
+	else
+		c->plan.n_reasons--;
+}
+
+/* Give the next element of a job places, on nodes that may come. */
+static bool serve(struct cycle *c, uint32_t job)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	struct provision *p = c->provision;
+	struct plan_reason why;
+
+	for (int asking = 0; asking < 2 && r->gpus_milli > 0; asking++)
+		for (uint32_t i = 0; i < r->n_flavor_ix && !c->failed; i++) {
+			const uint32_t flavor = r->flavor_ix[i];
+			bool placed = false;
+
+			if (!holdings_admits(c, job, flavor, &why))
+				continue;
+			for (uint32_t k = 0; !placed && k < p->n_pools; k++) {
+				struct growing *g = &p->pools[k];
+
+				if (g->flavor != flavor || !could_be_on(c, job, g->node))
+					continue;
+				placed = asking ? extend(c, job, g)
+						: has_room(c, job, g) && pack_open(c, job, g);
+			}
+			if (!placed || c->failed)
+				continue;
+			note_places(c, job);
+			emit_count(c, job, flavor);
+			p->asked[job]++;
+			return true;
+		}
+	return false;
+}
+
+/* True if no node could come, and those that may have nothing free. */
+static bool is_used_up(const struct cycle *c)
+{
+	const struct provision *p = c->provision;
+	const struct amounts *now = nodes_amounts(c);
+
+	if (p->n_left)
+		return false;
+	for (uint32_t w = 0; w < cycle_words(c); w++) {
+		uint64_t word = p->open[w];
+
+		while (word) {
+			const uint32_t node = bits_pop(&word, w * 64);
+
+			if (now->whole[node] || bits_has(now->parted, node))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool provision_next(struct cycle *c)
+{
+	const uint64_t max_steps = c->s->config.max_steps;
+	struct plan_reason why;
+	uint32_t job;
+
+	if (!c->provision || c->failed || (max_steps && c->steps >= max_steps) || is_used_up(c))
+		return false;
+	job = order_next(c);
+	if (job == SNAP_NONE)
+		return false;
+	c->steps++;
+	gpuq_arena_reset(&c->scratch);
+	/* One that started in this cycle is first in its run again. */
+	if (c->plan.started[job] == c->s->jobs[job].n_waiting || caps_array_full(c, job, &why)) {
+		order_done(c, job);
+	} else if (!serve(c, job)) {
+		struct job_class *cls = &c->classes.items[cycle_class(c, job)];
+
+		cls->blocked = true;
+		cls->from_walltime_us = 0;
+		order_done(c, job);
+	} else if (c->plan.started[job] == c->s->jobs[job].n_waiting) {
+		order_done(c, job);
+	} else {
+		order_changed(c, job);
+	}
+	return true;
+}
+
+void provision_end(struct cycle *c)
+{
+	struct provision *p = c->provision;
+
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < c->s->n_jobs; i++)
+		c->plan.started[i] -= p->asked[i];
+	memcpy(c->classes.items, p->classes, p->n_classes * sizeof(*p->classes));
+	nodes_swap(c, &p->before);
+}
