@@ -286,6 +286,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 			      : n->drain ? n->drain_why
 			      : n->ill   ? n->ill
 					 : n->fact.note));
+	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));
 	gpuq_put(a, v, "last_seen", view_instant(a, n->seen_us));
 	for (size_t i = 0; i < n->fact.labels.n; i++)
 		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
