@@ -54,6 +54,11 @@ test_expect_success 'of jobs with a device and an adapter ten run, the others wa
 	gpuq why "$last" >why && grep -q "rdma/hca" why && ! grep -q UnexpectedAdmissionError audit
 '
 
+test_expect_success 'the exported scenario has them as well: nothing would start' '
+	gpuq export --scenario >now.yaml && "$test_build/gpuqd/gpuq-sim" run now.yaml >now.out && says now.out "running +1 +node-" &&
+	test "$(grep -c "^ *running" now.out)" = 10 && ! grep "^ *started" now.out && test "$(grep -c "Resources rdma/hca" now.out)" = 30
+'
+
 test_expect_success 'jobs of others run beside them, on all the devices that are left' '
 	i=0 && while [ $((i += 1)) -le 10 ]; do fake_job hang=true -g 7 >/dev/null || return 1; done &&
 	wait_for 60 eval "[ \"\$(gpuq queue -h -t R | wc -l)\" = 20 ]" && test "$(free_gpus)" = 0 && all_gone
@@ -161,7 +166,7 @@ test_expect_success 'a kubelet without the devices that its node offers: the led
 '
 
 test_expect_success 'AC-NV-7: what nodes do not report is in the inventory of the site; the smaller number counts' '
-	offers node-0009 "\"nvidia.com/gpu\": \"40\"" && wait_for 60 node_is node-0009 gpus 40 && cat >inventory.yaml <<-\END &&
+	offers node-0009 "\"nvidia.com/gpu\": \"40\"" "\"nvidia.com/gpu.product\": null, \"nvidia.com/gpu.memory\": null" && wait_for 60 node_is node-0009 gpus 40 && cat >inventory.yaml <<-\END &&
 	version: 1
 	inventory:
 	- {selector: {kubernetes.io/hostname: node-0009}, product: NVIDIA-T4, memory: 16Gi, cards: 6, replicas: 8}
@@ -173,8 +178,8 @@ test_expect_success 'AC-NV-7: what nodes do not report is in the inventory of th
 '
 
 test_expect_success 'replicas_as_gpus: where the pool says so, each replica is a device' '
-	echo "{command: [a], image: test, gpus: 2, nodes: [node-0009]}" >two.yaml && two=$(submit two.yaml 2>warned) && grep "replicas" warned &&
-	wait_for 60 job_is "$two" reason Unsatisfiable && job_is "$two" reasons.0.object replicas &&
+	echo "{command: [a], image: test, gpus: 2, nodes: [node-0009]}" >two.yaml && two=$(submit two.yaml) &&
+	wait_for 60 job_is "$two" reason Unsatisfiable && gpuq cancel "$two" && two=$(fake_job run=300ms -g default:2 --nodelist node-0009) && wait_for 60 job_is "$two" reasons.0.object replicas &&
 	echo "{version: 1, pools: [{name: r, selector: {kubernetes.io/hostname: node-0009}, replicas_as_gpus: true}]}" | gpuq apply -f - &&
 	wait_for 60 node_is node-0009 gpus 40 && job_becomes "$two" COMPLETED && all_gone
 '
