@@ -27,6 +27,16 @@ limits() {
 	api GET "/namespaces/default/pods?labelSelector=gpuq.io/job=$1" | json items.0.spec.containers.0.resources.limits
 }
 
+# adds_up: devices by state are what there is
+adds_up() {
+	gpuq status --json | /usr/bin/python3 -c '
+import json, sys
+s = json.load(sys.stdin)
+d = s["devices"]
+print(s["gpus"], d, s["stranded_by"])
+assert abs(sum(d.values()) - s["gpus"]) < 0.0005 and d["allocated"] == 0.143'
+}
+
 # all_gone: cancels all jobs, and waits for their devices
 all_gone() {
 	gpuq cancel -t R,PD,CF >/dev/null
@@ -117,7 +127,8 @@ test_expect_success 'AC-NV-1: under the single strategy fifty-six slots are inst
 		\"nvidia.com/mig.strategy\": \"single\", \"nvidia.com/gpu.count\": \"56\"" && wait_for 60 node_is node-0005 mig.0.count 56 &&
 	node_is node-0005 mig.0.profile 1g.5gb &&
 	m=$(fake_job hang=true --mig 1g.5gb) && job_becomes "$m" RUNNING && job_is "$m" pods.0.node node-0005 &&
-	test "$(limits "$m")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0005 mig.0.free 55 && gpuq cancel "$m" &&
+	test "$(limits "$m")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0005 mig.0.free 55 &&
+	node_is node-0005 gpus 8 && node_is node-0005 mig.0.pods.0.job "$m" && job_is "$m" gpus 0.143 && adds_up && gpuq cancel "$m" &&
 	echo "{command: [a], image: test, gpus: 8, nodes: [node-0005]}" >w.yaml && w=$(submit w.yaml) && wait_for 60 job_is "$w" reason Unsatisfiable
 '
 
