@@ -42,7 +42,7 @@ const struct gpuq_schema site_inventory_schema = { .name = "inventory",
 						   .fields = inventory_fields,
 						   .check = inventory_check };
 
-bool site_selects(const struct gpuq_strmap *selector, const struct gpuq_strmap *labels)
+bool inventory_selects(const struct gpuq_strmap *selector, const struct gpuq_strmap *labels)
 {
 	for (size_t i = 0; i < selector->n; i++) {
 		size_t k = 0;
@@ -56,11 +56,10 @@ bool site_selects(const struct gpuq_strmap *selector, const struct gpuq_strmap *
 	return true;
 }
 
-const struct site_inventory *site_inventory_of(const struct site *s,
-					       const struct gpuq_strmap *labels)
+const struct site_inventory *inventory_of(const struct site *s, const struct gpuq_strmap *labels)
 {
 	site_each(site_inventory, s->inventory, i) {
-		if (site_selects(&i->selector, labels))
+		if (inventory_selects(&i->selector, labels))
 			return i;
 	}
 	return NULL;
@@ -68,7 +67,7 @@ const struct site_inventory *site_inventory_of(const struct site *s,
 
 /* ---- gres ---- */
 
-const char *site_gres(const struct site *s, const char *name)
+const char *inventory_gres(const struct site *s, const char *name)
 {
 	for (size_t i = 0; i < s->gres.n; i++)
 		if (strcmp(s->gres.keys[i], name) == 0)
@@ -80,19 +79,20 @@ const char *site_gres(const struct site *s, const char *name)
 static bool is_free_name(const char *name)
 {
 	static const char *const taken[] = { "gpu", "shard", "mps", "none" };
-	char full[GPUQ_RESOURCE_NAME_MAX + 1];
+	char full[sizeof(GPUQ_RESOURCE_GRES) + 63];
+	const size_t n = strlen(name), before = sizeof(GPUQ_RESOURCE_GRES) - 1;
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
 		if (strcmp(taken[i], name) == 0)
 			return false;
-	if (strlen(name) > 63)
+	if (n > 63)
 		return false;
-	memcpy(full, GPUQ_RESOURCE_GRES, sizeof(GPUQ_RESOURCE_GRES));
-	strcat(full, name);
+	memcpy(full, GPUQ_RESOURCE_GRES, before);
+	memcpy(full + before, name, n + 1);
 	return gpuq_resource_kind(full) == GPUQ_RESOURCE_MAPPED;
 }
 
-int site_gres_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s)
+int inventory_gres_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s)
 {
 	const struct gpuq_val *map = gpuq_get(v, "gres");
 
@@ -116,7 +116,7 @@ int site_gres_check(struct gpuq_reader *r, const struct gpuq_val *v, const struc
 
 /* ---- devices ---- */
 
-const struct site_flavor *site_flavor_by_resource(const struct site *s, const char *resource)
+const struct site_flavor *inventory_flavor(const struct site *s, const char *resource)
 {
 	site_each(site_flavor, s->flavors, f) {
 		if (f->resource && strcmp(f->resource, resource) == 0)
@@ -125,7 +125,7 @@ const struct site_flavor *site_flavor_by_resource(const struct site *s, const ch
 	return NULL;
 }
 
-bool site_may_be_device(const char *resource)
+bool inventory_may_be_device(const char *resource)
 {
 	const enum gpuq_resource_kind kind = gpuq_resource_kind(resource);
 

@@ -25,19 +25,18 @@ struct site_inventory {
 extern const struct gpuq_schema site_inventory_schema;
 
 /* True if the labels have all pairs of the selector. */
-bool site_selects(const struct gpuq_strmap *selector, const struct gpuq_strmap *labels);
+bool inventory_selects(const struct gpuq_strmap *selector, const struct gpuq_strmap *labels);
 /* The first entry that selects a node; NULL = none. */
-const struct site_inventory *site_inventory_of(const struct site *s,
-					       const struct gpuq_strmap *labels);
+const struct site_inventory *inventory_of(const struct site *s, const struct gpuq_strmap *labels);
 
 /* The resource that a gres of scripts stands for; NULL = the site has none of that name. */
-const char *site_gres(const struct site *s, const char *name);
+const char *inventory_gres(const struct site *s, const char *name);
 /* Returns 0, or blames an entry of gres that maps no resource that can be counted. */
-int site_gres_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s);
+int inventory_gres_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s);
 
 /* The first flavor whose devices are that resource; NULL = none. */
-const struct site_flavor *site_flavor_by_resource(const struct site *s, const char *resource);
+const struct site_flavor *inventory_flavor(const struct site *s, const char *resource);
 /* True if devices may be offered as that resource. */
-bool site_may_be_device(const char *resource);
+bool inventory_may_be_device(const char *resource);
 
 #endif

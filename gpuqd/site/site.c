@@ -332,7 +332,7 @@ static int flavor_check(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 	const struct site_flavor *f = obj;
 	const struct gpuq_val *at = gpuq_get(v, "resource");
 
-	if (!f->resource || site_may_be_device(f->resource))
+	if (!f->resource || inventory_may_be_device(f->resource))
 		return 0;
 	gpuq_reader_enter(r, "resource");
 	return gpuq_reader_fail(r, at ? at : v, GPUQ_EINVAL,
@@ -877,7 +877,7 @@ static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	}
 	for (size_t i = 0; rc == 0 && i < s->pools.n; i++)
 		rc = check_known(r, v, "pools", i, "flavor", p[i].flavor, flavors, "default");
-	return rc == 0 ? site_gres_check(r, v, s) : rc;
+	return rc == 0 ? inventory_gres_check(r, v, s) : rc;
 }
 
 const struct gpuq_schema site_schema = { .name = "site",

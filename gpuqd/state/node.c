@@ -132,7 +132,7 @@ void node_classify(struct model *m, struct node *n)
 {
 	n->pool = n->flavor = "default";
 	site_each(site_pool, m->site->pools, p) {
-		if (site_selects(&p->selector, &n->fact.labels)) {
+		if (inventory_selects(&p->selector, &n->fact.labels)) {
 			n->pool = model_intern(m, p->name);
 			if (p->flavor) {
 				n->flavor = model_intern(m, p->flavor);

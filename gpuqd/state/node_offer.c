@@ -7,7 +7,7 @@
 #include "gpuqd/site/inventory.h"
 #include "libgpuq/limits.h"
 
-/* What a node offers as the site has it: resources that the site calls devices, the table of its
+/* The offer of a node as the site has it: resources that the site calls devices, the table of its
  * inventory for nodes that do not report their devices, and replicas that count as devices. The
  * numbers are counted from the node's resources, so that a fact that was settled stays as it is. */
 
@@ -181,11 +181,11 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 	if (!m->site)
 		return NULL;
 	name_devices(&o, m->site);
-	i = site_inventory_of(m->site, &told->labels);
+	i = inventory_of(m->site, &told->labels);
 	if (i)
 		take_inventory(&o, i);
 	site_each(site_pool, m->site->pools, p) {
-		if (!site_selects(&p->selector, &told->labels))
+		if (!inventory_selects(&p->selector, &told->labels))
 			continue;
 		if (p->replicas_as_gpus && out->replicas > 1 && out->n_devices &&
 		    sharing_by_replica(sharing_kind_of(label(out, SHARE_LABEL))))

@@ -60,7 +60,7 @@ test_expect_success 'ten nodes of eight devices and one adapter each' '
 test_expect_success 'of jobs with a device and an adapter ten run, the others wait for the adapter, none is refused' '
 	i=0 && while [ $((i += 1)) -le 40 ]; do pod "r$i" "nvidia.com/gpu: 1, rdma/hca: 1" >r.yaml && last=$(submit r.yaml) || return 1; done &&
 	wait_for 60 eval "[ \"\$(gpuq queue -h -t R | wc -l)\" = 10 ]" && wait_for 60 job_is "$last" reason Resources &&
-	! gpuq nodes --json | grep "\"suspect\"" && job_is "$last" reasons.0.object rdma/hca && job_is "$last" reasons.0.have 0 && job_is "$last" reasons.0.need 1 &&
+	gpuq nodes --json >nodes.out && ! grep "\"suspect\"" nodes.out && job_is "$last" reasons.0.object rdma/hca && job_is "$last" reasons.0.have 0 && job_is "$last" reasons.0.need 1 &&
 	gpuq why "$last" >why && grep -q "rdma/hca" why && ! grep -q UnexpectedAdmissionError audit
 '
 
@@ -183,7 +183,7 @@ test_expect_success 'AC-NV-7: what nodes do not report is in the inventory of th
 	- {selector: {kubernetes.io/hostname: node-0009}, product: NVIDIA-T4, memory: 16Gi, cards: 6, replicas: 8}
 	END
 	gpuq apply -f inventory.yaml && wait_for 60 node_is node-0009 gpus 5 && node_is node-0009 devices.0.product NVIDIA-T4 &&
-	node_is node-0009 devices.0.memory_mib 16384 && gpuq doctor >out; grep "node-0009.*cards 6, of the node 5" out &&
+	node_is node-0009 devices.0.memory_mib 16384 && { gpuq doctor >out || true; } && grep "node-0009.*cards 6, of the node 5" out &&
 	echo "{command: [a], image: test, gpus: 0.1, nodes: [node-0009], annotations: {gpuq.test/hang: \"true\"}}" >p.yaml && p=$(submit p.yaml) &&
 	job_becomes "$p" RUNNING && test "$(limits "$p")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0009 free_gpus 4.875 && all_gone
 '

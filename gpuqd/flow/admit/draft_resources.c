@@ -48,7 +48,7 @@ static int map_gres(struct draft *d, struct gpuq_group *g, struct gpuq_err *err)
 		if (gpuq_resource_kind(name) != GPUQ_RESOURCE_MAPPED)
 			continue;
 		name += sizeof(GPUQ_RESOURCE_GRES) - 1;
-		items[i].name = site_gres(d->m->site, name);
+		items[i].name = inventory_gres(d->m->site, name);
 		if (!items[i].name)
 			return no_gres(d, name, err);
 	}
@@ -66,7 +66,7 @@ static const struct gpuq_amount *device_of(const struct draft *d, const struct g
 	const struct gpuq_amount *named = gpuq_group_device(g);
 
 	for (size_t i = 0; !named && i < g->n_resources; i++)
-		if (site_flavor_by_resource(d->m->site, g->resources[i].name))
+		if (inventory_flavor(d->m->site, g->resources[i].name))
 			named = &g->resources[i];
 	return named;
 }

@@ -15,7 +15,12 @@ static bool is_double(const char *profile, const char *product)
 	for (size_t i = 0; i < sizeof(doubles) / sizeof(doubles[0]); i++)
 		if (strncmp(profile, doubles[i], strlen(doubles[i])) == 0)
 			return true;
-	return strncmp(profile, "1g.10gb", 7) == 0 && strstr(product, "40GB");
+	if (strncmp(profile, "1g.10gb", 7) != 0)
+		return false;
+	for (; *product; product++)
+		if (strncmp(product, "40GB", 4) == 0)
+			return true;
+	return false;
 }
 
 /* Return the number of instances of the profile that a card has room for. */
