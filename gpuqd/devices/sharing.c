@@ -18,6 +18,7 @@ static const char *const words[] = {
 	[SHARE_TIME_SLICING] = "time-slicing",
 	[SHARE_MPS] = "mps",
 	[SHARE_MIG] = "mig",
+	[SHARE_HAMI] = "hami",
 };
 
 enum share_kind sharing_kind_of(const char *word)
@@ -46,9 +47,10 @@ bool sharing_by_memory(enum share_kind k)
 /* gpushare gives a pod memory of one device and says nothing of its cores. */
 const char *const *sharing_barred(const struct gpuq_group *g)
 {
-	static const char *const part[] = { "whole", NULL };
-	static const char *const many[] = { "gpushare", "gpushare-mib", NULL };
-	static const char *const both[] = { "whole", "gpushare", "gpushare-mib", NULL };
+	static const char *const none[] = { "hami", NULL };
+	static const char *const part[] = { "whole", "hami", NULL };
+	static const char *const many[] = { "gpushare", "gpushare-mib", "hami", NULL };
+	static const char *const both[] = { "whole", "gpushare", "gpushare-mib", "hami", NULL };
 	const bool shares = g->gpu_memory_bytes > 0 || g->gpus_milli % 1000 ||
 			    (g->gpu_cores > 0 && g->gpu_cores < 100);
 	const bool not_gpushare = g->gpus_milli > 1000 || g->gpu_cores > 0;
@@ -57,7 +59,7 @@ const char *const *sharing_barred(const struct gpuq_group *g)
 		return NULL;
 	if (shares && not_gpushare)
 		return both;
-	return shares ? part : not_gpushare ? many : NULL;
+	return shares ? part : not_gpushare ? many : none;
 }
 
 /* Without a name or a flavor devices are NVIDIA's, as the other systems' jobs mean them. */

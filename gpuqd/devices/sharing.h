@@ -10,6 +10,7 @@
  *   gpushare      aliyun.com/gpu-mem, in GiB; gpushare-mib: in MiB (Aliyun's gpushare)
  *   time-slicing, mps   replicas of a device, of which a pod gets one
  *   mig           MIG instances of one profile under the name of whole devices
+ *   hami          parts that HAMi's scheduler hands out: no job stands there
  * A node without the label offers any share of a device.
  */
 #ifndef GPUQD_DEVICES_SHARING_H
@@ -34,7 +35,8 @@ enum share_kind {
 	SHARE_GPUSHARE_MIB,
 	SHARE_TIME_SLICING,
 	SHARE_MPS,
-	SHARE_MIG
+	SHARE_MIG,
+	SHARE_HAMI
 };
 
 /* By the label's value; SHARE_ANY for "" and for words that are not ours. */

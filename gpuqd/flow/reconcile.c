@@ -164,8 +164,10 @@ static struct rejections *rejections_of(struct reconcile *r, const char *name)
 	return f;
 }
 
-/* The job avoids the node by itself. Others do once the node has refused different jobs. */
-static void node_refused(struct reconcile *r, const char *name, const struct rejection *is)
+/* The job avoids the node by itself. Others do once the node has refused different jobs; where it only
+ * lacks devices (node_lacking), those do that ask for some. */
+static void node_refused(struct reconcile *r, const char *name, const struct rejection *is,
+			 bool lacks_devices)
 {
 	struct event ev = { .type = EV_NODE_BACKOFF };
 	struct rejections *f = rejections_of(r, name);
@@ -184,7 +186,7 @@ static void node_refused(struct reconcile *r, const char *name, const struct rej
 	if (recent >= REFUSALS_SUSPECT || wait > BACKOFF_MAX_US)
 		wait = BACKOFF_MAX_US;
 	ev.backoff.name = name;
-	ev.backoff.until_us = now + wait;
+	ev.backoff.until_us = lacks_devices ? 0 : now + wait;
 	ev.backoff.suspect = recent >= REFUSALS_SUSPECT;
 	log_warn("node.refused_pod", "node=%s times=%u users=%u wait_s=%" PRId64, LOGS(name),
 		 recent, n_users, wait / GPUQ_US_PER_S);
@@ -300,11 +302,11 @@ static bool told_to_leave(const struct pod *p)
 }
 
 /* A node that has no device to give, though it offers some, is not well. */
-static bool names_devices(const char *resource)
+static bool names_devices(const struct reconcile *r, const char *node, const char *resource)
 {
-	const enum gpuq_resource_kind kind = gpuq_resource_kind(resource);
+	const struct node *n = model_find_node(journal_model(r->j), node);
 
-	return kind == GPUQ_RESOURCE_DEVICE || kind == GPUQ_RESOURCE_REPLICA;
+	return n && n->fact.device && strcmp(n->fact.device, resource) == 0;
 }
 
 static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key key,
@@ -340,10 +342,10 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 		ev.pod_ended.message = "its pod was deleted by another client";
 	}
 	apply(r, &ev);
-	if (refused && f->short_of && !names_devices(f->short_of))
+	if (refused && f->short_of)
 		node_lacking(r, node, f, &rejection);
-	else if (refused)
-		node_refused(r, node, &rejection);
+	if (refused && (!f->short_of || names_devices(r, node, f->short_of)))
+		node_refused(r, node, &rejection, f->short_of != NULL);
 	verdict(r, key.job);
 }
 

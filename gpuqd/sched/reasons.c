@@ -24,6 +24,7 @@ struct survey {
 	uint32_t nodes; /* how many there are */
 	uint64_t room; /* pods that would fit, up to the number requested */
 	int64_t devices, largest; /* whole devices: in total, on one node */
+	bool replicas; /* some of them offer devices in replicas alone */
 	int64_t parts, part; /* thousandths of devices: in total, of one device */
 	int64_t migs, mig; /* instances of the profile: in total, on one node */
 	/* Countable resources that the group takes, in its order, on nodes with enough devices. */
@@ -112,6 +113,7 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 	if (room && out->first == SNAP_NONE)
 		out->first = node;
 	out->devices += whole;
+	out->replicas |= n->replicas > 1;
 	out->largest = larger(out->largest, whole);
 	if (whole < one->whole)
 		return;
@@ -200,7 +202,8 @@ static void say_shortest(const struct cycle *c, const struct snap_group *g, cons
 	const struct need one = nodes_need(g);
 
 	if (v->largest < one.whole)
-		say(why, code, PLAN_GPUS, v->largest * SNAP_MILLI, g->gpus_milli, "gpus");
+		say(why, code, PLAN_GPUS, v->largest * SNAP_MILLI, g->gpus_milli,
+		    v->largest == 0 && v->replicas ? "replicas" : "gpus");
 	else if (one.part_memory > v->device_memory)
 		say(why, code, PLAN_BYTES, v->device_memory, one.part_memory, "gpu_memory");
 	else if (one.parts && v->part == 0)

@@ -1,5 +1,4 @@
 #include "gpuqd/site/site.h"
-#include "libgpuq/spec/resource.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -333,13 +332,12 @@ static int flavor_check(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 	const struct site_flavor *f = obj;
 	const struct gpuq_val *at = gpuq_get(v, "resource");
 
-	if (!f->resource || gpuq_resource_kind(f->resource) == GPUQ_RESOURCE_DEVICE)
+	if (!f->resource || inventory_may_be_device(f->resource))
 		return 0;
 	gpuq_reader_enter(r, "resource");
 	return gpuq_reader_fail(r, at ? at : v, GPUQ_EINVAL,
-				"expected a resource of devices: nvidia.com/gpu, amd.com/gpu, "
-				"gpu.intel.com/i915, gpu.intel.com/xe, habana.ai/gaudi, "
-				"google.com/tpu or aws.amazon.com/neuron, not '%.80s'",
+				"expected a resource of devices such as amd.com/gpu or "
+				"google.com/tpu, not '%.80s'",
 				f->resource);
 }
 
@@ -360,6 +358,8 @@ static const struct gpuq_field pool_fields[] = {
 	  .doc = "pack pods on few nodes, or spread them"),
 	F(site_pool, "spot", GPUQ_K_BOOL, spot,
 	  .doc = "whether its nodes may be reclaimed by the cloud"),
+	F(site_pool, "replicas_as_gpus", GPUQ_K_BOOL, replicas_as_gpus,
+	  .doc = "whether a replica of a device counts as a whole device"),
 	F(site_pool, "billing", GPUQ_K_ENUM, billing, .names = price_kinds,
 	  .doc = "price that applies"),
 	F(site_pool, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
@@ -780,6 +780,9 @@ static const struct gpuq_field site_fields[] = {
 	F(site, "licenses", GPUQ_K_OBJECTS, licenses, .sub = &license_schema, .doc = "counters"),
 	F(site, "reservations", GPUQ_K_OBJECTS, reservations, .sub = &site_reservation_schema,
 	  .doc = "the calendar"),
+	F(site, "inventory", GPUQ_K_OBJECTS, inventory, .sub = &site_inventory_schema,
+	  .doc = "devices of nodes that do not report them"),
+	F(site, "gres", GPUQ_K_STRMAP, gres, .doc = "resources of nodes by the names of --gres"),
 	F(site, "health", GPUQ_K_OBJECTS, health, .sub = &site_health_schema,
 	  .doc = "conditions and taints of nodes that keep new work away, beside the usual ones"),
 	END,
@@ -874,7 +877,7 @@ static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	}
 	for (size_t i = 0; rc == 0 && i < s->pools.n; i++)
 		rc = check_known(r, v, "pools", i, "flavor", p[i].flavor, flavors, "default");
-	return rc;
+	return rc == 0 ? inventory_gres_check(r, v, s) : rc;
 }
 
 const struct gpuq_schema site_schema = { .name = "site",

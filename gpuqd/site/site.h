@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/site/inventory.h"
 #include "gpuqd/site/policy_queue.h"
 #include "gpuqd/site/price.h"
 #include "gpuqd/site/provision.h"
@@ -65,6 +66,7 @@ struct site_pool {
 	int sharing; /* enum site_sharing */
 	int placement; /* enum site_placement */
 	bool spot;
+	bool replicas_as_gpus; /* each replica counts as a whole device */
 	int billing; /* enum price_kind */
 	struct price price; /* before that of its flavor */
 	struct provision *provisioning; /* NULL = its nodes come and go as they please */
@@ -190,6 +192,8 @@ struct site {
 	struct site_budget *default_budget; /* of leaves that have none of their own */
 	int64_t max_submitted, max_stored_bytes; /* of one user, struct stored; GPUQ_UNLIMITED */
 	struct gpuq_objects flavors, pools, qos, queues, users, groups, licenses, reservations;
+	struct gpuq_objects inventory; /* devices of nodes that do not report them */
+	struct gpuq_strmap gres; /* names of --gres to resources of nodes */
 	struct gpuq_objects health; /* rules by which a node is ill */
 	struct gpuq_val *tree; /* normalised: what `export` prints and the store keeps */
 };

@@ -29,6 +29,39 @@ int64_t cost_of_profile(const char *profile)
 	return (slices * SNAP_MILLI + 6) / 7;
 }
 
+int64_t cost_of_ask(const char *mig, int64_t gpus_milli, int64_t cores, int64_t bytes,
+		    int64_t of_bytes)
+{
+	const int64_t n = gpus_milli / SNAP_MILLI;
+	int64_t part = 0;
+
+	if (mig)
+		return amount_times(cost_of_profile(mig), n);
+	if (n == 0 || gpus_milli % SNAP_MILLI || (cores == 0 && bytes == 0))
+		return gpus_milli;
+	if (cores > 0 && cores < 100)
+		part = cores * (SNAP_MILLI / 100);
+	if (bytes > 0 && of_bytes > 0 && bytes <= of_bytes &&
+	    snap_memory_milli(bytes, of_bytes) > part)
+		part = snap_memory_milli(bytes, of_bytes);
+	return part > 0 ? amount_times(part, n) : gpus_milli;
+}
+
+int64_t cost_of_spec(const struct gpuq_spec *spec)
+{
+	int64_t milli = 0;
+
+	for (size_t i = 0; i < spec->n_groups; i++) {
+		const struct gpuq_group *g = &spec->groups[i];
+
+		milli = amount_sum(milli,
+				   amount_times(cost_of_ask(g->mig, g->gpus_milli, g->gpu_cores,
+							    g->gpu_memory_bytes, 0),
+						g->pods_min));
+	}
+	return milli;
+}
+
 /* Return the smallest memory of a device on the flavor, or on any; 0 = not known. */
 static int64_t device_memory(const struct snapshot *s, uint32_t flavor)
 {

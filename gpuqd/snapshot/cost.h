@@ -13,6 +13,15 @@
  * of seven (of four on devices that have four), rounded up; 1000 for a name that is no profile. */
 int64_t cost_of_profile(const char *profile);
 
+/* Return the same for a pod of a job that has not started: its devices, its instances of the profile
+ * (NULL = none), or the part of one by its cores or memory (0 = not given); of_bytes is the memory of
+ * a device, 0 not known. */
+int64_t cost_of_ask(const char *mig, int64_t gpus_milli, int64_t cores, int64_t bytes,
+		    int64_t of_bytes);
+
+/* Return the same for all pods of a spec, each group at its minimum, without the memory of devices. */
+int64_t cost_of_spec(const struct gpuq_spec *spec);
+
 /* Return the thousandths of devices that one pod of the group counts on a flavor (SNAP_NONE: the
  * maximum over all flavors). */
 int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32_t flavor);

@@ -142,16 +142,21 @@ static uint32_t lacking_instances(const struct taking *t, const struct node *n, 
 
 	if (!n->shorts[0].resource) /* the first is used first */
 		return 0;
+	/* Under the single strategy they have the name of whole devices. */
+	if (n->n_devices == 0 && n->fact.device && *n->fact.device)
+		return (uint32_t)node_lacks(n, n->fact.device, t->now_us);
 	snprintf(name, sizeof(name), GPUQ_RESOURCE_MIG "%s", profile);
 	lacks = node_lacks(n, name, t->now_us);
 	return lacks < UINT16_MAX ? (uint32_t)lacks : UINT16_MAX;
 }
 
-/* Assume the replicas that foreign pods hold, of devices that are not known, on the last ones. */
-static void spread_foreign(const struct node *n, struct snap_node *sn, struct snap_device *devices)
+/* Assume the replicas that foreign pods hold, or the node lacks, of devices that are not known, on the
+ * last ones. */
+static void spread_foreign(const struct node *n, int64_t lacks, struct snap_node *sn,
+			   struct snap_device *devices)
 {
 	const int32_t milli = snap_replica_milli(sn->replicas);
-	int64_t left = n->foreign_gpus_milli / milli;
+	int64_t left = n->foreign_gpus_milli / milli + lacks;
 
 	sn->foreign_gpus = 0;
 	for (uint32_t d = sn->n_devices; d-- > 0 && left > 0;) {
@@ -164,6 +169,25 @@ static void spread_foreign(const struct node *n, struct snap_node *sn, struct sn
 
 /* Add a node as it may be used now: what foreign pods hold is subtracted by the scheduler, and a
  * node that may be lost or is being drained takes nothing new. */
+/* Assume that devices which a node lacks, as its kubelet says, are the last ones that none of gpuq's
+ * pods has. */
+static void lack_devices(const struct node *n, int64_t lacks, const struct snap_node *sn,
+			 struct snap_device *devices)
+{
+	for (uint32_t d = sn->n_devices; d-- > 0 && lacks > 0;) {
+		const struct pod *p;
+		bool held = !devices[d].healthy || devices[d].foreign_milli;
+
+		DL_FOREACH2(n->pods, p, node_next)
+			for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
+				held |= p->devices[i] == d;
+		if (held)
+			continue;
+		devices[d].foreign_milli = SNAP_MILLI;
+		lacks--;
+	}
+}
+
 static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 {
 	struct snap_device *devices =
@@ -174,6 +198,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	struct snap_resource *resources =
 		gpuq_arena_calloc(&t->mem, n->fact.n_resources + 1, sizeof(*resources));
 	struct snap_node sn;
+	int64_t lacks;
 
 	*handle = SNAP_NONE;
 	if (!devices || !taints || !mig || !resources)
@@ -206,8 +231,11 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 			(int16_t)(n->foreign_milli[i] < SNAP_MILLI ? n->foreign_milli[i]
 								   : SNAP_MILLI);
 	}
+	lacks = n->fact.device && *n->fact.device ? node_lacks(n, n->fact.device, t->now_us) : 0;
 	if (sn.replicas > 1)
-		spread_foreign(n, &sn, devices);
+		spread_foreign(n, lacks, &sn, devices);
+	else if (lacks)
+		lack_devices(n, lacks, &sn, devices);
 	sn.devices_in = devices;
 	/* The tables are square in the number of devices: they fit only if none was cut off. */
 	if (sn.n_devices == n->n_devices) {

@@ -354,6 +354,10 @@ struct node {
 	const char *drain_why; /* interned */
 	const char
 		*ill; /* why its conditions or taints keep new work away; interned; NULL = well */
+	/* The cluster's report of its devices, before the site's word: labels, devices, device,
+	 * replicas and mig alone. */
+	struct node_fact told;
+	const char *odd; /* how the site's inventory and the node differ, in its arena; NULL */
 	bool suspect;
 	bool frozen; /* its devices do not add up: no more starts there; not stored */
 	const char *frozen_why; /* interned */

@@ -193,6 +193,12 @@ void pod_remove(struct model *m, struct pod *p); /* with its record */
 /* Return the node, made when new. */
 struct node *node_get(struct model *m, const char *cluster, const char *name);
 int node_set_fact(struct model *m, struct node *n, const struct node_fact *f);
+/* Settle the fact of a node as the site has it; what differs from told is in a. Returns how both
+ * differ, in a; NULL = they do not. */
+const char *node_offer(const struct model *m, const struct node_fact *told, struct gpuq_arena *a,
+		       struct node_fact *out);
+/* Settle all nodes anew: the site has changed. */
+void node_settle_all(struct model *m);
 /* Decide whether its conditions and taints keep new work away. */
 void node_judge(struct model *m, struct node *n);
 void node_classify(struct model *m, struct node *n); /* pool and flavor by the site */

@@ -86,15 +86,15 @@ static bool bytes_same(const uint8_t *a, const uint8_t *b, size_t n)
  * a real change is stored and rebuilt. */
 static bool fact_same(const struct node *n, const struct node_fact *f)
 {
-	const struct node_fact *o = &n->fact;
+	const struct node_fact *o = &n->fact, *told = &n->told;
 
 	if (n->gone || o->cpu_milli != f->cpu_milli || o->memory_bytes != f->memory_bytes ||
 	    o->max_pods != f->max_pods || o->ready != f->ready ||
 	    o->unschedulable != f->unschedulable || o->n_taints != f->n_taints ||
-	    n->n_devices != f->n_devices || o->replicas != f->replicas ||
-	    strcmp(o->device ? o->device : "", f->device ? f->device : "") ||
+	    told->n_devices != f->n_devices || told->replicas != f->replicas ||
+	    strcmp(told->device ? told->device : "", f->device ? f->device : "") ||
 	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
-	    !strmap_same(&o->labels, &f->labels))
+	    !strmap_same(&told->labels, &f->labels))
 		return false;
 	if (o->n_conditions != f->n_conditions)
 		return false;
@@ -109,18 +109,19 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 			return false;
 	if (!gpuq_amounts_same(o->resources, o->n_resources, f->resources, f->n_resources))
 		return false;
-	if (o->n_mig != f->n_mig || !bytes_same(o->links, f->links, f->n_devices * f->n_devices) ||
-	    !bytes_same(o->numa, f->numa, f->n_devices))
+	if (told->n_mig != f->n_mig ||
+	    !bytes_same(told->links, f->links, f->n_devices * f->n_devices) ||
+	    !bytes_same(told->numa, f->numa, f->n_devices))
 		return false;
 	for (size_t i = 0; i < f->n_mig; i++)
-		if (o->mig[i].count != f->mig[i].count ||
-		    strcmp(o->mig[i].profile, f->mig[i].profile) != 0)
+		if (told->mig[i].count != f->mig[i].count ||
+		    strcmp(told->mig[i].profile, f->mig[i].profile) != 0)
 			return false;
 	for (size_t i = 0; i < f->n_devices; i++)
-		if (n->devices[i].healthy != f->devices[i].healthy ||
-		    n->devices[i].memory_mib != f->devices[i].memory_mib ||
-		    strcmp(n->devices[i].uuid, f->devices[i].uuid) ||
-		    strcmp(n->devices[i].product, f->devices[i].product))
+		if (told->devices[i].healthy != f->devices[i].healthy ||
+		    told->devices[i].memory_mib != f->devices[i].memory_mib ||
+		    strcmp(told->devices[i].uuid, f->devices[i].uuid) ||
+		    strcmp(told->devices[i].product, f->devices[i].product))
 			return false;
 	return true;
 }
@@ -131,20 +132,7 @@ void node_classify(struct model *m, struct node *n)
 {
 	n->pool = n->flavor = "default";
 	site_each(site_pool, m->site->pools, p) {
-		size_t i = 0;
-
-		for (; i < p->selector.n; i++) {
-			size_t k = 0;
-
-			while (k < n->fact.labels.n &&
-			       (strcmp(n->fact.labels.keys[k], p->selector.keys[i]) != 0 ||
-				strcmp(n->fact.labels.vals[k], p->selector.vals[i]) != 0))
-				k++;
-			if (k == n->fact.labels.n)
-				break;
-		}
-		/* All labels of the selector hold. */
-		if (i == p->selector.n) {
+		if (inventory_selects(&p->selector, &n->fact.labels)) {
 			n->pool = model_intern(m, p->name);
 			if (p->flavor) {
 				n->flavor = model_intern(m, p->flavor);
@@ -256,9 +244,57 @@ static void keep_parts(struct model *m, struct node *n, const struct node_fact *
 	n->fact.numa = keep_bytes(n, f->numa, f->n_devices, whole);
 }
 
-int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
+static struct gpuq_strmap keep_labels(struct node *n, const struct gpuq_strmap *labels)
 {
-	struct gpuq_arena old = n->arena;
+	struct gpuq_strmap to = { .n = labels->n };
+
+	to.keys = gpuq_arena_calloc(&n->arena, labels->n + 1, sizeof(char *));
+	to.vals = gpuq_arena_calloc(&n->arena, labels->n + 1, sizeof(char *));
+	if (!to.keys || !to.vals)
+		abort();
+	for (size_t i = 0; i < labels->n; i++) {
+		to.keys[i] = adup(n, labels->keys[i]);
+		to.vals[i] = adup(n, labels->vals[i]);
+	}
+	return to;
+}
+
+/* Copy what the cluster reports of the devices, for the next time that the site changes. */
+static void keep_told(struct model *m, struct node *n, const struct node_fact *f,
+		      struct gpuq_strmap labels)
+{
+	struct device_fact *devices =
+		gpuq_arena_calloc(&n->arena, f->n_devices + 1, sizeof(*devices));
+	struct mig_fact *mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*mig));
+
+	if (!devices || !mig)
+		abort();
+	for (size_t i = 0; i < f->n_devices; i++)
+		devices[i] =
+			(struct device_fact){ model_intern(m, f->devices[i].uuid),
+					      model_intern(m, f->devices[i].product),
+					      f->devices[i].memory_mib, f->devices[i].healthy };
+	for (size_t i = 0; i < f->n_mig; i++)
+		mig[i] = (struct mig_fact){ model_intern(m, f->mig[i].profile), f->mig[i].count };
+	n->told = (struct node_fact){
+		.labels = labels,
+		.devices = devices,
+		.n_devices = f->n_devices,
+		.device = model_intern(m, f->device),
+		.replicas = f->replicas,
+		.links = keep_bytes(n, f->links, f->n_devices * f->n_devices, true),
+		.numa = keep_bytes(n, f->numa, f->n_devices, true),
+		.mig = mig,
+		.n_mig = f->n_mig,
+	};
+}
+
+int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
+{
+	struct gpuq_arena old = n->arena, scratch = GPUQ_ARENA_INIT(0);
+	struct node_fact settled;
+	const struct node_fact *f = &settled;
+	const char *odd = node_offer(m, told, &scratch, &settled);
 	struct taint_fact *taints;
 	struct device *devices;
 	uint32_t n_old = n->n_devices;
@@ -296,15 +332,13 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
 	n->fact.ready = f->ready;
 	n->fact.unschedulable = f->unschedulable;
 	n->fact.note = adup(n, f->note);
-	n->fact.labels.keys = gpuq_arena_calloc(&n->arena, f->labels.n + 1, sizeof(char *));
-	n->fact.labels.vals = gpuq_arena_calloc(&n->arena, f->labels.n + 1, sizeof(char *));
-	if (!taints || !n->fact.labels.keys || !n->fact.labels.vals)
+	if (!taints)
 		abort();
-	n->fact.labels.n = f->labels.n;
-	for (size_t i = 0; i < f->labels.n; i++) {
-		n->fact.labels.keys[i] = adup(n, f->labels.keys[i]);
-		n->fact.labels.vals[i] = adup(n, f->labels.vals[i]);
-	}
+	n->fact.labels = keep_labels(n, &f->labels);
+	n->odd = odd ? adup(n, odd) : NULL;
+	keep_told(m, n, told,
+		  told->labels.keys == f->labels.keys ? n->fact.labels
+						      : keep_labels(n, &told->labels));
 	for (size_t i = 0; i < f->n_taints; i++)
 		taints[i] =
 			(struct taint_fact){ adup(n, f->taints[i].key), adup(n, f->taints[i].value),
@@ -319,17 +353,27 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
 	n->fact.devices = NULL;
 	n->fact.n_devices = 0;
 	n->gone = false;
+	gpuq_arena_done(&scratch);
 	gpuq_arena_done(&old);
 	node_classify(m, n);
 	node_judge(m, n);
 	return 0;
 }
 
-/* Return what a foreign pod holds of devices that are offered in replicas. */
-static int64_t replicas_milli(const struct node *n, const struct foreign *f)
+/* True if foreign pods' devices are counted by the resource that they ask for: replicas, and devices
+ * of which the cluster's side does not know that they are such. */
+static bool by_resource(const struct node *n)
 {
-	return gpuq_amounts_get(f->resources, f->n_resources, n->fact.device) *
-	       (1000 / (int64_t)n->fact.replicas);
+	return n->fact.replicas > 1 || (n->fact.device && *n->fact.device &&
+					gpuq_resource_kind(n->fact.device) != GPUQ_RESOURCE_DEVICE);
+}
+
+/* Return what a foreign pod holds of such. */
+static int64_t resource_milli(const struct node *n, const struct foreign *f)
+{
+	const int64_t r = n->fact.replicas > 1 ? n->fact.replicas : 1;
+
+	return gpuq_amounts_get(f->resources, f->n_resources, n->fact.device) * (1000 / r);
 }
 
 /* Add the amounts of a foreign pod to its node, or subtract them (sign -1). Devices that the node
@@ -337,14 +381,16 @@ static int64_t replicas_milli(const struct node *n, const struct foreign *f)
 static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 {
 	struct node *n = model_find_node(m, f->node);
+	bool counted;
 
 	if (!n)
 		return;
+	counted = by_resource(n);
 	n->foreign_cpu_milli += sign * f->cpu_milli;
 	n->foreign_memory_bytes += sign * f->memory_bytes;
-	if (n->fact.replicas > 1)
-		n->foreign_gpus_milli += sign * replicas_milli(n, f);
-	for (uint32_t i = 0; n->fact.replicas <= 1 && i < f->n_devices; i++) {
+	if (counted)
+		n->foreign_gpus_milli += sign * resource_milli(n, f);
+	for (uint32_t i = 0; !counted && i < f->n_devices; i++) {
 		const int64_t milli = f->gpus_milli / f->n_devices;
 
 		if (f->devices[i] < n->n_devices)
@@ -352,7 +398,7 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 		else
 			n->foreign_gpus_milli += sign * milli;
 	}
-	if (f->n_devices == 0 && n->fact.replicas <= 1)
+	if (f->n_devices == 0 && !counted)
 		n->foreign_gpus_milli += sign * f->gpus_milli;
 	n->foreign_pods += sign;
 	for (uint32_t i = 0; i < f->n_mig; i++)
@@ -503,6 +549,27 @@ static void recount_foreign(struct model *m, struct node *n)
 			foreign_sum(m, f, 1);
 }
 
+void node_settle_all(struct model *m)
+{
+	for (struct node *n = m->nodes; n; n = n->hh.next) {
+		struct node_fact f = n->fact;
+		const bool gone = n->gone;
+
+		f.labels = n->told.labels;
+		f.devices = n->told.devices;
+		f.n_devices = n->told.n_devices;
+		f.device = n->told.device;
+		f.replicas = n->told.replicas;
+		f.links = n->told.links;
+		f.numa = n->told.numa;
+		f.mig = n->told.mig;
+		f.n_mig = n->told.n_mig;
+		node_set_fact(m, n, &f);
+		n->gone = gone;
+		recount_foreign(m, n);
+	}
+}
+
 void node_set_parts(struct model *m, struct node *n, const struct node_fact *f)
 {
 	keep_parts(m, n, f, n->n_devices);
@@ -610,6 +677,7 @@ int64_t node_ledger_free(const struct node *n, const char *resource)
 		       : memory ? n->fact.memory_bytes - n->foreign_memory_bytes
 		       : slots  ? n->fact.max_pods - n->foreign_pods
 				: 0;
+	const bool devices = n->fact.device && strcmp(n->fact.device, resource) == 0;
 	const struct pod *p;
 
 	for (size_t i = 0; profile && i < n->fact.n_mig; i++)
@@ -633,6 +701,8 @@ int64_t node_ledger_free(const struct node *n, const char *resource)
 		else if (profile)
 			free -= g->mig && gpuq_profile_same(g->mig, profile) ? g->gpus_milli / 1000
 									     : 0;
+		else if (devices) /* whole ones, a replica, or instances under their name */
+			free -= p->n_devices ? p->n_devices : g->mig ? g->gpus_milli / 1000 : 0;
 		else
 			free -= gpuq_amounts_get(g->resources, g->n_resources, resource);
 	}

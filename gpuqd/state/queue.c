@@ -103,10 +103,7 @@ void queue_set_site(struct model *m, struct site *s)
 	m->n_queues = n;
 	m->site = s;
 	m->site_dirty = true;
-	for (struct node *node = m->nodes; node; node = node->hh.next) {
-		node_classify(m, node);
-		node_judge(m, node);
-	}
+	node_settle_all(m);
 }
 
 int queue_apply_granted(struct model *m, const struct event *ev, struct gpuq_err *err)

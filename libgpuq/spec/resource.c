@@ -70,6 +70,8 @@ enum gpuq_resource_kind gpuq_resource_kind(const char *name)
 		return GPUQ_RESOURCE_REPLICA;
 	if (begins(name, GPUQ_RESOURCE_MIG))
 		return GPUQ_RESOURCE_INSTANCE;
+	if (begins(name, GPUQ_RESOURCE_GRES))
+		return is_qualified(name) ? GPUQ_RESOURCE_MAPPED : GPUQ_RESOURCE_UNKNOWN;
 	if (is_among(words, name))
 		return GPUQ_RESOURCE_WORD;
 	if (gpuq_resource_is_bytes(name) || is_qualified(name))

@@ -20,7 +20,9 @@
 #define GPUQ_RESOURCE_SHARED "nvidia.com/gpu.shared"
 #define GPUQ_RESOURCE_MIG "nvidia.com/mig-" /* and a profile */
 #define GPUQ_RESOURCE_STORAGE "ephemeral-storage"
+#define GPUQ_RESOURCE_GRES "gres/" /* and a name that the site maps to a resource */
 
+#define GPUQ_PART_MIN_MILLI 10 /* the least part of a device that can be asked for */
 #define GPUQ_RESOURCES_MAX 16 /* different ones of one pod */
 #define GPUQ_RESOURCE_NAME_MAX 317 /* bytes: a domain of 253, '/', a name of 63 */
 
@@ -29,6 +31,7 @@ enum gpuq_resource_kind {
 	GPUQ_RESOURCE_DEVICE, /* whole devices: nvidia.com/gpu, amd.com/gpu */
 	GPUQ_RESOURCE_REPLICA, /* a replica of a device: nvidia.com/gpu.shared */
 	GPUQ_RESOURCE_INSTANCE, /* a MIG instance: nvidia.com/mig-1g.10gb */
+	GPUQ_RESOURCE_MAPPED, /* gres/NAME: what the site says it is */
 	GPUQ_RESOURCE_WORD, /* of a dialect that shares devices: nvidia.com/gpumem */
 	GPUQ_RESOURCE_OWN, /* cpu, memory, pods: counted by themselves */
 	GPUQ_RESOURCE_UNKNOWN, /* no name that Kubernetes accepts */

@@ -129,7 +129,7 @@ int spec_devices_of(const struct gpuq_amount *named, int64_t *milli, struct gpuq
 		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u devices",
 				 GPUQ_GPUS_PER_POD_MAX);
 	/* The least part there is: the node says how much of a device its replicas are. */
-	*milli = replica ? SPEC_PART_MIN_MILLI : named->count * 1000;
+	*milli = replica ? GPUQ_PART_MIN_MILLI : named->count * 1000;
 	return 0;
 }
 
@@ -151,7 +151,7 @@ static int note_names(struct gpuq_reader *r, const struct gpuq_val *map, struct 
 		if (kind == GPUQ_RESOURCE_OWN || kind == GPUQ_RESOURCE_WORD ||
 		    kind == GPUQ_RESOURCE_INSTANCE || strcmp(p->key, GPUQ_RESOURCE_GPU) == 0)
 			continue;
-		if (kind == GPUQ_RESOURCE_UNKNOWN && !r->stored) {
+		if ((kind == GPUQ_RESOURCE_UNKNOWN || kind == GPUQ_RESOURCE_MAPPED) && !r->stored) {
 			gpuq_reader_enter(r, p->key);
 			return spec_fail(r, p->val, GPUQ_EINVAL,
 					 "expected a resource such as cpu, memory, nvidia.com/gpu, "

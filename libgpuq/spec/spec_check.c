@@ -280,6 +280,18 @@ static int count_named(struct gpuq_reader *r, const struct gpuq_val *v, struct g
 	return 0;
 }
 
+/* True if the group's devices are a resource of the template, which a flavor of the site names as such:
+ * reading the template alone does not tell. */
+static bool has_site_devices(const struct gpuq_group *said, const struct gpuq_group *g)
+{
+	for (size_t i = 0; said->gpus_milli == 0 && i < said->n_resources; i++)
+		if (gpuq_resource_kind(said->resources[i].name) == GPUQ_RESOURCE_COUNTED &&
+		    !gpuq_resource_is_bytes(said->resources[i].name) &&
+		    said->resources[i].count == g->gpus_milli / 1000)
+			return g->gpus_milli % 1000 == 0;
+	return false;
+}
+
 /* A template comes from a manifest, or over the wire from any client: its requests must equal
  * those of the group, or the cluster would allocate devices that are not counted. */
 static int check_template(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_group *g)
@@ -298,10 +310,10 @@ static int check_template(struct gpuq_reader *r, const struct gpuq_val *v, struc
 			g->gpus_milli = said.gpus_milli;
 	}
 	if (!gpuq_amounts_same(said.resources, said.n_resources, g->resources, g->n_resources) ||
-	    said.gpus_milli != g->gpus_milli || said.gpu_memory_bytes != g->gpu_memory_bytes ||
-	    said.gpu_cores != g->gpu_cores || said.cpu_milli != g->cpu_milli ||
-	    said.memory_bytes != g->memory_bytes || !said.mig != !g->mig ||
-	    (g->mig && strcmp(said.mig, g->mig) != 0))
+	    (said.gpus_milli != g->gpus_milli && !has_site_devices(&said, g)) ||
+	    said.gpu_memory_bytes != g->gpu_memory_bytes || said.gpu_cores != g->gpu_cores ||
+	    said.cpu_milli != g->cpu_milli || said.memory_bytes != g->memory_bytes ||
+	    !said.mig != !g->mig || (g->mig && strcmp(said.mig, g->mig) != 0))
 		return spec_fail(r, g->template_, GPUQ_EINVAL,
 				 "expected the template to request the same gpus, mig, gpu_memory, "
 				 "gpu_cores, cpus, memory and resources");

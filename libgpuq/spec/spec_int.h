@@ -66,8 +66,6 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 
 /* ---- countable resources (spec_amounts.c) ---- */
 
-#define SPEC_PART_MIN_MILLI 10 /* the least part of a device that can be asked for */
-
 /* Convert devices that are named to thousandths of devices. */
 int spec_devices_of(const struct gpuq_amount *named, int64_t *milli, struct gpuq_err *err);
 
@@ -120,6 +118,7 @@ struct spec_opts_state {
 	unsigned asks; /* enum gpuq_ask, or'ed */
 	int level; /* counts sources: #SBATCH, #GPUQ, command line */
 	int devices_level; /* the source that spoke of devices last */
+	int gres_level; /* the source that spoke of --gres last */
 	int64_t pods_min, pods_max; /* 0 = not given */
 	int64_t gpus_job_milli, gpus_pod_milli, gpus_task_milli; /* -1 = not given */
 	int64_t ntasks, ntasks_per_node, cpus_per_task; /* 0 = not given */

@@ -583,7 +583,7 @@ enum {
 	X(gpus, "gpus", 'G', 'r', "[TYPE:]N", PODS, "Devices of the whole job") \
 	X(gpus_per_node, "gpus-per-node", 'g', 'r', "[TYPE:]N", PODS, "Devices of each pod") \
 	X(gpus_per_task, "gpus-per-task", 0, 'r', "[TYPE:]N", PODS, "Devices of each task") \
-	X(gres, "gres", 0, 'r', "gpu[:TYPE]:N", PODS, "Devices of each pod") \
+	X(gres, "gres", 0, 'r', "gpu[:TYPE]:N,NAME:N", PODS, "Devices and other resources of each pod") \
 	X(hold, "hold", 'H', 'n', NULL, 0, "Hold the job until it is released") \
 	X(input, "input", 'i', 'r', "FILE", 0, "Standard input (local cluster)") \
 	X(job_name, "job-name", 'J', 'r', "NAME", 0, "Name of the job") \

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
 void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gpuq_spec *spec,
@@ -155,12 +156,59 @@ int spec_opt_gpus_per_task(struct spec_opts_state *st, const char *v, struct gpu
 	return devices(st, v, &st->gpus_task_milli, err);
 }
 
-/* One kind of a list: "gpu", "gpu:2", "gpu:a100:2". */
+/* Take "nic:2" or "nic" as gres/nic of each pod: the daemon knows what the site maps it to. */
+static int mapped_gres(struct spec_opts_state *st, const char *v, size_t n_name,
+		       struct gpuq_err *err)
+{
+	const char *number = v[n_name] ? v + n_name + 1 : "1";
+	struct gpuq_amount one = { .name = gpuq_arena_printf(st->arena, GPUQ_RESOURCE_GRES "%.*s",
+							     (int)n_name, v) };
+
+	if (!one.name)
+		return gpuq_no_memory(err);
+	if (gpuq_resource_kind(one.name) != GPUQ_RESOURCE_MAPPED ||
+	    !spec_digits(&number, 0, INT32_MAX, &one.count) || *number)
+		return spec_opt_bad(err, "gpu[:TYPE]:NUMBER, or NAME:NUMBER of a gres of the site",
+				    v);
+	for (size_t i = 0; i < st->spec->n_groups; i++) {
+		struct gpuq_group *g = &st->spec->groups[i];
+		struct gpuq_amount *items =
+			gpuq_arena_calloc(st->arena, g->n_resources + 1, sizeof(*items));
+
+		if (!items)
+			return gpuq_no_memory(err);
+		if (g->n_resources)
+			memcpy(items, g->resources, g->n_resources * sizeof(*items));
+		items[g->n_resources] = one;
+		g->resources = items;
+		g->n_resources = gpuq_amounts_sort(items, g->n_resources + 1);
+		if (g->n_resources > GPUQ_RESOURCES_MAX)
+			return gpuq_fail(err, GPUQ_ERANGE, "expected at most %d resources",
+					 GPUQ_RESOURCES_MAX);
+	}
+	return 0;
+}
+
+/* Forget the mapped kinds of an earlier source, as of devices: --gres says all of them. */
+static void new_gres(struct spec_opts_state *st)
+{
+	for (size_t i = 0; st->gres_level != st->level && i < st->spec->n_groups; i++) {
+		struct gpuq_group *g = &st->spec->groups[i];
+		size_t kept = 0;
+
+		for (size_t k = 0; k < g->n_resources; k++)
+			if (gpuq_resource_kind(g->resources[k].name) != GPUQ_RESOURCE_MAPPED)
+				g->resources[kept++] = g->resources[k];
+		g->n_resources = kept;
+	}
+	st->gres_level = st->level;
+}
+
+/* One kind of a list: "gpu", "gpu:2", "gpu:a100:2"; "nic:1". */
 static int one_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	const char *rest = v + 3;
 	const size_t n = strcspn(v, ":=");
-	const char *kind;
 
 	if (strncmp(v, "gres/", 5) == 0 || strncmp(v, "gres:", 5) == 0)
 		return one_gres(st, v + 5, err);
@@ -170,17 +218,8 @@ static int one_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "%.80s: part of a device is --gpus=0.5 or --gpu-memory=10G here",
 				 v);
-	if (strncmp(v, "gpu", 3) != 0 || (*rest && *rest != ':' && *rest != '=')) {
-		kind = gpuq_arena_strndup(st->arena, v, n);
-		if (!kind)
-			return gpuq_no_memory(err);
-		if (!spec_name_ok(kind))
-			return spec_opt_bad(err, "gpu[:TYPE]:NUMBER", v);
-		return gpuq_fail(err, GPUQ_EINVAL,
-				 "%.80s: the only kind is gpu; leave %.60s out, or ask for it with "
-				 "--licenses or --constraint",
-				 v, kind);
-	}
+	if (strncmp(v, "gpu", 3) != 0 || (*rest && *rest != ':' && *rest != '='))
+		return mapped_gres(st, v, n, err);
 	if (!*rest)
 		return st->gpus_pod_milli = 1000, 0;
 	return devices(st, rest + 1, &st->gpus_pod_milli, err);
@@ -193,13 +232,19 @@ int spec_opt_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *er
 	int rc = 0;
 
 	new_devices(st);
+	new_gres(st);
 	if (!strchr(v, ','))
 		return one_gres(st, v, err);
 	if (spec_split(st->arena, v, ',', &kinds) < 0)
 		return gpuq_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < kinds.n; i++) {
-		rc = one_gres(st, kinds.items[i], err);
-		if (rc == 0 && ++n_gpu > 1)
+		const char *kind = kinds.items[i];
+
+		rc = one_gres(st, kind, err);
+		if (strncmp(kind, "gres", 4) == 0 && (kind[4] == '/' || kind[4] == ':'))
+			kind += 5;
+		n_gpu += strncmp(kind, "gpu", 3) == 0 && strchr(":=", kind[3]);
+		if (rc == 0 && n_gpu > 1)
 			rc = gpuq_fail(err, GPUQ_EINVAL,
 				       "%.80s: a pod has devices of one kind; several pods with "
 				       "different ones are groups of a job file",

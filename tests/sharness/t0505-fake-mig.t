@@ -21,12 +21,12 @@ test_expect_success 'a node with two instances beside its devices' '
 	start_fake && start_fake_gpuqd && /usr/bin/curl -sSf -X PATCH -H "Content-Type: application/merge-patch+json" \
 		--data-binary "{\"status\": {\"allocatable\": {\"nvidia.com/mig-1g.10gb\": \"2\"}, \"capacity\": {\"nvidia.com/mig-1g.10gb\": \"2\"}}}" \
 		"http://127.0.0.1:$fake_port/api/v1/nodes/node-0000/status" >/dev/null &&
-	wait_for 60 has_instances "1g.10gb 2 2" && test "$(free_gpus)" = 8
+	wait_for 60 has_instances "1g.10gb 2 2" && test "$(free_gpus)" = 8.285
 '
 
 test_expect_success 'a job takes one where they are, and asks the device plugin for it by its name' '
 	a=$(fake_job hang=true --mig 1g.10gb) && job_becomes "$a" RUNNING && job_is "$a" pods.0.node node-0000 &&
-	has_instances "1g.10gb 2 1" && test "$(free_gpus)" = 8 &&
+	has_instances "1g.10gb 2 1" && test "$(free_gpus)" = 8.142 &&
 	/usr/bin/curl -sSf "http://127.0.0.1:$fake_port/api/v1/namespaces/default/pods" >pods.out &&
 	grep -q "\"nvidia.com/mig-1g.10gb\": *\"1\"" pods.out
 '

@@ -27,6 +27,16 @@ limits() {
 	api GET "/namespaces/default/pods?labelSelector=gpuq.io/job=$1" | json items.0.spec.containers.0.resources.limits
 }
 
+# adds_up: devices by state are what there is
+adds_up() {
+	gpuq status --json | /usr/bin/python3 -c '
+import json, sys
+s = json.load(sys.stdin)
+d = s["devices"]
+print(s["gpus"], d, s["stranded_by"])
+assert abs(sum(d.values()) - s["gpus"]) < 0.0005 and d["allocated"] == 0.143'
+}
+
 # all_gone: cancels all jobs, and waits for their devices
 all_gone() {
 	gpuq cancel -t R,PD,CF >/dev/null
@@ -48,10 +58,15 @@ test_expect_success 'ten nodes of eight devices and one adapter each' '
 '
 
 test_expect_success 'of jobs with a device and an adapter ten run, the others wait for the adapter, none is refused' '
-	i=0 && while [ $((i += 1)) -le 14 ]; do pod "r$i" "nvidia.com/gpu: 1, rdma/hca: 1" >r.yaml && last=$(submit r.yaml) || return 1; done &&
+	i=0 && while [ $((i += 1)) -le 40 ]; do pod "r$i" "nvidia.com/gpu: 1, rdma/hca: 1" >r.yaml && last=$(submit r.yaml) || return 1; done &&
 	wait_for 60 eval "[ \"\$(gpuq queue -h -t R | wc -l)\" = 10 ]" && wait_for 60 job_is "$last" reason Resources &&
-	job_is "$last" reasons.0.object rdma/hca && job_is "$last" reasons.0.have 0 && job_is "$last" reasons.0.need 1 &&
+	gpuq nodes --json >nodes.out && ! grep "\"suspect\"" nodes.out && job_is "$last" reasons.0.object rdma/hca && job_is "$last" reasons.0.have 0 && job_is "$last" reasons.0.need 1 &&
 	gpuq why "$last" >why && grep -q "rdma/hca" why && ! grep -q UnexpectedAdmissionError audit
+'
+
+test_expect_success 'the exported scenario has them as well: nothing would start' '
+	gpuq export --scenario >now.yaml && "$test_build/gpuqd/gpuq-sim" run now.yaml >now.out && says now.out "running +1 +node-" &&
+	test "$(grep -c "^ *running" now.out)" = 10 && ! grep "^ *started" now.out && test "$(grep -c "Resources rdma/hca" now.out)" = 30
 '
 
 test_expect_success 'jobs of others run beside them, on all the devices that are left' '
@@ -112,8 +127,72 @@ test_expect_success 'AC-NV-1: under the single strategy fifty-six slots are inst
 		\"nvidia.com/mig.strategy\": \"single\", \"nvidia.com/gpu.count\": \"56\"" && wait_for 60 node_is node-0005 mig.0.count 56 &&
 	node_is node-0005 mig.0.profile 1g.5gb &&
 	m=$(fake_job hang=true --mig 1g.5gb) && job_becomes "$m" RUNNING && job_is "$m" pods.0.node node-0005 &&
-	test "$(limits "$m")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0005 mig.0.free 55 && gpuq cancel "$m" &&
+	test "$(limits "$m")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0005 mig.0.free 55 &&
+	node_is node-0005 gpus 8 && node_is node-0005 mig.0.pods.0.job "$m" && job_is "$m" gpus 0.143 && adds_up && gpuq cancel "$m" &&
 	echo "{command: [a], image: test, gpus: 8, nodes: [node-0005]}" >w.yaml && w=$(submit w.yaml) && wait_for 60 job_is "$w" reason Unsatisfiable
+'
+
+test_expect_success 'two cards that HAMi offers ten times each are two, and no job of gpuqd stands there' '
+	api PATCH /nodes/node-0006 "{\"metadata\": {\"annotations\": {\"hami.io/node-nvidia-register\":
+		\"[{\\\"id\\\":\\\"GPU-1\\\",\\\"count\\\":10},{\\\"id\\\":\\\"GPU-2\\\",\\\"count\\\":10}]\"}}}" >/dev/null &&
+	offers node-0006 "\"nvidia.com/gpu\": \"20\"" && wait_for 60 node_is node-0006 gpus 2 && gpuq nodes --json | grep "\"name\":\"node-0006\"" | grep -q "\"gpuq.io/sharing\":\"hami\"" &&
+	echo "{command: [a], image: test, gpus: 1, nodes: [node-0006]}" >w.yaml && w=$(submit w.yaml) && wait_for 60 job_is "$w" reason Unsatisfiable
+'
+
+test_expect_success 'devices without being told: the names of each maker' '
+	for name in gpu.intel.com/i915 gpu.intel.com/xe habana.ai/gaudi google.com/tpu aws.amazon.com/neuron amd.com/gpu; do
+		offers node-0007 "\"nvidia.com/gpu\": null, \"$name\": \"3\"" && wait_for 60 node_is node-0007 gpus 3 &&
+		wait_for 60 node_is node-0007 devices.0.product $name && pod named "$name: 2" >d.yaml && d=$(submit d.yaml) &&
+		job_becomes "$d" RUNNING && job_is "$d" gpus 2 && job_is "$d" pods.0.node node-0007 && test "$(limits "$d")" = "{\"$name\": \"2\"}" &&
+		wait_for 60 node_is node-0007 free_gpus 1 && all_gone && offers node-0007 "\"$name\": null" || return 1
+	done
+'
+
+test_expect_success 'a resource that a flavor names is a device: in nodes, quota, status and pods' '
+	offers node-0007 "\"nvidia.com/gpu\": null, \"example.com/fpga\": \"3\"" && wait_for 60 eval "gpuq nodes --json | grep -q \"example.com/fpga\"" &&
+	node_is node-0007 gpus 0 && cat >fpga.yaml <<-\END &&
+	version: 1
+	flavors: [{name: fpga, resource: example.com/fpga}]
+	queues: [{name: default, limit: {fpga: 2}}]
+	END
+	gpuq apply -f fpga.yaml && wait_for 60 node_is node-0007 gpus 3 && node_is node-0007 flavor fpga &&
+	pod one "example.com/fpga: 2" >f.yaml && f=$(submit f.yaml) && job_becomes "$f" RUNNING && job_is "$f" gpus 2 && job_is "$f" flavor fpga &&
+	test "$(limits "$f")" = "{\"example.com/fpga\": \"2\"}" && wait_for 60 node_is node-0007 free_gpus 1 &&
+	echo "{command: [a], image: test, gpus: 1, flavor: fpga}" >g.yaml && g=$(submit g.yaml) && wait_for 60 job_is "$g" reason LimitQueue && gpuq cancel "$f" &&
+	job_becomes "$g" COMPLETED && all_gone && echo "{version: 1, queues: [{name: default, limit: unlimited}]}" | gpuq apply -f -
+'
+
+test_expect_success '--gres names what the site maps' '
+	printf "#!/bin/sh\n#SBATCH --gres=nic:1\nsleep 1\n" >nic.sh && test_must_fail gpuq submit --image test nic.sh 2>why && grep "the site maps no gres" why &&
+	echo "{version: 1, gres: {nic: rdma/hca}}" | gpuq apply -f - && g=$(submit --image test nic.sh) && wait_for 60 job_is "$g" state COMPLETED &&
+	gpuq status "$g" -o yaml | grep "rdma/hca: 1" && test_must_fail gpuq submit --image test --gres=nik:1 nic.sh 2>why && grep "did you mean nic" why &&
+	echo "{version: 1, gres: {nic: cpu}}" >bad.yaml && test_must_fail gpuq apply -f bad.yaml 2>why && grep "bad.yaml:1:.*gres.nic: expected a resource of nodes" why
+'
+
+test_expect_success 'a kubelet without the devices that its node offers: the ledger is corrected, jobs without devices run there' '
+	i=0 && while [ $((i += 1)) -le 5 ]; do
+		echo "{command: [a], image: test, gpus: $i, nodes: [node-0008], annotations: {gpuq.test/reject: \"true\"}}" >r.yaml && submit r.yaml >/dev/null || return 1
+	done && wait_for 60 says gpuqd.log "node.short node=node-0008 resource=nvidia.com/gpu have=0" && wait_for 90 node_is node-0008 state suspect &&
+	echo "{command: [a], image: test, nodes: [node-0008]}" >c.yaml && c=$(submit c.yaml) && job_becomes "$c" COMPLETED && job_is "$c" attempt 0 && all_gone
+'
+
+test_expect_success 'AC-NV-7: what nodes do not report is in the inventory of the site; the smaller number counts' '
+	offers node-0009 "\"nvidia.com/gpu\": \"40\"" "\"nvidia.com/gpu.product\": null, \"nvidia.com/gpu.memory\": null" && wait_for 60 node_is node-0009 gpus 40 && cat >inventory.yaml <<-\END &&
+	version: 1
+	inventory:
+	- {selector: {kubernetes.io/hostname: node-0009}, product: NVIDIA-T4, memory: 16Gi, cards: 6, replicas: 8}
+	END
+	gpuq apply -f inventory.yaml && wait_for 60 node_is node-0009 gpus 5 && node_is node-0009 devices.0.product NVIDIA-T4 &&
+	node_is node-0009 devices.0.memory_mib 16384 && { gpuq doctor >out || true; } && grep "node-0009.*cards 6, of the node 5" out &&
+	echo "{command: [a], image: test, gpus: 0.1, nodes: [node-0009], annotations: {gpuq.test/hang: \"true\"}}" >p.yaml && p=$(submit p.yaml) &&
+	job_becomes "$p" RUNNING && test "$(limits "$p")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0009 free_gpus 4.875 && all_gone
+'
+
+test_expect_success 'replicas_as_gpus: where the pool says so, each replica is a device' '
+	echo "{command: [a], image: test, gpus: 2, nodes: [node-0009]}" >two.yaml && two=$(submit two.yaml) &&
+	wait_for 60 job_is "$two" reason Unsatisfiable && gpuq cancel "$two" && two=$(fake_job run=300ms -g default:2 --nodelist node-0009) && wait_for 60 job_is "$two" reasons.0.object replicas &&
+	echo "{version: 1, pools: [{name: r, selector: {kubernetes.io/hostname: node-0009}, replicas_as_gpus: true}]}" | gpuq apply -f - &&
+	wait_for 60 node_is node-0009 gpus 40 && job_becomes "$two" COMPLETED && all_gone
 '
 
 test_expect_success 'words of a dialect are no resources' '

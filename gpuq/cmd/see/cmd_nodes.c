@@ -177,6 +177,35 @@ static void users_text(struct gpuq_buf *out, const struct row *r)
 		gpuq_buf_addc(out, '-');
 }
 
+/* "rdma/hca 1/2": how many of each are free */
+static void resources_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *map = gpuq_get(r->obj, "resources");
+	const size_t at = out->len;
+
+	for (size_t i = 0; map && map->type == GPUQ_MAP && i < map->n; i++)
+		gpuq_buf_printf(out, "%s%s %" PRId64 "/%" PRId64, out->len > at ? "," : "",
+				map->pairs[i].key, gpuq_get_int(map->pairs[i].val, "free", 0),
+				gpuq_get_int(map->pairs[i].val, "total", 0));
+	if (out->len == at)
+		gpuq_buf_addc(out, '-');
+}
+
+/* "1g.10gb 5/7": how many instances of each profile are free */
+static void instances_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *list = gpuq_get(r->obj, "mig");
+	const size_t at = out->len;
+
+	for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
+		gpuq_buf_printf(out, "%s%s %" PRId64 "/%" PRId64, out->len > at ? "," : "",
+				gpuq_get_str(list->items[i], "profile", "?"),
+				gpuq_get_int(list->items[i], "free", 0),
+				gpuq_get_int(list->items[i], "count", 0));
+	if (out->len == at)
+		gpuq_buf_addc(out, '-');
+}
+
 /* "demo until 14:00" */
 static void reserved_text(struct gpuq_buf *out, const struct row *r)
 {
@@ -213,6 +242,9 @@ static const struct column cols[] = {
 	{ "FREE_CPUS", 0, COL_RIGHT, NULL, free_cpus_text, free_cpus_rank, "free cores of the node" },
 	{ "RAM", 0, COL_RIGHT, NULL, ram_text, ram_rank, "memory of the node" },
 	{ "FREE_RAM", 0, COL_RIGHT, NULL, free_ram_text, free_ram_rank, "free memory of the node" },
+	{ "SHARING", 0, COL_CUT, "sharing", NULL, NULL, "sharing of its devices" },
+	{ "MIG", 0, COL_CUT, NULL, instances_text, NULL, "MIG instances of the node by profile: free/all" },
+	{ "RESOURCES", 0, COL_CUT, NULL, resources_text, NULL, "countable resources of the node: free/all" },
 	{ "RESERVED", 0, COL_CUT, NULL, reserved_text, NULL, "reservation that holds the node now, and its end" },
 	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "cause why the node, or its free devices, are not in use" },
 	{ "NOTE", 0, COL_CUT, "note", NULL, NULL, "reason of its drain, or why it gets no work" },

@@ -292,7 +292,7 @@ static void stranded_words(const struct gpuq_val *status, struct gpuq_buf *text)
 	} causes[] = {
 		{ "cpu", "without a free core" },      { "memory", "without free memory" },
 		{ "pods", "without a free pod slot" }, { "suspect", "on suspect nodes" },
-		{ "frozen", "on frozen nodes" },
+		{ "frozen", "on frozen nodes" },       { "mig", "left by MIG instances" },
 	};
 	const char *sep = " (";
 

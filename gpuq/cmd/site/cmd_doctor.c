@@ -441,6 +441,25 @@ static void check_scheduler(struct exam *x)
 		     cycles, (double)figure(x, "scheduler", "most_us", 0) / 1000);
 }
 
+/* Nodes that offer something else than the site's inventory says. */
+static void check_inventory(struct exam *x)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < x->nodes->n; i++) {
+		const char *odd = gpuq_get_str(x->nodes->items[i], "inventory", NULL);
+
+		if (odd && ++n <= NAMED)
+			find(x, WARN, "inventory",
+			     "correct inventory of the site, or the labels and the device plugin "
+			     "of the node",
+			     "%s: %s", gpuq_get_str(x->nodes->items[i], "name", "?"), odd);
+	}
+	if (n > NAMED)
+		find(x, WARN, "inventory", "see inventory of gpuq nodes --json",
+		     "%u nodes differ from the site's inventory", n);
+}
+
 static void check_loop(struct exam *x)
 {
 	const int64_t most_us = figure(x, "loop", "most_us", 0);
@@ -574,10 +593,10 @@ static int ask(struct exam *x, struct gpuq_err *err)
 static void examine(struct exam *x)
 {
 	static void (*const checks[])(struct exam *) = {
-		check_version,   check_rights,  check_clock,    check_jumps,
-		check_disk,      check_cluster, check_refused,  check_nodes,
-		check_scheduler, check_loop,    check_measured, check_notify,
-		check_account,   check_fence,   check_recovery, check_backup,
+		check_version,  check_rights,   check_clock,  check_jumps,     check_disk,
+		check_cluster,  check_refused,  check_nodes,  check_inventory, check_scheduler,
+		check_loop,     check_measured, check_notify, check_account,   check_fence,
+		check_recovery, check_backup,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

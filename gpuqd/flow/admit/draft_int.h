@@ -24,6 +24,7 @@ struct draft {
 	struct gpuq_spec spec;
 	const struct queue *queue;
 	const struct site_qos *qos;
+	bool names_devices; /* by a resource that is no flavor's: default flavors are of others */
 	int64_t time_limit_us;
 	int64_t now_us;
 	struct gpuq_arena *a;

@@ -1,4 +1,5 @@
 #include "gpuqd/flow/admit/limits.h"
+#include "gpuqd/snapshot/cost.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -56,7 +57,7 @@ static int submitted(const struct draft *d, const struct scope *s, int64_t most,
 static int devices(const struct draft *d, const struct scope *s, int64_t most_milli,
 		   struct gpuq_err *err)
 {
-	const int64_t asked = gpuq_spec_gpus_milli(&d->spec);
+	const int64_t asked = cost_of_spec(&d->spec);
 	char want[32], most[32];
 
 	if (most_milli == GPUQ_UNLIMITED || asked <= most_milli)

@@ -18,6 +18,7 @@
 #include "gpuqd/flow/admit/draft_int.h"
 #include "gpuqd/flow/admit/draft_reservation.h"
 #include "gpuqd/flow/admit/draft_depends.h"
+#include "gpuqd/flow/admit/draft_resources.h"
 #include "gpuqd/flow/advise/estimate.h"
 #include "gpuqd/flow/admit/flavor_warn.h"
 #include "gpuqd/flow/history.h"
@@ -241,7 +242,7 @@ static int check_flavors(struct draft *d, struct gpuq_err *err)
 	(void)err;
 	for (size_t i = 0; i < d->spec.n_groups; i++)
 		asks |= d->spec.groups[i].gpus_milli > 0;
-	if (asks && flavors && d->spec.flavors.n == 0 &&
+	if (asks && flavors && d->spec.flavors.n == 0 && !d->names_devices &&
 	    !(d->instead && model_job_is_live(d->instead)))
 		d->spec.flavors = *flavors;
 	return 0;
@@ -403,12 +404,14 @@ static void warn_unsatisfiable(struct draft *d)
 		int64_t gpus_milli = 0, cpu_milli = 0, memory_bytes = 0;
 		int64_t largest[GPUQ_RESOURCES_MAX] = { 0 };
 		struct gpuq_buf why = GPUQ_BUF_INIT;
-		bool fits = false;
+		bool fits = false, replicas = false;
 
 		for (const struct node *n = d->m->nodes; n && !fits; n = n->hh.next) {
 			if (n->gone)
 				continue;
-			gpus_milli = most(gpus_milli, (int64_t)n->n_devices * 1000);
+			replicas |= n->fact.replicas > 1;
+			if (n->fact.replicas <= 1)
+				gpus_milli = most(gpus_milli, (int64_t)n->n_devices * 1000);
 			cpu_milli = most(cpu_milli, n->fact.cpu_milli);
 			memory_bytes = most(memory_bytes, n->fact.memory_bytes);
 			for (size_t i = 0; i < gr->n_resources; i++)
@@ -428,6 +431,11 @@ static void warn_unsatisfiable(struct draft *d)
 		for (size_t i = 0; i < gr->n_resources; i++)
 			warn_much(&why, gr->resources[i].count, largest[i], 1,
 				  gr->resources[i].name);
+		if (replicas && gpus_milli == 0 && gr->gpus_milli >= 1000 && !gr->mig)
+			gpuq_buf_printf(&why,
+					"%sdevices are offered in replicas, of which a pod gets "
+					"one, a part of a device",
+					why.len ? "; " : " (");
 		gpuq_buf_printf(
 			&d->warnings,
 			"no node can hold a pod of this job%s%s: it is pending until one can\n",
@@ -468,6 +476,7 @@ static const struct {
 	{ "namespace", check_namespace },
 	{ "qos", check_qos },
 	{ "time", check_time },
+	{ "resources", draft_check_resources },
 	{ "flavors", check_flavors },
 	{ "nice", check_nice },
 	{ "priority", check_priority },

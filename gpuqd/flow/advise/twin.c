@@ -119,6 +119,8 @@ static void take_parts(struct twin *t, const struct node *n)
 	f->name = gpuq_arena_strdup(&t->mem, n->name);
 	t->failed |= !f->name;
 	f->n_devices = n->n_devices;
+	f->device = n->fact.device; /* interned words stay */
+	f->replicas = n->fact.replicas;
 	f->links = copy(t, n->fact.links, (size_t)n->n_devices * n->n_devices);
 	f->numa = copy(t, n->fact.numa, n->n_devices);
 	f->mig = copy(t, n->fact.mig, n->fact.n_mig * sizeof(*n->fact.mig));

@@ -1,5 +1,7 @@
 #include "gpuqd/flow/report/export_cluster.h"
 
+#include <string.h>
+
 #include "libgpuq/units.h"
 
 static const char *const states[] = { "ready", "drained", "suspect", "down" };
@@ -103,11 +105,21 @@ static void export_labels(struct export *x, struct gpuq_val *v, const struct nod
 		export_put(x, v, "taints", taints);
 }
 
-/* Write MIG instances, device links, and what is near the devices. */
+/* True if some job takes of the resource: others make no difference. */
+static bool is_asked(const struct snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->n_extras; i++)
+		if (strcmp(s->extras[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Write MIG instances, countable resources, device links, and what is near the devices. */
 static void export_parts(struct export *x, struct gpuq_val *v, const struct snap_node *n)
 {
 	const struct snap_joint *j = n->joint == SNAP_NONE ? NULL : &x->s->joints[n->joint];
 	struct gpuq_val *mig = gpuq_map(x->a), *links = gpuq_list(x->a), *numa = gpuq_list(x->a);
+	struct gpuq_val *resources = gpuq_map(x->a);
 
 	for (uint32_t i = 0; i < n->n_mig; i++)
 		export_int(x, mig, n->mig[i].profile,
@@ -115,6 +127,14 @@ static void export_parts(struct export *x, struct gpuq_val *v, const struct snap
 							       : 0);
 	if (n->n_mig)
 		export_put(x, v, "mig", mig);
+	for (uint32_t i = 0; i < n->n_resources; i++)
+		if (is_asked(x->s, n->resources[i].name))
+			export_int(x, resources, n->resources[i].name,
+				   n->resources[i].count > n->resources[i].foreign
+					   ? n->resources[i].count - n->resources[i].foreign
+					   : 0);
+	if (resources && resources->n)
+		export_put(x, v, "resources", resources);
 	for (uint32_t d = 0; j && j->links && d < j->n_devices; d++) {
 		struct gpuq_val *row = gpuq_add(x->a, links, gpuq_list(x->a));
 
@@ -137,6 +157,8 @@ void export_node(struct export *x, const struct snap_node *sn)
 
 	export_str(x, v, "name", sn->name);
 	export_int(x, v, "gpus", sn->n_devices);
+	if (sn->replicas > 1)
+		export_int(x, v, "replicas", sn->replicas);
 	for (uint32_t d = 0; d < sn->n_devices; d++)
 		if (x->s->devices[sn->device_first + d].memory_bytes > memory)
 			memory = x->s->devices[sn->device_first + d].memory_bytes;

@@ -29,10 +29,15 @@ static struct gpuq_val *export_task(struct export *x, const struct snap_request 
 {
 	const struct snap_group *g = &r->groups[group];
 	struct gpuq_val *v = gpuq_map(x->a), *list = gpuq_list(x->a);
+	struct gpuq_val *resources = gpuq_map(x->a);
 
 	export_milli(x, v, "gpus", g->gpus_milli);
 	if (g->mig)
 		export_str(x, v, "mig", g->mig);
+	for (uint32_t i = 0; i < g->n_resources; i++)
+		export_int(x, resources, g->resources[i].name, g->resources[i].count);
+	if (g->n_resources)
+		export_put(x, v, "resources", resources);
 	export_selector(x, v, g);
 	if (g->gpu_memory_bytes)
 		export_int(x, v, "gpu_mem_mb", g->gpu_memory_bytes >> 20);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "gpuqd/state/view/cards.h"
 #include "gpuqd/util/walltime.h"
 
 const char *const census_words[N_CENSUS_KINDS] = {
@@ -12,7 +13,8 @@ const char *const census_words[N_CENSUS_KINDS] = {
 	[CENSUS_LOST] = "lost",
 };
 
-const char *const census_causes[N_CENSUS_CAUSES] = { "cpu", "memory", "pods", "suspect", "frozen" };
+const char *const census_causes[N_CENSUS_CAUSES] = { "cpu",     "memory", "pods",
+						     "suspect", "frozen", "mig" };
 
 void census_slots(const struct node *n, struct census_slot *slots)
 {
@@ -170,6 +172,29 @@ static void add_stranded(struct census *out, const char *cause, int64_t milli)
 			out->stranded_milli[i] += milli;
 }
 
+/* Count cards that are cut into instances. */
+static void add_cards(const struct model *m, const struct node *n, enum census_kind rest,
+		      int64_t now_us, struct census *out)
+{
+	const struct cards c = cards_of(n);
+	const int64_t left = c.cut_milli - c.taken_milli;
+
+	out->total_milli += c.total_milli;
+	if (n->gone || !n->fact.ready) {
+		out->milli[CENSUS_LOST] += c.total_milli;
+		return;
+	}
+	out->milli[CENSUS_ALLOCATED] += c.taken_milli;
+	out->milli[CENSUS_STRANDED] += c.total_milli - c.cut_milli;
+	add_stranded(out, "mig", c.total_milli - c.cut_milli);
+	if (rest == CENSUS_RESERVED)
+		add_reserved(m, census_reservation(m, n, now_us), left, out);
+	else
+		out->milli[rest] += left;
+	if (rest == CENSUS_STRANDED)
+		add_stranded(out, census_stranded(n, now_us), left);
+}
+
 bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, struct census *out)
 {
 	struct promised *promised;
@@ -184,6 +209,8 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 
 		if (!slots)
 			return false;
+		if (n->fact.n_mig)
+			add_cards(m, n, rest, now_us, out);
 		census_slots(n, slots);
 		fill_promised(promised, n, slots);
 		for (uint32_t i = 0; i < n->n_devices; i++) {

@@ -8,7 +8,8 @@
  * A device of a node that is gone or not ready, or that is unhealthy, is lost. Among the
  * others, devices in use by gpuq's pods and foreign pods are allocated; the rest is, in this
  * order: held for a nominated placement, draining, stranded (its node is suspended or lacks
- * cores, memory or slots), reserved, else free.
+ * cores, memory or slots), reserved, else free. Cards that are cut into MIG instances count as
+ * devices likewise; what their instances leave of them is stranded.
  */
 #ifndef GPUQD_STATE_VIEW_CENSUS_H
 #define GPUQD_STATE_VIEW_CENSUS_H
@@ -30,7 +31,7 @@ enum census_kind {
 extern const char *const census_words[N_CENSUS_KINDS];
 
 /* Why devices are stranded. */
-#define N_CENSUS_CAUSES 5
+#define N_CENSUS_CAUSES 6
 extern const char *const census_causes[N_CENSUS_CAUSES];
 
 /* In thousandths of devices; the kinds add up to total, the causes to what is stranded. */

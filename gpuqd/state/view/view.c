@@ -2,6 +2,9 @@
 
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/walltime.h"
+#include "gpuqd/devices/sharing.h"
+#include "gpuqd/snapshot/cost.h"
+#include "gpuqd/state/view/cards.h"
 #include "gpuqd/state/view/census.h"
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/sched/quota/priority.h"
@@ -85,9 +88,23 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	gpuq_put(a, v, "attempt", gpuq_int(a, 0));
 	gpuq_put(a, v, "priority", gpuq_int(a, 0));
 	gpuq_put(a, v, "pod_count", gpuq_int(a, gpuq_spec_pods(spec)));
-	gpuq_put(a, v, "gpus", view_devices(a, gpuq_spec_gpus_milli(spec)));
+	gpuq_put(a, v, "gpus", view_devices(a, cost_of_spec(spec)));
 	gpuq_put(a, v, "gpu_seconds", gpuq_int(a, 0));
 	view_spec_facts(a, v, spec);
+	return v;
+}
+
+/* Return who holds a number of a node's instances. */
+static struct gpuq_val *view_holder(struct gpuq_arena *a, const struct pod *p, int64_t count)
+{
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "job", gpuq_str(a, view_key(a, p->job->key)));
+	gpuq_put(a, v, "pod", gpuq_int(a, p->index));
+	gpuq_put(a, v, "user", gpuq_str(a, p->job->user));
+	gpuq_put(a, v, "queue", gpuq_str(a, p->job->queue->name));
+	gpuq_put(a, v, "count", gpuq_int(a, count));
+	gpuq_put(a, v, "milli", gpuq_int(a, p->gpus_milli));
 	return v;
 }
 
@@ -100,18 +117,24 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 		const struct mig_fact *f = &n->fact.mig[i];
 		/* Instances are not assigned by gpuqd: they are counted by profile. */
 		int64_t left = (int64_t)f->count - n->foreign_mig[i];
-		struct gpuq_val *v = gpuq_map(a);
+		struct gpuq_val *v = gpuq_map(a), *pods = gpuq_list(a);
 		const struct pod *p;
 
 		DL_FOREACH2(n->pods, p, node_next) {
 			const struct request_group *g = &p->job->request->spec.groups[p->group];
 
-			if (model_pod_takes(p) && g->mig && gpuq_profile_same(g->mig, f->profile))
-				left -= g->gpus_milli / 1000;
+			if (!model_pod_takes(p) || !g->mig ||
+			    !gpuq_profile_same(g->mig, f->profile))
+				continue;
+			left -= g->gpus_milli / 1000;
+			gpuq_add(a, pods, view_holder(a, p, g->gpus_milli / 1000));
 		}
 		gpuq_put(a, v, "profile", gpuq_str(a, f->profile));
 		gpuq_put(a, v, "count", gpuq_int(a, f->count));
 		gpuq_put(a, v, "free", gpuq_int(a, left > 0 && !n->gone ? left : 0));
+		gpuq_put(a, v, "foreign", gpuq_int(a, n->foreign_mig[i]));
+		gpuq_put(a, v, "milli", gpuq_int(a, cost_of_profile(f->profile)));
+		gpuq_put(a, v, "pods", pods);
 		gpuq_add(a, list, v);
 	}
 	return list;
@@ -139,6 +162,31 @@ static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *
 		gpuq_put(a, map, f->name, v);
 	}
 	return map;
+}
+
+/* Return those of all nodes together. */
+static struct gpuq_val *view_all_resources(struct gpuq_arena *a, const struct model *m)
+{
+	struct gpuq_val *all = gpuq_map(a);
+
+	node_each(m, n) {
+		const struct gpuq_val *one = n->gone ? NULL : view_resources(a, n);
+
+		for (uint32_t i = 0; one && i < one->n; i++) {
+			const struct gpuq_val *from = one->pairs[i].val;
+			struct gpuq_val *to = gpuq_get(all, one->pairs[i].key);
+
+			if (!to)
+				to = gpuq_put(a, all, one->pairs[i].key, gpuq_map(a));
+			gpuq_set(a, to, "total",
+				 gpuq_int(a, gpuq_get_int(to, "total", 0) +
+						     gpuq_get_int(from, "total", 0)));
+			gpuq_set(a, to, "free",
+				 gpuq_int(a, gpuq_get_int(to, "free", 0) +
+						     gpuq_get_int(from, "free", 0)));
+		}
+	}
+	return all;
 }
 
 /* Return the user of a device, and the amount it uses. */
@@ -213,6 +261,15 @@ static struct gpuq_val *view_reservation(struct gpuq_arena *a, const struct mode
 	return v;
 }
 
+/* Return how its devices are handed out; NULL = it has none, or any part of them. */
+static const char *sharing_of(const struct node *n)
+{
+	for (size_t i = 0; i < n->fact.labels.n; i++)
+		if (strcmp(n->fact.labels.keys[i], SHARE_LABEL) == 0)
+			return n->fact.labels.vals[i];
+	return n->fact.n_mig ? "mig" : NULL;
+}
+
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n,
 			   int64_t now_us)
 {
@@ -220,6 +277,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	const enum gpuq_node_state state = node_state(n);
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
 	struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
+	const struct cards cards = cards_of(n);
 	int64_t free_milli = 0, cpu_milli, memory_bytes, slots_left;
 
 	if (!slots || !v)
@@ -271,8 +329,9 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 							  ? GPUQ_NODE_RESERVED
 							  : state)));
 	gpuq_put(a, v, "reservation", view_reservation(a, m, reserved, now_us));
-	gpuq_put(a, v, "gpus", gpuq_int(a, n->n_devices));
-	gpuq_put(a, v, "free_gpus", view_devices(a, free_milli));
+	gpuq_put(a, v, "gpus", gpuq_int(a, n->n_devices + cards.total_milli / 1000));
+	gpuq_put(a, v, "free_gpus",
+		 view_devices(a, free_milli + (n->gone ? 0 : cards.cut_milli - cards.taken_milli)));
 	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
 	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
 	accounting_node_left(n, &cpu_milli, &memory_bytes, &slots_left);
@@ -286,10 +345,14 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 			      : n->drain ? n->drain_why
 			      : n->ill   ? n->ill
 					 : n->fact.note));
+	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));
 	gpuq_put(a, v, "last_seen", view_instant(a, n->seen_us));
 	for (size_t i = 0; i < n->fact.labels.n; i++)
 		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
 	gpuq_put(a, v, "labels", labels);
+	gpuq_put(a, v, "sharing", view_word(a, sharing_of(n)));
+	gpuq_put(a, v, "replicas",
+		 n->fact.replicas > 1 ? gpuq_int(a, n->fact.replicas) : gpuq_null(a));
 	gpuq_put(a, v, "devices", list);
 	if (n->fact.n_mig)
 		gpuq_put(a, v, "mig", view_mig(a, n));
@@ -447,6 +510,7 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_
 		if (all.stranded_milli[i])
 			gpuq_put(a, why, census_causes[i], view_devices(a, all.stranded_milli[i]));
 	gpuq_put(a, v, "stranded_by", why);
+	gpuq_put(a, v, "resources", view_all_resources(a, m));
 	for (size_t i = 0; i < m->site->reservations.n; i++) {
 		struct gpuq_val *one = gpuq_map(a);
 

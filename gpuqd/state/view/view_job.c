@@ -1,6 +1,7 @@
 /* A job as people and programs see it: one row of a table for each key. Declared in view.h. */
 #include "gpuqd/state/view/view.h"
 
+#include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/state/jobnote.h"
 #include "gpuqd/sched/quota/priority.h"
@@ -433,6 +434,41 @@ static struct size size_of(const struct job *j)
 	return s;
 }
 
+/* Return the least memory of a device in bytes; 0 = none is known. */
+static int64_t least_memory(const struct model *m)
+{
+	int64_t least = 0;
+
+	node_each(m, n)
+		if (n->n_devices && n->devices[0].memory_mib > 0 &&
+		    (least == 0 || n->devices[0].memory_mib < least))
+			least = n->devices[0].memory_mib;
+	return least << 20;
+}
+
+/* Return the devices that a request is charged as long as it is not known where it runs. */
+static int64_t ask_milli(const struct model *m, const struct request_group *g)
+{
+	return g->pods_min * cost_of_ask(g->mig, g->gpus_milli, g->gpu_cores, g->gpu_memory_bytes,
+					 g->gpu_memory_bytes ? least_memory(m) : 0);
+}
+
+/* Return the devices that a job is charged: of its pods, or, before they are placed, of its request. */
+static int64_t charged(const struct model *m, const struct job *j)
+{
+	int64_t milli = 0;
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == j->attempt && !p->dropped)
+			milli += p->gpus_milli;
+	if (milli > 0 && j->state != GPUQ_JOB_PENDING)
+		return milli;
+	for (uint32_t i = 0; i < j->request->spec.n_groups; i++)
+		milli = (i ? milli : 0) + ask_milli(m, &j->request->spec.groups[i]);
+	return milli;
+}
+
 /* Devices or cores. */
 static struct gpuq_val amount(struct gpuq_arena *a, int64_t milli)
 {
@@ -451,7 +487,7 @@ static struct gpuq_val memory_mib(struct size s)
 }
 
 KEY(pod_count, number(job_is_elastic(j) ? size_of(j).pods : model_job_pods(j)))
-KEY(gpus, amount(x->a, job_is_elastic(j) ? size_of(j).gpus_milli : model_job_gpus_milli(j)))
+KEY(gpus, amount(x->a, charged(x->m, j)))
 KEY(cpus, cpus(x->a, size_of(j)))
 KEY(memory_mib, memory_mib(size_of(j)))
 KEY(nice, number(j->wish->nice))

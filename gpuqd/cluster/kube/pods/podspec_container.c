@@ -294,11 +294,10 @@ static int own_container(const struct pod_order *o, const struct gpuq_group *g, 
 
 /* ---- containers of a template ---- */
 
-static int64_t gpus_of(const json_t *container)
+static int64_t gpus_of(const json_t *container, const char *device)
 {
 	const json_t *res = json_object_get(container, "resources");
-	const json_t *limits = json_object_get(res, "limits"),
-		     *v = json_object_get(limits, KUBE_GPU);
+	const json_t *limits = json_object_get(res, "limits"), *v = json_object_get(limits, device);
 
 	if (json_is_integer(v))
 		return json_integer_value(v);
@@ -307,8 +306,10 @@ static int64_t gpus_of(const json_t *container)
 
 /* The group's figures were read from the template; where an option changed them since,
  * the first container that has devices (else the first) gets the difference right. */
-static void fit_resources(const struct gpuq_group *g, json_t *containers)
+static void fit_resources(const struct pod_order *o, const struct gpuq_group *g, json_t *containers)
 {
+	const struct gpuq_amount *named = gpuq_group_device(g);
+	const char *device = named ? named->name : o->device && *o->device ? o->device : KUBE_GPU;
 	json_t *c, *at = json_array_get(containers, 0);
 	int64_t sum = 0, others;
 	bool found = false;
@@ -317,7 +318,7 @@ static void fit_resources(const struct gpuq_group *g, json_t *containers)
 
 	json_array_foreach(containers, i, c)
 	{
-		int64_t n = gpus_of(c);
+		int64_t n = gpus_of(c, device);
 
 		if (n > 0 && !found) {
 			at = c;
@@ -328,12 +329,12 @@ static void fit_resources(const struct gpuq_group *g, json_t *containers)
 	if (g->mig || g->gpus_milli % 1000 || sum * 1000 == g->gpus_milli ||
 	    (!sum && !g->gpus_milli))
 		return;
-	others = sum - gpus_of(at);
+	others = sum - gpus_of(at, device);
 	if (others * 1000 > g->gpus_milli)
 		return;
 	snprintf(text, sizeof(text), "%" PRId64, g->gpus_milli / 1000 - others);
-	set(podspec_object(podspec_object(at, "resources"), "limits"), KUBE_GPU, text);
-	json_object_del(json_object_get(json_object_get(at, "resources"), "requests"), KUBE_GPU);
+	set(podspec_object(podspec_object(at, "resources"), "limits"), device, text);
+	json_object_del(json_object_get(json_object_get(at, "resources"), "requests"), device);
 }
 
 int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
@@ -350,7 +351,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 			return rc;
 		put_resources(o, g, json_array_get(list, 0));
 	} else if (!podspec_share_units(o)) {
-		fit_resources(g, list);
+		fit_resources(o, g, list);
 	}
 	first = json_array_get(list, 0);
 	if (!json_is_object(first))

@@ -167,10 +167,11 @@ static int64_t number_after(const char *message, const char *word)
 }
 
 /* The kubelet's admission has two forms: "OutOfNAME" with "requested: R, used: U, capacity: C", and
- * the device manager's "... devices unavailable for NAME. Requested: R, Available: A, ...". */
+ * the device manager's "... devices unavailable for NAME. Requested: R, Available: A, ..." or "no
+ * healthy devices present; cannot allocate unhealthy devices NAME, ...". */
 void kube_read_shortage(struct gpuq_arena *a, struct pod_fact *out)
 {
-	static const char unavailable[] = "unavailable for ";
+	static const char unavailable[] = "unavailable for ", unhealthy[] = "unhealthy devices ";
 	const char *name = NULL, *at;
 	int64_t have = 0;
 
@@ -182,10 +183,11 @@ void kube_read_shortage(struct gpuq_arena *a, struct pod_fact *out)
 
 		name = out->reason + 5;
 		have = used >= 0 && capacity > used ? capacity - used : 0;
-	} else if ((at = strstr(out->message, unavailable))) {
+	} else if ((at = strstr(out->message, unavailable)) ||
+		   (at = strstr(out->message, unhealthy))) {
 		size_t n;
 
-		at += sizeof(unavailable) - 1;
+		at += at[2] == 'a' ? sizeof(unavailable) - 1 : sizeof(unhealthy) - 1;
 		n = strcspn(at, ", \t\n");
 		n -= n > 0 && at[n - 1] == '.';
 		name = n < GPUQ_RESOURCE_NAME_MAX ? gpuq_arena_strndup(a, at, n) : NULL;

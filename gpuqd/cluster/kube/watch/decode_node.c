@@ -9,6 +9,7 @@
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
+#define HAMI_REGISTER "hami.io/node-nvidia-register"
 #define REPLICAS_MAX 1000 /* of one device: a thousandth is the least part */
 
 static int read_labels(struct kube_object *o, struct gpuq_strmap *out)
@@ -174,6 +175,20 @@ static int read_single(struct kube_object *o, struct node_fact *out, const char 
 	return 0;
 }
 
+/* Return how many cards HAMi's plugin registers, each of which it offers several times; 0: it is not
+ * there. Its list is JSON, of earlier versions text with a colon after each card. */
+static int64_t hami_cards(struct kube_object *o)
+{
+	const char *text = kube_str(kube_path(o->object, "metadata", "annotations"), HAMI_REGISTER);
+	json_t *list = *text == '[' ? json_loads(text, 0, NULL) : NULL;
+	int64_t n = (int64_t)json_array_size(list);
+
+	json_decref(list);
+	for (const char *p = *text == '[' ? "" : text; *p; p++)
+		n += *p == ':' && p > text && p[-1] != ':';
+	return n;
+}
+
 /* Count cards where replicas of them are offered: what the plugin offers, divided; no more than
  * feature discovery has seen. */
 static enum share_kind count_cards(struct node_fact *out, int64_t *there, int64_t *works)
@@ -206,7 +221,7 @@ static int read_devices(struct kube_object *o, struct node_fact *out)
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
 	int64_t memory_mib = small_number(label(out, "nvidia.com/gpu.memory"));
 	const char *name = device_resource(capacity), *profile, *product;
-	int64_t works, there;
+	int64_t works, there, cards;
 	enum share_kind kind = SHARE_ANY;
 	struct device_fact *d;
 	bool nvidia;
@@ -221,7 +236,12 @@ static int read_devices(struct kube_object *o, struct node_fact *out)
 		return read_single(o, out, profile);
 	if (there < works)
 		there = works;
-	if (nvidia && there > 0)
+	cards = nvidia ? hami_cards(o) : 0;
+	if (cards > 0 && there > 0) {
+		kind = SHARE_HAMI;
+		works = there < cards || works == 0 ? 0 : cards;
+		there = cards < there ? cards : there;
+	} else if (nvidia && there > 0)
 		kind = count_cards(out, &there, &works);
 	else if (there > 0)
 		kind = SHARE_WHOLE;

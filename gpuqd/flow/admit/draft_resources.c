@@ -1,0 +1,154 @@
+#include "gpuqd/flow/admit/draft_resources.h"
+
+#include <string.h>
+
+#include "gpuqd/site/inventory.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/spec/resource.h"
+
+/* ---- gres ---- */
+
+static int no_gres(const struct draft *d, const char *name, struct gpuq_err *err)
+{
+	const struct gpuq_strmap *gres = &d->m->site->gres;
+	const char *names[128];
+	size_t n = 0;
+	int rc;
+
+	for (; n < gres->n && n < 127; n++)
+		names[n] = gres->keys[n];
+	names[n] = NULL;
+	rc = draft_unknown("gres of the site", "gres", name, names, err);
+	if (n == 0)
+		rc = gpuq_fail_field(err, GPUQ_ENOENT, "gres",
+				     "the site maps no gres, so that %s is not known: ask by "
+				     "resources, --licenses or --constraint, or have the operator "
+				     "add it to gres of the site",
+				     name);
+	return rc;
+}
+
+/* Names and amounts are the draft's own. */
+static int map_gres(struct draft *d, struct gpuq_group *g, struct gpuq_err *err)
+{
+	struct gpuq_amount *items;
+	bool any = false;
+
+	for (size_t i = 0; i < g->n_resources; i++)
+		any |= gpuq_resource_kind(g->resources[i].name) == GPUQ_RESOURCE_MAPPED;
+	if (!any)
+		return 0;
+	items = gpuq_arena_calloc(d->a, g->n_resources, sizeof(*items));
+	if (!items)
+		return gpuq_no_memory(err);
+	for (size_t i = 0; i < g->n_resources; i++) {
+		const char *name = g->resources[i].name;
+
+		items[i] = g->resources[i];
+		if (gpuq_resource_kind(name) != GPUQ_RESOURCE_MAPPED)
+			continue;
+		name += sizeof(GPUQ_RESOURCE_GRES) - 1;
+		items[i].name = inventory_gres(d->m->site, name);
+		if (!items[i].name)
+			return no_gres(d, name, err);
+	}
+	g->resources = items;
+	g->n_resources = gpuq_amounts_sort(items, g->n_resources);
+	return 0;
+}
+
+/* ---- devices ---- */
+
+/* The resource of the group that stands for devices here: without being told, or by a flavor of the
+ * site. */
+static const struct gpuq_amount *device_of(const struct draft *d, const struct gpuq_group *g)
+{
+	const struct gpuq_amount *named = gpuq_group_device(g);
+
+	for (size_t i = 0; !named && i < g->n_resources; i++)
+		if (inventory_flavor(d->m->site, g->resources[i].name))
+			named = &g->resources[i];
+	return named;
+}
+
+static int count_devices(struct gpuq_group *g, const struct gpuq_amount *named,
+			 struct gpuq_err *err)
+{
+	const enum gpuq_resource_kind kind = gpuq_resource_kind(named->name);
+	int64_t milli;
+
+	if (kind == GPUQ_RESOURCE_REPLICA && named->count != 1)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "resources",
+				       "expected 1 %s, not %lld: several replicas may be the same "
+				       "device",
+				       named->name, (long long)named->count);
+	/* A replica is the part that the node says. */
+	if (kind == GPUQ_RESOURCE_REPLICA && g->gpus_milli)
+		return 0;
+	if (named->count > (int64_t)GPUQ_GPUS_PER_POD_MAX)
+		return gpuq_fail_field(err, GPUQ_ERANGE, "resources", "expected at most %u of %s",
+				       GPUQ_GPUS_PER_POD_MAX, named->name);
+	milli = kind == GPUQ_RESOURCE_REPLICA ? GPUQ_PART_MIN_MILLI : named->count * 1000;
+	if (g->mig || g->gpu_memory_bytes || g->gpu_cores ||
+	    (g->gpus_milli && g->gpus_milli != milli))
+		return gpuq_fail_field(err, GPUQ_EINVAL, "resources",
+				       "expected one kind of device in a pod: %s is requested "
+				       "beside another",
+				       named->name);
+	g->gpus_milli = milli;
+	return 0;
+}
+
+/* True if devices of the flavor are that resource. */
+static bool is_of(const struct site *s, const char *flavor, const char *resource)
+{
+	site_each(site_flavor, s->flavors, f) {
+		if (strcmp(f->name, flavor) == 0)
+			return f->resource && strcmp(f->resource, resource) == 0;
+	}
+	return false;
+}
+
+/* Let a job that names no flavor go to those whose devices are this resource. */
+static int name_flavors(struct draft *d, const char *resource, struct gpuq_err *err)
+{
+	const struct gpuq_strlist *first = draft_queue_flavors(d->queue);
+	struct gpuq_strlist *to = &d->spec.flavors;
+	size_t n_own;
+
+	if (to->n || (d->instead && model_job_is_live(d->instead)) ||
+	    strncmp(resource, GPUQ_RESOURCE_GPU, strlen(GPUQ_RESOURCE_GPU)) == 0)
+		return 0;
+	to->items = gpuq_arena_calloc(d->a, d->m->site->flavors.n + 1, sizeof(*to->items));
+	if (!to->items)
+		return gpuq_no_memory(err);
+	/* The queue's come in its order, and without the others. */
+	for (size_t i = 0; first && i < first->n && to->n < d->m->site->flavors.n; i++)
+		if (is_of(d->m->site, first->items[i], resource))
+			to->items[to->n++] = first->items[i];
+	n_own = to->n;
+	site_each(site_flavor, d->m->site->flavors, f) {
+		if (n_own == 0 && is_of(d->m->site, f->name, resource))
+			to->items[to->n++] = f->name;
+	}
+	d->names_devices |= to->n == 0;
+	return 0;
+}
+
+int draft_check_resources(struct draft *d, struct gpuq_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < d->spec.n_groups; i++) {
+		struct gpuq_group *g = &d->spec.groups[i];
+		const struct gpuq_amount *named;
+
+		rc = map_gres(d, g, err);
+		named = rc == 0 ? device_of(d, g) : NULL;
+		if (named)
+			rc = count_devices(g, named, err);
+		if (rc == 0 && named)
+			rc = name_flavors(d, named->name, err);
+	}
+	return rc;
+}

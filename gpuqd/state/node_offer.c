@@ -1,0 +1,196 @@
+#include "gpuqd/state/model_int.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "gpuqd/devices/sharing.h"
+#include "gpuqd/site/inventory.h"
+#include "libgpuq/limits.h"
+
+/* The offer of a node as the site has it: resources that the site calls devices, the table of its
+ * inventory for nodes that do not report their devices, and replicas that count as devices. The
+ * numbers are counted from the node's resources, so that a fact that was settled stays as it is. */
+
+/* The fact being settled, and its arena. */
+struct offer {
+	struct gpuq_arena *a;
+	struct node_fact *f;
+	const char *odd; /* how the node and the site differ; NULL = they do not */
+};
+
+/* Set a label of gpuq's own; the list is the fact's, not yet that of the node. */
+static void set_label(struct offer *o, const char *key, const char *value)
+{
+	const struct gpuq_strmap *had = &o->f->labels;
+	struct gpuq_strmap to = { 0 };
+
+	to.keys = gpuq_arena_calloc(o->a, had->n + 1, sizeof(*to.keys));
+	to.vals = gpuq_arena_calloc(o->a, had->n + 1, sizeof(*to.vals));
+	if (!to.keys || !to.vals)
+		abort();
+	for (size_t i = 0; i < had->n; i++)
+		if (strcmp(had->keys[i], key) != 0) {
+			to.keys[to.n] = had->keys[i];
+			to.vals[to.n++] = had->vals[i];
+		}
+	to.keys[to.n] = key;
+	to.vals[to.n++] = value;
+	o->f->labels = to;
+}
+
+static const char *label(const struct node_fact *f, const char *key)
+{
+	for (size_t i = 0; i < f->labels.n; i++)
+		if (strcmp(f->labels.keys[i], key) == 0)
+			return f->labels.vals[i];
+	return "";
+}
+
+/* Make n devices, of which the first `works` do; those that are there keep what is known of them. */
+static void set_devices(struct offer *o, int64_t n, int64_t works, const char *product)
+{
+	struct device_fact *d = gpuq_arena_calloc(o->a, (size_t)n + 1, sizeof(*d));
+
+	if (!d)
+		abort();
+	for (int64_t i = 0; i < n; i++) {
+		d[i] = (size_t)i < o->f->n_devices ? o->f->devices[i]
+						   : (struct device_fact){ "", product, 0, false };
+		if (o->f->n_devices && (size_t)i >= o->f->n_devices)
+			d[i].memory_mib = o->f->devices[0].memory_mib;
+		d[i].healthy = i < works;
+	}
+	if ((size_t)n != o->f->n_devices)
+		o->f->links = o->f->numa = NULL;
+	o->f->devices = d;
+	o->f->n_devices = (size_t)n;
+}
+
+static int64_t at_most(int64_t n, int64_t most)
+{
+	return n < most ? n : most;
+}
+
+/* Take the first resource that a flavor calls its devices, on a node without any other. */
+static void name_devices(struct offer *o, const struct site *s)
+{
+	if ((o->f->device && *o->f->device) || o->f->n_devices || o->f->n_mig)
+		return;
+	site_each(site_flavor, s->flavors, fl) {
+		const int64_t n = fl->resource ? gpuq_amounts_get(o->f->resources,
+								  o->f->n_resources, fl->resource)
+					       : 0;
+
+		if (n <= 0)
+			continue;
+		o->f->device = fl->resource;
+		set_devices(o, at_most(n, GPUQ_GPUS_PER_POD_MAX), n, fl->resource);
+		set_label(o, SHARE_LABEL, sharing_word(SHARE_WHOLE));
+		set_label(o, SHARE_DEVICES, fl->resource);
+		return;
+	}
+}
+
+/* Note how both differ; the first difference is the one that is shown. */
+static void differ(struct offer *o, const char *what, int64_t site, int64_t node)
+{
+	if (!o->odd)
+		o->odd = gpuq_arena_printf(o->a,
+					   "inventory of the site: %s %" PRId64
+					   ", of the node %" PRId64 ": the smaller number counts",
+					   what, site, node);
+}
+
+/* Number of devices: offered of the resource, in r replicas each. */
+static void count_cards(struct offer *o, const struct site_inventory *i, int64_t offered,
+			int64_t healthy)
+{
+	const int64_t said = o->f->replicas > 1 ? o->f->replicas : 1;
+	int64_t r = said, n, works;
+
+	if (i->replicas && said > 1 && i->replicas != said)
+		differ(o, "replicas", i->replicas, said);
+	if (i->replicas)
+		r = said > 1 ? at_most(said, i->replicas) : i->replicas;
+	n = offered / r;
+	works = healthy / r;
+	if (i->cards && i->cards != n)
+		differ(o, "cards", i->cards, n);
+	if (i->cards)
+		n = at_most(n, i->cards);
+	o->f->replicas = (uint32_t)r;
+	if (r > 1 && said <= 1)
+		set_label(o, SHARE_LABEL, sharing_word(SHARE_TIME_SLICING));
+	set_devices(o, at_most(n, GPUQ_GPUS_PER_POD_MAX), at_most(works, n), "");
+}
+
+/* Fill in what the node does not report. */
+static void take_inventory(struct offer *o, const struct site_inventory *i)
+{
+	const int64_t healthy =
+		o->f->device && *o->f->device
+			? gpuq_amounts_get(o->f->resources, o->f->n_resources, o->f->device)
+			: 0;
+	const int64_t r = o->f->replicas > 1 ? o->f->replicas : 1;
+	const int64_t there = (int64_t)o->f->n_devices * r;
+	struct device_fact *d;
+
+	/* A resource of renamed replicas is a part of a device: of which is known now. */
+	if (healthy > 0 && o->f->n_mig == 0 && (o->f->n_devices || i->replicas))
+		count_cards(o, i, there > healthy ? there : healthy, healthy);
+	d = (struct device_fact *)(uintptr_t)o->f->devices;
+	if (o->f->n_devices && (i->product || i->memory_bytes)) {
+		d = gpuq_arena_calloc(o->a, o->f->n_devices, sizeof(*d));
+		if (!d)
+			abort();
+		memcpy(d, o->f->devices, o->f->n_devices * sizeof(*d));
+		o->f->devices = d;
+	}
+	for (size_t k = 0; k < o->f->n_devices; k++) {
+		const int64_t mib = i->memory_bytes >> 20;
+
+		if (i->product && !*d[k].product)
+			d[k].product = i->product;
+		if (mib && d[k].memory_mib && d[k].memory_mib != mib)
+			differ(o, "memory in MiB", mib, d[k].memory_mib);
+		if (mib)
+			d[k].memory_mib = d[k].memory_mib ? at_most(d[k].memory_mib, mib) : mib;
+	}
+}
+
+/* Count each replica as a device. */
+static void count_replicas(struct offer *o)
+{
+	const int64_t n = (int64_t)o->f->n_devices * o->f->replicas;
+	int64_t works = 0;
+
+	for (size_t i = 0; i < o->f->n_devices; i++)
+		works += o->f->devices[i].healthy ? o->f->replicas : 0;
+	set_devices(o, at_most(n, GPUQ_GPUS_PER_POD_MAX), works, o->f->devices[0].product);
+	o->f->replicas = 1;
+	set_label(o, SHARE_LABEL, sharing_word(SHARE_WHOLE));
+}
+
+const char *node_offer(const struct model *m, const struct node_fact *told, struct gpuq_arena *a,
+		       struct node_fact *out)
+{
+	struct offer o = { .a = a, .f = out };
+	const struct site_inventory *i;
+
+	*out = *told;
+	if (!m->site)
+		return NULL;
+	name_devices(&o, m->site);
+	i = inventory_of(m->site, &told->labels);
+	if (i)
+		take_inventory(&o, i);
+	site_each(site_pool, m->site->pools, p) {
+		if (!inventory_selects(&p->selector, &told->labels))
+			continue;
+		if (p->replicas_as_gpus && out->replicas > 1 && out->n_devices &&
+		    sharing_by_replica(sharing_kind_of(label(out, SHARE_LABEL))))
+			count_replicas(&o);
+		break;
+	}
+	return o.odd;
+}

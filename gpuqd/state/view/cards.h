@@ -1,0 +1,22 @@
+/* cards.h - cards that are cut into MIG instances: how many there are, and what they leave
+ *
+ * Owns     how many instances of a profile a card has. Touches memory only.
+ * Used by  census.c, view.c.
+ */
+#ifndef GPUQD_STATE_VIEW_CARDS_H
+#define GPUQD_STATE_VIEW_CARDS_H
+
+#include "gpuqd/state/model.h"
+
+/* Cards of a node that are cut into instances, in thousandths. */
+struct cards {
+	int64_t total_milli; /* whole cards */
+	int64_t cut_milli; /* what their instances are of it */
+	int64_t taken_milli; /* by pods, of gpuq and others; at most cut_milli */
+};
+
+/* Count those of a node. Which instances share a card is not known: they are taken to be cut as
+ * full as can be. */
+struct cards cards_of(const struct node *n);
+
+#endif
