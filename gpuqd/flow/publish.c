@@ -176,7 +176,7 @@ void tell_begin(struct tell *t, struct journal *journal, const struct snapshot *
 		note_apart(journal, sn, p, mem);
 }
 
-static void look_at(struct tell *t, const struct model *m, struct job *j)
+static void look_at(struct tell *t, const struct model *m, const struct job *j)
 {
 	struct priority_terms terms;
 	const struct plan_reason *why;
@@ -187,7 +187,7 @@ static void look_at(struct tell *t, const struct model *m, struct job *j)
 		return;
 	at = entry_of(t->sn, m, j, &t->finger);
 	n = at == SNAP_NONE ? 0 : plan_reasons(t->sn, t->p, at, &why);
-	j->settled = n > 0 && !j->life->promise && t->planned_us && !t->planned_us[at];
+	equivalent_settle(j, n > 0 && !j->life->promise && t->planned_us && !t->planned_us[at]);
 	if (n == 0)
 		return;
 	take_facts(&t->told, why, n);
@@ -204,7 +204,7 @@ bool tell_some(struct tell *t, uint32_t most)
 	const struct model *m = journal_model(t->journal);
 
 	for (; most > 0 && t->n_left > 0; most--, t->n_left--) {
-		struct job *j = m->readers->walk ? m->readers->walk : m->jobs;
+		const struct job *j = m->readers->walk ? m->readers->walk : m->jobs;
 
 		if (!j)
 			return true;

@@ -23,6 +23,7 @@
 #include "gpuqd/flow/publish.h"
 #include "gpuqd/flow/since.h"
 #include "gpuqd/snapshot/snapshot_take.h"
+#include "gpuqd/state/equivalent.h"
 #include "libgpuq/limits.h"
 
 /* A burst of submissions is one decision; a single one has no noticeable delay. On a large site a
@@ -92,7 +93,7 @@ struct schedule {
 	struct carry_at carried;
 	struct tell tell;
 	struct loop_work *work;
-	/* What the next cycle may leave out. */
+	/* The jobs that the next cycle may leave out. */
 	struct left_out left;
 	bool part; /* the cycle in progress leaves out the settled jobs */
 	bool leaves; /* the last one has told all jobs, and decided nothing */
@@ -674,12 +675,12 @@ static void kick_for_others(struct schedule *s)
  * is held. */
 static void note_new(struct schedule *s, const struct event *ev)
 {
-	struct job *j = model_find_job(journal_model(s->j), ev->job);
+	const struct job *j = model_find_job(journal_model(s->j), ev->job);
 
 	s->n_new++;
 	s->mortals |= j && is_mortal(j);
 	if (j)
-		j->settled = false;
+		equivalent_settle(j, false);
 	s->changed |= ev->type == EV_JOB_RELEASED && s->at != AT_REST;
 	kick(s);
 }
