@@ -160,16 +160,20 @@ static void note_apart(struct journal *journal, const struct snapshot *sn, const
 }
 
 void tell_begin(struct tell *t, struct journal *journal, const struct snapshot *sn,
-		const struct plan *p, struct gpuq_arena *mem)
+		const struct plan *p, bool part, struct gpuq_arena *mem)
 {
-	*t = (struct tell){
-		.journal = journal, .sn = sn, .p = p, .n_left = journal_model(journal)->n_jobs
-	};
+	*t = (struct tell){ .journal = journal,
+			    .sn = sn,
+			    .p = p,
+			    .part = part,
+			    .n_left = journal_model(journal)->n_jobs };
 	t->planned_us = gpuq_arena_calloc(mem, sn->n_jobs + 1, sizeof(*t->planned_us));
 	for (uint32_t i = 0; t->planned_us && i < p->n_actions; i++)
 		if (p->actions[i].kind == PLAN_RESERVE)
 			t->planned_us[p->actions[i].job] = p->actions[i].start_us;
-	note_apart(journal, sn, p, mem);
+	/* Charged is the one that has been pending longest: no new job is. */
+	if (!part)
+		note_apart(journal, sn, p, mem);
 }
 
 static void look_at(struct tell *t, const struct model *m, const struct job *j)
@@ -179,10 +183,11 @@ static void look_at(struct tell *t, const struct model *m, const struct job *j)
 	char victim[32];
 	uint32_t at, n;
 
-	if (j->state != GPUQ_JOB_PENDING)
+	if (j->state != GPUQ_JOB_PENDING || (t->part && j->settled))
 		return;
 	at = entry_of(t->sn, m, j, &t->finger);
 	n = at == SNAP_NONE ? 0 : plan_reasons(t->sn, t->p, at, &why);
+	equivalent_settle(j, n > 0 && !j->life->promise && t->planned_us && !t->planned_us[at]);
 	if (n == 0)
 		return;
 	take_facts(&t->told, why, n);
@@ -214,6 +219,6 @@ void tell_jobs(struct journal *journal, const struct snapshot *sn, const struct 
 {
 	struct tell t;
 
-	tell_begin(&t, journal, sn, p, mem);
+	tell_begin(&t, journal, sn, p, false, mem);
 	tell_some(&t, UINT32_MAX);
 }

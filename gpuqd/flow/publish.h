@@ -38,16 +38,18 @@ struct tell {
 	const struct snapshot *sn;
 	const struct plan *p;
 	int64_t *planned_us; /* by entry */
+	bool part;
 	uint32_t n_left; /* jobs left, from readers.walk on */
 	struct told told;
 	struct finger finger;
 };
 
 /* Report reasons, priority and planned start of every job of the snapshot that stays pending under
- * the plan, where the model has other values. Snapshot, plan and mem must outlive the report. An
- * unfinished report of the plan before is completed first. */
+ * the plan, where the model has other values; those without a start reservation are settled then.
+ * part: the snapshot lacks the jobs that are settled, and nothing is reported of them. Snapshot, plan
+ * and mem must outlive the report. An unfinished report of the plan before is completed first. */
 void tell_begin(struct tell *t, struct journal *j, const struct snapshot *sn, const struct plan *p,
-		struct gpuq_arena *mem);
+		bool part, struct gpuq_arena *mem);
 /* Process this many jobs; true = done. */
 bool tell_some(struct tell *t, uint32_t most);
 /* Process all of them at once. */

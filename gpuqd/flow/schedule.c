@@ -13,6 +13,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/base/spool.h"
 #include "gpuqd/sched/cycle_record.h"
+#include "gpuqd/sched/left_out.h"
 #include "gpuqd/sched/sched.h"
 #include "gpuqd/flow/carry_out.h"
 #include "gpuqd/flow/census_watch.h"
@@ -22,6 +23,7 @@
 #include "gpuqd/flow/publish.h"
 #include "gpuqd/flow/since.h"
 #include "gpuqd/snapshot/snapshot_take.h"
+#include "gpuqd/state/equivalent.h"
 #include "libgpuq/limits.h"
 
 /* A burst of submissions is one decision; a single one has no noticeable delay. On a large site a
@@ -51,6 +53,11 @@
 #define DECIDE_STEP 8192
 #define CARRY_STEP 8
 #define TELL_STEP 64
+/* Where so many jobs are pending, a cycle after which nothing came but jobs looks at these alone:
+ * left_out.h. Time changes the order of the others: it is seen to at this interval. */
+#define LEAVE_LEAST 1024
+#define LEAVE_NEW_MOST 4096 /* new jobs, which are added in one turn */
+#define WHOLE_EVERY_US (10 * GPUQ_US_PER_S)
 
 /* The present stage. */
 enum at { AT_REST, PREPARE, TAKE, SEAL, DECIDE, CARRY, TELL };
@@ -86,6 +93,13 @@ struct schedule {
 	struct carry_at carried;
 	struct tell tell;
 	struct loop_work *work;
+	/* The jobs that the next cycle may leave out. */
+	struct left_out left;
+	bool part; /* the cycle in progress leaves out the settled jobs */
+	bool leaves; /* the last one has told all jobs, and decided nothing */
+	bool changed; /* something else than new jobs has happened since its snapshot */
+	uint32_t n_new; /* jobs submitted or released since then */
+	int64_t whole_us, wake_us; /* of the last one for all jobs: when, and until; ledger */
 	struct spool *record_to; /* NULL = cycles are not recorded */
 	uint64_t n_cycles;
 	int64_t last_end_us, last_took_us; /* of the last cycle; monotonic */
@@ -95,6 +109,7 @@ struct schedule {
 };
 
 static void fire_later(void *arg);
+static void kick(struct schedule *s);
 
 static void tell_shares(struct schedule *s, const struct snapshot *sn, const struct plan *p)
 {
@@ -257,7 +272,8 @@ static void take_begin(struct schedule *s)
 	loop_enter(s->l, "schedule.snapshot");
 	s->now_us = loop_now_us(s->l);
 	s->acts = s->ready;
-	s->again = false;
+	s->again = s->changed = false;
+	s->n_new = 0;
 	s->n_node_changes = journal_model(s->j)->n_node_changes;
 	since_begin(&s->since, s->j);
 }
@@ -266,12 +282,15 @@ static void take_begin(struct schedule *s)
 static bool take_at_once(struct schedule *s)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc;
 
 	snapshot_early_drop(s->early);
 	s->early = NULL;
 	take_begin(s);
-	if (snapshot_take_few(journal_model(s->j), s->now_us, s->most,
-			      s->record_to ? &s->packed : NULL, &s->sn, &err) < 0)
+	rc = s->part ? snapshot_take_part(journal_model(s->j), s->now_us, s->most, &s->sn, &err)
+		     : snapshot_take_few(journal_model(s->j), s->now_us, s->most,
+					 s->record_to ? &s->packed : NULL, &s->sn, &err);
+	if (rc < 0)
 		return failed(s, &err);
 	s->at = SEAL;
 	return true;
@@ -287,10 +306,22 @@ static bool take(struct schedule *s)
 	return true;
 }
 
+/* True if only new jobs need be looked at. */
+static bool may_leave_out(const struct schedule *s)
+{
+	const int64_t now = loop_now_us(s->l);
+
+	return s->leaves && !s->changed && s->ready && !s->record_to &&
+	       s->n_new <= LEAVE_NEW_MOST && now < s->wake_us && now >= s->whole_us &&
+	       now - s->whole_us < WHOLE_EVERY_US;
+}
+
 /* Begin the snapshot, or take it at once. */
 static bool prepare(struct schedule *s)
 {
-	s->early = snapshot_early_begin(journal_model(s->j));
+	s->part = may_leave_out(s);
+	s->leaves = false;
+	s->early = s->part ? NULL : snapshot_early_begin(journal_model(s->j));
 	if (!s->early)
 		return take_at_once(s);
 	s->at = PREPARE;
@@ -337,6 +368,8 @@ static bool seal_on(struct schedule *s)
 		return true;
 	if (rc == 0 && !since_sealed(&s->since, s->sn))
 		rc = gpuq_no_memory(&err);
+	if (s->part)
+		s->sn->left_out = s->left.wanted;
 	if (rc == 0)
 		rc = sched_begin(s->sn, &s->mem, &s->run, &err);
 	if (rc < 0)
@@ -353,6 +386,10 @@ static bool decided(struct schedule *s)
 	s->run = NULL;
 	if (rc < 0)
 		return failed(s, &err);
+	if (s->part && !left_out_confirmed(&s->left, s->sn, &s->plan)) {
+		forget(s);
+		return prepare(s);
+	}
 	if (!plan_few_enough(s->sn, &s->plan)) {
 		forget(s);
 		s->most *= ALIKE_FACTOR;
@@ -390,14 +427,29 @@ static int64_t next_wake(struct schedule *s)
 	return wake;
 }
 
+/* Note what the next cycle may leave out, once all jobs have been told. */
+static void leave_out(struct schedule *s)
+{
+	if (!s->part)
+		s->whole_us = s->now_us;
+	else if (s->wake_us < s->plan.wake_us)
+		s->plan.wake_us = s->wake_us; /* for the sake of the others */
+	s->wake_us = s->plan.wake_us;
+	left_out_done(&s->left);
+	s->leaves = s->acts && (s->part || s->sn->n_jobs >= LEAVE_LEAST) &&
+		    left_out_take(&s->left, s->sn, &s->plan);
+}
+
 static bool carried_out(struct schedule *s)
 {
-	const int64_t wake = next_wake(s), now = loop_now_us(s->l);
+	int64_t wake, now = loop_now_us(s->l);
 
+	leave_out(s);
+	wake = next_wake(s);
 	s->stats.n_dropped += s->carried.n_dropped;
 	s->again |= s->carried.n_dropped > 0;
 	since_end(&s->since);
-	if (s->acts && s->on_plan)
+	if (s->acts && s->on_plan && !s->part)
 		s->on_plan(s->on_plan_arg, s->sn, &s->plan);
 	tell_shares(s, s->sn, &s->plan);
 	loop_cancel(s->later);
@@ -406,7 +458,7 @@ static bool carried_out(struct schedule *s)
 		s->later = loop_after(s->l, wake > now ? wake - now + 1000 : 1000, fire_later, s);
 	count(s, s->sn, &s->plan, wake);
 	loop_enter(s->l, "schedule.tell");
-	tell_begin(&s->tell, s->j, s->sn, &s->plan, &s->mem);
+	tell_begin(&s->tell, s->j, s->sn, &s->plan, s->part, &s->mem);
 	s->at = TELL;
 	return true;
 }
@@ -465,7 +517,7 @@ static bool step(struct schedule *s)
 		return more;
 	count_time(s);
 	if (s->again)
-		schedule_kick(s);
+		kick(s);
 	return more;
 }
 
@@ -485,6 +537,7 @@ static void cycle(struct schedule *s)
 	const int64_t start = loop_clock_us();
 	bool more = false;
 
+	s->leaves &= s->at == AT_REST; /* else some jobs have not been told */
 	stop(s);
 	if (!journal_read_only(s->j) &&
 	    (model_is_fenced(journal_model(s->j)) || !end_hopeless(s, loop_now_us(s->l)))) {
@@ -523,7 +576,8 @@ static void fire_later(void *arg)
 	schedule_kick(s);
 }
 
-void schedule_kick(struct schedule *s)
+/* Decide soon. */
+static void kick(struct schedule *s)
 {
 	int64_t now = loop_mono_us(s->l), delay = QUIET_US;
 
@@ -539,6 +593,12 @@ void schedule_kick(struct schedule *s)
 		delay = s->last_end_us + REST_FACTOR * s->last_took_us - now;
 	loop_cancel(s->soon);
 	s->soon = loop_after(s->l, delay, fire_soon, s);
+}
+
+void schedule_kick(struct schedule *s)
+{
+	s->changed = true;
+	kick(s);
 }
 
 static void fire_unblock(void *arg);
@@ -611,13 +671,40 @@ static void kick_for_others(struct schedule *s)
 		s->others = loop_after(s->l, OTHERS_US, fire_others, s);
 }
 
+/* Note a job that is to be looked at. One that was released while a cycle is told may be told that it
+ * is held. */
+static void note_new(struct schedule *s, const struct event *ev)
+{
+	const struct job *j = model_find_job(journal_model(s->j), ev->job);
+
+	s->n_new++;
+	s->mortals |= j && is_mortal(j);
+	if (j)
+		equivalent_settle(j, false);
+	s->changed |= ev->type == EV_JOB_RELEASED && s->at != AT_REST;
+	kick(s);
+}
+
+/* True if a job that could not start cannot start after this, either. */
+static bool releases_nothing(enum event_type type)
+{
+	return type == EV_JOB_SUBMITTED || type == EV_JOB_RELEASED || type == EV_JOB_REASONS ||
+	       type == EV_JOB_FRAGMENTED || type == EV_QUEUE_SHARE || type == EV_KEYS_EXPIRED ||
+	       type == EV_AUDITED || type == EV_AUDIT_DROPPED;
+}
+
 static void on_event(void *arg, const struct event *ev)
 {
 	struct schedule *s = arg;
 	const struct job *j;
 
 	since_note(&s->since, ev, s->carrying);
+	s->changed |= !releases_nothing(ev->type);
 	switch (ev->type) {
+	case EV_JOB_SUBMITTED:
+	case EV_JOB_RELEASED:
+		note_new(s, ev);
+		return;
 	case EV_JOB_REASONS:
 	case EV_JOB_FRAGMENTED:
 	case EV_QUEUE_SHARE:
@@ -692,6 +779,7 @@ void schedule_free(struct schedule *s)
 	loop_cancel(s->later);
 	loop_cancel(s->unblock);
 	stop(s);
+	left_out_done(&s->left);
 	gpuq_arena_done(&s->mem);
 	free(s);
 }

@@ -493,6 +493,9 @@ struct snapshot {
 	/* Resources that quotas count: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
 	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */
+	/* The demand of pending jobs that are not in the snapshot, see sched/left_out.h: queue q,
+	 * resource r: [q * n_res + r]. Borrowed, set once it is sealed; NULL = all are in it. */
+	const int64_t *left_out;
 	struct snap_lines lines;
 
 	struct snap_builder *builder; /* until sealed */

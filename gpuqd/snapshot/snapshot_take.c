@@ -471,9 +471,11 @@ static struct request *first_left(const struct taking *t)
 	return last ? last->next : t->m->requests.list;
 }
 
-/* Add all requests, but those that were added early. */
+/* Add all requests, but those that were added early; of a part, each with its first job. */
 static void take_requests(struct taking *t)
 {
+	if (t->part)
+		return;
 	for (struct request *r = first_left(t); r; r = r->next) {
 		if (!t->early) {
 			r->snap_ix = snapshot_take_base(t, r);
@@ -622,6 +624,19 @@ int snapshot_take_few(const struct model *m, int64_t now_us, uint32_t most, stru
 	struct taking t = { .m = m, .now_us = now_us, .few = true, .most = most };
 
 	return take(&t, NULL, 0, packed, out, err);
+}
+
+int snapshot_take_part(const struct model *m, int64_t now_us, uint32_t most, struct snapshot **out,
+		       struct gpuq_err *err)
+{
+	struct taking t = { .m = m,
+			    .now_us = now_us,
+			    .few = true,
+			    .most = most,
+			    .early = ++m->readers->early_turn,
+			    .part = true };
+
+	return take(&t, NULL, 0, NULL, out, err);
 }
 
 #define EARLY_LEAST 2048 /* number of requests that makes it worthwhile */

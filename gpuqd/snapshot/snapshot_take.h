@@ -24,6 +24,10 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
  * behind it are pending for the same reason as the last one before it (plan_few_enough). */
 int snapshot_take_few(const struct model *m, int64_t now_us, uint32_t most, struct gpuq_buf *packed,
 		      struct snapshot **out, struct gpuq_err *err);
+/* The same without the pending jobs that are settled, whose users have their usage nevertheless. The
+ * remaining steps of sealing are left to the caller. */
+int snapshot_take_part(const struct model *m, int64_t now_us, uint32_t most, struct snapshot **out,
+		       struct gpuq_err *err);
 /* A snapshot of very different jobs is taken in steps, some in each turn. First their requests, which
  * do not change while they are pending; requests that come or go meanwhile are handled when jobs are
  * added. Then, at one moment, all but jobs. Then jobs: each as it is when it is reached, so that one

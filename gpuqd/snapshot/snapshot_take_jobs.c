@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/snapshot/snapshot_take_caps.h"
 #include "gpuqd/snapshot/snapshot_take_objects.h"
 #include "gpuqd/snapshot/snapshot_take_past.h"
@@ -364,10 +365,13 @@ static bool stands_behind(struct taking *t, const struct job *j)
 	return true;
 }
 
-/* Add a job, in an entry of its own unless it goes into a shared one. */
+/* Add a job, in an entry of its own unless it goes into a shared one; of a settled one the user
+ * alone, since the shares of users depend on one another. */
 static void take_one(struct taking *t, const struct job *j)
 {
-	if (!t->few || !stands_behind(t, j))
+	if (t->part && j->settled && j->state == GPUQ_JOB_PENDING)
+		snapshot_usage(t->s, t->queue_of[j->queue->ix], snapshot_user(t->s, j->user));
+	else if (!t->few || !stands_behind(t, j))
 		take_job(t, j, false);
 }
 

@@ -38,6 +38,7 @@ struct taking {
 	struct snap_objects *objects; /* NULL = no job is taken */
 	uint64_t early; /* requests with this turn are in the snapshot already; 0 = none is */
 	uint32_t early_at; /* id of the last of them */
+	bool part; /* without settled jobs, and requests that no other job has */
 };
 
 #define MORE(t, fn, ...)                                                                           \

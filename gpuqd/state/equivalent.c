@@ -73,6 +73,11 @@ struct alike *equivalent_of(const struct model *m, const struct job *j)
 	return own->alike = a;
 }
 
+void equivalent_settle(const struct job *j, bool settled)
+{
+	((struct job *)(uintptr_t)j)->settled = settled;
+}
+
 void equivalent_forget(struct model *m, struct job *j)
 {
 	struct alike *a = j->alike;

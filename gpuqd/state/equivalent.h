@@ -62,6 +62,8 @@ struct readers {
 /* Return the key that the job shares with others; NULL = it is to be evaluated by itself. The key
  * is kept with the job, which is otherwise unchanged. */
 struct alike *equivalent_of(const struct model *m, const struct job *j);
+/* Note whether the last cycle could not start the job: job.settled, kept in the same way. */
+void equivalent_settle(const struct job *j, bool settled);
 /* Clear the key: the job has changed. */
 void equivalent_forget(struct model *m, struct job *j);
 /* True if the keys of all jobs are those that would be computed anew. For tests. */

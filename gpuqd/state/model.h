@@ -304,6 +304,7 @@ struct job {
 	bool warned : 1; /* this attempt was warned that its time ends soon */
 	bool alone : 1; /* has an entry of its own in the snapshot being taken; not stored */
 	bool nothing_beside : 1; /* no objects beside its pods; not stored */
+	bool settled : 1; /* the last cycle could not start it: left_out.h; not stored */
 	uint32_t attempt; /* number of attempts beyond the first */
 	int64_t submit_us, eligible_us, time_limit_us;
 	const struct outlook *outlook; /* never NULL */

@@ -53,8 +53,15 @@ struct any_request {
 	const char *flavors[ANY_FLAVORS];
 };
 
+enum any_omit {
+	ANY_OMIT_NOTHING,
+	ANY_LEFT_OUT, /* the snapshot has its user alone */
+	ANY_ABSENT
+};
+
 struct any_job {
 	struct snap_job job;
+	enum any_omit omit; /* only one that is pending, and has nothing nominated */
 	struct snap_range range;
 	uint32_t exclude;
 	int queue, request, user;

@@ -628,7 +628,13 @@ static void add_jobs(const struct any *a, struct snapshot *s, uint64_t *dice, co
 
 		job.queue = queues[in->queue];
 		job.request = requests[in->request];
+		if (in->omit == ANY_ABSENT)
+			continue;
 		job.user = snapshot_user(s, users[in->user]);
+		if (in->omit == ANY_LEFT_OUT) {
+			snapshot_add_usage(s, job.queue, job.user, 0);
+			continue;
+		}
 		job.exclude = &exclude;
 		job.ranges = &in->range;
 		if (job.evicted_for != SNAP_NONE)

@@ -47,8 +47,8 @@ in_order() {
 	done
 }
 
-test_expect_success 'a new database: the file, then the directory' '
-	: >"$log" && start_noted && in_order "^sync .*/state/data.mdb" "^sync .*/state"
+test_expect_success 'a new database: the file, then its name, then the mark beside it' '
+	: >"$log" && start_noted && in_order "^sync .*/state/data.mdb" "^sync .*/state" "^sync .*/state/mark.new"
 '
 
 test_expect_success 'each answer comes behind the disk' '

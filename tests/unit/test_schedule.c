@@ -538,3 +538,112 @@ Test(schedule, nothing_starts_once_the_cluster_is_lost)
 	cr_expect_null(meanwhile, "it has happened");
 	cr_expect_eq(n_placed, 0);
 }
+
+/* ---- jobs that are left out ---- */
+
+#define GANGS 2000
+
+static uint32_t n_looked_at(void)
+{
+	struct schedule_stats s;
+
+	schedule_stats(schedule, &s);
+	return s.n_jobs;
+}
+
+/* Submit gangs that are larger than what will be free, each another one. */
+static void submit_gangs(int n)
+{
+	char text[128];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "{command: [gang], gpus: 8, pods: 700, memory: %dMi}",
+			 1000 + i);
+		cr_assert_null(submit_text(rig.model, text, NULL));
+	}
+}
+
+/* The newest job. */
+static const struct job *last_job(void)
+{
+	return job(rig.model->next_job_id - 1);
+}
+
+static bool last_is_told(void)
+{
+	return last_job()->outlook->n_reasons > 0 &&
+	       last_job()->outlook->reasons[0].code == GPUQ_R_RESOURCES;
+}
+
+static bool last_is_placed(void)
+{
+	return last_job()->pods != NULL;
+}
+
+/* One more comes: it is released, which the journal hears of. */
+static void one_more(const char *text)
+{
+	struct event ev = { .type = EV_JOB_RELEASED };
+
+	cr_assert_null(submit_text(rig.model, text, NULL));
+	ev.job = last_job()->key;
+	ev.held.admin = true;
+	apply(&ev);
+}
+
+#define GANG "{command: [one], gpus: 8, pods: 701, memory: 2Mi, hold: true}"
+
+/* Others come until it was the only one that was looked at, beside what runs. */
+static bool alone_is_looked_at(void)
+{
+	if (!last_is_told())
+		return false;
+	if (n_looked_at() < JOBS + GANGS)
+		return true;
+	one_more(GANG);
+	return false;
+}
+
+Test(schedule, a_new_job_is_looked_at_without_those_that_cannot_start)
+{
+	struct event held = { .type = EV_JOB_HELD, .held.admin = false };
+
+	submit_gangs(GANGS);
+	run(last_is_told);
+	cr_expect_geq(n_looked_at(), JOBS + GANGS);
+	one_more(GANG);
+	run(alone_is_looked_at);
+	cr_expect_leq(n_looked_at(), JOBS + 2);
+	/* It fits: that changes what there is for the others, and all are looked at. */
+	one_more("{command: [fits], gpus: 1, memory: 1Mi, hold: true}");
+	run(last_is_placed);
+	cr_expect_geq(n_looked_at(), JOBS + GANGS);
+	/* So they are after whatever else happens. */
+	one_more(GANG);
+	run(alone_is_looked_at);
+	held.job = job(JOBS + 1)->key;
+	apply(&held);
+	one_more(GANG);
+	run(last_is_told);
+	cr_expect_geq(n_looked_at(), JOBS + GANGS);
+}
+
+/* It was told that it is held: released, it is looked at, and starts. */
+Test(schedule, one_that_is_released_is_not_left_out)
+{
+	struct event release = { .type = EV_JOB_RELEASED };
+
+	submit_gangs(GANGS);
+	cr_assert_null(
+		submit_text(rig.model, "{command: [a], gpus: 1, memory: 3Mi, hold: true}", NULL));
+	release.job = last_job()->key;
+	submit_gangs(1);
+	run(last_is_told);
+	one_more(GANG);
+	run(alone_is_looked_at);
+	cr_expect(job(release.job.id)->settled);
+	apply(&release);
+	one_more("{command: [fits], gpus: 1, memory: 4Mi, hold: true}");
+	run(last_is_placed);
+	cr_expect_not_null(job(release.job.id)->pods);
+}

@@ -304,7 +304,7 @@ Test(tell, a_few_of_those_that_are_alike_are_enough)
 		cr_assert_eq(sched_cycle(all, &all_mem, &all_p, &err), 0, "%s", err.text);
 		n_shared += few->n_jobs < all->n_jobs;
 		expect_same(&p, &all_p);
-		tell_begin(&t, rig.journal, few, &p, &mem);
+		tell_begin(&t, rig.journal, few, &p, false, &mem);
 		do
 			ask(&seed, now, all); /* questions do not disturb it */
 		while (!tell_some(&t, 1 + next_of(&seed, 7)));

@@ -210,8 +210,26 @@ static int64_t startable(const struct cycle *c, uint32_t job)
 	return room < j->n_waiting ? room : j->n_waiting;
 }
 
-/* Add the demand of pending jobs, and sum demand up the tree. A run of equal jobs is counted at
- * once; a request that accepts several flavors counts in each of them, since any may serve it. */
+/* Add the demand of n pending jobs that request the same to a table of one queue; a request that
+ * accepts several flavors counts in each of them, since any may serve it. */
+static void add_wanted(const struct cycle *c, const struct snap_request *r, int64_t n, int64_t *to)
+{
+	const struct snapshot *s = c->s;
+
+	for (uint32_t g = 0; g < r->n_groups; g++) {
+		const struct snap_group *group = &r->groups[g];
+		const int64_t pods = amount_times(group->pods_max, n);
+
+		for (uint32_t f = 0; group->gpus_milli && f < r->n_flavor_ix; f++)
+			add(&to[r->flavor_ix[f]],
+			    amount_times(cost_of_pod(s, group, r->flavor_ix[f]), pods));
+		add(&to[snap_cpu(s)], amount_times(group->cpu_milli, pods));
+		add(&to[snap_memory(s)], amount_times(group->memory_bytes, pods));
+	}
+}
+
+/* Add the demand of pending jobs, those that were left out of the snapshot too, and sum demand up
+ * the tree. A run of equal jobs is counted at once. */
 static void sum_demand(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
@@ -219,24 +237,16 @@ static void sum_demand(struct cycle *c)
 	for (uint32_t k = 0; k < s->lines.n_runs; k++) {
 		const struct snap_run *run = &s->lines.runs[k];
 		const struct snap_job *j = &s->jobs[run->first];
-		const struct snap_request *r = &s->requests[j->request];
-		int64_t n;
 
-		if (c->classes.of_run[k] == SNAP_NONE)
-			continue;
-		n = run->n_jobs == 1 ? startable(c, run->first) : run->n_jobs;
-		for (uint32_t g = 0; g < r->n_groups; g++) {
-			const struct snap_group *group = &r->groups[g];
-			const int64_t pods = amount_times(group->pods_max, n);
-
-			for (uint32_t f = 0; group->gpus_milli && f < r->n_flavor_ix; f++)
-				add(cell(c, c->holdings->demand, j->queue, r->flavor_ix[f]),
-				    amount_times(cost_of_pod(s, group, r->flavor_ix[f]), pods));
-			add(cell(c, c->holdings->demand, j->queue, snap_cpu(s)),
-			    amount_times(group->cpu_milli, pods));
-			add(cell(c, c->holdings->demand, j->queue, snap_memory(s)),
-			    amount_times(group->memory_bytes, pods));
-		}
+		if (c->classes.of_run[k] != SNAP_NONE)
+			add_wanted(c, &s->requests[j->request],
+				   run->n_jobs == 1 ? startable(c, run->first) : run->n_jobs,
+				   cell(c, c->holdings->pending, j->queue, 0));
+	}
+	for (size_t i = 0; i < (size_t)s->n_queues * s->n_res; i++) {
+		if (s->left_out)
+			add(&c->holdings->pending[i], s->left_out[i]);
+		add(&c->holdings->demand[i], c->holdings->pending[i]);
 	}
 	/* Children come after their parents, so each queue is capped before it is added to its
 	 * parent. */
@@ -342,6 +352,7 @@ void holdings_init(struct cycle *c)
 	h->leaving = cycle_alloc(c, cells, sizeof(*h->leaving));
 	h->firm = cycle_alloc(c, cells, sizeof(*h->firm));
 	h->demand = cycle_alloc(c, cells, sizeof(*h->demand));
+	h->pending = cycle_alloc(c, cells, sizeof(*h->pending));
 	h->fair = cycle_alloc(c, cells, sizeof(*h->fair));
 	h->idle = cycle_alloc(c, s->n_res, sizeof(*h->idle));
 	h->running = cycle_alloc(c, s->n_queues, sizeof(*h->running));
@@ -714,6 +725,30 @@ void holdings_keep(struct cycle *c)
 		memcpy(c->holdings->kept, c->holdings->held, n * sizeof(*c->holdings->kept));
 }
 
+/* Take the demand of jobs with a start reservation from that of all pending ones. */
+static void leave_reserved(struct cycle *c)
+{
+	uint64_t *seen = cycle_alloc(c, bits_words(c->s->n_jobs), sizeof(*seen));
+	int64_t *wanted = cycle_alloc(c, c->s->n_res, sizeof(*wanted));
+
+	for (uint32_t i = 0; !c->failed && i < c->plan.n_actions; i++) {
+		const uint32_t job = c->plan.actions[i].job;
+		const struct snap_job *j = &c->s->jobs[job];
+		const uint32_t run = c->s->lines.run_of[job];
+
+		/* An array may have several. */
+		if (c->plan.actions[i].kind != PLAN_RESERVE || run == SNAP_NONE ||
+		    bits_has(seen, job))
+			continue;
+		bits_add(seen, job);
+		memset(wanted, 0, c->s->n_res * sizeof(*wanted));
+		add_wanted(c, &c->s->requests[j->request],
+			   c->s->lines.runs[run].n_jobs == 1 ? startable(c, job) : 1, wanted);
+		for (uint32_t res = 0; res < c->s->n_res; res++)
+			*cell(c, c->holdings->pending, j->queue, res) -= wanted[res];
+	}
+}
+
 void holdings_finish(struct cycle *c, struct plan *out)
 {
 	struct holdings *h = c->holdings;
@@ -727,4 +762,6 @@ void holdings_finish(struct cycle *c, struct plan *out)
 	out->fair_share = h->fair;
 	out->allocated = h->held;
 	out->demand = h->demand;
+	leave_reserved(c);
+	out->left_out = c->failed ? NULL : h->pending;
 }

@@ -19,6 +19,7 @@ struct holdings {
 	int64_t *leaving; /* the part of it that was signalled to end */
 	int64_t *firm; /* the part of it that is not preemptible */
 	int64_t *demand; /* of running and pending jobs, capped by limits */
+	int64_t *pending; /* the part of pending jobs, of each queue by itself */
 	int64_t *fair;
 	int64_t *idle; /* by resource: held by no queue; use by others is not known here */
 	int64_t *running; /* jobs, by queue: running, ending or with a nominated placement */

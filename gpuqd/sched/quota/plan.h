@@ -159,6 +159,8 @@ struct plan {
 	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
 	 * applied; fair_share and demand do not depend on it. */
 	const int64_t *fair_share, *allocated, *demand;
+	const int64_t *left_out; /* wanted by pending jobs without a start reservation; NULL: no
+				  * memory; see left_out.h */
 	const struct priority *priority; /* the terms of the jobs' priorities: priority_terms() */
 	int64_t wake_us; /* the next instant at which another plan may come out by time
 			   * alone (a begin time, a walltime); GPUQ_UNLIMITED = none */
