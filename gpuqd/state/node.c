@@ -1,4 +1,5 @@
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/devices/backend.h"
 #include "gpuqd/site/health.h"
 
 #include <stdio.h>
@@ -91,7 +92,7 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 	if (n->gone || o->cpu_milli != f->cpu_milli || o->memory_bytes != f->memory_bytes ||
 	    o->max_pods != f->max_pods || o->ready != f->ready ||
 	    o->unschedulable != f->unschedulable || o->n_taints != f->n_taints ||
-	    n->n_devices != f->n_devices || o->replicas != f->replicas ||
+	    n->n_devices != f->n_devices || o->replicas != f->replicas || o->slots != f->slots ||
 	    strcmp(o->device ? o->device : "", f->device ? f->device : "") ||
 	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
 	    !strmap_same(&o->labels, &f->labels))
@@ -171,6 +172,27 @@ void node_classify(struct model *m, struct node *n)
 	}
 }
 
+/* Return how the devices of the node are handed out otherwise than its pool has it; NULL = as it has
+ * it. Such a node is left alone. */
+static const char *contradiction(struct model *m, const struct node *n)
+{
+	const char *word = "";
+	char text[160];
+
+	for (size_t i = 0; i < n->fact.labels.n; i++)
+		if (strcmp(n->fact.labels.keys[i], SHARE_LABEL) == 0)
+			word = n->fact.labels.vals[i];
+	site_each(site_pool, m->site->pools, p)
+		if (strcmp(p->name, n->pool) == 0 &&
+		    !backend_fits_pool(site_sharing_word(p->sharing), word, n->fact.n_mig)) {
+			snprintf(text, sizeof(text),
+				 "pool %.60s has sharing: %s, the node has %.24s", p->name,
+				 site_sharing_word(p->sharing), n->fact.n_mig ? "mig" : word);
+			return model_intern(m, text);
+		}
+	return NULL;
+}
+
 /* A taint that only discourages placement does not make the node ill, but is marked as a sign of
  * it. */
 void node_judge(struct model *m, struct node *n)
@@ -191,7 +213,7 @@ void node_judge(struct model *m, struct node *n)
 		if (why)
 			ill = why;
 	}
-	n->ill = ill ? model_intern(m, ill) : NULL;
+	n->ill = ill ? model_intern(m, ill) : contradiction(m, n);
 }
 
 /* Copy the conditions of the fact into the node's arena. */
@@ -246,6 +268,7 @@ static void keep_parts(struct model *m, struct node *n, const struct node_fact *
 						   f->resources[i].count };
 	n->fact.device = model_intern(m, f->device);
 	n->fact.replicas = f->replicas;
+	n->fact.slots = f->slots;
 	n->fact.resources = amounts;
 	n->fact.n_resources = f->n_resources;
 	for (size_t i = 0; i < f->n_mig; i++)
@@ -332,6 +355,21 @@ static int64_t replicas_milli(const struct node *n, const struct foreign *f)
 	       (1000 / (int64_t)n->fact.replicas);
 }
 
+/* Return what a foreign pod holds of each of its devices: its cores, or its memory if that is more. */
+static int64_t part_milli(const struct node *n, const struct foreign *f)
+{
+	const int64_t milli = f->gpus_milli / f->n_devices;
+	const int64_t whole = n->n_devices ? n->devices[0].memory_mib << 20 : 0;
+	int64_t memory;
+
+	if (f->device_bytes <= 0 || whole <= 0)
+		return milli;
+	if (f->device_bytes >= whole)
+		return 1000;
+	memory = (f->device_bytes / 1000 + 1) * 1000 / (whole / 1000 + 1);
+	return memory > milli ? memory : milli;
+}
+
 /* Add the amounts of a foreign pod to its node, or subtract them (sign -1). Devices that the node
  * does not have count as unnamed ones. */
 static void foreign_sum(struct model *m, const struct foreign *f, int sign)
@@ -345,7 +383,7 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 	if (n->fact.replicas > 1)
 		n->foreign_gpus_milli += sign * replicas_milli(n, f);
 	for (uint32_t i = 0; n->fact.replicas <= 1 && i < f->n_devices; i++) {
-		const int64_t milli = f->gpus_milli / f->n_devices;
+		const int64_t milli = part_milli(n, f);
 
 		if (f->devices[i] < n->n_devices)
 			n->foreign_milli[f->devices[i]] += (uint32_t)sign * (uint32_t)milli;
@@ -406,6 +444,7 @@ static void foreign_fill(struct foreign *f, const struct pod_fact *p)
 	f->cpu_milli = p->cpu_milli;
 	f->memory_bytes = p->memory_bytes;
 	f->gpus_milli = p->gpus_milli;
+	f->device_bytes = p->device_bytes;
 	foreign_devices(f, p);
 	for (size_t i = 0; i < p->n_mig && f->n_mig < FOREIGN_MIG_MAX; i++)
 		f->mig[f->n_mig++] = p->mig[i];
@@ -447,8 +486,8 @@ static bool foreign_same(const struct foreign *a, const struct foreign *b)
 	return gpuq_amounts_same(a->resources, a->n_resources, b->resources, b->n_resources) &&
 	       strcmp(a->node, b->node) == 0 && a->cpu_milli == b->cpu_milli &&
 	       a->memory_bytes == b->memory_bytes && a->gpus_milli == b->gpus_milli &&
-	       a->n_devices == b->n_devices && a->n_mig == b->n_mig &&
-	       memcmp(a->devices, b->devices, sizeof(a->devices)) == 0;
+	       a->device_bytes == b->device_bytes && a->n_devices == b->n_devices &&
+	       a->n_mig == b->n_mig && memcmp(a->devices, b->devices, sizeof(a->devices)) == 0;
 }
 
 bool node_foreign_is_known(const struct model *m, const struct pod_fact *p)
