@@ -1,13 +1,18 @@
 /* Names of copies, which of them stay, manifests, and segments that are written and read. */
 #include <criterion/criterion.h>
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "gpuqd/flow/copies/manifest.h"
 #include "gpuqd/flow/copies/names.h"
+#include "gpuqd/flow/copies/target.h"
 #include "gpuqd/store/meta.h"
 #include "gpuqd/store/segment.h"
 
@@ -211,3 +216,57 @@ Test(copies, reach)
 	cr_expect_eq(batchlog_reach(spans, 4, 2, 5), 9);
 	cr_expect_eq(batchlog_reach(spans, 4, 3, 5), 5);
 }
+
+#ifdef GPUQ_FAILPOINTS
+static void *put_main(void *arg)
+{
+	struct target *t = arg;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const int rc = target_put(t, "gpuq-x-1.seg", fd, "", true, &err);
+
+	close(fd);
+	return rc == 0 ? NULL : arg;
+}
+
+/* How many unfinished files dir has. */
+static int parts(const char *dir)
+{
+	DIR *d = opendir(dir);
+	int n = 0;
+
+	for (const struct dirent *e; d && (e = readdir(d));)
+		n += strstr(e->d_name, ".part") != NULL;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* The thread of the copies lists while that of the segments puts. */
+Test(copies, a_list_leaves_what_is_being_put)
+{
+	char dir[] = "/tmp/gpuq-copies.XXXXXX", left[64];
+	struct backup_plan plan = { .to = mkdtemp(dir) };
+	struct target_list l = { .items = NULL };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct target *t;
+	void *failed;
+	pthread_t thread;
+
+	setenv("GPUQ_FAILPOINT", "backup.put.part=delay:500", 1);
+	cr_assert_eq(target_new(&plan, dir, NULL, &t, &err), 0);
+	snprintf(left, sizeof(left), "%s/.gpuq-x-0.seg.0123456789abcdef.part", dir);
+	close(open(left, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	cr_assert_eq(pthread_create(&thread, NULL, put_main, t), 0);
+	while (parts(dir) < 2)
+		usleep(1000);
+	cr_assert_eq(target_list(t, "gpuq-x-", &l, &err), 0);
+	cr_expect_eq(parts(dir), 1, "the leftover goes, the other one stays");
+	target_list_done(&l);
+	pthread_join(thread, &failed);
+	cr_expect_null(failed);
+	cr_expect_eq(target_remove(t, "gpuq-x-1.seg", &err), 0);
+	target_free(t);
+	cr_expect_eq(rmdir(dir), 0);
+}
+#endif

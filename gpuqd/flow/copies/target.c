@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "gpuqd/store/digest.h"
@@ -20,6 +21,10 @@ int target_new(const struct backup_plan *p, const char *scratch, const atomic_bo
 	t->plan = *p;
 	t->scratch = scratch;
 	t->stop = stop;
+	if (getrandom(&t->mark, sizeof(t->mark), 0) != (ssize_t)sizeof(t->mark)) {
+		free(t);
+		return gpuq_fail(err, GPUQ_EIO, "no random numbers");
+	}
 	t->ops = p->to ? &target_dir_ops : &target_command_ops;
 	*out = t;
 	return 0;

@@ -17,6 +17,7 @@
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/store/ballast.h"
 
+/* A file that is being put is .NAME.MARK SALT.part, without the space. */
 #define PART ".part"
 #define CHUNK_BYTES (256u << 10)
 
@@ -33,13 +34,15 @@ static int open_dir(const struct target *t, struct gpuq_err *err)
 	return fd < 0 ? io(t, "", err) : fd;
 }
 
-/* True for the file of a copy that ended with its daemon. */
-static bool is_left_over(const char *prefix, const char *name)
+/* True for the file of a copy that ended with its daemon: what another thread puts has our mark. */
+static bool is_left_over(const struct target *t, const char *prefix, const char *name)
 {
 	const size_t n = strlen(name), end = strlen(PART);
+	char ours[16];
 
+	snprintf(ours, sizeof(ours), ".%08" PRIx32, t->mark);
 	return name[0] == '.' && strncmp(name + 1, prefix, strlen(prefix)) == 0 && n > end &&
-	       strcmp(name + n - end, PART) == 0;
+	       strcmp(name + n - end, PART) == 0 && !strstr(name, ours);
 }
 
 static int dir_list(struct target *t, const char *prefix, struct target_list *out,
@@ -55,7 +58,7 @@ static int dir_list(struct target *t, const char *prefix, struct target_list *ou
 	if (!d)
 		return io(t, "", err);
 	for (errno = 0; rc == 0 && (e = readdir(d)); errno = 0) {
-		if (is_left_over(prefix, e->d_name))
+		if (is_left_over(t, prefix, e->d_name))
 			unlinkat(dirfd(d), e->d_name, 0);
 		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 &&
 		    fstatat(dirfd(d), e->d_name, &st, 0) == 0)
@@ -123,12 +126,13 @@ static bool copy_bytes(const struct target *t, int from, int to)
 static int make_part(const struct target *t, int dir, const char *name, char part[NAMES_BYTES + 24],
 		     struct gpuq_err *err)
 {
-	unsigned salt;
+	uint32_t salt;
 	int fd;
 
 	if (getrandom(&salt, sizeof(salt), 0) != (ssize_t)sizeof(salt))
 		return gpuq_fail(err, GPUQ_EIO, "no random numbers");
-	snprintf(part, NAMES_BYTES + 24, ".%s.%08x" PART, name, salt);
+	snprintf(part, NAMES_BYTES + 24, ".%s.%08" PRIx32 "%08" PRIx32 PART, name,
+		 t->mark, salt);
 	fd = openat(dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? io(t, name, err) : fd;
 }
