@@ -204,6 +204,7 @@ static void fill_env(struct pod_env *e, const struct model *m, const struct job 
 	const struct gpuq_group *g = &spec->groups[p->group];
 	const bool alone = spec->n_groups == 1 && g->pods_max <= 1, tasks = has_tasks(spec);
 	struct gpuq_buf devices = GPUQ_BUF_INIT;
+	const struct backend *backend;
 
 	pod_env_set_int(e, "GPUQ_JOB_ID", j->key.id);
 	pod_env_set(e, "GPUQ_JOB_NAME", j->name);
@@ -218,7 +219,10 @@ static void fill_env(struct pod_env *e, const struct model *m, const struct job 
 	pod_env_set_int(e, "GPUQ_GPUS", p->n_devices);
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		gpuq_buf_printf(&devices, "%s%u", i ? "," : "", p->devices[i]);
-	pod_env_set(e, "GPUQ_DEVICES", gpuq_arena_strdup(e->a, gpuq_buf_str(&devices)));
+	/* Where the node chooses, the plan may turn out to be false. */
+	backend = backend_of(o->sharing);
+	if (local || (backend && backend->decided))
+		pod_env_set(e, "GPUQ_DEVICES", gpuq_arena_strdup(e->a, gpuq_buf_str(&devices)));
 	gpuq_buf_done(&devices);
 	if (j->time_limit_us != GPUQ_UNLIMITED)
 		pod_env_set_int(e, "GPUQ_TIME_LIMIT_S", j->time_limit_us / GPUQ_US_PER_S);

@@ -359,14 +359,15 @@ static int64_t replicas_milli(const struct node *n, const struct foreign *f)
 static int64_t part_milli(const struct node *n, const struct foreign *f)
 {
 	const int64_t milli = f->gpus_milli / f->n_devices;
-	const int64_t whole = n->n_devices ? n->devices[0].memory_mib << 20 : 0;
+	const int64_t whole = n->n_devices ? n->devices[0].memory_mib : 0;
+	const int64_t mib = f->device_bytes >> 20;
 	int64_t memory;
 
 	if (f->device_bytes <= 0 || whole <= 0)
 		return milli;
-	if (f->device_bytes >= whole)
+	if (mib >= whole)
 		return 1000;
-	memory = (f->device_bytes / 1000 + 1) * 1000 / (whole / 1000 + 1);
+	memory = (mib * 1000 + whole - 1) / whole;
 	return memory > milli ? memory : milli;
 }
 
