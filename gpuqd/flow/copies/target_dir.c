@@ -131,7 +131,8 @@ static int make_part(const struct target *t, int dir, const char *name, char par
 
 	if (getrandom(&salt, sizeof(salt), 0) != (ssize_t)sizeof(salt))
 		return gpuq_fail(err, GPUQ_EIO, "no random numbers");
-	snprintf(part, NAMES_BYTES + 24, ".%s.%08" PRIx32 "%08" PRIx32 PART, name, t->mark, salt);
+	snprintf(part, NAMES_BYTES + 24, ".%s.%08" PRIx32 "%08" PRIx32 PART, name,
+		 t->mark, salt);
 	fd = openat(dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? io(t, name, err) : fd;
 }

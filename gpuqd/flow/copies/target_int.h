@@ -24,8 +24,7 @@ struct target {
 	struct backup_plan plan;
 	const char *scratch;
 	const atomic_bool *stop;
-	uint32_t
-		mark; /* in the names of its unfinished files: two threads put through one target */
+	uint32_t mark; /* in the names of its unfinished files: two threads put through one target */
 };
 
 extern const struct target_ops target_dir_ops, target_command_ops;
