@@ -23,7 +23,7 @@ const struct backend *backend_of(const char *word)
 	return NULL;
 }
 
-bool group_shares(const struct gpuq_group *g)
+bool backend_shares(const struct gpuq_group *g)
 {
 	return !g->mig && g->gpus_milli > 0 &&
 	       (g->gpu_memory_bytes > 0 || g->gpus_milli % 1000 ||
@@ -70,7 +70,7 @@ int backend_validate(const struct gpuq_group *g, backend_shape_fn shape_of, void
 	struct gpuq_err why = GPUQ_ERR_INIT;
 	int rc = 0;
 
-	if (!group_shares(g))
+	if (!backend_shares(g))
 		return 0;
 	for (size_t i = 0; i < N_BACKENDS; i++) {
 		const struct backend *b = backends[i];
@@ -131,7 +131,7 @@ bool backend_failed(const char *message)
 
 /* ---- what the rows share ---- */
 
-const char *note_of(const struct gpuq_strmap *notes, const char *key)
+const char *backend_note_of(const struct gpuq_strmap *notes, const char *key)
 {
 	for (size_t i = 0; i < notes->n; i++)
 		if (strcmp(notes->keys[i], key) == 0)
@@ -139,22 +139,23 @@ const char *note_of(const struct gpuq_strmap *notes, const char *key)
 	return "";
 }
 
-void note_word(struct backend_place *p, const char *key, const char *value)
+void backend_note_word(struct backend_place *p, const char *key, const char *value)
 {
 	p->notes[p->n_notes++] = (struct backend_word){ key, value };
 }
 
-int note_number(struct backend_place *p, struct gpuq_arena *a, const char *key, int64_t value)
+int backend_note_number(struct backend_place *p, struct gpuq_arena *a, const char *key,
+			int64_t value)
 {
 	const char *text = gpuq_arena_printf(a, "%" PRId64, value);
 
 	if (!text)
 		return GPUQ_ENOMEM;
-	note_word(p, key, text);
+	backend_note_word(p, key, text);
 	return 0;
 }
 
-bool indexes_read(const char *text, int *out, size_t *n, size_t max)
+bool backend_indexes_read(const char *text, int *out, size_t *n, size_t max)
 {
 	while (*text) {
 		char *end;
@@ -179,7 +180,7 @@ static int by_number(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-size_t indexes_sort(int *list, size_t n)
+size_t backend_indexes_sort(int *list, size_t n)
 {
 	size_t kept = 0;
 
@@ -201,12 +202,12 @@ int backend_indexes(const char *text, struct gpuq_arena *a, const int **out, siz
 	list = gpuq_arena_calloc(a, most, sizeof(*list));
 	if (!list)
 		return GPUQ_ENOMEM;
-	*n = indexes_read(text, list, &read, most) ? indexes_sort(list, read) : 0;
+	*n = backend_indexes_read(text, list, &read, most) ? backend_indexes_sort(list, read) : 0;
 	*out = list;
 	return 0;
 }
 
-int64_t rising_ns(int64_t now_us)
+int64_t backend_rising_ns(int64_t now_us)
 {
 	static int64_t last;
 	const int64_t now = now_us * 1000;
@@ -215,7 +216,7 @@ int64_t rising_ns(int64_t now_us)
 	return last;
 }
 
-int64_t units_of(int64_t memory_bytes, int64_t milli, int64_t device_mib, int64_t unit_mib)
+int64_t backend_units_of(int64_t memory_bytes, int64_t milli, int64_t device_mib, int64_t unit_mib)
 {
 	const int64_t bytes = unit_mib * MIB;
 	const int64_t n = memory_bytes > 0 ? memory_bytes / bytes + (memory_bytes % bytes > 0)

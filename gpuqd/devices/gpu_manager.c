@@ -26,7 +26,7 @@ int64_t backend_vcuda(int64_t cores, int64_t blocks, int64_t *device_mib)
 static bool takes(const struct gpuq_group *g)
 {
 	/* All cores with a part of the memory would be a whole device to the plugin. */
-	return !group_shares(g) || (g->gpus_milli <= 1000 && g->gpu_cores < CORES);
+	return !backend_shares(g) || (g->gpus_milli <= 1000 && g->gpu_cores < CORES);
 }
 
 static int validate(const struct gpuq_group *g, const struct backend_shape *s, struct gpuq_err *err)
@@ -51,7 +51,8 @@ static int validate(const struct gpuq_group *g, const struct backend_shape *s, s
 
 static int soft_limit(const struct gpuq_group *g, struct gpuq_arena *a, struct backend_place *out)
 {
-	return g->gpu_cores_limit > 0 ? note_number(out, a, VCUDA_LIMIT, g->gpu_cores_limit) : 0;
+	return g->gpu_cores_limit > 0 ? backend_note_number(out, a, VCUDA_LIMIT, g->gpu_cores_limit)
+				      : 0;
 }
 
 static int place(const struct backend *b, const struct backend_ask *ask, struct gpuq_arena *a,
@@ -59,11 +60,11 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 {
 	const struct gpuq_group *g = ask->group;
 	const int64_t device = ask->device_mib / b->unit_mib;
-	const bool part = group_shares(g);
+	const bool part = backend_shares(g);
 	const int64_t milli = g->gpu_cores > 0 ? g->gpu_cores * 10 : ask->milli;
 	const int64_t cores = milli / 10 > 0 ? milli / 10 : 1;
 	const int64_t blocks =
-		units_of(g->gpu_memory_bytes, ask->milli, ask->device_mib, b->unit_mib);
+		backend_units_of(g->gpu_memory_bytes, ask->milli, ask->device_mib, b->unit_mib);
 	const char *key;
 
 	out->units = UNSERVED_NODE;
@@ -90,11 +91,11 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 	if (ask->attempt > 0 || cores >= CORES)
 		return 0;
 	key = gpuq_arena_printf(a, VCUDA_INDEX "%zu", ask->at);
-	if (!key || note_number(out, a, key, ask->devices[0]) != 0 ||
-	    note_number(out, a, VCUDA_TIME, rising_ns(ask->now_us)) != 0)
+	if (!key || backend_note_number(out, a, key, ask->devices[0]) != 0 ||
+	    backend_note_number(out, a, VCUDA_TIME, backend_rising_ns(ask->now_us)) != 0)
 		return gpuq_no_memory(err);
-	note_word(out, VCUDA_NODE, ask->node);
-	note_word(out, VCUDA_ASSIGNED, "false");
+	backend_note_word(out, VCUDA_NODE, ask->node);
+	backend_note_word(out, VCUDA_ASSIGNED, "false");
 	return 0;
 }
 
@@ -110,7 +111,7 @@ static int observe(const struct gpuq_strmap *notes, const struct gpuq_amount *as
 		   struct gpuq_arena *a, struct backend_seen *out)
 {
 	const int64_t cores = asked(asks, n_asks, VCUDA_CORE);
-	const char *assigned = note_of(notes, VCUDA_ASSIGNED);
+	const char *assigned = backend_note_of(notes, VCUDA_ASSIGNED);
 	bool told = false;
 	size_t n = 0;
 	int *list;
@@ -134,10 +135,10 @@ static int observe(const struct gpuq_strmap *notes, const struct gpuq_amount *as
 		return GPUQ_ENOMEM;
 	for (size_t i = 0; i < notes->n; i++)
 		if (strncmp(notes->keys[i], VCUDA_INDEX, sizeof(VCUDA_INDEX) - 1) == 0 &&
-		    !indexes_read(notes->vals[i], list, &n, GPUQ_GPUS_PER_POD_MAX))
+		    !backend_indexes_read(notes->vals[i], list, &n, GPUQ_GPUS_PER_POD_MAX))
 			return 0;
 	if (n > 0) {
-		out->n_devices = indexes_sort(list, n);
+		out->n_devices = backend_indexes_sort(list, n);
 		out->devices = list;
 	}
 	return 0;

@@ -53,8 +53,8 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 		 struct backend_place *out, struct gpuq_err *err)
 {
 	const int64_t device = ask->device_mib / b->unit_mib;
-	const int64_t units =
-		units_of(ask->group->gpu_memory_bytes, ask->milli, ask->device_mib, b->unit_mib);
+	const int64_t units = backend_units_of(ask->group->gpu_memory_bytes, ask->milli,
+					       ask->device_mib, b->unit_mib);
 
 	if (ask->n_devices != 1)
 		return gpuq_fail(err, GPUQ_EINVAL,
@@ -68,11 +68,12 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 				 units, device);
 	out->limits[out->n_limits++] = (struct gpuq_amount){ GPUSHARE_RESOURCE, units };
 	out->units = units;
-	note_word(out, GPUSHARE_ASSIGNED, "false");
-	return note_number(out, a, GPUSHARE_INDEX, ask->devices[0]) != 0 ||
-			       note_number(out, a, GPUSHARE_DEVICE, device) != 0 ||
-			       note_number(out, a, GPUSHARE_POD, units) != 0 ||
-			       note_number(out, a, GPUSHARE_TIME, rising_ns(ask->now_us)) != 0
+	backend_note_word(out, GPUSHARE_ASSIGNED, "false");
+	return backend_note_number(out, a, GPUSHARE_INDEX, ask->devices[0]) != 0 ||
+			       backend_note_number(out, a, GPUSHARE_DEVICE, device) != 0 ||
+			       backend_note_number(out, a, GPUSHARE_POD, units) != 0 ||
+			       backend_note_number(out, a, GPUSHARE_TIME,
+						   backend_rising_ns(ask->now_us)) != 0
 		       ? gpuq_no_memory(err)
 		       : 0;
 }
@@ -80,13 +81,13 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 static int observe(const struct gpuq_strmap *notes, const struct gpuq_amount *asks, size_t n_asks,
 		   struct gpuq_arena *a, struct backend_seen *out)
 {
-	const int64_t pod = strtoll(note_of(notes, GPUSHARE_POD), NULL, 10);
-	const int64_t device = strtoll(note_of(notes, GPUSHARE_DEVICE), NULL, 10);
-	const char *text = note_of(notes, GPUSHARE_INDEX);
+	const int64_t pod = strtoll(backend_note_of(notes, GPUSHARE_POD), NULL, 10);
+	const int64_t device = strtoll(backend_note_of(notes, GPUSHARE_DEVICE), NULL, 10);
+	const char *text = backend_note_of(notes, GPUSHARE_INDEX);
 
 	(void)asks;
 	(void)n_asks;
-	if (pod > 0 && strcmp(note_of(notes, GPUSHARE_ASSIGNED), "false") == 0)
+	if (pod > 0 && strcmp(backend_note_of(notes, GPUSHARE_ASSIGNED), "false") == 0)
 		out->unserved = pod;
 	if (pod > 0 && device > 0 && pod <= device && pod < (1 << 30))
 		out->gpus_milli = pod * 1000 / device > 0 ? pod * 1000 / device : 1;

@@ -3,7 +3,7 @@
 
 static bool takes(const struct gpuq_group *g)
 {
-	return !group_shares(g);
+	return !backend_shares(g);
 }
 
 const struct backend backend_whole = {
