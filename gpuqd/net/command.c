@@ -42,7 +42,7 @@ static char **environment(const char *const *added)
 	return env;
 }
 
-static int spawn(const struct command *c, int said, pid_t *pid)
+int command_start(const struct command *c, int said, pid_t *pid)
 {
 	char **env = environment(c->env);
 	posix_spawn_file_actions_t files;
@@ -139,7 +139,7 @@ int command_run(const struct command *c, int *exit_code, char said[COMMAND_SAID_
 
 	if (pipe2(pipe_, O_CLOEXEC) != 0)
 		return gpuq_fail(err, GPUQ_EIO, "no pipe: %s", strerror(errno));
-	rc = spawn(c, pipe_[1], &pid);
+	rc = command_start(c, pipe_[1], &pid);
 	close(pipe_[1]);
 	if (rc != 0) {
 		close(pipe_[0]);

@@ -1,10 +1,10 @@
-/* command.h - run a program from a thread, and wait for it
+/* command.h - start a program; run one from a thread, and wait for it
  *
- * Owns     the child, in a process group of its own, until the call returns.
+ * Owns     the child of command_run(), in a process group of its own, until the call returns.
  * Touches  one child a call; no shell.
- * Used by  flow/copies: the command of a target, the audit of a copy.
+ * Used by  flow/copies: the command of a target, the audit of a copy; mail.
  *
- * It blocks: never on the loop.
+ * command_run() blocks: never on the loop.
  */
 #ifndef GPUQD_NET_COMMAND_H
 #define GPUQD_NET_COMMAND_H
@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "libgpuq/err.h"
 
@@ -25,6 +26,10 @@ struct command {
 	bool nice; /* behind other programs */
 	const atomic_bool *stop; /* once true, it is killed; NULL is fine */
 };
+
+/* Start it, in a process group of its own; what it prints on standard error goes to said, and so does
+ * standard output without c->out. 0, or what errno would be. The caller waits for the child. */
+int command_start(const struct command *c, int said, pid_t *pid);
 
 /* Returns 0 when it ended by itself: *exit_code is its own, or 128 and the signal; said: the first line that
  * it printed on standard error, and on standard output when that is kept. GPUQ_EIO (it cannot be started),

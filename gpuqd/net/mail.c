@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +16,10 @@
 #include <event2/event.h>
 
 #include "gpuqd/base/loop.h"
+#include "gpuqd/net/command.h"
 #include "libgpuq/buf.h"
 
 #define REAP_US INT64_C(20000)
-
-extern char **environ;
 
 struct mail_call {
 	struct loop *loop;
@@ -115,33 +113,16 @@ static void on_output(evutil_socket_t fd, short what, void *arg)
 		c->reap = loop_after(c->loop, 0, on_reap, c);
 }
 
-static int spawn(struct mail_call *c, const struct gpuq_strlist *list, int in, int out)
+static int start(struct mail_call *c, const struct gpuq_strlist *list, int in, int said)
 {
-	char **argv = calloc(list->n + 1, sizeof(*argv));
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t set;
+	const char **argv = calloc(list->n + 1, sizeof(*argv));
+	struct command run = { .argv = argv, .in = in, .out = -1 };
 	int rc;
 
 	if (!argv)
 		return ENOMEM;
-	for (size_t i = 0; i < list->n; i++)
-		argv[i] = (char *)list->items[i];
-	posix_spawn_file_actions_init(&files);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-						POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setpgroup(&attr, 0);
-	sigemptyset(&set);
-	posix_spawnattr_setsigmask(&attr, &set);
-	sigaddset(&set, SIGPIPE);
-	posix_spawnattr_setsigdefault(&attr, &set);
-	posix_spawn_file_actions_adddup2(&files, in, 0);
-	posix_spawn_file_actions_adddup2(&files, out, 1);
-	posix_spawn_file_actions_adddup2(&files, out, 2);
-	rc = posix_spawnp(&c->pid, argv[0], &files, &attr, argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attr);
+	memcpy(argv, list->items, list->n * sizeof(*argv));
+	rc = command_start(&run, said, &c->pid);
 	free(argv);
 	return rc;
 }
@@ -179,7 +160,7 @@ int mail_send(struct loop *l, const struct gpuq_strlist *argv, const char *text,
 		rc = gpuq_no_memory(err);
 		goto out;
 	}
-	rc = spawn(c, argv, in[0], said[1]);
+	rc = start(c, argv, in[0], said[1]);
 	if (rc != 0) {
 		rc = gpuq_fail(err, GPUQ_EIO, "%s: %s", argv->items[0], strerror(rc));
 		goto out;

@@ -3,14 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/flow/report/charges.h"
 #include "gpuqd/util/civil.h"
-#include "gpuqd/util/varint.h"
-#include "gpuqd/store/store.h"
-#include "gpuqd/store/read.h"
 #include "libgpuq/units.h"
 
-#define RECORDS_PER_STEP 2000 /* some milliseconds */
-#define NAME_MAX_BYTES 128
+#define NAME_MAX_BYTES CHARGES_NAME_BYTES
 
 struct sum {
 	UT_hash_handle hh;
@@ -19,30 +16,14 @@ struct sum {
 	unsigned char key[]; /* user NUL queue NUL flavor NUL day */
 };
 
-/* A day that the report begins or ends within. */
-struct edge {
-	int64_t day;
-	bool any; /* it has records of pods */
-};
-
-/* A pod that ran when the report was requested: charges recorded since are not counted again. */
-struct live {
-	UT_hash_handle hh;
-	unsigned char key[16];
-};
-
 struct ledger_report {
 	struct ledger_report_opts o;
 	int64_t ahead_us; /* days are those of the wall clock */
-	struct store *store;
+	struct charges *charges; /* NULL without edges */
 	struct sum *sums;
-	struct live *lives;
 	const struct ledger_row **rows;
-	struct edge edges[2];
+	int64_t edges[2]; /* days that the report begins or ends within */
 	int n_edges, at_edge;
-	unsigned char last[CHANGE_KEY_BYTES_MAX]; /* key of the last record read */
-	size_t last_len;
-	size_t n_step;
 	bool failed;
 };
 
@@ -146,13 +127,13 @@ static bool is_edge(const struct ledger_report *r, int64_t day)
 static bool in_whole_day(const struct ledger_report *r, int64_t day)
 {
 	for (int i = 0; i < r->n_edges; i++)
-		if (r->edges[i].day == day)
+		if (r->edges[i] == day)
 			return false;
 	return day_begins(r, day) < r->o.until_us && day_begins(r, day + 1) > r->o.since_us;
 }
 
 /* Add whole days; or only the given one. */
-static void add_days(struct ledger_report *r, const struct model *m, const struct edge *one)
+static void add_days(struct ledger_report *r, const struct model *m, const int64_t *one)
 {
 	for (const struct usage *u = m->usages; u; u = u->hh.next) {
 		char queue[NAME_MAX_BYTES];
@@ -160,7 +141,7 @@ static void add_days(struct ledger_report *r, const struct model *m, const struc
 
 		/* The queue may be gone: its name is the first part of the key. */
 		keep(queue, true, (const char *)u->bytes, strnlen((const char *)u->bytes, u->len));
-		row = (one ? u->day == one->day : in_whole_day(r, u->day))
+		row = (one ? u->day == *one : in_whole_day(r, u->day))
 			      ? row_of(r, u->user, queue, u->flavor, u->day)
 			      : NULL;
 		if (!row)
@@ -177,16 +158,8 @@ static void add_days(struct ledger_report *r, const struct model *m, const struc
 static void note_live(struct ledger_report *r, const struct job *j, uint32_t attempt,
 		      uint32_t index)
 {
-	struct live *l = r->n_edges ? calloc(1, sizeof(*l)) : NULL;
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
-
-	if (!l) {
-		r->failed |= r->n_edges > 0;
-		return;
-	}
-	change_key_pod(key, j->key.id, j->key.index, attempt, index);
-	memcpy(l->key, key, sizeof(l->key));
-	HASH_ADD(hh, r->lives, key, sizeof(l->key), l);
+	if (r->charges)
+		r->failed |= !charges_leave_out(r->charges, j, attempt, index);
 }
 
 static void add_running(struct ledger_report *r, const struct model *m, const struct pod *p)
@@ -256,78 +229,23 @@ static void add_live(struct ledger_report *r, const struct model *m)
 
 /* ---- single pods ---- */
 
-static const char *get_name(struct rec *in, char to[NAME_MAX_BYTES])
-{
-	size_t n = 0;
-	const char *s = rec_get_str(in, &n);
-
-	return keep(to, true, s ? s : "", s ? n : 0);
-}
-
-static int on_record(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
-		     size_t val_len)
+static void on_charges(void *arg, const struct charges_row *row)
 {
 	struct ledger_report *r = arg;
-	struct edge *e = &r->edges[r->at_edge];
-	struct rec in = { val, val + val_len, false };
-	char user[NAME_MAX_BYTES], queue[NAME_MAX_BYTES], flavor[NAME_MAX_BYTES];
-	struct live *live = NULL;
+	const struct of of = { row->user, row->queue, row->flavor, row->price_micro };
+	const int64_t day = r->edges[r->at_edge];
+	struct ledger_row *sum;
 	int64_t ended = 0;
-	struct of of;
-	uint32_t n;
 
-	/* The scan resumes at the record that was read last. */
-	if (key_len == r->last_len && memcmp(key, r->last, key_len) == 0)
-		return 0;
-	memcpy(r->last, key, key_len);
-	r->last_len = key_len;
-	e->any = true;
-	r->n_step++;
-	if (key_len >= 4 + sizeof(live->key))
-		HASH_FIND(hh, r->lives, key + 4, sizeof(live->key), live);
-	if (live)
-		return 0;
-	rec_get_row(&in, 5);
-	of.queue = get_name(&in, queue);
-	of.user = get_name(&in, user);
-	of.flavor = get_name(&in, flavor);
-	of.price_micro = rec_get_int(&in);
-	n = rec_get_array(&in);
-	for (uint32_t i = 0; i < n && !in.bad; i++) {
-		const uint32_t more = rec_get_row(&in, 4);
-		struct charged c = { .kind = (enum charge)rec_get_int(&in) };
-
-		c.milli = rec_get_int(&in);
-		c.from_us = rec_get_int(&in);
-		c.to_us = rec_get_int(&in);
-		varint_skip_more(&in, more);
-		if (in.bad)
-			break;
-		add(r, &of, &c);
-		ended = c.to_us > ended ? c.to_us : ended;
+	for (uint32_t i = 0; i < row->n; i++) {
+		add(r, &of, &row->items[i]);
+		ended = row->items[i].to_us > ended ? row->items[i].to_us : ended;
 	}
-	if (ended > r->o.since_us && ended <= r->o.until_us && ended < day_begins(r, e->day + 1)) {
-		struct ledger_row *row = row_of(r, user, queue, flavor, e->day);
-
-		if (row)
-			row->n_pods++;
-	}
-	return 0;
-}
-
-/* Read the records of a day. 1: there is more of this day. */
-static int read_edge(struct ledger_report *r, struct gpuq_err *err)
-{
-	unsigned char day[8];
-	const size_t n = change_key_u32(day, (uint32_t)civil_number(r->edges[r->at_edge].day));
-	int rc;
-
-	r->n_step = 0;
-	rc = store_each(r->store, TABLE_CHARGE, day, n, r->last_len ? r->last : NULL, r->last_len,
-			false, RECORDS_PER_STEP, on_record, r, err);
-	if (rc < 0)
-		return rc;
-	return r->n_step > 0;
+	if (ended <= r->o.since_us || ended > r->o.until_us || ended >= day_begins(r, day + 1))
+		return;
+	sum = row_of(r, of.user, of.queue, of.flavor, day);
+	if (sum)
+		sum->n_pods++;
 }
 
 /* ---- entry points ---- */
@@ -342,7 +260,6 @@ struct ledger_report *ledger_report_new(const struct model *m, struct store *st,
 		return NULL;
 	r->o = *o;
 	r->ahead_us = m->ahead_us;
-	r->store = st;
 	days[0] = day_at(r, o->since_us);
 	days[1] = day_at(r, o->until_us < o->now_us ? o->until_us - 1 : o->now_us);
 	for (int i = 0; st && i < 2; i++)
@@ -350,7 +267,11 @@ struct ledger_report *ledger_report_new(const struct model *m, struct store *st,
 		 * whole. */
 		if (days[i] >= m->charges_from && is_edge(r, days[i]) &&
 		    (i == 0 || days[0] != days[1]))
-			r->edges[r->n_edges++].day = days[i];
+			r->edges[r->n_edges++] = days[i];
+	if (r->n_edges && !(r->charges = charges_new(st))) {
+		ledger_report_free(r);
+		return NULL;
+	}
 	add_days(r, m, NULL);
 	add_live(r, m);
 	/* Later charges belong to another report. */
@@ -362,14 +283,10 @@ struct ledger_report *ledger_report_new(const struct model *m, struct store *st,
 void ledger_report_free(struct ledger_report *r)
 {
 	struct sum *s, *at;
-	struct live *l, *next;
 
 	if (!r)
 		return;
-	HASH_ITER(hh, r->lives, l, next) {
-		HASH_DEL(r->lives, l);
-		free(l);
-	}
+	charges_free(r->charges);
 	HASH_ITER(hh, r->sums, s, at) {
 		HASH_DEL(r->sums, s);
 		free(s);
@@ -383,15 +300,14 @@ int ledger_report_step(struct ledger_report *r, const struct model *m, struct gp
 	int rc = 0;
 
 	if (r->at_edge < r->n_edges) {
-		rc = read_edge(r, err);
+		rc = charges_step(r->charges, r->edges[r->at_edge], on_charges, r, err);
 		if (rc < 0)
 			return rc;
 		if (rc == 0) {
 			/* The day has no records of single pods: it is older than they are. */
-			if (!r->edges[r->at_edge].any)
+			if (!charges_found(r->charges))
 				add_days(r, m, &r->edges[r->at_edge]);
 			r->at_edge++;
-			r->last_len = 0;
 		}
 		if (r->at_edge < r->n_edges)
 			return 1;

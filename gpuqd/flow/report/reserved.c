@@ -3,17 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/store/read.h"
-#include "gpuqd/store/store.h"
+#include "gpuqd/flow/report/charges.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/civil.h"
-#include "gpuqd/util/varint.h"
 #include "gpuqd/util/walltime.h"
 #include "libgpuq/units.h"
 
-#define RECORDS_PER_STEP 2000 /* some milliseconds */
 #define WINDOWS_MAX 1000 /* of one reservation */
-#define NAME_MAX_BYTES 128
 
 struct window {
 	int64_t from_us, to_us, used_us;
@@ -28,22 +24,13 @@ struct entry {
 	struct window *windows;
 };
 
-/* A pod that ran when the report was requested: records made since do not count. */
-struct live {
-	UT_hash_handle hh;
-	unsigned char key[16];
-};
-
 struct reserved {
 	struct gpuq_arena mem;
-	struct store *store;
+	struct charges *charges;
 	struct entry *entries;
 	struct reserved_row *rows;
 	size_t n_entries, n_rows;
-	struct live *lives;
 	int64_t day, last_day;
-	unsigned char last[CHANGE_KEY_BYTES_MAX]; /* key of the last record read */
-	size_t last_len, n_step;
 	bool failed;
 };
 
@@ -191,75 +178,21 @@ static void add(struct reserved *x, const char *queue, const char *user, const s
 static void add_running(struct reserved *x, const struct pod *p, int64_t now_us)
 {
 	const struct job *j = p->job;
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct charged c[N_CHARGES];
-	struct live *l;
 	uint32_t n;
 
 	if (!model_pod_takes(p) || !p->gpus_milli)
 		return;
-	l = calloc(1, sizeof(*l));
-	if (!l) {
-		x->failed = true;
-		return;
-	}
-	change_key_pod(key, j->key.id, j->key.index, p->attempt, p->index);
-	memcpy(l->key, key, sizeof(l->key));
-	HASH_ADD(hh, x->lives, key, sizeof(l->key), l);
+	x->failed |= !charges_leave_out(x->charges, j, p->attempt, p->index);
 	n = accounting_of_pod(p, 0, now_us, false, c);
 	for (uint32_t i = 0; i < n; i++)
 		add(x, j->queue->name, j->user, &c[i]);
 }
 
-static const char *get_name(struct rec *in, char to[NAME_MAX_BYTES])
+static void on_charges(void *arg, const struct charges_row *row)
 {
-	size_t n = 0;
-	const char *s = rec_get_str(in, &n);
-
-	n = s && n < NAME_MAX_BYTES ? n : 0;
-	if (n)
-		memcpy(to, s, n);
-	to[n] = '\0';
-	return to;
-}
-
-static int on_record(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
-		     size_t val_len)
-{
-	struct reserved *x = arg;
-	struct rec in = { val, val + val_len, false };
-	char user[NAME_MAX_BYTES], queue[NAME_MAX_BYTES], flavor[NAME_MAX_BYTES];
-	struct live *live = NULL;
-	uint32_t n;
-
-	/* The scan resumes at the record that was read last. */
-	if (key_len == x->last_len && memcmp(key, x->last, key_len) == 0)
-		return 0;
-	memcpy(x->last, key, key_len);
-	x->last_len = key_len;
-	x->n_step++;
-	if (key_len >= 4 + sizeof(live->key))
-		HASH_FIND(hh, x->lives, key + 4, sizeof(live->key), live);
-	if (live)
-		return 0;
-	rec_get_row(&in, 5);
-	get_name(&in, queue);
-	get_name(&in, user);
-	get_name(&in, flavor);
-	rec_get_int(&in);
-	n = rec_get_array(&in);
-	for (uint32_t i = 0; i < n && !in.bad; i++) {
-		const uint32_t more = rec_get_row(&in, 4);
-		struct charged c = { .kind = (enum charge)rec_get_int(&in) };
-
-		c.milli = rec_get_int(&in);
-		c.from_us = rec_get_int(&in);
-		c.to_us = rec_get_int(&in);
-		varint_skip_more(&in, more);
-		if (!in.bad)
-			add(x, queue, user, &c);
-	}
-	return 0;
+	for (uint32_t i = 0; i < row->n; i++)
+		add(arg, row->queue, row->user, &row->items[i]);
 }
 
 /* ---- entry points ---- */
@@ -274,10 +207,10 @@ struct reserved *reserved_new(const struct model *m, struct store *st, int64_t s
 	if (!x)
 		return NULL;
 	x->mem = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
-	x->store = st;
+	x->charges = charges_new(st);
 	x->entries = gpuq_arena_calloc(&x->mem, n + 1, sizeof(*x->entries));
 	x->rows = gpuq_arena_calloc(&x->mem, n + 1, sizeof(*x->rows));
-	if (!x->entries || !x->rows) {
+	if (!x->charges || !x->entries || !x->rows) {
 		reserved_free(x);
 		return NULL;
 	}
@@ -296,39 +229,25 @@ struct reserved *reserved_new(const struct model *m, struct store *st, int64_t s
 
 void reserved_free(struct reserved *x)
 {
-	struct live *l, *next;
-
 	if (!x)
 		return;
-	HASH_ITER(hh, x->lives, l, next) {
-		HASH_DEL(x->lives, l);
-		free(l);
-	}
+	charges_free(x->charges);
 	gpuq_arena_done(&x->mem);
 	free(x);
 }
 
 int reserved_step(struct reserved *x, struct gpuq_err *err)
 {
-	unsigned char day[8];
-	size_t n;
 	int rc;
 
 	if (x->failed)
 		return gpuq_no_memory(err);
 	if (x->day > x->last_day || x->n_entries == 0)
 		return 0;
-	n = change_key_u32(day, (uint32_t)civil_number(x->day));
-	x->n_step = 0;
-	rc = store_each(x->store, TABLE_CHARGE, day, n, x->last_len ? x->last : NULL, x->last_len,
-			false, RECORDS_PER_STEP, on_record, x, err);
-	if (rc < 0)
-		return rc;
-	if (x->n_step == 0) {
+	rc = charges_step(x->charges, x->day, on_charges, x, err);
+	if (rc == 0)
 		x->day++;
-		x->last_len = 0;
-	}
-	return 1;
+	return rc < 0 ? rc : 1;
 }
 
 const struct reserved_row *reserved_rows(struct reserved *x, size_t *n)

@@ -150,6 +150,7 @@ class Audit:
         by_key = {job.key: job for job in self.load.jobs}
         starts = collections.Counter(run[:5] for run in self.runs)
         good = collections.Counter((r[0], r[2], r[4]) for r in self.runs if r[5])
+        of_any_pod = collections.Counter((r[0], r[2]) for r in self.runs if r[5])
         for run, n in sorted(starts.items()):
             job = by_key.get(run[0])
             if n > 1:
@@ -160,6 +161,10 @@ class Audit:
             if job.id is None or job.kind.state == "CANCELLED":
                 continue
             for element in range(job.kind.elements) if job.kind.elements > 1 else [-1]:
+                if job.kind.elastic:
+                    if not of_any_pod[(job.key, element)]:
+                        bad.append("job %d (%s): no pod came to its end" % (job.id, job.kind.name))
+                    continue
                 for pod in range(job.kind.pods):
                     n = good[(job.key, element, pod)]
                     # A job that is evicted when it is done anyway runs again.

@@ -33,10 +33,11 @@ class Kind:
     """A way to submit a job, and its required end."""
 
     def __init__(self, name, weight, options=(), how=None, code=0, elements=1, pods=1, gpus=(0, 1), state="COMPLETED",
-                 runs=1, cancel=False, release=False, lent=False):
+                 runs=1, cancel=False, release=False, lent=False, elastic=False):
         self.name, self.weight, self.options, self.how, self.code = name, weight, options, how, code
         self.elements, self.pods, self.gpus, self.state = elements, pods, gpus, state
         self.runs, self.cancel, self.release = runs, cancel, release
+        self.elastic = elastic  # a pod that is lost is replaced by one with a number of its own
         self.lent = lent  # it runs on borrowed devices, and is evicted when they are reclaimed
 
 
@@ -49,7 +50,7 @@ KINDS = [
     Kind("cancelled", 3, how="hang", state="CANCELLED", cancel=True, gpus=(1, 2, 4)),
     Kind("cancelled-gang", 1, ["--pods=2", "--cpus=0.1"], how="hang", pods=2, state="CANCELLED", cancel=True),
     Kind("held", 1, ["--hold"], release=True),
-    Kind("elastic", 2, ["--queue=rest", "--pods=1-3", "--cpus=0.1"], how="save", lent=True),
+    Kind("elastic", 2, ["--queue=rest", "--pods=1-3", "--cpus=0.1"], how="save", lent=True, elastic=True),
     Kind("lent", 3, ["--queue=rest", "--checkpoint=USR1@20s"], how="save", gpus=(2, 3, 4), lent=True),
 ]
 
@@ -102,7 +103,7 @@ class Load:
             code, out, err = self.run(*args)
             if code == 0:
                 return out
-            if tries and args[0] == "cancel" and "already ended" in err:
+            if tries and args[0] in ("cancel", "release") and "already ended" in err:
                 return out  # by the first try, whose reply was lost
             if code != 255:
                 self.complain("gpuq %s: exit status %d: %s" % (" ".join(args), code, err.strip()))
