@@ -408,11 +408,6 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 	kube_read_outcome(&o->arena, status, &p);
 	asks = kube_pod_request(o->object);
 	p.gpus_milli = asks.gpus > INT64_MAX / 1000 ? INT64_MAX : asks.gpus * 1000;
-	/* As if the node had refused it: another pod is made, with another time. */
-	if (*p.token && p.phase == POD_PENDING && p.waiting_bad && backend_failed(p.message)) {
-		p.phase = POD_FAILED;
-		p.fault = POD_FAULT_REJECTED;
-	}
 	p.cpu_milli = asks.cpu_milli;
 	p.memory_bytes = asks.memory_bytes;
 	if (read_devices(o, &p) != 0 || kube_read_pod_mig(o, &p) != 0 ||
