@@ -121,14 +121,6 @@ int backend_observe(const struct gpuq_strmap *notes, const struct gpuq_amount *a
 	return 0;
 }
 
-bool backend_failed(const char *message)
-{
-	for (size_t i = 0; i < N_BACKENDS; i++)
-		if (backends[i]->failure && strstr(message, backends[i]->failure))
-			return true;
-	return false;
-}
-
 /* ---- what the rows share ---- */
 
 const char *backend_note_of(const struct gpuq_strmap *notes, const char *key)

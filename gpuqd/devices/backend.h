@@ -90,8 +90,6 @@ struct backend {
 	bool by_memory; /* parts are memory alone */
 	bool parts; /* it serves parts of devices */
 	bool decided; /* a pod has the devices that gpuqd planned; else the node chooses */
-	const char
-		*failure; /* in the runtime's words when the plugin found no device; NULL = none */
 	enum backend_turn turn;
 	int64_t unit_mib; /* amounts of memory are multiples of it; 0 = of any size */
 	uint32_t slots; /* pods that a device can have at a time; 0 = no limit of the backend's */
@@ -137,9 +135,6 @@ int backend_place(const char *word, const struct backend_ask *ask, struct gpuq_a
 /* Read what the annotations of a pod tell of its devices. Returns 0; GPUQ_ENOMEM. */
 int backend_observe(const struct gpuq_strmap *notes, const struct gpuq_amount *asks, size_t n_asks,
 		    struct gpuq_arena *a, struct backend_seen *out);
-
-/* True if a container that waits with these words has been given no device, and never will be. */
-bool backend_failed(const char *message);
 
 /* Read "3,0,2": ascending, each once, in the arena. n 0: it is no such list, or too long a one. Returns 0;
  * GPUQ_ENOMEM. */

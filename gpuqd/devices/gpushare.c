@@ -98,9 +98,8 @@ static int observe(const struct gpuq_strmap *notes, const struct gpuq_amount *as
 #define GPUSHARE(word_, unit, observe_)                                                            \
 	{                                                                                          \
 		.word = (word_), .pool = "gpushare", .title = "gpushare", .by_memory = true,       \
-		.parts = true, .decided = true, .failure = "no-gpu-has-", .turn = TURN_EQUAL,      \
-		.unit_mib = (unit), .takes = takes, .validate = validate, .place = place,          \
-		.observe = (observe_)                                                              \
+		.parts = true, .decided = true, .turn = TURN_EQUAL, .unit_mib = (unit),            \
+		.takes = takes, .validate = validate, .place = place, .observe = (observe_)        \
 	}
 
 const struct backend backend_gib = GPUSHARE("gpushare", 1024, observe);

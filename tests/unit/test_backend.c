@@ -144,13 +144,6 @@ Test(backend, what_can_never_be_served)
 	}
 }
 
-Test(backend, words_of_a_container_without_a_device)
-{
-	cr_expect(backend_failed(
-		"nvidia-container-cli: device error: unknown device id: no-gpu-has-5GiB-to-run"));
-	cr_expect_not(backend_failed("back-off pulling image"));
-}
-
 /* ---- gpushare ---- */
 
 Test(gpushare, units_of_a_node)
