@@ -73,6 +73,7 @@ struct gpuq_group {
 	/* per pod */
 	int64_t gpus_milli; /* whole devices are multiples of 1000 */
 	int64_t gpu_memory_bytes, gpu_cores; /* of one device; 0 = not asked */
+	int64_t gpu_cores_limit; /* percent that it may use while others do not; 0 = gpu_cores */
 	const char *mig; /* "1g.10gb", or NULL */
 	int64_t cpu_milli; /* 0 = not counted */
 	int64_t memory_bytes; /* 0 = not counted */

@@ -148,6 +148,7 @@ struct pod_order {
 	bool unbound;
 	struct gpuq_strlist claims; /* those it has to wait for then; told with it */
 	const int *devices; /* indexes on the node, ascending */
+	const char *const *uuids; /* of them, "" not known; NULL = of none */
 	size_t n_devices;
 	const char *sharing; /* how the node hands out devices: its label gpuq.io/sharing, or "" */
 	const char *device; /* the resource that the node offers its devices as; "" = not told */

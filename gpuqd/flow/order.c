@@ -9,7 +9,7 @@
 #include "gpuqd/flow/env/slurm_env.h"
 #include "gpuqd/state/record/podrecord.h"
 #include "gpuqd/util/walltime.h"
-#include "gpuqd/devices/sharing.h"
+#include "gpuqd/devices/backend.h"
 #include "gpuqd/store/store.h"
 #include "gpuqd/store/read.h"
 #include "libgpuq/limits.h"
@@ -204,6 +204,7 @@ static void fill_env(struct pod_env *e, const struct model *m, const struct job 
 	const struct gpuq_group *g = &spec->groups[p->group];
 	const bool alone = spec->n_groups == 1 && g->pods_max <= 1, tasks = has_tasks(spec);
 	struct gpuq_buf devices = GPUQ_BUF_INIT;
+	const struct backend *backend;
 
 	pod_env_set_int(e, "GPUQ_JOB_ID", j->key.id);
 	pod_env_set(e, "GPUQ_JOB_NAME", j->name);
@@ -218,7 +219,10 @@ static void fill_env(struct pod_env *e, const struct model *m, const struct job 
 	pod_env_set_int(e, "GPUQ_GPUS", p->n_devices);
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		gpuq_buf_printf(&devices, "%s%u", i ? "," : "", p->devices[i]);
-	pod_env_set(e, "GPUQ_DEVICES", gpuq_arena_strdup(e->a, gpuq_buf_str(&devices)));
+	/* Where the node chooses, the plan may turn out to be false. */
+	backend = backend_of(o->sharing);
+	if (local || (backend && backend->decided))
+		pod_env_set(e, "GPUQ_DEVICES", gpuq_arena_strdup(e->a, gpuq_buf_str(&devices)));
 	gpuq_buf_done(&devices);
 	if (j->time_limit_us != GPUQ_UNLIMITED)
 		pod_env_set_int(e, "GPUQ_TIME_LIMIT_S", j->time_limit_us / GPUQ_US_PER_S);
@@ -426,6 +430,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	struct pod_host *hosts;
 	const char **names;
 	uint32_t n = 0;
+	const char **uuids = gpuq_arena_calloc(a, p->n_devices + 1, sizeof(*uuids));
 	int *devices;
 	char *name = gpuq_arena_alloc(a, 64);
 
@@ -436,7 +441,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	devices = gpuq_arena_calloc(a, p->n_devices + 1, sizeof(*devices));
 	o.env.keys = gpuq_arena_calloc(a, POD_ENV_MAX, sizeof(char *));
 	o.env.vals = gpuq_arena_calloc(a, POD_ENV_MAX, sizeof(char *));
-	if (!name || !names || !hosts || !devices || !o.env.keys || !o.env.vals)
+	if (!name || !names || !hosts || !devices || !uuids || !o.env.keys || !o.env.vals)
 		return gpuq_no_memory(err);
 	model_pod_name(m, p, name);
 	n = 0;
@@ -452,8 +457,11 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 			return gpuq_no_memory(err);
 		names[n++] = other_name;
 	}
-	for (uint32_t i = 0; i < p->n_devices; i++)
+	for (uint32_t i = 0; i < p->n_devices; i++) {
 		devices[i] = p->devices[i];
+		uuids[i] = p->devices[i] < p->node->n_devices ? p->node->devices[p->devices[i]].uuid
+							      : "";
+	}
 	o.name = name;
 	o.token = j->life->token;
 	o.cluster_id = m->cluster_id;
@@ -466,6 +474,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 			&o, err) < 0)
 		return GPUQ_ENOMEM;
 	o.devices = devices;
+	o.uuids = uuids;
 	o.n_devices = p->n_devices;
 	o.sharing = "";
 	o.device = p->node->fact.device;

@@ -289,8 +289,14 @@ static const struct gpuq_custom node_loss = { read_node_loss, write_node_loss };
 
 /* ---- tables ---- */
 
-static const char *const sharings[] = { "whole",       "mig",  "time-slicing", "gpushare",
-					"gpu-manager", "hami", "dra",          NULL };
+static const char *const sharings[] = { "auto", "whole",    "mig",         "time-slicing",
+					"mps",  "gpushare", "gpu-manager", NULL };
+
+const char *site_sharing_word(int sharing)
+{
+	return sharings[sharing];
+}
+
 static const char *const placements[] = { "pack", "spread", NULL };
 static const char *const periods[] = { "none", "day", "week", "month", "quarter", "year", NULL };
 static const char *const budget_modes[] = { "soft", "hard", NULL };
@@ -353,7 +359,8 @@ static const struct gpuq_field pool_fields[] = {
 	F(site_pool, "selector", GPUQ_K_STRMAP, selector, .doc = "labels that select its nodes"),
 	F(site_pool, "flavor", GPUQ_K_NAME, flavor, .doc = "flavor of all its devices"),
 	F(site_pool, "sharing", GPUQ_K_ENUM, sharing, .names = sharings,
-	  .form = "whole | mig | time-slicing | gpushare", .doc = "sharing of its devices"),
+	  .form = "auto | whole | mig | time-slicing | mps | gpushare | gpu-manager",
+	  .doc = "system that hands out its devices"),
 	F(site_pool, "placement", GPUQ_K_ENUM, placement, .names = placements,
 	  .doc = "pack pods on few nodes, or spread them"),
 	F(site_pool, "spot", GPUQ_K_BOOL, spot,
@@ -379,16 +386,10 @@ static int wrong(struct gpuq_reader *r, const struct gpuq_val *v, const char *ke
 	return rc;
 }
 
-/* These need more than the words of a node, which is all that is read of it now. */
 static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct site_pool *p = obj;
 
-	if (p->sharing == SHARING_GPU_MANAGER || p->sharing == SHARING_HAMI ||
-	    p->sharing == SHARING_DRA)
-		return wrong(r, v, "sharing",
-			     "expected whole, mig, time-slicing or gpushare: jobs cannot be "
-			     "placed by the other ways");
 	return provision_check(r, v, p->provisioning, &p->selector, p->flavor);
 }
 

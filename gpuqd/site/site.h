@@ -50,14 +50,17 @@ struct site_flavor {
 enum site_placement { SITE_PLACEMENT_PACK, SITE_PLACEMENT_SPREAD };
 
 enum site_sharing {
+	SHARING_AUTO, /* as the nodes tell */
 	SHARING_WHOLE, /* a pod gets whole devices */
 	SHARING_MIG, /* instances of a partitioned device */
 	SHARING_TIME_SLICING, /* replicas that take turns */
+	SHARING_MPS, /* replicas that run at the same time */
 	SHARING_GPUSHARE, /* memory in units of the device plugin */
-	SHARING_GPU_MANAGER, /* hundredths of a device, and memory */
-	SHARING_HAMI, /* cores and memory of a device */
-	SHARING_DRA
+	SHARING_GPU_MANAGER /* hundredths of a device, and memory */
 };
+
+/* The word of a site file for it. */
+const char *site_sharing_word(int sharing);
 
 struct site_pool {
 	const char *name; /* as reservations and audit records name it */

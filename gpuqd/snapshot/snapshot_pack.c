@@ -106,7 +106,7 @@ static const struct col device_cols[] = { C(healthy), C(foreign_milli), C(memory
 static const struct col node_cols[] = {
 	C(name), C(pool), C(flavor), C(state), C(cpu_milli), C(memory_bytes), C(pods),
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus), C(replicas),
-	C(ask), C(price),
+	C(ask), C(price), C(slots),
 };
 #undef C
 #define C(m) COL(struct gpuq_slice, m)
@@ -620,6 +620,7 @@ static void unpack_node(struct unpack *u)
 				      node.resources[i].foreign <= SNAP_PLENTY);
 	skip_rest(u, n, n > 8 ? 9 : 8);
 	bad_unless(u, node.replicas <= SNAP_MILLI);
+	bad_unless(u, node.slots <= SNAP_MILLI);
 	bad_unless(u, node.name && n_keys == n_vals && node.n_devices <= SNAP_DEVICES_MAX &&
 			      (node.flavor < u->s->n_flavors || node.n_devices == 0) &&
 			      node.state >= SNAP_READY && node.state <= SNAP_PLANNED);

@@ -16,7 +16,7 @@
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/snapshot/snapshot_pack.h"
 #include "gpuqd/util/walltime.h"
-#include "gpuqd/devices/sharing.h"
+#include "gpuqd/devices/backend.h"
 #include "libgpuq/units.h"
 
 /* Equivalent jobs that have entries of their own in a snapshot for a question. */
@@ -110,17 +110,36 @@ static bool pool_spreads(const struct model *m, const char *pool)
 	return false;
 }
 
+/* Return the system that hands out the devices of a node; NULL = none of ours. */
+static const struct backend *backend_on(const struct node *n)
+{
+	for (size_t i = 0; i < n->fact.labels.n; i++)
+		if (strcmp(n->fact.labels.keys[i], SHARE_LABEL) == 0)
+			return backend_of(n->fact.labels.vals[i]);
+	return NULL;
+}
+
 /* Return the memory of the largest device that is shared by memory. */
 static int64_t largest_shared(const struct model *m)
 {
 	int64_t most = 0;
 
 	for (const struct node *n = m->nodes; n; n = n->hh.next)
-		for (size_t i = 0; n->n_devices && i < n->fact.labels.n; i++)
-			if (strcmp(n->fact.labels.keys[i], SHARE_LABEL) == 0 &&
-			    sharing_by_memory(sharing_kind_of(n->fact.labels.vals[i])) &&
-			    n->devices[0].memory_mib << 20 > most)
-				most = n->devices[0].memory_mib << 20;
+		if (n->n_devices && backend_on(n) && backend_on(n)->by_memory &&
+		    n->devices[0].memory_mib << 20 > most)
+			most = n->devices[0].memory_mib << 20;
+	return most;
+}
+
+/* Return the largest of the units, in bytes, in which nodes give memory of a device; 0 = they give any
+ * amount. Larger units are multiples of smaller ones. */
+static int64_t largest_unit(const struct model *m)
+{
+	int64_t most = 0;
+
+	for (const struct node *n = m->nodes; n; n = n->hh.next)
+		if (n->n_devices && backend_on(n) && backend_on(n)->unit_mib << 20 > most)
+			most = backend_on(n)->unit_mib << 20;
 	return most;
 }
 
@@ -223,6 +242,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	/* Which devices these are is not known: the sum is rounded up to whole ones. */
 	sn.foreign_gpus = (n->foreign_gpus_milli + 999) / 1000;
 	sn.n_devices = n->n_devices < SNAP_DEVICES_MAX ? n->n_devices : SNAP_DEVICES_MAX;
+	sn.slots = n->fact.slots < SNAP_MILLI ? n->fact.slots : SNAP_MILLI;
 	sn.replicas = n->fact.replicas < SNAP_MILLI ? n->fact.replicas : SNAP_MILLI;
 	for (uint32_t i = 0; i < sn.n_devices; i++) {
 		devices[i].healthy = n->devices[i].healthy;
@@ -272,12 +292,16 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	*handle = snapshot_add_node(t->s, &sn);
 }
 
-/* Round the part of a memory request down: three thirds must be no more than one device, which
- * thousandths rounded up are. The memory itself is counted as well. */
+/* Round a memory request up to the units in which nodes give it. Round its part down: three thirds must
+ * be no more than one device, which thousandths rounded up are. The memory itself is counted as well. */
 static void round_down(const struct taking *t, const struct gpuq_group *g, struct snap_group *out)
 {
 	int64_t part;
 
+	if (t->unit_bytes && g->gpu_memory_bytes > 0 && !g->mig &&
+	    g->gpu_memory_bytes <= INT64_MAX - t->unit_bytes)
+		out->gpu_memory_bytes =
+			(g->gpu_memory_bytes + t->unit_bytes - 1) / t->unit_bytes * t->unit_bytes;
 	if (!t->gpushare_bytes || g->gpu_memory_bytes <= 0 || out->gpu_part_milli ||
 	    g->gpus_milli != SNAP_MILLI || g->gpu_memory_bytes >= t->gpushare_bytes)
 		return;
@@ -289,8 +313,8 @@ static void round_down(const struct taking *t, const struct gpuq_group *g, struc
 static void bar_sharing(struct taking *t, const struct gpuq_group *g, bool flavors,
 			struct snap_group *out)
 {
-	const char *const *const words[] = { sharing_barred(g),
-					     t->has_others ? sharing_others(g, flavors) : NULL };
+	const char *const *const words[] = { backend_barred(g, &t->scratch),
+					     t->has_others ? backend_others(g, flavors) : NULL };
 	static const char *const keys[] = { SHARE_LABEL, SHARE_DEVICES };
 	const size_t n = g->n_required ? g->n_required : 1;
 	struct gpuq_term *terms;
@@ -443,6 +467,7 @@ static bool take_begin(struct taking *t)
 		return false;
 	take_flavors(t);
 	t->gpushare_bytes = largest_shared(t->m);
+	t->unit_bytes = largest_unit(t->m);
 	t->has_others = any_others(t->m);
 	return true;
 }
@@ -682,7 +707,8 @@ bool snapshot_early_go_on(struct snapshot_early *e, uint32_t most)
 bool snapshot_early_jobs_begin(struct snapshot_early *e, int64_t now_us, uint32_t most)
 {
 	/* The thousandths of a memory request depend on the nodes. */
-	if (e->t.gpushare_bytes != largest_shared(e->m) || e->t.has_others != any_others(e->m))
+	if (e->t.gpushare_bytes != largest_shared(e->m) || e->t.unit_bytes != largest_unit(e->m) ||
+	    e->t.has_others != any_others(e->m))
 		return false;
 	e->t.now_us = now_us;
 	e->t.few = true;

@@ -30,6 +30,7 @@ struct taking {
 	bool *packs; /* by flavor: some node of it is in a pool that packs its nodes */
 	/* memory of the largest device that is shared by memory; 0 = none */
 	int64_t gpushare_bytes;
+	int64_t unit_bytes; /* memory of devices is given in multiples of it; 0 = in any amount */
 	bool has_others; /* some node's devices are not NVIDIA's */
 	bool few; /* only `most` of equivalent jobs have entries of their own; false: all */
 	uint32_t most;

@@ -51,6 +51,7 @@ struct node_fact {
 	size_t n_devices;
 	const char *device; /* the resource that its devices are offered as; NULL or "" = none */
 	uint32_t replicas; /* of each device: pods get one of so many; 0, 1 = whole devices */
+	uint32_t slots; /* pods that a device can have at a time; 0 = as many as fit */
 	/* Link class of each pair of devices (links.h: larger = faster), and the NUMA node of each;
 	 * NULL = not reported. */
 	const uint8_t *links; /* n_devices x n_devices */
@@ -114,7 +115,9 @@ struct pod_fact {
 	/* With waiting_bad: the obstacle, "ImagePullBackOff" or "secret/tokens". */
 	const char *trouble; /* NULL = none */
 	enum trouble_whose whose;
-	bool unserved; /* its part of a shared device has not been allocated on the node yet */
+	/* Units of a shared device that its node's plugin has not allocated to it yet; below 0: whatever
+	 * the units, no other can be served before. 0 = it has its devices, or they are not shared. */
+	int64_t unserved;
 	const char *reason, *message; /* the cluster's words, "" */
 	/* With POD_FAULT_REJECTED: the resource that the node lacked, as Kubernetes names it, and how
 	 * much of it the node has free (cpu in thousandths). NULL = it named none. */
@@ -125,12 +128,16 @@ struct pod_fact {
 	int64_t end_us; /* last container's end; 0 = not known */
 	/* its requests, for foreign pods and for checks of gpuq's own */
 	int64_t gpus_milli, cpu_milli, memory_bytes;
+	int64_t device_bytes; /* memory of each of its devices, where it holds that; 0 = in proportion */
 	const struct mig_fact *mig; /* instances that it holds */
 	size_t n_mig;
 	const struct gpuq_amount *resources; /* countable ones, by name */
 	size_t n_resources;
 	const int *devices; /* indexes read back from the cluster, if reported */
 	size_t n_devices; /* 0 = not reported */
+	bool devices_told; /* by the system that allocates them; else they are gpuqd's own plan */
+	struct gpuq_strlist
+		uuids; /* of its devices, where those are reported in place of indexes */
 	struct gpuq_strlist claims; /* order->claims, of gpuq's own pods without a node */
 };
 

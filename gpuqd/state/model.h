@@ -383,6 +383,7 @@ struct foreign {
 	char uid[48]; /* of a pod that gpuqd did not make */
 	const char *node; /* interned */
 	int64_t cpu_milli, memory_bytes, gpus_milli;
+	int64_t device_bytes; /* memory of each of its devices; 0 = in proportion */
 	/* Where the cluster reports its devices: the same part of each. A foreign pod's are
 	 * believed only where it is a part of one device; those of a pod with gpuq's token
 	 * always. */

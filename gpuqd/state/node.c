@@ -1,4 +1,5 @@
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/devices/backend.h"
 #include "gpuqd/site/health.h"
 
 #include <stdio.h>
@@ -92,6 +93,7 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 	    o->max_pods != f->max_pods || o->ready != f->ready ||
 	    o->unschedulable != f->unschedulable || o->n_taints != f->n_taints ||
 	    told->n_devices != f->n_devices || told->replicas != f->replicas ||
+	    o->slots != f->slots ||
 	    strcmp(told->device ? told->device : "", f->device ? f->device : "") ||
 	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
 	    !strmap_same(&told->labels, &f->labels))
@@ -159,6 +161,27 @@ void node_classify(struct model *m, struct node *n)
 	}
 }
 
+/* Return how the devices of the node are handed out otherwise than its pool has it; NULL = as it has
+ * it. Such a node is left alone. */
+static const char *contradiction(struct model *m, const struct node *n)
+{
+	const char *word = "";
+	char text[160];
+
+	for (size_t i = 0; i < n->fact.labels.n; i++)
+		if (strcmp(n->fact.labels.keys[i], SHARE_LABEL) == 0)
+			word = n->fact.labels.vals[i];
+	site_each(site_pool, m->site->pools, p)
+		if (strcmp(p->name, n->pool) == 0 &&
+		    !backend_fits_pool(site_sharing_word(p->sharing), word, n->fact.n_mig)) {
+			snprintf(text, sizeof(text),
+				 "pool %.60s has sharing: %s, the node has %.24s", p->name,
+				 site_sharing_word(p->sharing), n->fact.n_mig ? "mig" : word);
+			return model_intern(m, text);
+		}
+	return NULL;
+}
+
 /* A taint that only discourages placement does not make the node ill, but is marked as a sign of
  * it. */
 void node_judge(struct model *m, struct node *n)
@@ -179,7 +202,7 @@ void node_judge(struct model *m, struct node *n)
 		if (why)
 			ill = why;
 	}
-	n->ill = ill ? model_intern(m, ill) : NULL;
+	n->ill = ill ? model_intern(m, ill) : contradiction(m, n);
 }
 
 /* Copy the conditions of the fact into the node's arena. */
@@ -234,6 +257,7 @@ static void keep_parts(struct model *m, struct node *n, const struct node_fact *
 						   f->resources[i].count };
 	n->fact.device = model_intern(m, f->device);
 	n->fact.replicas = f->replicas;
+	n->fact.slots = f->slots;
 	n->fact.resources = amounts;
 	n->fact.n_resources = f->n_resources;
 	for (size_t i = 0; i < f->n_mig; i++)
@@ -376,6 +400,22 @@ static int64_t resource_milli(const struct node *n, const struct foreign *f)
 	return gpuq_amounts_get(f->resources, f->n_resources, n->fact.device) * (1000 / r);
 }
 
+/* Return what a foreign pod holds of each of its devices: its cores, or its memory if that is more. */
+static int64_t part_milli(const struct node *n, const struct foreign *f)
+{
+	const int64_t milli = f->gpus_milli / f->n_devices;
+	const int64_t whole = n->n_devices ? n->devices[0].memory_mib : 0;
+	const int64_t mib = f->device_bytes >> 20;
+	int64_t memory;
+
+	if (f->device_bytes <= 0 || whole <= 0)
+		return milli;
+	if (mib >= whole)
+		return 1000;
+	memory = (mib * 1000 + whole - 1) / whole;
+	return memory > milli ? memory : milli;
+}
+
 /* Add the amounts of a foreign pod to its node, or subtract them (sign -1). Devices that the node
  * does not have count as unnamed ones. */
 static void foreign_sum(struct model *m, const struct foreign *f, int sign)
@@ -391,7 +431,7 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 	if (counted)
 		n->foreign_gpus_milli += sign * resource_milli(n, f);
 	for (uint32_t i = 0; !counted && i < f->n_devices; i++) {
-		const int64_t milli = f->gpus_milli / f->n_devices;
+		const int64_t milli = part_milli(n, f);
 
 		if (f->devices[i] < n->n_devices)
 			n->foreign_milli[f->devices[i]] += (uint32_t)sign * (uint32_t)milli;
@@ -452,6 +492,7 @@ static void foreign_fill(struct foreign *f, const struct pod_fact *p)
 	f->cpu_milli = p->cpu_milli;
 	f->memory_bytes = p->memory_bytes;
 	f->gpus_milli = p->gpus_milli;
+	f->device_bytes = p->device_bytes;
 	foreign_devices(f, p);
 	for (size_t i = 0; i < p->n_mig && f->n_mig < FOREIGN_MIG_MAX; i++)
 		f->mig[f->n_mig++] = p->mig[i];
@@ -493,8 +534,8 @@ static bool foreign_same(const struct foreign *a, const struct foreign *b)
 	return gpuq_amounts_same(a->resources, a->n_resources, b->resources, b->n_resources) &&
 	       strcmp(a->node, b->node) == 0 && a->cpu_milli == b->cpu_milli &&
 	       a->memory_bytes == b->memory_bytes && a->gpus_milli == b->gpus_milli &&
-	       a->n_devices == b->n_devices && a->n_mig == b->n_mig &&
-	       memcmp(a->devices, b->devices, sizeof(a->devices)) == 0;
+	       a->device_bytes == b->device_bytes && a->n_devices == b->n_devices &&
+	       a->n_mig == b->n_mig && memcmp(a->devices, b->devices, sizeof(a->devices)) == 0;
 }
 
 bool node_foreign_is_known(const struct model *m, const struct pod_fact *p)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gpuqd/devices/sharing.h"
+#include "gpuqd/devices/backend.h"
 #include "gpuqd/site/inventory.h"
 #include "libgpuq/limits.h"
 
@@ -85,7 +85,7 @@ static void name_devices(struct offer *o, const struct site *s)
 			continue;
 		o->f->device = fl->resource;
 		set_devices(o, at_most(n, GPUQ_GPUS_PER_POD_MAX), n, fl->resource);
-		set_label(o, SHARE_LABEL, sharing_word(SHARE_WHOLE));
+		set_label(o, SHARE_LABEL, "whole");
 		set_label(o, SHARE_DEVICES, fl->resource);
 		return;
 	}
@@ -120,7 +120,7 @@ static void count_cards(struct offer *o, const struct site_inventory *i, int64_t
 		n = at_most(n, i->cards);
 	o->f->replicas = (uint32_t)r;
 	if (r > 1 && said <= 1)
-		set_label(o, SHARE_LABEL, sharing_word(SHARE_TIME_SLICING));
+		set_label(o, SHARE_LABEL, "time-slicing");
 	set_devices(o, at_most(n, GPUQ_GPUS_PER_POD_MAX), at_most(works, n), "");
 }
 
@@ -168,7 +168,7 @@ static void count_replicas(struct offer *o)
 		works += o->f->devices[i].healthy ? o->f->replicas : 0;
 	set_devices(o, at_most(n, GPUQ_GPUS_PER_POD_MAX), works, o->f->devices[0].product);
 	o->f->replicas = 1;
-	set_label(o, SHARE_LABEL, sharing_word(SHARE_WHOLE));
+	set_label(o, SHARE_LABEL, "whole");
 }
 
 const char *node_offer(const struct model *m, const struct node_fact *told, struct gpuq_arena *a,
@@ -176,6 +176,7 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 {
 	struct offer o = { .a = a, .f = out };
 	const struct site_inventory *i;
+	const struct backend *b;
 
 	*out = *told;
 	if (!m->site)
@@ -184,11 +185,12 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 	i = inventory_of(m->site, &told->labels);
 	if (i)
 		take_inventory(&o, i);
+	b = backend_of(label(out, SHARE_LABEL));
 	site_each(site_pool, m->site->pools, p) {
 		if (!inventory_selects(&p->selector, &told->labels))
 			continue;
-		if (p->replicas_as_gpus && out->replicas > 1 && out->n_devices &&
-		    sharing_by_replica(sharing_kind_of(label(out, SHARE_LABEL))))
+		if (p->replicas_as_gpus && out->replicas > 1 && out->n_devices && b &&
+		    b->by_replica)
 			count_replicas(&o);
 		break;
 	}

@@ -17,7 +17,7 @@ const char *const gpuq_resource_others[] = {
 const char *const *const gpuq_resource_accelerators = &gpuq_resource_others[3];
 
 /* Requests for shared devices in several dialects (gpuq-job(5), MANIFESTS). */
-static const char *const words[] = {
+const char *const gpuq_resource_words[] = {
 	"nvidia.com/gpumem",   "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
 	"nvidia.com/priority", "tencent.com/vcuda-core",       "tencent.com/vcuda-memory",
 	"aliyun.com/gpu-mem",  "aliyun.com/gpu-count",         NULL,
@@ -72,7 +72,7 @@ enum gpuq_resource_kind gpuq_resource_kind(const char *name)
 		return GPUQ_RESOURCE_INSTANCE;
 	if (begins(name, GPUQ_RESOURCE_GRES))
 		return is_qualified(name) ? GPUQ_RESOURCE_MAPPED : GPUQ_RESOURCE_UNKNOWN;
-	if (is_among(words, name))
+	if (is_among(gpuq_resource_words, name))
 		return GPUQ_RESOURCE_WORD;
 	if (gpuq_resource_is_bytes(name) || is_qualified(name))
 		return GPUQ_RESOURCE_COUNTED;

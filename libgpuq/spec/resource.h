@@ -54,6 +54,8 @@ bool gpuq_resource_is_accelerator(const char *name);
 /* Names of all devices but NVIDIA's, NULL-terminated; the accelerators among them last. */
 extern const char *const gpuq_resource_others[];
 extern const char *const *const gpuq_resource_accelerators;
+/* Words of the dialects that share devices, NULL-terminated. */
+extern const char *const gpuq_resource_words[];
 
 /* Sort by name, and add up equal ones. Returns how many are left; those of 0 are not. */
 size_t gpuq_amounts_sort(struct gpuq_amount *items, size_t n);

@@ -20,6 +20,73 @@
 	((const struct gpuq_group *)(const void *)((const char *)(field)-offsetof(                 \
 		struct gpuq_group, resources)))
 
+#define CORES_OF(field)                                                                            \
+	((struct gpuq_group *)(void *)((char *)(field)-offsetof(struct gpuq_group, gpu_cores)))
+#define CCORES_OF(field)                                                                           \
+	((const struct gpuq_group *)(const void *)((const char *)(field)-offsetof(                 \
+		struct gpuq_group, gpu_cores)))
+
+/* ---- cores of a device: N, or {request: N, limit: M} ---- */
+
+struct cores {
+	int64_t request, limit;
+};
+
+/* clang-format off */
+static const struct gpuq_field cores_fields[] = {
+	{ .key = "request", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 100,
+	  .offset = offsetof(struct cores, request), .doc = "Percent that it is sure of." },
+	{ .key = "limit", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 100,
+	  .offset = offsetof(struct cores, limit), .doc = "Percent that it may use at most." },
+	{ .key = NULL },
+};
+/* clang-format on */
+
+static const struct gpuq_schema cores_schema = { .name = "gpu_cores",
+						 .size = sizeof(struct cores),
+						 .fields = cores_fields };
+
+static int cores_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	struct gpuq_group *g = CORES_OF(out);
+	struct cores c = { 0, 0 };
+
+	if (v->type == GPUQ_MAP) {
+		const int rc = gpuq_schema_read(r, &cores_schema, v, &c);
+
+		if (rc < 0)
+			return rc;
+		if (c.limit < c.request)
+			return spec_fail(r, v, GPUQ_ERANGE, "expected limit >= request");
+	} else if (v->type == GPUQ_INT && v->i >= 1 && v->i <= 100) {
+		c.request = v->i;
+	} else if (v->type == GPUQ_INT) {
+		return spec_fail(r, v, GPUQ_ERANGE, "expected 1 to 100, found %lld",
+				 (long long)v->i);
+	} else {
+		return spec_fail(r, v, GPUQ_EINVAL,
+				 "expected a percentage from 1 to 100, or {request: N, limit: M}");
+	}
+	g->gpu_cores = c.request;
+	g->gpu_cores_limit = c.limit > c.request ? c.limit : 0;
+	return 0;
+}
+
+static struct gpuq_val *cores_write(struct gpuq_arena *a, const void *in)
+{
+	const struct gpuq_group *g = CCORES_OF(in);
+	struct gpuq_val *v;
+
+	if (g->gpu_cores_limit == 0)
+		return g->gpu_cores ? gpuq_int(a, g->gpu_cores) : NULL;
+	v = gpuq_map(a);
+	gpuq_put(a, v, "request", gpuq_int(a, g->gpu_cores));
+	gpuq_put(a, v, "limit", gpuq_int(a, g->gpu_cores_limit));
+	return v;
+}
+
+const struct gpuq_custom spec_cores_kind = { cores_read, cores_write };
+
 /* ---- the job file ---- */
 
 /* Return the reason why a job file cannot name the resource; NULL = it can. */

@@ -59,7 +59,7 @@ static const struct gpuq_field group_fields[] = {
 	C("gpus", gpus, gpus_milli, .doc = "Number of devices of each pod; 0.5 is half a device."),
 	G("gpu_memory", BYTES, gpu_memory_bytes, .min = 1, .max = INT64_MAX,
 	  .doc = "Memory of each device; without gpus, the job requests a share of one device."),
-	G("gpu_cores", INT, gpu_cores, .min = 1, .max = 100, .doc = "Percent of the cores of each device."),
+	C("gpu_cores", cores, gpu_cores, .doc = "Percent of the cores of each device; {request, limit} lets the job use idle ones."),
 	G("mig", STR, mig, .doc = "MIG profile, such as 1g.10gb; gpus then counts instances."),
 	G("cpus", MILLI, cpu_milli, .min = 0, .max = INT64_MAX,
 	  .doc = "CPUs of each pod; default 1, or uncounted for pods with devices."),

@@ -87,8 +87,18 @@ test_expect_success 'a manifest that asks in its own dialect runs; so does a who
 '
 
 test_expect_success 'two devices for one pod, or more than a device has: not here, and it says so' '
-	two=$(fake_job hang=true -g 2) && wait_for 60 job_is "$two" reason Unsatisfiable && much=$(part 16) &&
-	wait_for 60 job_is "$much" reason Unsatisfiable && gpuq cancel "$two" "$much"
+	two=$(fake_job hang=true -g 2) && wait_for 60 job_is "$two" reason Unsatisfiable && gpuq cancel "$two" &&
+	echo "{command: [a], image: test, gpu_memory: 16Gi}" >much.yaml && exits 1 gpuq submit much.yaml && grep "largest device 15 GiB" err &&
+	echo "{command: [a], image: test, gpus: 2, gpu_memory: 10Gi}" >many.yaml && exits 1 gpuq submit many.yaml && grep "HAMi" err
+'
+
+test_expect_success 'a pool that names another system: its node is left alone, and says why' '
+	echo "{version: 1, pools: [{name: s, sharing: gpu-manager}]}" >site.yaml && gpuq apply -f site.yaml &&
+	wait_for 60 eval "gpuq nodes --json | json note | grep \"pool s has sharing: gpu-manager, the node has gpushare\"" &&
+	kept=$(part 5) && wait_for 60 job_is "$kept" reason NodesUnavailable &&
+	echo "{version: 1, pools: [{name: s, sharing: gpushare}]}" >site.yaml && gpuq apply -f site.yaml && job_becomes "$kept" RUNNING &&
+	serve "$kept" && gpuq cancel "$kept" && echo "{version: 1, pools: [{name: s, sharing: dra}]}" >site.yaml && exits 1 gpuq apply -f site.yaml &&
+	grep "gpu-manager" err
 '
 
 test_done

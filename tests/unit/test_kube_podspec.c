@@ -555,6 +555,8 @@ Test(podspec, restricted_is_said_where_the_owner_did_not, .init = init)
 
 Test(podspec, a_part_of_a_device_by_gpushare, .init = init)
 {
+	enum backend_turn turn;
+	int64_t units;
 	json_t *pod;
 
 	group.gpus_milli = 1000;
@@ -565,7 +567,9 @@ Test(podspec, a_part_of_a_device_by_gpushare, .init = init)
 	order.device_mib = 15 * 1024;
 	order.milli = 333;
 	order.now_us = 1000000;
-	cr_expect_eq(podspec_share_units(&order), 5);
+	cr_expect(podspec_shared(&order, &turn, &units));
+	cr_expect_eq(turn, TURN_EQUAL);
+	cr_expect_eq(units, 5);
 	pod = made();
 	cr_expect_str_eq(at(pod, "spec|containers|0|resources|limits"),
 			 "{\"aliyun.com/gpu-mem\":\"5\"}");
@@ -581,7 +585,7 @@ Test(podspec, a_part_of_a_device_by_gpushare, .init = init)
 	cr_expect_str_eq(at(pod, "spec|containers|0|resources|limits"), "(none)");
 	json_decref(pod);
 	order.sharing = "whole";
-	cr_expect_eq(podspec_share_units(&order), 0);
+	cr_expect_not(podspec_shared(&order, NULL, NULL));
 }
 
 /* ---- what is named of the namespace ---- */

@@ -346,7 +346,7 @@ static void random_site(struct gpuq_buf *b)
 		gpuq_buf_printf(b, "- {name: p%u", 5 - i);
 		ADD("selector", "{a/b: c}", "{x: '1', y: 'true'}", "{}");
 		ADD("flavor", "f1");
-		ADD("sharing", "whole", "mig", "time-slicing");
+		ADD("sharing", "auto", "whole", "mig", "mps", "gpu-manager");
 		ADD("placement", "pack", "spread");
 		ADD("spot", "true", "false");
 		ADD("provisioning", "{kind: none}", "{}");

@@ -158,6 +158,8 @@ static void make_group(struct dice *d, struct gpuq_group *g, const char *group_n
 		g->gpus_milli = 1000;
 		g->gpu_memory_bytes = 1 + (int64_t)roll(d, UINT32_MAX);
 		g->gpu_cores = (int64_t)roll(d, 101);
+		if (g->gpu_cores > 0 && g->gpu_cores < 100 && maybe(d))
+			g->gpu_cores_limit = g->gpu_cores + 1;
 		break;
 	}
 	g->cpu_milli = (int64_t)roll(d, 3) * (int64_t)roll(d, 100000);
@@ -382,6 +384,7 @@ static void check_group(const struct gpuq_group *x, const struct gpuq_group *y,
 	SAME(gpus_milli);
 	SAME(gpu_memory_bytes);
 	SAME(gpu_cores);
+	SAME(gpu_cores_limit);
 	SAME_STR(mig);
 	SAME(cpu_milli);
 	SAME(memory_bytes);

@@ -18,6 +18,7 @@
 #include "gpuqd/flow/admit/draft_int.h"
 #include "gpuqd/flow/admit/draft_reservation.h"
 #include "gpuqd/flow/admit/draft_depends.h"
+#include "gpuqd/flow/admit/draft_devices.h"
 #include "gpuqd/flow/admit/draft_resources.h"
 #include "gpuqd/flow/advise/estimate.h"
 #include "gpuqd/flow/admit/flavor_warn.h"
@@ -367,6 +368,11 @@ static bool has_resources(const struct node *n, const struct gpuq_group *g)
 	return true;
 }
 
+static int check_devices(struct draft *d, struct gpuq_err *err)
+{
+	return draft_devices(d->m, &d->spec, &d->warnings, err);
+}
+
 static bool has_devices(const struct node *n, const struct gpuq_group *g)
 {
 	/* A pod gets one of the replicas. */
@@ -485,6 +491,7 @@ static const struct {
 	{ "reservation", draft_check_reservation },
 	{ "depends", draft_check_depends },
 	{ "cluster", check_cluster },
+	{ "devices", check_devices },
 	{ "service-accounts", accounts_check },
 	{ "notify", check_notify },
 	{ "encoding", check_encoding },

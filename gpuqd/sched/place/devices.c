@@ -23,6 +23,15 @@ static int32_t replica_for(const struct snap_node *at, const struct need *n)
 	return snap_replica_milli(at->replicas);
 }
 
+/* Return the part, or the share of one of the pods that a device can have at a time if that is more. */
+static int32_t at_least(const struct snap_node *at, int32_t part)
+{
+	const int32_t least =
+		at->slots ? (SNAP_MILLI + (int32_t)at->slots - 1) / (int32_t)at->slots : 0;
+
+	return part > 0 && part < least ? least : part;
+}
+
 int32_t devices_part(const struct cycle *c, uint32_t node, const struct need *n)
 {
 	const int64_t memory = c->s->nodes[node].device_memory_bytes;
@@ -30,11 +39,12 @@ int32_t devices_part(const struct cycle *c, uint32_t node, const struct need *n)
 	if (c->s->nodes[node].replicas > 1)
 		return replica_for(&c->s->nodes[node], n);
 	if (n->part_memory == 0)
-		return n->part;
+		return at_least(&c->s->nodes[node], n->part);
 	/* Where the memory of a device is not known, none of it can be allocated. */
 	if (n->part_memory > memory)
 		return SNAP_MILLI + 1;
-	return n->part ? n->part : snap_memory_milli(n->part_memory, memory);
+	return at_least(&c->s->nodes[node],
+			n->part ? n->part : snap_memory_milli(n->part_memory, memory));
 }
 
 int64_t devices_bytes(const struct cycle *c, uint32_t device, int32_t milli, int64_t asked)

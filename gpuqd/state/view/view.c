@@ -2,7 +2,7 @@
 
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/walltime.h"
-#include "gpuqd/devices/sharing.h"
+#include "gpuqd/devices/backend.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/view/cards.h"
 #include "gpuqd/state/view/census.h"

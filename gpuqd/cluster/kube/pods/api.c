@@ -204,4 +204,6 @@ void asks_shown(struct asks *a, const struct pod_fact *f, bool gone)
 	create_shown(a, f);
 	if (gone || f->phase != POD_PENDING || !f->unserved)
 		turn_over(a, f->name);
+	else if (*f->node)
+		turn_seen(a, f->node, f->unserved, f->name);
 }

@@ -38,7 +38,7 @@ struct create {
 	bool leave; /* told to leave meanwhile */
 	char *uid; /* the watch has shown it; NULL = not yet */
 	char *node;
-	int64_t share_units; /* of a device of that node; 0 = none or all of it */
+	int64_t share_units; /* see turn_take(); 0 = any number may be under way */
 	int64_t grace_us;
 };
 
@@ -459,6 +459,8 @@ void asks_create(struct asks *a, const struct pod_order *o)
 	const char *ns = o->namespace_ && *o->namespace_ ? o->namespace_ : a->namespace_;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct create *c = find(a, ns, o->name);
+	enum backend_turn turn;
+	int64_t units;
 
 	if (c) /* asked again: it is being seen to */
 		return;
@@ -473,7 +475,8 @@ void asks_create(struct asks *a, const struct pod_order *o)
 	c->token = strdup(o->token);
 	c->node = strdup(o->node);
 	c->pod_policy = strdup(o->walls.pod_policy ? o->walls.pod_policy : "");
-	c->share_units = podspec_share_units(o);
+	if (podspec_shared(o, &turn, &units) && turn != TURN_MANY)
+		c->share_units = turn == TURN_NODE ? UNSERVED_NODE : units;
 	if (!c->node || !c->pod_policy || !c->namespace_ || !c->name || !c->token)
 		abort();
 	HASH_ADD_KEYPTR(hh, a->creates, c->key, strlen(c->key), c);

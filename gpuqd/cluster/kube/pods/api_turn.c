@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* A plugin that finds its pod by the amount alone confuses two that wait on one node for the
- * same amount: the second is created when the first has its device, or after a minute. */
+ * same amount, or any two: the second is created when the first has its device, or after a minute. */
 #define TURN_US (60 * INT64_C(1000000))
 
 struct turn {
@@ -13,6 +13,7 @@ struct turn {
 	struct asks *asks;
 	struct loop_timer *end;
 	int64_t units;
+	bool spent; /* it keeps others waiting no longer */
 	char *node, *pod;
 };
 
@@ -31,21 +32,18 @@ static void end(struct turn **at)
 
 static void on_end(void *arg)
 {
-	struct turn *t = arg, **at = &t->asks->turns;
+	struct turn *t = arg;
 
 	t->end = NULL;
-	while (*at != t)
-		at = &(*at)->next;
-	end(at);
+	t->spent = true;
+	creates_go_on(t->asks);
 }
 
-bool turn_take(struct asks *a, const char *node, int64_t units, const char *pod)
+/* Note that a pod is under way, and is for a minute at most. */
+static void note(struct asks *a, const char *node, int64_t units, const char *pod)
 {
 	struct turn *t;
 
-	for (t = a->turns; t; t = t->next)
-		if (t->units == units && strcmp(t->node, node) == 0)
-			return strcmp(t->pod, pod) == 0;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		abort(); /* as loop_after() */
@@ -58,7 +56,29 @@ bool turn_take(struct asks *a, const char *node, int64_t units, const char *pod)
 	t->end = loop_after(a->loop, TURN_US, on_end, t);
 	t->next = a->turns;
 	a->turns = t;
+}
+
+bool turn_take(struct asks *a, const char *node, int64_t units, const char *pod)
+{
+	struct turn *t;
+
+	for (t = a->turns; t; t = t->next)
+		if (strcmp(t->node, node) == 0 && strcmp(t->pod, pod) == 0)
+			return true;
+	for (t = a->turns; t; t = t->next)
+		if (!t->spent && strcmp(t->node, node) == 0 &&
+		    (t->units == units || t->units < 0 || units < 0))
+			return false;
+	note(a, node, units, pod);
 	return true;
+}
+
+void turn_seen(struct asks *a, const char *node, int64_t units, const char *pod)
+{
+	for (struct turn *t = a->turns; t; t = t->next)
+		if (strcmp(t->node, node) == 0 && strcmp(t->pod, pod) == 0)
+			return;
+	note(a, node, units, pod);
 }
 
 void turn_over(struct asks *a, const char *pod)

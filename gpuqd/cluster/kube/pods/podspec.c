@@ -393,8 +393,7 @@ int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err)
 		return rc;
 	}
 	put_metadata(o, podspec_object(pod, "metadata"));
-	rc = podspec_share(o, podspec_object(pod, "metadata"), json_object_get(spec, "containers"),
-			   err);
+	rc = podspec_share(o, podspec_object(pod, "metadata"), spec, err);
 	if (rc != 0) {
 		json_decref(pod);
 		return rc;

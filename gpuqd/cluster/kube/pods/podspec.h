@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/devices/backend.h"
 
 #define PODSPEC_NAME_ROOM 64
 
@@ -23,8 +24,10 @@
  * a device), with the field; GPUQ_ENOMEM. */
 int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err);
 
-/* Units of a shared device's memory that the pod asks its node's plugin for; 0 = none. */
-int64_t podspec_share_units(const struct pod_order *o);
+/* True if the backend of the node writes down the devices of the pod, rather than that they are
+ * requested as they are. Sets which pods of that node may be under way beside it, and by which units
+ * they are told apart; either may be NULL. */
+bool podspec_shared(const struct pod_order *o, enum backend_turn *turn, int64_t *units);
 
 /* The script as an immutable ConfigMap, one for all pods of a job. */
 bool podspec_has_script(const struct pod_order *o);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gpuqd/cluster/kube/watch/decode.h"
-#include "gpuqd/devices/sharing.h"
+#include "gpuqd/devices/backend.h"
 #include "gpuqd/cluster/kube/pods/podspec_int.h"
 #include "gpuqd/cluster/kube/pods/podspec_share.h"
 #include "libgpuq/buf.h"
@@ -160,7 +160,7 @@ static void put_resources(const struct pod_order *o, const struct gpuq_group *g,
 {
 	const bool own_name = o->device && *o->device;
 	/* Under the single strategy instances have the name of whole devices. */
-	const bool single = o->sharing && sharing_kind_of(o->sharing) == SHARE_MIG;
+	const bool single = o->sharing && strcmp(o->sharing, "mig") == 0;
 	json_t *res = podspec_object(container, "resources");
 	char text[32], key[80];
 
@@ -275,7 +275,7 @@ static int own_container(const struct pod_order *o, const struct gpuq_group *g, 
 		return gpuq_fail_field(err, GPUQ_EINVAL, path,
 				       "%s: no image: the job names none and its queue has none",
 				       path);
-	if (!podspec_share_units(o) &&
+	if (!podspec_shared(o, NULL, NULL) &&
 	    (g->gpus_milli % 1000 || (!g->mig && (g->gpu_memory_bytes || g->gpu_cores))))
 		return gpuq_fail_field(err, GPUQ_EINVAL, path,
 				       "%s: a share of a device: this node hands out whole ones",
@@ -350,7 +350,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		if (rc != 0)
 			return rc;
 		put_resources(o, g, json_array_get(list, 0));
-	} else if (!podspec_share_units(o)) {
+	} else if (!podspec_shared(o, NULL, NULL)) {
 		fit_resources(o, g, list);
 	}
 	first = json_array_get(list, 0);

@@ -6,7 +6,9 @@
 
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/podspec_int.h"
-#include "gpuqd/devices/sharing.h"
+#include "gpuqd/devices/backend.h"
+
+#define SHARE_BYTES_MAX (1 << 20) /* what a backend writes on one pod */
 
 /* Every way to ask for devices: where the node shares them, only its own may stay. */
 static const char *const dialects[] = { "nvidia.com/", "tencent.com/", "aliyun.com/", "amd.com/" };
@@ -57,48 +59,52 @@ bool podspec_asks_devices(const json_t *containers)
 	return false;
 }
 
-static bool asked(const struct pod_order *o, struct share_ask *out)
+/* Ask the backend of the order's node for what makes its plugin find the pod. ask names the
+ * containers. *which NULL: devices are requested as they are. */
+static int place(const struct pod_order *o, struct backend_ask *ask, struct gpuq_arena *a,
+		 const struct backend **which, struct backend_place *out, struct gpuq_err *err)
 {
-	const struct gpuq_group *g = &o->spec->groups[o->group];
-	enum share_kind kind = sharing_kind_of(o->sharing ? o->sharing : "");
-
-	if ((kind != SHARE_GPUSHARE && kind != SHARE_GPUSHARE_MIB && !sharing_by_replica(kind)) ||
-	    o->n_devices != 1)
-		return false;
-	*out = (struct share_ask){ kind,
-				   o->devices[0],
-				   o->device_mib,
-				   o->milli,
-				   g->gpu_memory_bytes,
-				   o->now_us,
-				   o->device && *o->device ? o->device : KUBE_GPU };
-	return true;
+	*which = NULL;
+	if (o->group >= o->spec->n_groups)
+		return 0;
+	ask->group = &o->spec->groups[o->group];
+	ask->node = o->node;
+	ask->resource = o->device && *o->device ? o->device : KUBE_GPU;
+	ask->devices = o->devices;
+	ask->uuids = o->uuids;
+	ask->n_devices = o->n_devices;
+	ask->device_mib = o->device_mib;
+	ask->milli = o->milli;
+	ask->now_us = o->now_us;
+	ask->attempt = o->attempt;
+	return backend_place(o->sharing ? o->sharing : "", ask, a, which, out, err);
 }
 
-int64_t podspec_share_units(const struct pod_order *o)
+bool podspec_shared(const struct pod_order *o, enum backend_turn *turn, int64_t *units)
 {
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(SHARE_BYTES_MAX);
+	struct backend_ask ask = { .n_containers = 1 };
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct sharing_place p;
-	struct share_ask ask;
+	const struct backend *b;
+	struct backend_place p;
+	const bool is = place(o, &ask, &mem, &b, &p, &err) == 0 && b;
 
-	if (o->group >= o->spec->n_groups || !asked(o, &ask) || sharing_place(&ask, &p, &err) != 0)
-		return 0;
-	return p.units;
+	if (turn)
+		*turn = is ? b->turn : TURN_MANY;
+	if (units)
+		*units = is ? p.units : 0;
+	gpuq_arena_done(&mem);
+	return is;
 }
 
-int podspec_share(const struct pod_order *o, json_t *meta, json_t *containers, struct gpuq_err *err)
+/* Remove requests for devices in every dialect. Returns the first container that had one; 0 where
+ * none had. */
+static size_t drop_all(json_t *containers)
 {
-	json_t *at = json_array_get(containers, 0), *c, *limits, *notes;
-	struct sharing_place p;
-	struct share_ask ask;
-	char text[24];
+	size_t at = 0, i;
 	bool found = false;
-	size_t i;
+	json_t *c;
 
-	if (!asked(o, &ask))
-		return 0;
-	if (sharing_place(&ask, &p, err) != 0)
-		return err->code;
 	json_array_foreach(containers, i, c)
 	{
 		json_t *res = json_object_get(c, "resources");
@@ -106,15 +112,44 @@ int podspec_share(const struct pod_order *o, json_t *meta, json_t *containers, s
 
 		has = drop_devices(json_object_get(res, "requests")) || has;
 		if (has && !found) {
-			at = c;
+			at = i;
 			found = true;
 		}
 	}
-	limits = podspec_object(podspec_object(at, "resources"), "limits");
-	snprintf(text, sizeof(text), "%" PRId64, p.units);
-	json_object_set_new(limits, p.resource, json_string(text));
+	return at;
+}
+
+int podspec_share(const struct pod_order *o, json_t *meta, json_t *spec, struct gpuq_err *err)
+{
+	json_t *containers = json_object_get(spec, "containers"), *limits, *notes;
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(SHARE_BYTES_MAX);
+	struct backend_ask ask = { .n_containers = json_array_size(containers),
+				   .n_init = json_array_size(
+					   json_object_get(spec, "initContainers")) };
+	const struct backend *b;
+	struct backend_place p;
+	char text[24];
+	int rc;
+
+	if (!podspec_shared(o, NULL, NULL)) {
+		/* Either devices are requested as they are, or it fails. */
+		rc = place(o, &ask, &mem, &b, &p, err);
+		goto out;
+	}
+	ask.at = drop_all(containers);
+	rc = place(o, &ask, &mem, &b, &p, err);
+	if (rc != 0)
+		goto out;
+	limits = podspec_object(podspec_object(json_array_get(containers, ask.at), "resources"),
+				"limits");
+	for (size_t i = 0; i < p.n_limits; i++) {
+		snprintf(text, sizeof(text), "%" PRId64, p.limits[i].count);
+		json_object_set_new(limits, p.limits[i].name, json_string(text));
+	}
 	notes = p.n_notes ? podspec_object(meta, "annotations") : NULL;
-	for (i = 0; i < p.n_notes; i++)
+	for (size_t i = 0; i < p.n_notes; i++)
 		json_object_set_new(notes, p.notes[i].key, json_string(p.notes[i].value));
-	return 0;
+out:
+	gpuq_arena_done(&mem);
+	return rc;
 }

@@ -8,10 +8,9 @@
 
 #include "gpuqd/cluster/kube/pods/podspec.h"
 
-/* Where the node shares its devices: its own resource in the place of all others in the
- * container that has the device, and what its plugin reads from the pod. */
-int podspec_share(const struct pod_order *o, json_t *meta, json_t *containers,
-		  struct gpuq_err *err);
+/* Where the backend of the node writes down devices: its own resources in the place of all others in the
+ * container that has them, and what its plugin reads from the pod. */
+int podspec_share(const struct pod_order *o, json_t *meta, json_t *spec, struct gpuq_err *err);
 
 /* Does a container ask for devices, in any dialect? */
 bool podspec_asks_devices(const json_t *containers);

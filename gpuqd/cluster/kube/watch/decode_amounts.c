@@ -150,6 +150,20 @@ int kube_read_pod_amounts(struct kube_object *o, struct pod_fact *out)
 	return 0;
 }
 
+size_t kube_pod_words(const json_t *pod, struct gpuq_amount out[KUBE_WORDS_MAX])
+{
+	const json_t *spec = json_object_get(pod, "spec");
+	size_t n = 0;
+
+	for (size_t i = 0; gpuq_resource_words[i] && n < KUBE_WORDS_MAX; i++) {
+		const int64_t sum = pod_asks(spec, gpuq_resource_words[i]);
+
+		if (sum > 0)
+			out[n++] = (struct gpuq_amount){ gpuq_resource_words[i], sum };
+	}
+	return n;
+}
+
 /* ---- refusals ---- */
 
 /* Return the number that follows a word of the message; -1 without it. */

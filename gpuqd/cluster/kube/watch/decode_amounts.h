@@ -17,6 +17,10 @@
 int kube_read_node_amounts(struct kube_object *o, struct node_fact *out);
 /* The same of a pod, all containers together, at most GPUQ_RESOURCES_MAX. 0 or GPUQ_ENOMEM. */
 int kube_read_pod_amounts(struct kube_object *o, struct pod_fact *out);
+#define KUBE_WORDS_MAX 8
+/* The words of dialects that a pod requests (nvidia.com/gpumem, tencent.com/vcuda-core), with the sum of
+ * its containers. Returns how many; names are static. */
+size_t kube_pod_words(const json_t *pod, struct gpuq_amount out[KUBE_WORDS_MAX]);
 /* The resource that a kubelet's refusal names, and how much of it is free there. The name is in a. */
 void kube_read_shortage(struct gpuq_arena *a, struct pod_fact *out);
 

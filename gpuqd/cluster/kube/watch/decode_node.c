@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-#include "gpuqd/devices/sharing.h"
+#include "gpuqd/devices/backend.h"
+#include "gpuqd/devices/gpu_manager.h"
+#include "gpuqd/devices/gpushare.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
@@ -78,22 +80,29 @@ static int64_t count_of(const json_t *list, const char *key)
 	return kube_quantity(list, key, gpuq_milli_parse) / 1000;
 }
 
-/* gpushare's plugin in the place of the usual one: the node has units of memory. */
-static enum share_kind shared_devices(struct kube_object *o, int64_t *there, int64_t *works,
-				      int64_t *memory_mib)
+/* Another plugin in the place of the usual one: the node has units of memory, or cores and blocks. */
+static const struct backend *shared_devices(struct kube_object *o, int64_t *there, int64_t *works,
+					    int64_t *memory_mib)
 {
 	const json_t *capacity = kube_path(o->object, "status", "capacity");
-	int64_t total = count_of(capacity, GPUSHARE_RESOURCE);
-	int64_t count = count_of(capacity, GPUSHARE_COUNT);
-	enum share_kind kind = sharing_gpushare(total, count, memory_mib);
+	const json_t *alloc = kube_path(o->object, "status", "allocatable");
+	const int64_t count = count_of(capacity, GPUSHARE_COUNT);
+	const struct backend *b =
+		gpushare_offer(count_of(capacity, GPUSHARE_RESOURCE), count, memory_mib);
+	const char *unit = GPUSHARE_RESOURCE;
 
-	if (kind == SHARE_ANY)
-		return kind;
-	*there = count > 0 ? count : 1;
-	*works = count_of(kube_path(o->object, "status", "allocatable"), GPUSHARE_RESOURCE) > 0
-			 ? *there
-			 : 0;
-	return kind;
+	if (b) {
+		*there = count > 0 ? count : 1;
+	} else {
+		*there = gpu_manager_offer(count_of(capacity, VCUDA_CORE),
+					   count_of(capacity, VCUDA_MEMORY), memory_mib);
+		if (*there == 0)
+			return NULL;
+		b = backend_of("gpu-manager");
+		unit = VCUDA_CORE;
+	}
+	*works = count_of(alloc, unit) > 0 ? *there : 0;
+	return b;
 }
 
 /* Tell placement by a label of gpuq's own; one that the node has already stays. */
@@ -171,7 +180,7 @@ static int read_single(struct kube_object *o, struct node_fact *out, const char 
 		mig[i] = out->mig[i];
 	mig[out->n_mig++] = (struct mig_fact){ profile, (uint32_t)(n < 65536 ? n : 65536) };
 	out->mig = mig;
-	tell(out, SHARE_LABEL, sharing_word(SHARE_MIG));
+	tell(out, SHARE_LABEL, "mig");
 	return 0;
 }
 
@@ -191,7 +200,7 @@ static int64_t hami_cards(struct kube_object *o)
 
 /* Count cards where replicas of them are offered: what the plugin offers, divided; no more than
  * feature discovery has seen. */
-static enum share_kind count_cards(struct node_fact *out, int64_t *there, int64_t *works)
+static const char *count_cards(struct node_fact *out, int64_t *there, int64_t *works)
 {
 	const int64_t r = replicas_of(out), seen = small_number(label(out, "nvidia.com/gpu.count"));
 	const bool mps = strcmp(label(out, "nvidia.com/gpu.sharing-strategy"), "mps") == 0;
@@ -201,7 +210,7 @@ static enum share_kind count_cards(struct node_fact *out, int64_t *there, int64_
 	if (r == 1 && renamed)
 		*there = *works = 0;
 	if (r == 1)
-		return renamed ? SHARE_ANY : SHARE_WHOLE;
+		return renamed ? "" : "whole";
 	*there /= r;
 	*works /= r;
 	if (seen > 0 && *there > seen)
@@ -209,7 +218,7 @@ static enum share_kind count_cards(struct node_fact *out, int64_t *there, int64_
 	if (*works > *there)
 		*works = *there;
 	out->replicas = (uint32_t)r;
-	return mps ? SHARE_MPS : SHARE_TIME_SLICING;
+	return mps ? "mps" : "time-slicing";
 }
 
 /* Devices are counted, not named, by the API: capacity says how many there are,
@@ -222,7 +231,8 @@ static int read_devices(struct kube_object *o, struct node_fact *out)
 	int64_t memory_mib = small_number(label(out, "nvidia.com/gpu.memory"));
 	const char *name = device_resource(capacity), *profile, *product;
 	int64_t works, there, cards;
-	enum share_kind kind = SHARE_ANY;
+	const char *word = "";
+	const struct backend *b;
 	struct device_fact *d;
 	bool nvidia;
 
@@ -238,16 +248,18 @@ static int read_devices(struct kube_object *o, struct node_fact *out)
 		there = works;
 	cards = nvidia ? hami_cards(o) : 0;
 	if (cards > 0 && there > 0) {
-		kind = SHARE_HAMI;
+		word = "hami";
 		works = there < cards || works == 0 ? 0 : cards;
 		there = cards < there ? cards : there;
-	} else if (nvidia && there > 0)
-		kind = count_cards(out, &there, &works);
-	else if (there > 0)
-		kind = SHARE_WHOLE;
-	else
-		kind = shared_devices(o, &there, &works, &memory_mib);
-	tell(out, SHARE_LABEL, sharing_word(kind));
+	} else if (nvidia && there > 0) {
+		word = count_cards(out, &there, &works);
+	} else if (there > 0) {
+		word = "whole";
+	} else if ((b = shared_devices(o, &there, &works, &memory_mib)) != NULL) {
+		word = b->word;
+		out->slots = b->slots;
+	}
+	tell(out, SHARE_LABEL, word);
 	if (!nvidia)
 		tell(out, SHARE_DEVICES, out->device);
 	if (there < works)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "gpuqd/devices/sharing.h"
+#include "gpuqd/devices/backend.h"
 #include "libgpuq/limits.h"
 
 /* Words of status.reason of a failed pod: the kubelet's admission, its eviction
@@ -283,72 +283,6 @@ static enum pod_phase phase_of(const char *word)
 	return POD_PENDING;
 }
 
-/* Append the indexes of "0,2,3" to what was read so far. */
-static bool indexes(const char *text, int *out, size_t *n, size_t max)
-{
-	while (*text) {
-		char *end;
-		long v = strtol(text, &end, 10);
-
-		if (end == text || v < 0 || v > (long)GPUQ_GPUS_PER_POD_MAX || *n == max)
-			return false;
-		out[(*n)++] = (int)v;
-		text = end;
-		if (*text == ',')
-			text++;
-		else if (*text)
-			return false;
-	}
-	return true;
-}
-
-static int by_number(const void *x, const void *y)
-{
-	int a = *(const int *)x, b = *(const int *)y;
-
-	return (a > b) - (a < b);
-}
-
-/* The device plugin's record of its choice overrides the plan. */
-static int read_devices(struct kube_object *o, struct pod_fact *out)
-{
-	static const char tencent[] = "tencent.com/predicate-gpu-idx-";
-	static const char *const keys[] = { GPUSHARE_INDEX, KUBE_A_DEVICES };
-	json_t *notes = kube_path(o->object, "metadata", "annotations"), *v;
-	size_t max = GPUQ_GPUS_PER_POD_MAX, n = 0, kept = 0;
-	bool told = false;
-	const char *key;
-	int *list;
-
-	if (json_object_size(notes) == 0)
-		return 0;
-	list = gpuq_arena_calloc(&o->arena, max, sizeof(*list));
-	if (!list)
-		return GPUQ_ENOMEM;
-	json_object_foreach(notes, key, v)
-	{
-		if (strncmp(key, tencent, sizeof(tencent) - 1) != 0 || !json_is_string(v))
-			continue;
-		told = true;
-		if (!indexes(json_string_value(v), list, &n, max))
-			return 0;
-	}
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && !told; i++) {
-		const char *text = kube_str(notes, keys[i]);
-
-		told = *text != '\0';
-		if (told && !indexes(text, list, &n, max))
-			return 0;
-	}
-	qsort(list, n, sizeof(*list), by_number);
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || list[i] != list[kept - 1])
-			list[kept++] = list[i];
-	out->devices = list;
-	out->n_devices = kept;
-	return 0;
-}
-
 /* Ours: it carries a token and belongs to this gpuqd. The label can be edited away
  * by others, the name cannot. */
 static const char *our_token(const json_t *meta, const char *name, const char *cluster_id)
@@ -367,16 +301,63 @@ static const char *our_token(const json_t *meta, const char *name, const char *c
 	return "";
 }
 
-/* A part of a device, as its scheduler wrote it down for gpushare's plugin. */
-static void read_share(struct kube_object *o, struct pod_fact *out)
+/* The annotations of an object as a map. */
+static int read_notes(struct kube_object *o, struct gpuq_strmap *out)
 {
-	json_t *notes = kube_path(o->object, "metadata", "annotations");
-	int64_t pod = strtoll(kube_str(notes, GPUSHARE_POD), NULL, 10);
-	int64_t device = strtoll(kube_str(notes, GPUSHARE_DEVICE), NULL, 10);
+	json_t *notes = kube_path(o->object, "metadata", "annotations"), *v;
+	const size_t n = json_object_size(notes);
+	const char *key;
 
-	out->unserved = strcmp(kube_str(notes, GPUSHARE_ASSIGNED), "false") == 0;
-	if (pod > 0 && device > 0 && pod <= device && pod < (1 << 30))
-		out->gpus_milli = pod * 1000 / device > 0 ? pod * 1000 / device : 1;
+	out->keys = gpuq_arena_calloc(&o->arena, n + 1, sizeof(*out->keys));
+	out->vals = gpuq_arena_calloc(&o->arena, n + 1, sizeof(*out->vals));
+	if (!out->keys || !out->vals)
+		return GPUQ_ENOMEM;
+	json_object_foreach(notes, key, v)
+	{
+		if (!json_is_string(v))
+			continue;
+		out->keys[out->n] = key;
+		out->vals[out->n++] = json_string_value(v);
+	}
+	return 0;
+}
+
+/* Return the annotation of that name; "" = there is none. */
+static const char *note_of(const struct gpuq_strmap *notes, const char *key)
+{
+	for (size_t i = 0; i < notes->n; i++)
+		if (strcmp(notes->keys[i], key) == 0)
+			return notes->vals[i];
+	return "";
+}
+
+/* Read the devices of the pod: the record of the backend overrides the plan. */
+static int read_devices(struct kube_object *o, struct pod_fact *out)
+{
+	struct gpuq_amount asks[KUBE_WORDS_MAX];
+	struct gpuq_strmap notes = { 0 };
+	struct backend_seen seen;
+	const size_t n = kube_pod_words(o->object, asks);
+	int rc = read_notes(o, &notes);
+
+	if (rc == 0)
+		rc = backend_observe(&notes, asks, n, &o->arena, &seen);
+	if (rc != 0)
+		return rc;
+	/* Without word of the backend's, the plan of gpuqd itself. */
+	if (seen.n_devices == 0)
+		rc = backend_indexes(note_of(&notes, KUBE_A_DEVICES), &o->arena, &seen.devices,
+				     &seen.n_devices);
+	else
+		out->devices_told = true;
+	out->devices = seen.devices;
+	out->n_devices = seen.n_devices;
+	out->uuids = seen.uuids;
+	out->device_bytes = seen.memory_bytes;
+	out->unserved = seen.unserved;
+	if (seen.gpus_milli)
+		out->gpus_milli = seen.gpus_milli;
+	return rc;
 }
 
 /* The claims that a pod without a node waits for, "a,b". Its volumes are not read (split.h). */
@@ -426,10 +407,7 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 		p.record = kube_str(json_object_get(meta, "annotations"), KUBE_A_RECORD);
 	kube_read_outcome(&o->arena, status, &p);
 	asks = kube_pod_request(o->object);
-	read_share(o, &p);
-	p.gpus_milli = p.gpus_milli                   ? p.gpus_milli
-		       : asks.gpus > INT64_MAX / 1000 ? INT64_MAX
-						      : asks.gpus * 1000;
+	p.gpus_milli = asks.gpus > INT64_MAX / 1000 ? INT64_MAX : asks.gpus * 1000;
 	p.cpu_milli = asks.cpu_milli;
 	p.memory_bytes = asks.memory_bytes;
 	if (read_devices(o, &p) != 0 || kube_read_pod_mig(o, &p) != 0 ||

@@ -1,0 +1,143 @@
+/* backend.h - systems that hand out the devices of a node, a row each
+ *
+ * Owns     their names, keys and numbers, and the table of them. Touches memory only: keys of pods
+ *          are taken and returned as data.
+ * Used by  cluster/kube (reads nodes and pods, writes pods), snapshot/snapshot_take (placement),
+ *          flow/admit (what can be served), state/node (pools that name a backend).
+ *
+ * A node says by the label SHARE_LABEL which backend it has; the cluster's side sets it, from the
+ * resources that the node offers. A node without the label offers any part of a device.
+ */
+#ifndef GPUQD_DEVICES_BACKEND_H
+#define GPUQD_DEVICES_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libgpuq/arena.h"
+#include "libgpuq/err.h"
+#include "libgpuq/spec.h"
+
+#define SHARE_LABEL "gpuq.io/sharing"
+/* The label that names the resource of devices which are not NVIDIA's, set likewise. */
+#define SHARE_DEVICES "gpuq.io/devices"
+
+/* Which pods of a node may be under way at a time, from their creation until the plugin has served
+ * them. */
+enum backend_turn {
+	TURN_MANY, /* all of them */
+	TURN_EQUAL, /* one of each amount: the plugin tells pods apart by it */
+	TURN_NODE /* one */
+};
+
+#define UNSERVED_NODE INT64_C(-1) /* see backend_seen.unserved */
+
+/* The largest that the nodes of one backend offer. */
+struct backend_shape {
+	uint32_t n_nodes; /* 0 = the cluster has none of them */
+	int64_t device_mib; /* of the largest device; 0 = not known */
+};
+
+/* One pod on one node. */
+struct backend_ask {
+	const struct gpuq_group *group;
+	const char *node;
+	const char *resource; /* of the node's devices */
+	const int *devices; /* indexes, ascending */
+	const char *const *uuids; /* of them; NULL = not known */
+	size_t n_devices;
+	int64_t device_mib; /* of one device of the node */
+	int64_t milli; /* of each device */
+	int64_t now_us;
+	uint32_t attempt; /* from 0 */
+	size_t n_init, n_containers; /* of the pod */
+	size_t at; /* the container that has the devices */
+};
+
+struct backend_word {
+	const char *key, *value; /* of an annotation; in the arena, or static */
+};
+
+#define BACKEND_LIMITS_MAX 3
+#define BACKEND_NOTES_MAX 8
+
+/* Means by which the plugin finds the pod and its devices. */
+struct backend_place {
+	struct gpuq_amount limits[BACKEND_LIMITS_MAX]; /* of the container that has the devices */
+	size_t n_limits;
+	struct backend_word notes[BACKEND_NOTES_MAX]; /* annotations */
+	size_t n_notes;
+	int64_t units; /* by which TURN_EQUAL tells pods apart */
+};
+
+/* Devices of a pod, as it tells of them. */
+struct backend_seen {
+	const int *devices; /* indexes, ascending, each once; in the arena */
+	size_t n_devices; /* 0 = not told */
+	struct gpuq_strlist uuids; /* of them, where those are told instead */
+	int64_t gpus_milli; /* of all of them; 0 = not told */
+	int64_t memory_bytes; /* of each; 0 = not told */
+	/* Not served by the plugin yet: units as in backend_place, or UNSERVED_NODE; 0 = served. */
+	int64_t unserved;
+};
+
+struct backend {
+	const char *word; /* of SHARE_LABEL */
+	const char *pool; /* `sharing` of the pools that have such nodes */
+	const char *title; /* for people */
+	bool by_replica; /* parts are replicas of one size */
+	bool by_memory; /* parts are memory alone */
+	bool parts; /* it serves parts of devices */
+	bool decided; /* a pod has the devices that gpuqd planned; else the node chooses */
+	enum backend_turn turn;
+	int64_t unit_mib; /* amounts of memory are multiples of it; 0 = of any size */
+	uint32_t slots; /* pods that a device can have at a time; 0 = no limit of the backend's */
+
+	/* validate: true if pods of g can be on its nodes; and whether one of them is large enough
+	 * (GPUQ_ERANGE, and why not). NULL = always. */
+	bool (*takes)(const struct gpuq_group *g);
+	int (*validate)(const struct gpuq_group *g, const struct backend_shape *s,
+			struct gpuq_err *err);
+	/* place: GPUQ_EINVAL when the devices cannot hold it. NULL = it is requested as it is. */
+	int (*place)(const struct backend *b, const struct backend_ask *ask, struct gpuq_arena *a,
+		     struct backend_place *out, struct gpuq_err *err);
+	/* observe: fill in what the annotations of a pod tell, and leave the rest as it is. asks: the
+	 * words of dialects that its containers request. NULL = pods tell nothing. */
+	int (*observe)(const struct gpuq_strmap *notes, const struct gpuq_amount *asks,
+		       size_t n_asks, struct gpuq_arena *a, struct backend_seen *out);
+};
+
+/* By the label's value; NULL for "" and for words that are not ours. */
+const struct backend *backend_of(const char *word);
+
+/* Words of nodes on which a pod of g cannot be, NULL-terminated, in the arena; NULL = on any. */
+const char *const *backend_barred(const struct gpuq_group *g, struct gpuq_arena *a);
+
+/* Words of SHARE_DEVICES on nodes where a pod of g cannot be, NULL-terminated; NULL = on any. flavors:
+ * it names the kinds of device that it takes. */
+const char *const *backend_others(const struct gpuq_group *g, bool flavors);
+
+/* True if nodes with that label ("" none) and that number of MIG instances belong into a pool whose
+ * `sharing` is so called. */
+bool backend_fits_pool(const char *pool, const char *word, size_t n_mig);
+
+/* Check a group against the nodes that there are: shape_of tells of each backend. Returns 0 where a
+ * backend with nodes may serve it, or none has any; GPUQ_ERANGE, and why none of them ever will. */
+typedef void (*backend_shape_fn)(void *arg, const struct backend *b, struct backend_shape *out);
+int backend_validate(const struct gpuq_group *g, backend_shape_fn shape_of, void *arg,
+		     struct gpuq_err *err);
+
+/* Place a pod on a node with this label. Returns 0 with *which = NULL where it is requested as it is. */
+int backend_place(const char *word, const struct backend_ask *ask, struct gpuq_arena *a,
+		  const struct backend **which, struct backend_place *out, struct gpuq_err *err);
+
+/* Read what the annotations of a pod tell of its devices. Returns 0; GPUQ_ENOMEM. */
+int backend_observe(const struct gpuq_strmap *notes, const struct gpuq_amount *asks, size_t n_asks,
+		    struct gpuq_arena *a, struct backend_seen *out);
+
+/* Read "3,0,2": ascending, each once, in the arena. n 0: it is no such list, or too long a one. Returns 0;
+ * GPUQ_ENOMEM. */
+int backend_indexes(const char *text, struct gpuq_arena *a, const int **out, size_t *n);
+
+#endif

@@ -1,0 +1,90 @@
+#include "gpuqd/flow/admit/draft_devices.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpuqd/devices/backend.h"
+#include "gpuqd/state/model.h"
+
+static const struct backend *backend_on(const struct node *n)
+{
+	for (size_t i = 0; i < n->fact.labels.n; i++)
+		if (strcmp(n->fact.labels.keys[i], SHARE_LABEL) == 0)
+			return backend_of(n->fact.labels.vals[i]);
+	return NULL;
+}
+
+/* Collect the largest that the nodes of a backend offer; those that are away for now count. */
+static void shape_of(void *arg, const struct backend *b, struct backend_shape *out)
+{
+	const struct model *m = arg;
+
+	for (const struct node *n = m->nodes; n; n = n->hh.next) {
+		if (n->gone || n->n_devices == 0 || backend_on(n) != b)
+			continue;
+		out->n_nodes++;
+		for (uint32_t d = 0; d < n->n_devices; d++)
+			if (n->devices[d].memory_mib > out->device_mib)
+				out->device_mib = n->devices[d].memory_mib;
+	}
+}
+
+/* True if a part can also be had on a node whose devices no system of ours hands out. */
+static bool any_unnamed(const struct model *m)
+{
+	for (const struct node *n = m->nodes; n; n = n->hh.next)
+		if (!n->gone && n->n_devices && !backend_on(n))
+			return true;
+	return false;
+}
+
+/* Append what is not limited where the group may run. */
+static void warn_unlimited(const struct model *m, const struct gpuq_group *g, struct gpuq_buf *out)
+{
+	bool memory_only = false, soft = false;
+
+	for (const struct node *n = m->nodes; n; n = n->hh.next) {
+		const struct backend *b = n->gone || n->n_devices == 0 ? NULL : backend_on(n);
+
+		if (!b)
+			continue;
+		memory_only |= b->by_memory && b->takes(g);
+		soft |= strcmp(b->word, "gpu-manager") == 0;
+	}
+	if (memory_only && g->gpus_milli % 1000)
+		gpuq_buf_printf(
+			out,
+			"group %s: where gpushare hands out devices, cores are not limited, and "
+			"the job gets %s of a device\n",
+			g->name,
+			g->gpu_memory_bytes ? "the memory it requests" : "its part of the memory");
+	if (g->gpu_cores_limit && !soft)
+		gpuq_buf_printf(
+			out,
+			"group %s: gpu_cores.limit has an effect with gpu-manager only, which no "
+			"node has\n",
+			g->name);
+}
+
+int draft_devices(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings,
+		  struct gpuq_err *err)
+{
+	char path[48];
+
+	for (size_t i = 0; i < spec->n_groups; i++) {
+		const struct gpuq_group *g = &spec->groups[i];
+		struct gpuq_err why = GPUQ_ERR_INIT;
+		int rc;
+
+		if (g->mig || g->gpus_milli <= 0)
+			continue;
+		rc = any_unnamed(m) ? 0 : backend_validate(g, shape_of, (void *)(uintptr_t)m, &why);
+		if (rc != 0) {
+			snprintf(path, sizeof(path), "groups[%zu]", i);
+			return gpuq_fail_field(err, rc, path, "%s: %s", g->name, why.text);
+		}
+		warn_unlimited(m, g, warnings);
+	}
+	return 0;
+}
