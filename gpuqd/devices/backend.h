@@ -88,6 +88,7 @@ struct backend {
 	const char *title; /* for people */
 	bool by_replica; /* parts are replicas of one size */
 	bool by_memory; /* parts are memory alone */
+	bool closed; /* another scheduler hands out its devices: none of them is gpuqd's to give */
 	bool parts; /* it serves parts of devices */
 	bool decided; /* a pod has the devices that gpuqd planned; else the node chooses */
 	enum backend_turn turn;

@@ -476,11 +476,8 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.devices = devices;
 	o.uuids = uuids;
 	o.n_devices = p->n_devices;
-	o.sharing = "";
+	o.sharing = p->node->backend ? p->node->backend->word : "";
 	o.device = p->node->fact.device;
-	for (size_t i = 0; i < p->node->fact.labels.n; i++)
-		if (strcmp(p->node->fact.labels.keys[i], SHARE_LABEL) == 0)
-			o.sharing = p->node->fact.labels.vals[i];
 	if (p->n_devices) {
 		o.milli = p->gpus_milli / p->n_devices;
 		if (p->devices[0] < p->node->n_devices)

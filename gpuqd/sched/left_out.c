@@ -14,6 +14,15 @@ static bool decides_nothing(const struct plan *p)
 	return !p->cut_short;
 }
 
+/* True if there are pools that could grow: jobs that cannot start request nodes for each other. */
+static bool may_grow(const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->n_nodes; i++)
+		if (s->nodes[i].state >= SNAP_ASKED)
+			return true;
+	return false;
+}
+
 /* True if no amount is so large that it is no longer exact. */
 static bool is_exact(const int64_t *wanted, size_t n)
 {
@@ -28,7 +37,8 @@ bool left_out_take(struct left_out *out, const struct snapshot *s, const struct 
 	struct left_out l = { .n = (size_t)s->n_queues * s->n_res };
 
 	*out = (struct left_out){ 0 };
-	if (!p->left_out || !p->fair_share || !decides_nothing(p) || !is_exact(p->left_out, l.n))
+	if (!p->left_out || !p->fair_share || !decides_nothing(p) || !is_exact(p->left_out, l.n) ||
+	    may_grow(s))
 		return false;
 	l.wanted = malloc((l.n + 1) * sizeof(*l.wanted));
 	l.fair = malloc((l.n + 1) * sizeof(*l.fair));

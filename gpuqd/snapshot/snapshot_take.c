@@ -110,22 +110,13 @@ static bool pool_spreads(const struct model *m, const char *pool)
 	return false;
 }
 
-/* Return the system that hands out the devices of a node; NULL = none of ours. */
-static const struct backend *backend_on(const struct node *n)
-{
-	for (size_t i = 0; i < n->fact.labels.n; i++)
-		if (strcmp(n->fact.labels.keys[i], SHARE_LABEL) == 0)
-			return backend_of(n->fact.labels.vals[i]);
-	return NULL;
-}
-
 /* Return the memory of the largest device that is shared by memory. */
 static int64_t largest_shared(const struct model *m)
 {
 	int64_t most = 0;
 
 	for (const struct node *n = m->nodes; n; n = n->hh.next)
-		if (n->n_devices && backend_on(n) && backend_on(n)->by_memory &&
+		if (n->n_devices && n->backend && n->backend->by_memory &&
 		    n->devices[0].memory_mib << 20 > most)
 			most = n->devices[0].memory_mib << 20;
 	return most;
@@ -138,8 +129,8 @@ static int64_t largest_unit(const struct model *m)
 	int64_t most = 0;
 
 	for (const struct node *n = m->nodes; n; n = n->hh.next)
-		if (n->n_devices && backend_on(n) && backend_on(n)->unit_mib << 20 > most)
-			most = backend_on(n)->unit_mib << 20;
+		if (n->n_devices && n->backend && n->backend->unit_mib << 20 > most)
+			most = n->backend->unit_mib << 20;
 	return most;
 }
 
@@ -245,7 +236,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.slots = n->fact.slots < SNAP_MILLI ? n->fact.slots : SNAP_MILLI;
 	sn.replicas = n->fact.replicas < SNAP_MILLI ? n->fact.replicas : SNAP_MILLI;
 	for (uint32_t i = 0; i < sn.n_devices; i++) {
-		devices[i].healthy = n->devices[i].healthy;
+		devices[i].healthy = n->devices[i].healthy && !(n->backend && n->backend->closed);
 		devices[i].memory_bytes = n->devices[i].memory_mib << 20;
 		devices[i].foreign_milli =
 			(int16_t)(n->foreign_milli[i] < SNAP_MILLI ? n->foreign_milli[i]

@@ -144,6 +144,7 @@ struct array {
 
 struct node;
 struct job;
+struct backend;
 
 struct pod {
 	struct pod *job_prev, *job_next; /* of its job, by attempt and index */
@@ -358,6 +359,8 @@ struct node {
 	/* The cluster's report of its devices, before the site's word: labels, devices, device,
 	 * replicas and mig alone. */
 	struct node_fact told;
+	const struct backend
+		*backend; /* that hands out its devices, by its label; NULL = none of them */
 	const char *odd; /* how the site's inventory and the node differ, in its arena; NULL */
 	bool suspect;
 	bool frozen; /* its devices do not add up: no more starts there; not stored */

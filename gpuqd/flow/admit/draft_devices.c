@@ -7,21 +7,13 @@
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/state/model.h"
 
-static const struct backend *backend_on(const struct node *n)
-{
-	for (size_t i = 0; i < n->fact.labels.n; i++)
-		if (strcmp(n->fact.labels.keys[i], SHARE_LABEL) == 0)
-			return backend_of(n->fact.labels.vals[i]);
-	return NULL;
-}
-
 /* Collect the largest that the nodes of a backend offer; those that are away for now count. */
 static void shape_of(void *arg, const struct backend *b, struct backend_shape *out)
 {
 	const struct model *m = arg;
 
 	for (const struct node *n = m->nodes; n; n = n->hh.next) {
-		if (n->gone || n->n_devices == 0 || backend_on(n) != b)
+		if (n->gone || n->n_devices == 0 || n->backend != b)
 			continue;
 		out->n_nodes++;
 		for (uint32_t d = 0; d < n->n_devices; d++)
@@ -34,7 +26,7 @@ static void shape_of(void *arg, const struct backend *b, struct backend_shape *o
 static bool any_unnamed(const struct model *m)
 {
 	for (const struct node *n = m->nodes; n; n = n->hh.next)
-		if (!n->gone && n->n_devices && !backend_on(n))
+		if (!n->gone && n->n_devices && !n->backend)
 			return true;
 	return false;
 }
@@ -45,7 +37,7 @@ static void warn_unlimited(const struct model *m, const struct gpuq_group *g, st
 	bool memory_only = false, soft = false;
 
 	for (const struct node *n = m->nodes; n; n = n->hh.next) {
-		const struct backend *b = n->gone || n->n_devices == 0 ? NULL : backend_on(n);
+		const struct backend *b = n->gone || n->n_devices == 0 ? NULL : n->backend;
 
 		if (!b)
 			continue;

@@ -264,10 +264,7 @@ static struct gpuq_val *view_reservation(struct gpuq_arena *a, const struct mode
 /* Return how its devices are handed out; NULL = it has none, or any part of them. */
 static const char *sharing_of(const struct node *n)
 {
-	for (size_t i = 0; i < n->fact.labels.n; i++)
-		if (strcmp(n->fact.labels.keys[i], SHARE_LABEL) == 0)
-			return n->fact.labels.vals[i];
-	return n->fact.n_mig ? "mig" : NULL;
+	return n->backend ? n->backend->word : n->fact.n_mig ? "mig" : NULL;
 }
 
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n,
