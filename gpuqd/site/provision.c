@@ -99,7 +99,7 @@ static const struct gpuq_schema machine_schema = { .name = "machine",
 /* ---- the whole ---- */
 
 static const struct gpuq_field fields[] = {
-	F(provision, "kind", GPUQ_K_ENUM, kind, .names = kinds, .doc = "who makes the nodes"),
+	F(provision, "kind", GPUQ_K_ENUM, kind, .names = kinds, .doc = "what makes the nodes"),
 	F(provision, "class", GPUQ_K_STR, class_, .min = 1, .max = 253, .doc = "of its requests"),
 	F(provision, "parameters", GPUQ_K_STRMAP, parameters, .doc = "of its requests"),
 	F(provision, "machine", GPUQ_K_OBJECT_PTR, machine, .sub = &machine_schema,

@@ -142,8 +142,7 @@ struct snap_node {
 	/* Each device is offered in so many replicas, of which a pod gets one: a part that is no
 	 * larger takes a replica, a whole device is not to be had. 0 and 1 = no replicas. */
 	uint32_t replicas;
-	uint32_t
-		slots; /* pods that a device can have at a time: a part is no less than its share; 0 = any */
+	uint32_t slots; /* pods that a device can have at a time, a share each; 0 = any */
 	const struct snap_device *devices_in; /* n_devices of them, copied; NULL = healthy, empty */
 	/* Link classes of each pair of devices (links.h), and the NUMA node of each device; copied.
 	 * NULL = all alike. Ignored on nodes with more than LINKS_DEVICES_MAX devices. */

@@ -94,7 +94,7 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	return v;
 }
 
-/* Return who holds a number of a node's instances. */
+/* Return the pods that hold instances of a node. */
 static struct gpuq_val *view_holder(struct gpuq_arena *a, const struct pod *p, int64_t count)
 {
 	struct gpuq_val *v = gpuq_map(a);
