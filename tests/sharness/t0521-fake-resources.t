@@ -182,7 +182,7 @@ test_expect_success 'AC-NV-7: what nodes do not report is in the inventory of th
 	inventory:
 	- {selector: {kubernetes.io/hostname: node-0009}, product: NVIDIA-T4, memory: 16Gi, cards: 6, replicas: 8}
 	END
-	gpuq apply -f inventory.yaml && wait_for 60 node_is node-0009 gpus 5 && node_is node-0009 devices.0.product NVIDIA-T4 &&
+	gpuq apply -f inventory.yaml && wait_for 60 node_is node-0009 devices.0.product NVIDIA-T4 && node_is node-0009 gpus 5 &&
 	node_is node-0009 devices.0.memory_mib 16384 && { gpuq doctor >out || true; } && grep "node-0009.*cards 6, of the node 5" out &&
 	echo "{command: [a], image: test, gpus: 0.1, nodes: [node-0009], annotations: {gpuq.test/hang: \"true\"}}" >p.yaml && p=$(submit p.yaml) &&
 	job_becomes "$p" RUNNING && test "$(limits "$p")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0009 free_gpus 4.875 && all_gone
