@@ -649,6 +649,7 @@ Test(kube_cluster, a_pod_told_to_leave_while_it_is_made_leaves, .fini = fini)
 
 static int64_t single_us;
 static unsigned n_single;
+static struct loop_timer *single_timer;
 
 /* One request: they are all there at once. */
 static void many_foreign(void)
@@ -669,9 +670,10 @@ static bool many_heard(void)
 
 static void on_single(void *arg)
 {
+	single_timer = NULL;
 	fault("label-pod foreign/f-0 a=b\n");
 	if (++n_single < SINGLE)
-		loop_after(loop, 10000, on_single, NULL);
+		single_timer = loop_after(loop, 10000, on_single, NULL);
 }
 
 static void one_by_one(void)
@@ -696,6 +698,7 @@ Test(kube_cluster, changes_of_others_are_read_together_while_nothing_waits, .fin
 
 	start("");
 	run(steps);
+	loop_cancel(single_timer);
 	single_us = loop_mono_us(loop) - single_us;
 	cr_expect_leq(foreign.turns, 2 * (single_us / REST_US) + 5, "%u in %d ms", foreign.turns,
 		      (int)(single_us / 1000));
