@@ -121,7 +121,22 @@ const char *gpuq_nearest(const char *name, const char *const *names)
 	return best;
 }
 
-/* ---- lists of strings, compared ---- */
+/* ---- maps and lists of strings ---- */
+
+const char *gpuq_strmap_get(const struct gpuq_strmap *m, const char *key)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (strcmp(m->keys[i], key) == 0)
+			return m->vals[i];
+	return NULL;
+}
+
+const char *gpuq_strmap_text(const struct gpuq_strmap *m, const char *key)
+{
+	const char *v = gpuq_strmap_get(m, key);
+
+	return v ? v : "";
+}
 
 bool gpuq_strlist_has(const struct gpuq_strlist *l, const char *s)
 {

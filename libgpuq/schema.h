@@ -62,6 +62,10 @@ struct gpuq_strmap {
 	size_t n;
 };
 
+/* Return the value of a key; where it is not there, NULL, or "" of _text(). */
+const char *gpuq_strmap_get(const struct gpuq_strmap *m, const char *key);
+const char *gpuq_strmap_text(const struct gpuq_strmap *m, const char *key);
+
 /* The number of units of a resource; bytes where its name has those (spec/resource.h). */
 struct gpuq_amount {
 	const char *name;

@@ -123,12 +123,17 @@ int backend_observe(const struct gpuq_strmap *notes, const struct gpuq_amount *a
 
 /* ---- what the rows share ---- */
 
-const char *backend_note_of(const struct gpuq_strmap *notes, const char *key)
+int backend_check_memory(const struct gpuq_group *g, const struct backend_shape *s,
+			 struct gpuq_err *err)
 {
-	for (size_t i = 0; i < notes->n; i++)
-		if (strcmp(notes->keys[i], key) == 0)
-			return notes->vals[i];
-	return "";
+	const int64_t asked = g->gpu_memory_bytes / MIB + (g->gpu_memory_bytes % MIB > 0);
+
+	if (s->device_mib <= 0 || asked <= s->device_mib)
+		return 0;
+	return gpuq_fail(err, GPUQ_ERANGE,
+			 "%" PRId64 " MiB of a device are requested: largest device %" PRId64
+			 " GiB (%" PRId64 " MiB)",
+			 asked, s->device_mib / 1024, s->device_mib);
 }
 
 void backend_note_word(struct backend_place *p, const char *key, const char *value)

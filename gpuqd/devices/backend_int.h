@@ -15,8 +15,9 @@ extern const struct backend backend_whole, backend_mig, backend_time_slicing, ba
 /* True if the group asks for parts of devices, by any of its keys. */
 bool backend_shares(const struct gpuq_group *g);
 
-/* The annotation of that name; "" = there is none. */
-const char *backend_note_of(const struct gpuq_strmap *notes, const char *key);
+/* GPUQ_ERANGE when the memory of a device is requested that the largest device does not have. */
+int backend_check_memory(const struct gpuq_group *g, const struct backend_shape *s,
+			 struct gpuq_err *err);
 
 /* Add an annotation: a static word, or a number. Returns 0; GPUQ_ENOMEM. */
 void backend_note_word(struct backend_place *p, const char *key, const char *value);

@@ -1,6 +1,6 @@
 /* Tencent's gpu-manager: hundredths of the cores of a device, and blocks of its memory. Its plugin serves
  * the first pod that waits on its node with the number of cores it is asked for, and chooses the device
- * itself: a pod whose annotations name another one is refused. So an index is a prediction, made for the
+ * itself: a pod with annotations that name another one is refused. So an index is a prediction, made for the
  * first attempt alone; whole devices are left to the plugin, which writes down what it chose. Pods that
  * wait with equal cores could be confused, so one is under way at a time. */
 #include "gpuqd/devices/gpu_manager.h"
@@ -32,8 +32,6 @@ static bool takes(const struct gpuq_group *g)
 
 static int validate(const struct gpuq_group *g, const struct backend_shape *s, struct gpuq_err *err)
 {
-	const int64_t asked = g->gpu_memory_bytes / MIB + (g->gpu_memory_bytes % MIB > 0);
-
 	if (g->gpus_milli > 1000)
 		return gpuq_fail(
 			err, GPUQ_ERANGE,
@@ -41,13 +39,7 @@ static int validate(const struct gpuq_group *g, const struct backend_shape *s, s
 			"share devices (gpu-manager) give a pod a part of one or whole ones: "
 			"expected gpus: 1; parts of several are given by HAMi, KAI and DRA",
 			g->gpus_milli / 1000);
-	if (s->device_mib > 0 && asked > s->device_mib)
-		return gpuq_fail(err, GPUQ_ERANGE,
-				 "%" PRId64
-				 " MiB of a device are requested: largest device %" PRId64
-				 " GiB (%" PRId64 " MiB)",
-				 asked, s->device_mib / 1024, s->device_mib);
-	return 0;
+	return backend_check_memory(g, s, err);
 }
 
 static int soft_limit(const struct gpuq_group *g, struct gpuq_arena *a, struct backend_place *out)
@@ -112,7 +104,7 @@ static int observe(const struct gpuq_strmap *notes, const struct gpuq_amount *as
 		   struct gpuq_arena *a, struct backend_seen *out)
 {
 	const int64_t cores = asked(asks, n_asks, VCUDA_CORE);
-	const char *assigned = backend_note_of(notes, VCUDA_ASSIGNED);
+	const char *assigned = gpuq_strmap_text(notes, VCUDA_ASSIGNED);
 	bool told = false;
 	size_t n = 0;
 	int *list;

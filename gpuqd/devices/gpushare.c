@@ -28,8 +28,6 @@ static bool takes(const struct gpuq_group *g)
 
 static int validate(const struct gpuq_group *g, const struct backend_shape *s, struct gpuq_err *err)
 {
-	const int64_t asked = g->gpu_memory_bytes / MIB + (g->gpu_memory_bytes % MIB > 0);
-
 	if (g->gpus_milli > 1000)
 		return gpuq_fail(
 			err, GPUQ_ERANGE,
@@ -42,13 +40,7 @@ static int validate(const struct gpuq_group *g, const struct backend_shape *s, s
 			err, GPUQ_ERANGE,
 			"cores are requested, and the nodes that share devices (gpushare) do "
 			"not limit them: expected gpu_memory or a part in gpus");
-	if (s->device_mib > 0 && asked > s->device_mib)
-		return gpuq_fail(err, GPUQ_ERANGE,
-				 "%" PRId64
-				 " MiB of a device are requested: largest device %" PRId64
-				 " GiB (%" PRId64 " MiB)",
-				 asked, s->device_mib / 1024, s->device_mib);
-	return 0;
+	return backend_check_memory(g, s, err);
 }
 
 static int place(const struct backend *b, const struct backend_ask *ask, struct gpuq_arena *a,
@@ -83,13 +75,13 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 static int observe(const struct gpuq_strmap *notes, const struct gpuq_amount *asks, size_t n_asks,
 		   struct gpuq_arena *a, struct backend_seen *out)
 {
-	const int64_t pod = strtoll(backend_note_of(notes, GPUSHARE_POD), NULL, 10);
-	const int64_t device = strtoll(backend_note_of(notes, GPUSHARE_DEVICE), NULL, 10);
-	const char *text = backend_note_of(notes, GPUSHARE_INDEX);
+	const int64_t pod = strtoll(gpuq_strmap_text(notes, GPUSHARE_POD), NULL, 10);
+	const int64_t device = strtoll(gpuq_strmap_text(notes, GPUSHARE_DEVICE), NULL, 10);
+	const char *text = gpuq_strmap_text(notes, GPUSHARE_INDEX);
 
 	(void)asks;
 	(void)n_asks;
-	if (pod > 0 && strcmp(backend_note_of(notes, GPUSHARE_ASSIGNED), "false") == 0)
+	if (pod > 0 && strcmp(gpuq_strmap_text(notes, GPUSHARE_ASSIGNED), "false") == 0)
 		out->unserved = pod;
 	if (pod > 0 && device > 0 && pod <= device && pod < (1 << 30))
 		out->gpus_milli = pod * 1000 / device > 0 ? pod * 1000 / device : 1;

@@ -153,15 +153,6 @@ static void set_array(struct pod_env *e, const struct model *m, const struct job
 	pod_env_set_int(e, "GPUQ_ARRAY_TASK_STEP", ar->ranges[0].step);
 }
 
-/* A variable that the job's owner sets for the first container, or NULL. */
-static const char *owner_set(const struct gpuq_group *g, const char *key)
-{
-	for (size_t i = 0; i < g->env.n; i++)
-		if (strcmp(g->env.keys[i], key) == 0)
-			return g->env.vals[i];
-	return NULL;
-}
-
 /* Set the pod's rank in the job; the variables of PyTorch, for one process per pod; and those of
  * torchrun, which starts one process per device, in place of its options. */
 static void set_gang(struct pod_env *e, const struct pod *p, const struct gpuq_group *g, bool local,
@@ -179,8 +170,8 @@ static void set_gang(struct pod_env *e, const struct pod *p, const struct gpuq_g
 				  : gpuq_arena_printf(e->a, "%s.%.*s", first, (int)cut, first));
 		/* Jobs on a shared machine need different ports: the port follows from the id.
 		 * In a cluster the owner may choose it. */
-		if (!local && owner_set(g, "MASTER_PORT"))
-			pod_env_set(e, "MASTER_PORT", owner_set(g, "MASTER_PORT"));
+		if (!local && gpuq_strmap_get(&g->env, "MASTER_PORT"))
+			pod_env_set(e, "MASTER_PORT", gpuq_strmap_get(&g->env, "MASTER_PORT"));
 		else
 			pod_env_set_int(e, "MASTER_PORT", local ? 20000 + o->job % 20000 : 29500);
 		pod_env_set_int(e, "WORLD_SIZE", o->n_pods);
@@ -189,7 +180,7 @@ static void set_gang(struct pod_env *e, const struct pod *p, const struct gpuq_g
 		pod_env_set(e, "PET_MASTER_PORT", pod_env_get(e, "MASTER_PORT"));
 		pod_env_set_int(e, "PET_NNODES", o->n_pods);
 		pod_env_set_int(e, "PET_NODE_RANK", p->index);
-		if (p->n_devices && !owner_set(g, "PET_NPROC_PER_NODE"))
+		if (p->n_devices && !gpuq_strmap_get(&g->env, "PET_NPROC_PER_NODE"))
 			pod_env_set_int(e, "PET_NPROC_PER_NODE", p->n_devices);
 	}
 }

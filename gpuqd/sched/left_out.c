@@ -66,7 +66,7 @@ static bool was_reserved(const struct left_out *l, struct snap_key key)
 	return false;
 }
 
-/* True if no share is another one. A queue whose share is all of its demand has grown by what its new
+/* True if no share is another one. A queue with a share as large as its demand has grown by what its new
  * jobs want, which admits none of the others: it admitted all of them before. */
 static bool shares_stand(const struct left_out *l, const struct plan *p)
 {

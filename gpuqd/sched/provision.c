@@ -246,7 +246,7 @@ static bool could_be(struct cycle *c, const struct provision *p, uint32_t job)
 	return false;
 }
 
-/* Unblock the classes whose jobs could be on such nodes, and block the others. */
+/* Unblock the classes with jobs that could be on such nodes, and block the others. */
 static void unblock(struct cycle *c, struct provision *p)
 {
 	for (uint32_t i = 0; i < c->s->lines.n_runs; i++)

@@ -69,10 +69,7 @@ const struct site_inventory *inventory_of(const struct site *s, const struct gpu
 
 const char *inventory_gres(const struct site *s, const char *name)
 {
-	for (size_t i = 0; i < s->gres.n; i++)
-		if (strcmp(s->gres.keys[i], name) == 0)
-			return s->gres.vals[i];
-	return NULL;
+	return gpuq_strmap_get(&s->gres, name);
 }
 
 /* True if scripts can ask for that name: others of --gres mean something else. */

@@ -269,15 +269,6 @@ static struct gpuq_val *write_any(struct gpuq_arena *mem, const void *in)
 
 const struct gpuq_custom provision_custom = { read_any, write_any };
 
-/* Return the value of a label; NULL = it is not there. */
-static const char *label(const struct gpuq_strmap *m, const char *key)
-{
-	for (size_t i = 0; i < m->n; i++)
-		if (strcmp(m->keys[i], key) == 0)
-			return m->vals[i];
-	return NULL;
-}
-
 int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct provision *p,
 		    const struct gpuq_strmap *selector, const char *flavor)
 {
@@ -294,7 +285,7 @@ int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struc
 			     "missing; a pool that grows needs it, to know its nodes");
 	gpuq_reader_enter(r, "provisioning");
 	for (size_t i = 0; rc == 0 && i < selector->n; i++) {
-		const char *has = label(&p->machine->labels, selector->keys[i]);
+		const char *has = gpuq_strmap_get(&p->machine->labels, selector->keys[i]);
 		const struct gpuq_val *at = gpuq_get(machine, "labels");
 
 		if (has && strcmp(has, selector->vals[i]) == 0)

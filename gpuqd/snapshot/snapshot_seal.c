@@ -315,15 +315,6 @@ static int collect_keys(struct seal *w)
 	return rc;
 }
 
-/* Return the value of a label; NULL = the node has none. */
-static const char *label_of(const struct snap_node *n, const char *key)
-{
-	for (size_t i = 0; i < n->labels.n; i++)
-		if (strcmp(n->labels.keys[i], key) == 0)
-			return n->labels.vals[i];
-	return NULL;
-}
-
 /* Append a string with its length first: no two different sequences of strings have the same bytes. */
 static void blob_str(struct gpuq_buf *b, const char *str)
 {
@@ -348,7 +339,7 @@ static int add_class(struct seal *w, const struct snap_node *n)
 	if (!c->values || !c->taints)
 		return gpuq_no_memory(w->err);
 	for (uint32_t k = 0; k < s->n_label_keys; k++) {
-		const char *v = label_of(n, s->label_keys[k]);
+		const char *v = gpuq_strmap_get(&n->labels, s->label_keys[k]);
 
 		if (v) {
 			c->values[k] = gpuq_arena_strdup(&s->arena, v);
@@ -391,7 +382,7 @@ static int seal_classes(struct seal *w)
 		blob_str(&blob, n->pool);
 		gpuq_buf_add(&blob, &n->flavor, sizeof(n->flavor));
 		for (uint32_t k = 0; k < s->n_label_keys; k++)
-			blob_str(&blob, label_of(n, s->label_keys[k]));
+			blob_str(&blob, gpuq_strmap_get(&n->labels, s->label_keys[k]));
 		for (uint32_t t = 0; t < n->n_taints; t++) {
 			blob_str(&blob, n->taints[t].key);
 			blob_str(&blob, n->taints[t].value ? n->taints[t].value : "");

@@ -120,15 +120,6 @@ struct snap_variant *snapshot_objects_of(struct snap_objects *o, const struct qu
 
 /* ---- where it may run ---- */
 
-/* Return the value of a label; NULL = the node has none. */
-static const char *label_of(const struct node *n, const char *key)
-{
-	for (size_t i = 0; i < n->fact.labels.n; i++)
-		if (strcmp(n->fact.labels.keys[i], key) == 0)
-			return n->fact.labels.vals[i];
-	return NULL;
-}
-
 /* A term over the host label would make each node a class of its own (snap_class). Where it is the
  * node's name, as nearly everywhere, the name is asked for instead. */
 static const char *key_for(const struct snap_objects *o, const struct gpuq_require *r)
@@ -137,7 +128,7 @@ static const char *key_for(const struct snap_objects *o, const struct gpuq_requi
 		return r->key;
 	for (size_t i = 0; i < r->values.n; i++) {
 		const struct node *n = model_find_node(o->m, r->values.items[i]);
-		const char *host = n ? label_of(n, HOST_LABEL) : NULL;
+		const char *host = n ? gpuq_strmap_get(&n->fact.labels, HOST_LABEL) : NULL;
 
 		if (!host || strcmp(host, n->name) != 0)
 			return r->key;

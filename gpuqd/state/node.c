@@ -161,19 +161,11 @@ void node_classify(struct model *m, struct node *n)
 	}
 }
 
-static const char *label_of(const struct node_fact *f, const char *key)
-{
-	for (size_t i = 0; i < f->labels.n; i++)
-		if (strcmp(f->labels.keys[i], key) == 0)
-			return f->labels.vals[i];
-	return "";
-}
-
 /* Return how the devices of the node are handed out otherwise than its pool has it; NULL = as it has
  * it. Such a node is left alone. */
 static const char *contradiction(struct model *m, const struct node *n)
 {
-	const char *word = label_of(&n->fact, SHARE_LABEL);
+	const char *word = gpuq_strmap_text(&n->fact.labels, SHARE_LABEL);
 	char text[160];
 
 	site_each(site_pool, m->site->pools, p)
@@ -364,7 +356,7 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 	if (!taints)
 		abort();
 	n->fact.labels = keep_labels(n, &f->labels);
-	n->backend = backend_of(label_of(&n->fact, SHARE_LABEL));
+	n->backend = backend_of(gpuq_strmap_text(&n->fact.labels, SHARE_LABEL));
 	n->odd = odd ? adup(n, odd) : NULL;
 	keep_told(m, n, told,
 		  told->labels.keys == f->labels.keys ? n->fact.labels

@@ -38,14 +38,6 @@ static void set_label(struct offer *o, const char *key, const char *value)
 	o->f->labels = to;
 }
 
-static const char *label(const struct node_fact *f, const char *key)
-{
-	for (size_t i = 0; i < f->labels.n; i++)
-		if (strcmp(f->labels.keys[i], key) == 0)
-			return f->labels.vals[i];
-	return "";
-}
-
 /* Make n devices, of which the first `works` do; those that are there keep what is known of them. */
 static void set_devices(struct offer *o, int64_t n, int64_t works, const char *product)
 {
@@ -185,7 +177,7 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 	i = inventory_of(m->site, &told->labels);
 	if (i)
 		take_inventory(&o, i);
-	b = backend_of(label(out, SHARE_LABEL));
+	b = backend_of(gpuq_strmap_text(&out->labels, SHARE_LABEL));
 	site_each(site_pool, m->site->pools, p) {
 		if (!inventory_selects(&p->selector, &told->labels))
 			continue;

@@ -427,7 +427,7 @@ static int spec_opt_export(struct spec_opts_state *st, const char *v, struct gpu
 		} else {
 			int rc = 0;
 
-			value = from ? spec_map_get(&from->environ, w) : NULL;
+			value = from ? gpuq_strmap_get(&from->environ, w) : NULL;
 			if (value)
 				rc = spec_map_set(st->arena, &kept, w, value);
 			if (rc < 0)

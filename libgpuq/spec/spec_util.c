@@ -58,14 +58,6 @@ int spec_map_failed(struct gpuq_err *err, int code)
 	return gpuq_no_memory(err);
 }
 
-const char *spec_map_get(const struct gpuq_strmap *m, const char *key)
-{
-	for (size_t i = 0; i < m->n; i++)
-		if (strcmp(m->keys[i], key) == 0)
-			return m->vals[i];
-	return NULL;
-}
-
 bool spec_digits(const char **at, int64_t min, int64_t max, int64_t *out)
 {
 	const char *p = *at;

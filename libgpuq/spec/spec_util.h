@@ -11,7 +11,6 @@
  * GPUQ_ETOOBIG past GPUQ_MAP_MAX pairs; spec_map_failed says it in words. */
 int spec_map_set(struct gpuq_arena *a, struct gpuq_strmap *m, const char *key, const char *val);
 int spec_map_failed(struct gpuq_err *err, int code);
-const char *spec_map_get(const struct gpuq_strmap *m, const char *key);
 
 /* A whole decimal number in [min, max] at *at, which moves behind it. */
 bool spec_digits(const char **at, int64_t min, int64_t max, int64_t *out);

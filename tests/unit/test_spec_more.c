@@ -69,7 +69,7 @@ Test(spec_more, export_chooses_of_the_environment)
 			     cases[i].option, s.context.environ.n);
 		cr_expect_str_eq(s.context.cwd, "/srv/ann/run");
 		if (strstr(cases[i].option, "X=1"))
-			cr_expect_str_eq(spec_map_get(&s.groups[0].env, "X"), "1");
+			cr_expect_str_eq(gpuq_strmap_get(&s.groups[0].env, "X"), "1");
 	}
 }
 

@@ -177,6 +177,14 @@ static void users_text(struct gpuq_buf *out, const struct row *r)
 		gpuq_buf_addc(out, '-');
 }
 
+/* Append "NAME 1/2" to a list that begins at `at`: how many are free of those that `all` counts. */
+static void add_free(struct gpuq_buf *out, size_t at, const char *name, const struct gpuq_val *v,
+		     const char *all)
+{
+	gpuq_buf_printf(out, "%s%s %" PRId64 "/%" PRId64, out->len > at ? "," : "", name,
+			gpuq_get_int(v, "free", 0), gpuq_get_int(v, all, 0));
+}
+
 /* "rdma/hca 1/2": how many of each are free */
 static void resources_text(struct gpuq_buf *out, const struct row *r)
 {
@@ -184,9 +192,7 @@ static void resources_text(struct gpuq_buf *out, const struct row *r)
 	const size_t at = out->len;
 
 	for (size_t i = 0; map && map->type == GPUQ_MAP && i < map->n; i++)
-		gpuq_buf_printf(out, "%s%s %" PRId64 "/%" PRId64, out->len > at ? "," : "",
-				map->pairs[i].key, gpuq_get_int(map->pairs[i].val, "free", 0),
-				gpuq_get_int(map->pairs[i].val, "total", 0));
+		add_free(out, at, map->pairs[i].key, map->pairs[i].val, "total");
 	if (out->len == at)
 		gpuq_buf_addc(out, '-');
 }
@@ -198,10 +204,8 @@ static void instances_text(struct gpuq_buf *out, const struct row *r)
 	const size_t at = out->len;
 
 	for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
-		gpuq_buf_printf(out, "%s%s %" PRId64 "/%" PRId64, out->len > at ? "," : "",
-				gpuq_get_str(list->items[i], "profile", "?"),
-				gpuq_get_int(list->items[i], "free", 0),
-				gpuq_get_int(list->items[i], "count", 0));
+		add_free(out, at, gpuq_get_str(list->items[i], "profile", "?"), list->items[i],
+			 "count");
 	if (out->len == at)
 		gpuq_buf_addc(out, '-');
 }

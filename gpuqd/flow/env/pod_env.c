@@ -18,8 +18,5 @@ void pod_env_set_int(struct pod_env *e, const char *key, int64_t i)
 
 const char *pod_env_get(const struct pod_env *e, const char *key)
 {
-	for (size_t i = 0; i < e->map->n; i++)
-		if (strcmp(e->map->keys[i], key) == 0)
-			return e->map->vals[i];
-	return NULL;
+	return gpuq_strmap_get(e->map, key);
 }

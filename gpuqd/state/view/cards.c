@@ -37,10 +37,7 @@ static int64_t slots_of(const char *profile, const char *product)
 
 static const char *product_of(const struct node *n)
 {
-	for (size_t i = 0; i < n->fact.labels.n; i++)
-		if (strcmp(n->fact.labels.keys[i], "nvidia.com/gpu.product") == 0)
-			return n->fact.labels.vals[i];
-	return "";
+	return gpuq_strmap_text(&n->fact.labels, "nvidia.com/gpu.product");
 }
 
 static int64_t sevenths(const char *profile, int64_t count)

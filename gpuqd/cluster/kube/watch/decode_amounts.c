@@ -166,16 +166,23 @@ size_t kube_pod_words(const json_t *pod, struct gpuq_amount out[KUBE_WORDS_MAX])
 
 /* ---- refusals ---- */
 
-/* Return the number that follows a word of the message; -1 without it. */
-static int64_t number_after(const char *message, const char *word)
+/* Return what follows a word of the message; NULL without it. */
+static const char *text_after(const char *message, const char *word)
 {
 	const char *at = strstr(message, word);
+
+	return at ? at + strlen(word) : NULL;
+}
+
+/* The same for a number; -1 without it. */
+static int64_t number_after(const char *message, const char *word)
+{
+	const char *at = text_after(message, word);
 	char *end;
 	long long n;
 
 	if (!at)
 		return -1;
-	at += strlen(word);
 	n = strtoll(at, &end, 10);
 	return end == at || n < 0 ? -1 : n;
 }
@@ -185,7 +192,6 @@ static int64_t number_after(const char *message, const char *word)
  * healthy devices present; cannot allocate unhealthy devices NAME, ...". */
 void kube_read_shortage(struct gpuq_arena *a, struct pod_fact *out)
 {
-	static const char unavailable[] = "unavailable for ", unhealthy[] = "unhealthy devices ";
 	const char *name = NULL, *at;
 	int64_t have = 0;
 
@@ -197,12 +203,10 @@ void kube_read_shortage(struct gpuq_arena *a, struct pod_fact *out)
 
 		name = out->reason + 5;
 		have = used >= 0 && capacity > used ? capacity - used : 0;
-	} else if ((at = strstr(out->message, unavailable)) ||
-		   (at = strstr(out->message, unhealthy))) {
-		size_t n;
+	} else if ((at = text_after(out->message, "unavailable for ")) ||
+		   (at = text_after(out->message, "unhealthy devices "))) {
+		size_t n = strcspn(at, ", \t\n");
 
-		at += at[2] == 'a' ? sizeof(unavailable) - 1 : sizeof(unhealthy) - 1;
-		n = strcspn(at, ", \t\n");
 		n -= n > 0 && at[n - 1] == '.';
 		name = n < GPUQ_RESOURCE_NAME_MAX ? gpuq_arena_strndup(a, at, n) : NULL;
 		have = number_after(out->message, "Available: ");

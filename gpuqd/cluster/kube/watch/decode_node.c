@@ -58,14 +58,6 @@ static int read_taints(struct kube_object *o, struct node_fact *out)
 	return 0;
 }
 
-static const char *label(const struct node_fact *n, const char *key)
-{
-	for (size_t i = 0; i < n->labels.n; i++)
-		if (strcmp(n->labels.keys[i], key) == 0)
-			return n->labels.vals[i];
-	return "";
-}
-
 static int64_t small_number(const char *text)
 {
 	int64_t v = 0;
@@ -108,7 +100,7 @@ static const struct backend *shared_devices(struct kube_object *o, int64_t *ther
 /* Tell placement by a label of gpuq's own; one that the node has already stays. */
 static void tell(struct node_fact *n, const char *key, const char *word)
 {
-	if (!*word || *label(n, key))
+	if (!*word || *gpuq_strmap_text(&n->labels, key))
 		return;
 	n->labels.keys[n->labels.n] = key;
 	n->labels.vals[n->labels.n++] = word;
@@ -121,10 +113,11 @@ static void tell(struct node_fact *n, const char *key, const char *word)
 static const char *single_profile(struct kube_object *o, const struct node_fact *n)
 {
 	static const char mark[] = "-MIG-", shared[] = "-SHARED";
-	const char *product = label(n, "nvidia.com/gpu.product"), *at = strstr(product, mark);
+	const char *product = gpuq_strmap_text(&n->labels, "nvidia.com/gpu.product"),
+		   *at = strstr(product, mark);
 	size_t len;
 
-	if (!at || strcmp(label(n, "nvidia.com/mig.strategy"), "single") != 0)
+	if (!at || strcmp(gpuq_strmap_text(&n->labels, "nvidia.com/mig.strategy"), "single") != 0)
 		return NULL;
 	at += sizeof(mark) - 1;
 	len = strlen(at);
@@ -137,7 +130,7 @@ static const char *single_profile(struct kube_object *o, const struct node_fact 
 static const char *product_of(struct kube_object *o, const struct node_fact *n)
 {
 	static const char shared[] = "-SHARED";
-	const char *product = label(n, "nvidia.com/gpu.product");
+	const char *product = gpuq_strmap_text(&n->labels, "nvidia.com/gpu.product");
 	const size_t len = strlen(product), cut = sizeof(shared) - 1;
 
 	if (len <= cut || strcmp(product + len - cut, shared) != 0)
@@ -149,7 +142,7 @@ static const char *product_of(struct kube_object *o, const struct node_fact *n)
 /* Return in how many replicas each device is offered; 1: whole. */
 static int64_t replicas_of(const struct node_fact *n)
 {
-	const int64_t r = small_number(label(n, "nvidia.com/gpu.replicas"));
+	const int64_t r = small_number(gpuq_strmap_text(&n->labels, "nvidia.com/gpu.replicas"));
 
 	return r < 1 ? 1 : r < REPLICAS_MAX ? r : REPLICAS_MAX;
 }
@@ -202,8 +195,10 @@ static int64_t hami_cards(struct kube_object *o)
  * feature discovery has seen. */
 static const char *count_cards(struct node_fact *out, int64_t *there, int64_t *works)
 {
-	const int64_t r = replicas_of(out), seen = small_number(label(out, "nvidia.com/gpu.count"));
-	const bool mps = strcmp(label(out, "nvidia.com/gpu.sharing-strategy"), "mps") == 0;
+	const int64_t r = replicas_of(out),
+		      seen = small_number(gpuq_strmap_text(&out->labels, "nvidia.com/gpu.count"));
+	const bool mps = strcmp(gpuq_strmap_text(&out->labels, "nvidia.com/gpu.sharing-strategy"),
+				"mps") == 0;
 	const bool renamed = strcmp(out->device, GPUQ_RESOURCE_SHARED) == 0;
 
 	/* A renamed replica without its label is a part of a device, and not known which. */
@@ -228,7 +223,7 @@ static int read_devices(struct kube_object *o, struct node_fact *out)
 {
 	const json_t *capacity = kube_path(o->object, "status", "capacity");
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
-	int64_t memory_mib = small_number(label(out, "nvidia.com/gpu.memory"));
+	int64_t memory_mib = small_number(gpuq_strmap_text(&out->labels, "nvidia.com/gpu.memory"));
 	const char *name = device_resource(capacity), *profile, *product;
 	int64_t works, there, cards;
 	const char *word = "";

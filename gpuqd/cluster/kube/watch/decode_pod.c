@@ -322,15 +322,6 @@ static int read_notes(struct kube_object *o, struct gpuq_strmap *out)
 	return 0;
 }
 
-/* Return the annotation of that name; "" = there is none. */
-static const char *note_of(const struct gpuq_strmap *notes, const char *key)
-{
-	for (size_t i = 0; i < notes->n; i++)
-		if (strcmp(notes->keys[i], key) == 0)
-			return notes->vals[i];
-	return "";
-}
-
 /* Read the devices of the pod: the record of the backend overrides the plan. */
 static int read_devices(struct kube_object *o, struct pod_fact *out)
 {
@@ -346,8 +337,8 @@ static int read_devices(struct kube_object *o, struct pod_fact *out)
 		return rc;
 	/* Without word of the backend's, the plan of gpuqd itself. */
 	if (seen.n_devices == 0)
-		rc = backend_indexes(note_of(&notes, KUBE_A_DEVICES), &o->arena, &seen.devices,
-				     &seen.n_devices);
+		rc = backend_indexes(gpuq_strmap_text(&notes, KUBE_A_DEVICES), &o->arena,
+				     &seen.devices, &seen.n_devices);
 	else
 		out->devices_told = true;
 	out->devices = seen.devices;
