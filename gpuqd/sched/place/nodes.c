@@ -63,10 +63,13 @@ static void count_devices(struct cycle *c, uint32_t node)
 
 	for (uint32_t d = 0; d < n->n_devices; d++) {
 		whole += free_milli[d] == SNAP_MILLI;
-		/* A device that is offered in replicas is never to be had whole. */
-		parted |= part_free(free_milli[d]) || (n->replicas > 1 && free_milli[d] > 0);
+		parted |= part_free(free_milli[d]);
 	}
-	whole = n->replicas > 1 ? 0 : whole;
+	/* A device that is offered in replicas is never to be had whole. */
+	if (n->replicas > 1) {
+		parted |= whole > 0;
+		whole = 0;
+	}
 	if (parted)
 		bits_add(nodes->now.parted, node);
 	else
