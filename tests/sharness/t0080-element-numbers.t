@@ -2,6 +2,12 @@
 test_description='elements of arrays have numbers of their own, and signals reach the steps'
 . "$(dirname "$0")/lib.sh"
 
+# Two elements of a CPU each run at once.
+test_have_prereq TWO_CPUS || {
+	skip_all='this machine has one CPU'
+	test_done
+}
+
 # number ID: the own number of an element
 number() {
 	job "$1" element_id
