@@ -360,19 +360,19 @@ static const struct gpuq_field pool_fields[] = {
 	F(site_pool, "flavor", GPUQ_K_NAME, flavor, .doc = "flavor of all its devices"),
 	F(site_pool, "sharing", GPUQ_K_ENUM, sharing, .names = sharings,
 	  .form = "auto | whole | mig | time-slicing | mps | gpushare | gpu-manager",
-	  .doc = "system that hands out its devices"),
+	  .doc = "system that allocates its devices"),
 	F(site_pool, "placement", GPUQ_K_ENUM, placement, .names = placements,
 	  .doc = "pack pods on few nodes, or spread them"),
 	F(site_pool, "spot", GPUQ_K_BOOL, spot,
-	  .doc = "whether its nodes may be reclaimed by the cloud"),
+	  .doc = "whether the cloud may reclaim its nodes"),
 	F(site_pool, "replicas_as_gpus", GPUQ_K_BOOL, replicas_as_gpus,
 	  .doc = "whether a replica of a device counts as a whole device"),
 	F(site_pool, "billing", GPUQ_K_ENUM, billing, .names = price_kinds,
-	  .doc = "price that applies"),
+	  .doc = "price that is charged"),
 	F(site_pool, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
 	  .form = "number or map", .doc = "price per device and hour; default: that of the flavor"),
 	F(site_pool, "provisioning", GPUQ_K_CUSTOM, provisioning, .custom = &provision_custom,
-	  .form = "{kind: none}", .doc = "how it gets nodes that do not exist yet; default: not"),
+	  .form = "{kind: none}", .doc = "way of requesting further nodes; default: none"),
 	END,
 };
 
@@ -537,7 +537,7 @@ static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "image", GPUQ_K_STR, image, .doc = "default image of scripts"),
 	F(site_queue, "service_accounts", GPUQ_K_STRLIST, service_accounts,
 	  .doc = "service accounts that manifests may name, with * and ?, or any; others are "
-		 "refused; without this key theirs are not used, with a warning"),
+		 "refused; absent: service accounts of manifests are ignored, with a warning"),
 	F(site_queue, "image_pull_secrets", GPUQ_K_STRLIST, image_pull_secrets,
 	  .doc = "image pull secrets of its pods"),
 	F(site_queue, "pod_policy", GPUQ_K_STR, pod_policy,
@@ -545,7 +545,7 @@ static const struct gpuq_field queue_fields[] = {
 		 "the site"),
 	F(site_queue, "secrets", GPUQ_K_STRLIST, secrets,
 	  .doc = "Secrets that its pods may name: any, owner (label gpuq.io/user), or names with * "
-		 "and ?; default: any where one user may submit in the namespace, else owner"),
+		 "and ?; default: any if only one user may submit in the namespace, else owner"),
 	F(site_queue, "config_maps", GPUQ_K_STRLIST, config_maps,
 	  .doc = "ConfigMaps that its pods may name, likewise; default: any"),
 	F(site_queue, "volume_claims", GPUQ_K_STRLIST, volume_claims,
@@ -557,7 +557,7 @@ static const struct gpuq_field queue_fields[] = {
 		 "the top, all users"),
 	F(site_queue, "groups", GPUQ_K_STRLIST, groups, .doc = "groups that may submit"),
 	F(site_queue, "managers", GPUQ_K_STRLIST, managers,
-	  .doc = "users who manage it and the queues below; their rights are in gpuqd(8)"),
+	  .doc = "users who manage it and the queues below; see gpuqd(8) for their rights"),
 	F(site_queue, "qos", GPUQ_K_STRLIST, qos,
 	  .doc = "allowed qos; the default one is normal, or else the first of them"),
 	F(site_queue, "flavors", GPUQ_K_STRLIST, flavors,
@@ -577,7 +577,7 @@ static const struct gpuq_field queue_fields[] = {
 	  .doc = "maximum time from placement until the job runs; default: that of the parent "
 		 "queue, then of gpuqd.yaml(5)"),
 	F(site_queue, "node_loss", GPUQ_K_CUSTOM, node_loss, .custom = &node_loss,
-	  .form = "word or map", .doc = "strict, or {mode: available, after: TIME}"),
+	  .form = "word or map", .doc = "handling of lost nodes: strict, or {mode: available, after: TIME}"),
 	F(site_queue, "accounting_finalizer", GPUQ_K_BOOL, accounting_finalizer,
 	  .doc = "whether pods carry a finalizer until their end is in the ledger"),
 	F(site_queue, "closed", GPUQ_K_BOOL, closed, .doc = "whether it accepts no jobs"),
@@ -662,7 +662,7 @@ static const struct gpuq_field user_fields[] = {
 	  .form = "flag or map",
 	  .doc = "whether the user may reserve devices for their own jobs: true, or {gpu_hours: "
 		 "100, "
-		 "ahead: 14d}, the maximum of all at once and the maximum time until the start"),
+		 "ahead: 14d}, the maximum total of their reservations and the maximum time until the start"),
 	CAPS(site_user),
 	END,
 };

@@ -246,12 +246,12 @@ static const struct column cols[] = {
 	{ "FREE_CPUS", 0, COL_RIGHT, NULL, free_cpus_text, free_cpus_rank, "free cores of the node" },
 	{ "RAM", 0, COL_RIGHT, NULL, ram_text, ram_rank, "memory of the node" },
 	{ "FREE_RAM", 0, COL_RIGHT, NULL, free_ram_text, free_ram_rank, "free memory of the node" },
-	{ "SHARING", 0, COL_CUT, "sharing", NULL, NULL, "sharing of its devices" },
+	{ "SHARING", 0, COL_CUT, "sharing", NULL, NULL, "system that allocates its devices" },
 	{ "MIG", 0, COL_CUT, NULL, instances_text, NULL, "MIG instances of the node by profile: free/all" },
 	{ "RESOURCES", 0, COL_CUT, NULL, resources_text, NULL, "countable resources of the node: free/all" },
 	{ "RESERVED", 0, COL_CUT, NULL, reserved_text, NULL, "reservation that holds the node now, and its end" },
-	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "cause why the node, or its free devices, are not in use" },
-	{ "NOTE", 0, COL_CUT, "note", NULL, NULL, "reason of its drain, or why it gets no work" },
+	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "cause for which the node, or its free devices, are not in use" },
+	{ "NOTE", 0, COL_CUT, "note", NULL, NULL, "reason of its drain, or the condition that keeps work away" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */

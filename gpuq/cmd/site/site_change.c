@@ -145,7 +145,7 @@ static const struct column cols[] = {
 	{ "GPUS", 0, COL_RIGHT, "gpus", NULL, NULL, "devices it loses" },
 	{ "RAN", 0, COL_RIGHT, NULL, cell_ran, NULL, "run time" },
 	{ "LOSES", 0, COL_RIGHT, NULL, cell_loses, NULL, "GPU-hours since its last checkpoint" },
-	{ "THEN", 0, 0, NULL, cell_then, NULL, "what happens to it" },
+	{ "THEN", 0, 0, NULL, cell_then, NULL, "consequence for the job" },
 	{ "FOR", 0, 0, NULL, cell_for, NULL, "the job that takes its place, and its queue" },
 	{ "RULE", 0, 0, "rule", NULL, NULL, "the rule that allows it" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
