@@ -1,3 +1,4 @@
+/* The screen of gpuq top, through ncurses. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* price.h - what a device costs an hour, and what use costs
+/* price.h - price of a device and hour, and cost of use
  *
- * Owns     the form of a price in a site file, and the arithmetic.
+ * Owns     the form of prices in a site file, and their arithmetic.
  * Touches  memory only.
- * Used by  site/site.c (the form), state/accounting.c (what use costs), rpc/, gpuq plan.
+ * Used by  site/site.c (the form), state/accounting.c (cost of use), rpc/, gpuq plan.
  *
  * Money is an integer of millionths of the site's currency (its `currency`, a text
  * that is only shown). A pool is billed by what was committed for it, or on demand; its

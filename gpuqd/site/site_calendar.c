@@ -265,7 +265,7 @@ static int check_external(struct gpuq_reader *r, const struct gpuq_val *v,
 	if (x->duration_us < DAY_US || x->duration_us > EXTERNAL_DAYS_MAX * DAY_US)
 		return wrong(r, v, "duration", "expected 1 to 90 days: the window is external");
 	if (!x->pool)
-		return wrong(r, v, "pool", "expected the pool that the external nodes come into");
+		return wrong(r, v, "pool", "expected the pool that the external nodes join");
 	if (x->count < 1)
 		return wrong(r, v, "count", "expected the number of external nodes");
 	if (x->gpus_milli || x->nodes.n)
@@ -317,7 +317,8 @@ static const struct gpuq_field reservation_fields[] = {
 	  .doc = "time zone, such as Europe/Berlin, for except and for start and until without a "
 		 "zone of their own; periods of whole days follow its wall clock; default: UTC"),
 	F("release_after", GPUQ_K_DURATION, release_after_us,
-	  .doc = "time after the start at which unused devices are released; 15 minutes with the flag "
+	  .doc = "time after the start at which unused devices are released; 15 minutes with the "
+		 "flag "
 		 "release-unused"),
 	F("gpus", GPUQ_K_MILLI, gpus_milli, .doc = "number of devices, on any nodes"),
 	F("nodes", GPUQ_K_STRLIST, nodes, .doc = "whole nodes"),

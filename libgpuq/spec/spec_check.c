@@ -260,13 +260,13 @@ static int count_named(struct gpuq_reader *r, const struct gpuq_val *v, struct g
 			       "devices");
 	if (rc == 0 && g->gpus_milli >= 0 && g->gpus_milli != milli)
 		rc = gpuq_fail(&err, GPUQ_EINVAL,
-			       "expected the number that gpus says, or no gpus beside it");
+			       "expected the same number as in gpus, or no gpus");
 	for (size_t i = 0; rc == 0 && i < g->n_resources; i++) {
 		const struct gpuq_group rest = { .resources = &g->resources[i], .n_resources = 1 };
 
 		if (&g->resources[i] != named && gpuq_group_device(&rest))
 			rc = gpuq_fail(&err, GPUQ_EINVAL,
-				       "expected one kind of device: %.80s is asked as well",
+				       "expected one kind of device: %.80s is requested as well",
 				       g->resources[i].name);
 	}
 	if (rc < 0) {

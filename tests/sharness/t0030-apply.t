@@ -71,7 +71,7 @@ test_expect_success 'what is wrong is told by its name, wherever it stands in th
 	printf "version: 1\nqueues:\n- {name: red, quota: 1e9}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:22" &&
 	printf "version: 1\nqueues:\n- {name: red, max_running: {job: 1}}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:34.*user or queue" &&
 	printf "version: 1\nqueues:\n- {name: red, namespace: Vision}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:26: queues.red..namespace: expected a namespace" &&
-	exits 1 gpuq queues set red users="[]" && says err "else everybody; say null" &&
+	exits 1 gpuq queues set red users="[]" && says err "or null: then those of the parent queue" &&
 	exits 1 gpuq queues set red service_account=a..b && exits 1 gpuq queues set red image_pull_secrets="[ok-1.x, -no]" && says err "queues.red..image_pull_secrets" &&
 	printf "version: 1\nqueues:\n- {name: red, pod_policy: open}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:27: queues.red..pod_policy: expected baseline" &&
 	printf "version: 1\nqueues:\n- {quota: 1}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:3: queues\[\].name: missing" &&

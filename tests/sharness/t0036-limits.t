@@ -85,7 +85,7 @@ test_expect_success 'what could never start, or is too much, is refused and told
 	refused "no license is named matlib; did you mean matlab" -p a -L matlib &&
 	held=$(sh_job "exit 0" -p a --qos few --hold) && refused "qos few takes 1 job per user: there is 1, and 1 more" -p a --qos few &&
 	met qos.max_submitted.user && refused "qos fewer takes 2 jobs: there are 0, and 3 more" -p a --qos fewer --array=0-2 && met qos.max_submitted.queue &&
-	refused "queue jobs takes 3 jobs per user: there are 0, and 4 more were to come" -p jobs --array=0-3 && met queue.max_submitted.user &&
+	refused "queue jobs allows 3 jobs per user: it has 0, and 4 more would exceed that" -p jobs --array=0-3 && met queue.max_submitted.user &&
 	none
 '
 

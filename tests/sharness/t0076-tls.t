@@ -89,9 +89,9 @@ print(t + base64.urlsafe_b64encode(zlib.crc32(t.encode()).to_bytes(4, "big")).de
 test_expect_success 'no token, a cut one, a foreign one, one of another user' '
 	refused "no proof of identity: gpuq login" away env XDG_CONFIG_HOME="$PWD/none" gpuq --server="$address?pin=$pin" whoami &&
 	cut -c 1-60 token >cut && refused "has not the form" away gpuq --token-file=cut whoami &&
-	sed "s/\(.*\)[^A]\(A*\)\$/\1A\2/" token >typo && refused "cut or mistyped" away gpuq --token-file=typo whoami &&
+	sed "s/\(.*\)[^A]\(A*\)\$/\1A\2/" token >typo && refused "incomplete or mistyped" away gpuq --token-file=typo whoami &&
 	forge <token >forged && refused "not one of this server" away gpuq --token-file=forged whoami &&
-	exits 1 gpuq token create && says err "may not come from another machine" &&
+	exits 1 gpuq token create && says err "cannot connect from another machine" &&
 	exits 1 gpuq token create --for=no-such-user && says err "no account" &&
 	exits 1 away gpuq token create --for=bin && says err "only operators" && says gpuqd.log auth.refused &&
 	gpuq token list --json | /usr/bin/python3 "$test_source/tests/sharness/check_json.py" "$test_source/man/gpuq-json.5" Token &&

@@ -24,7 +24,7 @@ static void state_text(struct gpuq_buf *out, const struct row *r)
 	gpuq_buf_adds(out, gpuq_get_str(r->obj, "state", "-"));
 }
 
-/* The device's own, where it says one. */
+/* Print the state of the device; - for a node without devices. */
 static void device_state_text(struct gpuq_buf *out, const struct row *r)
 {
 	gpuq_buf_adds(out, r->sub ? gpuq_get_str(r->sub, "state", "-") : "-");
@@ -145,7 +145,7 @@ static void jobs_text(struct gpuq_buf *out, const struct row *r)
 	}
 }
 
-/* As much of it as pods were given, foreign ones too. */
+/* Print the memory of the device that pods hold, including foreign ones. */
 static void used_memory_text(struct gpuq_buf *out, const struct row *r)
 {
 	view_mib(out, r->sub ? gpuq_get(r->sub, "used_memory_mib") : NULL);
@@ -156,7 +156,7 @@ static double used_memory_rank(const struct row *r)
 	return r->sub ? view_number(gpuq_get(r->sub, "used_memory_mib"), 0) : 0;
 }
 
-/* Each once, in the order of their pods. */
+/* Print each user once, in the order of the pods. */
 static void users_text(struct gpuq_buf *out, const struct row *r)
 {
 	const struct gpuq_val *pods = r->sub ? gpuq_get(r->sub, "pods") : NULL;
@@ -284,7 +284,7 @@ static const struct out_def by_node = {
 	.sort = "NODE",
 };
 
-/* A state that is none would select nothing, silently. */
+/* Refuse an unknown state, which would silently select nothing. */
 static int check_states(const char *words, struct gpuq_err *err)
 {
 	static const char *const known[] = {

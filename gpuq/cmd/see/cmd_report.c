@@ -190,7 +190,7 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 	return rc;
 }
 
-/* The columns that tell rows apart, then the figures. */
+/* Return the columns that rows are grouped by, followed by the figures. */
 static const char *shown(struct cli *c)
 {
 	static const char *const names[][2] = { { "user", "USER," },

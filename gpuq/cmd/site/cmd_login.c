@@ -50,7 +50,8 @@ static int address(struct cli *c, const char **out, struct gpuq_err *err)
 		return 0;
 	return gpuq_fail(
 		err, GPUQ_EINVAL,
-		"%s: only tls:// servers are logged in to; the others know the user anyway", *out);
+		"%s: login is for tls:// servers only; other servers identify the user themselves",
+		*out);
 }
 
 /* A line of the terminal, without echo where it is secret. */

@@ -41,11 +41,10 @@ int site_put(struct gpuq_arena *a, struct gpuq_val *map, const char *text, struc
 		return gpuq_fail(err, GPUQ_EINVAL, "%s: expected one value", text);
 	if (n_docs == 0)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "%s: expected a value; null puts the key back to its default",
-				 text);
+				 "%s: expected a value; null resets the key to its default", text);
 	v = docs[0];
 	if (strcmp(key, "name") == 0)
-		return gpuq_fail(err, GPUQ_EINVAL, "name: what is there keeps its name");
+		return gpuq_fail(err, GPUQ_EINVAL, "name: an existing object cannot be renamed");
 	sub = strchr(key, '.');
 	if (sub) {
 		struct gpuq_val *inner;

@@ -1,3 +1,4 @@
+/* The local cluster as an implementation of cluster.h: its operations, and the watch of its directory. */
 #include "config.h"
 
 #include <errno.h>

@@ -444,7 +444,7 @@ void local_pod_create(struct cluster *c, const struct pod_order *order)
 	}
 	if (p) {
 		refuse(l, order->name, ASK_CONFLICT,
-		       "a pod of this name with another token is here");
+		       "a pod of this name with another token exists");
 		return;
 	}
 	if (!local_name_ok(order->name)) {

@@ -193,7 +193,7 @@ static void fire(void *arg)
 	g->timer = NULL;
 	g->next_us = 0;
 	if (g->passed) {
-		open_gate(g, "a pod of a refused job was taken");
+		open_gate(g, "a pod of a refused job was accepted");
 	} else if (n_waiting(g) == 0) {
 		open_gate(g, "no job needs it");
 	} else if (!g->kubelet && c && c->ops->refusal_probe && c->ops->refusal_probe(c, g->key)) {
@@ -216,7 +216,7 @@ static void on_probed(void *arg, const char *key, bool taken)
 		return;
 	g->asked = false;
 	if (taken) {
-		open_gate(g, "a pod would be taken again");
+		open_gate(g, "a pod would be accepted again");
 		return;
 	}
 	if (++g->tries >= PROBES_ALONE)

@@ -87,7 +87,7 @@ static int put_spec(const struct get *g, struct gpuq_val *job, struct gpuq_err *
 		return gpuq_fail(err, GPUQ_EPERM, "job %" PRIu32 " belongs to another user", id);
 	rc = order_spec(journal_store(g->m->j), id, a, &spec, err);
 	if (rc == GPUQ_ENOENT)
-		return gpuq_fail(err, rc, "what was submitted as job %" PRIu32 " is not known", id);
+		return gpuq_fail(err, rc, "the submission of job %" PRIu32 " is not known", id);
 	if (rc < 0)
 		return rc;
 	tree = gpuq_spec_write(a, &spec);

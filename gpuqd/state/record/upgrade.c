@@ -356,7 +356,7 @@ int upgrade_record(void *arg, unsigned from, enum table t, const unsigned char *
 	}
 	if (c.in.bad || c.out.failed)
 		rc = gpuq_fail(err, c.out.failed ? GPUQ_ENOMEM : GPUQ_ECORRUPT,
-			       "a record of table %s is not whole", table_names[t]);
+			       "a record of table %s is incomplete", table_names[t]);
 	else if (t == TABLE_JOB || t == TABLE_LOG)
 		change_batch_put(out, t, key, key_len, c.out.data, c.out.len);
 	else

@@ -500,7 +500,7 @@ static void on_never(void *arg)
 	struct create *c = arg;
 
 	c->fail = NULL;
-	finish(c, ASK_REFUSED, "", "it is to leave");
+	finish(c, ASK_REFUSED, "", "it is to be deleted");
 }
 
 bool create_leave(struct asks *a, const struct pod_ref *ref, int64_t grace_us)

@@ -93,7 +93,7 @@ static void otherwise(struct removal *m, const struct http_answer *a, const stru
 	switch (st->kind) {
 	case STATUS_GONE:
 		m->sooner = false;
-		finish(m, ASK_OK, "it has gone");
+		finish(m, ASK_OK, "it is gone");
 		break;
 	case STATUS_REFUSED:
 	case STATUS_FORBIDDEN:
@@ -177,7 +177,7 @@ static void deleted(void *arg, const struct http_answer *a)
 	} else if (st.kind == STATUS_CONFLICT && *m->uid) {
 		/* The precondition: the object with our uid is gone, another has its name. */
 		m->sooner = false;
-		finish(m, ASK_OK, "it has gone");
+		finish(m, ASK_OK, "it is gone");
 	} else {
 		otherwise(m, a, &st);
 	}
