@@ -4,7 +4,7 @@
 
 #include "libgpuq/units.h"
 
-/* More would make the retention's list of a folder long; nobody looks through more. */
+/* More would make the retention's list of a directory long; nobody looks through more. */
 #define COPIES_MAX 10000
 #define EVERY_LEAST_US GPUQ_US_PER_S
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A field that is taken over has no why. dflt: the value that changes nothing. Fields that
- * stand in no row are told as unknown. [] is any member of a list. */
+ * stand in no row are reported as unknown. [] is any member of a list. */
 /* clang-format off */
 static const struct field {
 	const char *kind, *path, *dflt, *why;

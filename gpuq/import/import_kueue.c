@@ -184,7 +184,7 @@ static bool same_labels(const struct gpuq_val *x, const struct gpuq_val *y)
 	return (!a && !b) || (a && b && gpuq_val_equal(a, b));
 }
 
-/* A node is in the first pool whose labels it has: those that ask for more come first. */
+/* A node is in the first pool whose labels it has: those that request more come first. */
 static void pools_in_order(struct import *im)
 {
 	struct gpuq_val *sorted = gpuq_list(im->a);

@@ -63,7 +63,7 @@ static int64_t said_sum(int64_t x, int64_t y)
 	return x < 0 ? y : y < 0 ? x : x + y;
 }
 
-/* Other resources than devices, by name; told in one line. */
+/* Other resources than devices, by name; reported in one line. */
 static void leave_out(struct import *im, struct gpuq_val *left, const char *name)
 {
 	for (uint32_t i = 0; i < left->n; i++)

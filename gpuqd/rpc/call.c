@@ -111,7 +111,7 @@ static void release(struct rpc_call *call)
 	free(call);
 }
 
-/* The method is done with it; `bytes` is its answer. */
+/* The method is done with it; `bytes` is its reply. */
 static void finish(struct rpc_call *call, struct gpuq_buf *bytes, bool failed)
 {
 	struct rpc_conn *conn = call->conn;
@@ -326,7 +326,7 @@ void call_cancel(struct rpc_call *call)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	if (!call->closed)
-		return; /* it cannot be stopped: its answer comes */
+		return; /* it cannot be stopped: its reply comes */
 	gpuq_fail(&err, GPUQ_ECANCELED, "cancelled");
 	answer_for(call, &err);
 	tell_closed(call, GPUQ_ECANCELED);

@@ -108,7 +108,7 @@ static const struct gpuq_field health_fields[] = {
 	{ .key = NULL },
 };
 
-/* Refuse a rule that looks at both a condition and a taint, or at neither. */
+/* Refuse a rule that examines both a condition and a taint, or neither. */
 static int health_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct site_health *h = obj;

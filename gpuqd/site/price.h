@@ -37,7 +37,7 @@ struct site;
  * 0 = no price. */
 int64_t price_micro(const struct site *s, const char *pool, const char *flavor);
 
-/* Return the cost of so many device-microseconds (>= 0), in millionths, rounded to the nearest;
+/* Return the cost of this many device-microseconds (>= 0), in millionths, rounded to the nearest;
  * stops at INT64_MAX. */
 int64_t price_cost(int64_t micro_per_hour, int64_t gpu_us);
 

@@ -13,7 +13,7 @@ struct checking {
 	const struct gpuq_val *v; /* the tree that was read, to blame an item of it */
 };
 
-/* Names of `always` (may be NULL) and of the list; the nearest among them is told. */
+/* Names of `always` (may be NULL) and of the list; the nearest among them is reported. */
 static bool known(const struct gpuq_val *v, const char *list, const char *always, const char *name,
 		  const char **near)
 {

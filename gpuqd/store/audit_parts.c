@@ -14,7 +14,7 @@ struct hash {
 };
 
 struct audit {
-	struct hash *refs; /* of all specs, sorted before the parts are looked at */
+	struct hash *refs; /* of all specs, sorted before the parts are examined */
 	size_t n, room, at;
 	bool no_memory;
 	struct gpuq_err *err;

@@ -202,7 +202,7 @@ static const struct {
 struct found {
 	const char *by[N_DIALECTS]; /* the first key of each dialect */
 	const char *mig; /* profile */
-	const struct gpuq_val *sharer; /* the container that asks for a share */
+	const struct gpuq_val *sharer; /* the container that requests a share */
 	const char *share_list;
 	size_t share_ix;
 	bool several; /* more containers than the sharer ask */

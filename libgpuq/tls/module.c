@@ -58,7 +58,7 @@ static void stop(void *t)
 	free(c);
 }
 
-/* Every certificate will do: what is looked at is the key. */
+/* Every certificate will do: what is examined is the key. */
 static int accept_any(int ok, X509_STORE_CTX *x)
 {
 	(void)ok, (void)x;

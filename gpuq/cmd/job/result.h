@@ -32,7 +32,7 @@ struct board {
 	size_t n, room;
 };
 
-struct target { /* what was asked for: "17" or "17_3" */
+struct target { /* what was requested: "17" or "17_3" */
 	int64_t id, index;
 };
 

@@ -78,7 +78,7 @@ static bool ask(const char *question, bool secret, char *out, size_t size)
 	return got;
 }
 
-/* Is the server the one it should be? Its pin is asked for where no CA vouches for it. */
+/* Is the server the one it should be? Its pin is requested where no CA vouches for it. */
 static int know_server(struct cli *c, struct servers_entry *e, struct gpuq_err *err)
 {
 	struct gpuq_connect_opts o = opts_of(c, e);

@@ -1,4 +1,4 @@
-/* gpuq token create, list, revoke. The secret of a token is printed once, and never asked for again. */
+/* gpuq token create, list, revoke. The secret of a token is printed once, and never requested again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -111,7 +111,7 @@ void local_pod_free(struct local *l, struct local_pod *p)
 	free(p);
 }
 
-/* Out of the table; told as gone and freed by the next flush. */
+/* Out of the table; reported as gone and freed by the next flush. */
 static void pod_gone(struct local *l, struct local_pod *p)
 {
 	if (p->gone)

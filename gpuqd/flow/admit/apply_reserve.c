@@ -8,7 +8,7 @@
 #include "gpuqd/util/amount.h"
 #include "libgpuq/units.h"
 
-#define OCCURRENCES_MAX 366 /* of a repetition, looked at */
+#define OCCURRENCES_MAX 366 /* of a repetition, examined */
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 
 struct reserving {

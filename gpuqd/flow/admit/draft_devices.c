@@ -22,7 +22,7 @@ static void shape_of(void *arg, const struct backend *b, struct backend_shape *o
 	}
 }
 
-/* True if a part can also be had on a node whose devices no system of ours hands out. */
+/* True if a part can also be had on a node whose devices no system of ours allocates. */
 static bool any_unnamed(const struct model *m)
 {
 	for (const struct node *n = m->nodes; n; n = n->hh.next)

@@ -25,7 +25,7 @@
 struct restoring {
 	const struct restore_opts *o;
 	struct restored *out;
-	/* what is asked for */
+	/* what is requested */
 	bool has_time, has_position;
 	struct replay_until until;
 	uint32_t epoch; /* of the position */
@@ -40,7 +40,7 @@ struct restoring {
 	int fd;
 };
 
-/* ---- what is asked for ---- */
+/* ---- what is requested ---- */
 
 static int read_at(struct restoring *r, struct gpuq_err *err)
 {

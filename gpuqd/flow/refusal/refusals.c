@@ -19,9 +19,9 @@
 #define PROBE_MAX_US (30 * GPUQ_US_PER_S)
 #define KUBELET_FIRST_US (60 * GPUQ_US_PER_S)
 #define KUBELET_MAX_US (960 * GPUQ_US_PER_S)
-/* A gate that is shut again within this time goes on with its back-off, and is not told anew. */
+/* A gate that is shut again within this time goes on with its back-off, and is not reported again. */
 #define SAME_US (600 * GPUQ_US_PER_S)
-/* A job's own gate: after so many refused probes another of its jobs is tried. */
+/* A job's own gate: after this many refused probes another of its jobs is tried. */
 #define PROBES_ALONE 3
 
 struct gate {
@@ -197,7 +197,7 @@ static void fire(void *arg)
 	} else if (n_waiting(g) == 0) {
 		open_gate(g, "no job needs it");
 	} else if (!g->kubelet && c && c->ops->refusal_probe && c->ops->refusal_probe(c, g->key)) {
-		set_timer(g, PROBE_MAX_US); /* the answer comes first */
+		set_timer(g, PROBE_MAX_US); /* the reply comes first */
 		g->asked = true;
 	} else {
 		g->tries++;
@@ -234,7 +234,7 @@ static void drop(struct gate *g)
 	free(g);
 }
 
-/* Forget gates that have been open for so long that a new refusal would be told anew: users may name
+/* Forget gates that have been open for so long that a new refusal would be reported again: users may name
  * ever new objects. */
 static void drop_old(struct refusals *r)
 {

@@ -59,11 +59,11 @@ bool job_had_element(const struct gpuq_val *job, int64_t index, struct gpuq_aren
 	return false;
 }
 
-/* An array of more elements is a list to ask for, piece by piece. */
+/* An array of more elements is a list to request, piece by piece. */
 #define GET_MAX 1000u
 
-/* A get that misses in memory must see what left memory in this very turn: it looks
- * at history once that is durable. */
+/* A get that misses in memory must see what left memory in this very turn: it examines
+ * history once that is durable. */
 struct get {
 	struct methods *m;
 	struct rpc_call *c;

@@ -326,7 +326,7 @@ static int revoke_one(struct methods *m, struct rpc_call *c, struct token *t, st
 	return rc == 0 ? note(m, c, "token.revoked", t, err) : rc;
 }
 
-/* Its connections end at once; the answer was before, since this may be one of them. */
+/* Its connections end at once; the reply was before, since this may be one of them. */
 static void show_out(struct methods *m, const struct token *t)
 {
 	struct gpuq_err why = GPUQ_ERR_INIT;
@@ -353,7 +353,7 @@ int m_token_revoke(void *arg, struct rpc_call *c, const void *params, struct gpu
 		const char *id = p->ids.items[i];
 		const struct token *t = strlen(id) == TOKEN_ID_BYTES ? token_find(model, id) : NULL;
 
-		/* Whether another user's token exists is not told. */
+		/* Whether another user's token exists is not reported. */
 		if (!t || !(peer_is_operator(c) || strcmp(t->user, rpc_call_peer(c)->user) == 0))
 			return gpuq_fail(err, GPUQ_ENOENT, "no such token: %.64s", id);
 	}

@@ -109,7 +109,7 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	record_put(out, TABLE_POD, key, pod_key(p, key), &b);
 }
 
-/* Add a pod from its row. Its job was loaded before; the count of its queue is made anew, as no
+/* Add a pod from its row. Its job was loaded before; the count of its queue is made again, as no
  * row has it. */
 static int load_pod(struct model *m, const unsigned char *key, size_t key_len, struct rec *r,
 		    struct gpuq_err *err)

@@ -228,7 +228,7 @@ static char *release_body(const struct removal *m)
 
 static void go(struct removal *m)
 {
-	/* All that is looked at of an answer is the object's metadata. */
+	/* All that is examined of a reply is the object's metadata. */
 	struct http_call call = { .path = m->path, .arg = m, .metadata = true };
 	int64_t wait = asks_pause_us(m->asks);
 	char *body = NULL;
@@ -287,7 +287,7 @@ static struct removal *find(struct asks *a, const char *path)
 	return m;
 }
 
-/* Wait no longer: it has been asked for again. */
+/* Wait no longer: it has been requested again. */
 static void hurry(struct removal *m)
 {
 	if (!m->timer)
