@@ -46,7 +46,7 @@ test_expect_success 'twice the interval without a copy is bad' '
 '
 
 test_expect_success ROOT 'to others it names no paths' '
-	open_to_all && as nobody env HOME=/ gpuq status >out && says out "^Backup +fails" && ! grep -q copies out
+	open_to_all && as nobody env HOME=/ gpuq status >out && says out "^Backup +failing" && ! grep -q copies out
 '
 
 test_expect_success 'it comes back by itself, and all is well' '
