@@ -60,7 +60,7 @@
 #define CLOCK_CHECK_US GPUQ_US_PER_S
 
 /* A file that was read again, and of which something is in use. It stays to the end: a copy of
- * the model that thinks in a thread of its own may still examine words of an older one. */
+ * the model that thinks in a thread of its own may still look at words of an older one. */
 struct reread {
 	struct reread *next;
 	struct config config;
@@ -91,7 +91,7 @@ struct daemon {
 	struct methods *methods;
 	struct rpc_server *rpc;
 	struct fence fence;
-	struct loop_timer *fenced; /* the cluster is about to be made again */
+	struct loop_timer *fenced; /* the cluster is about to be made anew */
 	struct loop_timer *space, *place, *keys, *watchdog, *reload, *clock;
 	int64_t asleep_us; /* as the clock said last */
 	bool stopping;
@@ -617,7 +617,7 @@ static int apply_site_file(struct daemon *d, struct gpuq_err *err)
 	return rc;
 }
 
-/* A reply made without what is damaged would be a wrong one. */
+/* An answer made without what is damaged would be a wrong one. */
 static void on_damaged(const struct gpuq_err *err)
 {
 	log_err("store.damaged", "error=%s", LOGS(err->text));
@@ -737,7 +737,7 @@ static int open_sockets(struct daemon *d, struct gpuq_err *err)
 				log_info("listen", "addr=%s", LOGS(addr));
 			continue;
 		}
-		/* The directory of the default places is ours to make. */
+		/* The folder of the default places is ours to make. */
 		snprintf(dir, sizeof(dir), "%s", addr + strlen("unix:"));
 		slash = strrchr(dir, '/');
 		if (slash && slash != dir) {

@@ -165,7 +165,7 @@ static struct rejections *rejections_of(struct reconcile *r, const char *name)
 }
 
 /* The job avoids the node by itself. Others do once the node has refused different jobs; where it only
- * lacks devices (node_lacking), those do that request some. */
+ * lacks devices (node_lacking), those do that ask for some. */
 static void node_refused(struct reconcile *r, const char *name, const struct rejection *is,
 			 bool lacks_devices)
 {
@@ -194,7 +194,7 @@ static void node_refused(struct reconcile *r, const char *name, const struct rej
 }
 
 /* Correct the ledger of a resource that a node lacks, for longer where that happens again. The node
- * is well, and open to jobs that request none of it. */
+ * is well, and open to jobs that ask for none of it. */
 static void node_lacking(struct reconcile *r, const char *name, const struct pod_fact *f,
 			 const struct rejection *is)
 {

@@ -38,7 +38,7 @@ typedef void (*reconcile_signalled_fn)(void *arg, struct pod_key pod, int signal
 				       const struct gpuq_err *err);
 void reconcile_on_signalled(struct reconcile *r, reconcile_signalled_fn fn, void *arg);
 
-/* Called when the cluster refuses a pod for its own reasons, before the job releases its places;
+/* Called when the cluster refuses a pod for its own reasons, before the job gives back its places;
  * and with answers to refusal_probe(). */
 struct reconcile_refusals {
 	void *arg;

@@ -19,7 +19,7 @@
 #define PROBE_MAX_US (30 * GPUQ_US_PER_S)
 #define KUBELET_FIRST_US (60 * GPUQ_US_PER_S)
 #define KUBELET_MAX_US (960 * GPUQ_US_PER_S)
-/* A gate that is shut again within this time goes on with its back-off, and is not reported again. */
+/* A gate that is shut again within this time goes on with its back-off, and is not told anew. */
 #define SAME_US (600 * GPUQ_US_PER_S)
 /* A job's own gate: after this many refused probes another of its jobs is tried. */
 #define PROBES_ALONE 3

@@ -261,7 +261,7 @@ static struct gpuq_val *view_reservation(struct gpuq_arena *a, const struct mode
 	return v;
 }
 
-/* Return how its devices are allocated; NULL = it has none, or any part of them. */
+/* Return how its devices are handed out; NULL = it has none, or any part of them. */
 static const char *sharing_of(const struct node *n)
 {
 	return n->backend ? n->backend->word : n->fact.n_mig ? "mig" : NULL;
