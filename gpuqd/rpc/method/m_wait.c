@@ -127,7 +127,7 @@ bool waits_attend(const struct methods *m, const struct job *j)
 	return false;
 }
 
-/* Note an event for the calls that wait for its job. */
+/* Did anything happen that a watcher of key wants to know? */
 void waits_on_event(struct methods *m, const struct event *ev)
 {
 	bool pod = ev->type == EV_POD_STARTED || ev->type == EV_POD_ENDED ||
@@ -182,7 +182,7 @@ static bool has_started(const struct gpuq_val *v)
 	return gpuq_get_int(v, "start_time", 0) > 0;
 }
 
-/* Send a job's state if it has changed. */
+/* Tell what changed. */
 static void push(struct wait *w, struct waited *x)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
@@ -333,7 +333,7 @@ int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 
 /* ---- event.watch: the same events for clients that want all of them ---- */
 
-#define NEWS_MAX 65536 /* events kept for a slow reader, which must list again beyond them */
+#define NEWS_MAX 65536 /* that wait for a slow reader; then it has to list anew */
 
 struct news {
 	struct news *next;
@@ -360,7 +360,7 @@ static void watch_defaults(void *obj)
 	((struct watch_params *)obj)->index = -1;
 }
 
-/* since_us: events after it are sent first, as far as this process still has them. */
+/* since_us: what happened after it comes first, as far as this process remembers. */
 static const struct gpuq_field watch_fields[] = {
 	P(watch_params, "id", GPUQ_K_INT, id, .min = 1, .max = UINT32_MAX),
 	P(watch_params, "index", GPUQ_K_INT, index, .min = -1, .max = INT32_MAX),
@@ -451,7 +451,7 @@ void watches_on_event(struct methods *m, const struct event *ev)
 		if (!is_watched(w, joblog_event_job(ev)))
 			continue;
 		if (w->lagged || w->n == NEWS_MAX) {
-			w->lagged = true; /* reported once the queued events have been read */
+			w->lagged = true; /* said once what waits has been read */
 			continue;
 		}
 		x = add_news(w);
