@@ -19,7 +19,7 @@ struct cli;
 struct command {
 	const char *name, *alias; /* alias may be NULL */
 	const char *summary; /* half a line, for `gpuq help` */
-	const char *synopsis; /* what stands behind the options */
+	const char *synopsis; /* what follows the options */
 	const struct opt *opts; /* its own; may be NULL */
 	const struct opt *groups[OPT_GROUPS_MAX]; /* shared; ends with NULL or is full */
 	bool job_options; /* takes gpuq_spec_options too */

@@ -25,13 +25,13 @@ static const struct opt submit_opts[] = {
 	{ OPT_KEY, "key", 0, ARG_REQUIRED, "KEY", "submit only once under this key, however often it is called" },
 	{ OPT_PARSABLE, "parsable", 0, ARG_NONE, NULL, "print the bare job id" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the job object" },
-	{ OPT_IGNORE_OTHER_KINDS, "ignore-other-kinds", 0, ARG_NONE, NULL, "submit the jobs of a manifest with other objects beside them" },
+	{ OPT_IGNORE_OTHER_KINDS, "ignore-other-kinds", 0, ARG_NONE, NULL, "submit the jobs of a manifest that also holds other objects" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt resubmit_opts[] = {
-	{ OPT_FAILED, "failed", 0, ARG_NONE, NULL, "only what ended without completing" },
+	{ OPT_FAILED, "failed", 0, ARG_NONE, NULL, "submit only jobs and elements that did not complete" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -42,7 +42,7 @@ static const struct opt run_opts[] = {
 	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "with --start-timeout: do not cancel the job" },
 	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the job if the client is gone for DURATION" },
 	{ OPT_KEY, "key", 0, ARG_REQUIRED, "KEY", "submit only once under this key, however often it is called" },
-	{ OPT_IGNORE_OTHER_KINDS, "ignore-other-kinds", 0, ARG_NONE, NULL, "submit the jobs of a manifest with other objects beside them" },
+	{ OPT_IGNORE_OTHER_KINDS, "ignore-other-kinds", 0, ARG_NONE, NULL, "submit the jobs of a manifest that also holds other objects" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
@@ -112,21 +112,21 @@ static const struct opt logs_opts[] = {
 static const struct opt exec_opts[] = {
 	{ OPT_STDIN, "stdin", 'i', ARG_NONE, NULL, "pass standard input on" },
 	{ OPT_TTY, "tty", 't', ARG_NONE, NULL, "allocate a terminal for the program" },
-	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "in this pod of the job (0)" },
-	{ OPT_CONTAINER, "container", 'c', ARG_REQUIRED, "NAME", "in this container of the pod (the first)" },
+	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "index of the pod in the job (0)" },
+	{ OPT_CONTAINER, "container", 'c', ARG_REQUIRED, "NAME", "container of the pod (the first)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt attach_opts[] = {
 	{ OPT_STDIN, "stdin", 'i', ARG_NONE, NULL, "pass standard input on" },
 	{ OPT_TTY, "tty", 't', ARG_NONE, NULL, "connect this terminal to the job's terminal" },
-	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "to this pod of the job (0)" },
-	{ OPT_CONTAINER, "container", 'c', ARG_REQUIRED, "NAME", "to this container of the pod (the first)" },
+	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "index of the pod in the job (0)" },
+	{ OPT_CONTAINER, "container", 'c', ARG_REQUIRED, "NAME", "container of the pod (the first)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt forward_opts[] = {
-	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "to this pod of the job (0)" },
+	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "index of the pod in the job (0)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -173,11 +173,11 @@ static const struct opt reserve_opts[] = {
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "for jobs of these users" },
 	{ OPT_FLAGS, "flags", 0, ARG_MANY, "FLAGS", "maintenance (no jobs at all), daily, weekly, release-unused" },
 	{ OPT_EVERY, "every", 0, ARG_REQUIRED, "DURATION", "repeat with this period" },
-	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end of the repetition: none begins then or later" },
-	{ OPT_EXCEPT, "except", 0, ARG_MANY, "DATES", "days on which none begins: 2026-12-24,2026-12-25" },
-	{ OPT_TIMEZONE, "timezone", 0, ARG_REQUIRED, "ZONE", "time zone of its clock, such as Europe/Berlin (UTC)" },
-	{ OPT_EXTERNAL, "external", 0, ARG_NONE, NULL, "nodes lent by a cloud: --nodes is their number" },
-	{ OPT_RELEASE_AFTER, "release-after", 0, ARG_REQUIRED, "DURATION", "release what is unused this long after the start" },
+	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end of the repetition: no occurrence begins then or later" },
+	{ OPT_EXCEPT, "except", 0, ARG_MANY, "DATES", "days without an occurrence: 2026-12-24,2026-12-25" },
+	{ OPT_TIMEZONE, "timezone", 0, ARG_REQUIRED, "ZONE", "time zone, such as Europe/Berlin (UTC)" },
+	{ OPT_EXTERNAL, "external", 0, ARG_NONE, NULL, "nodes that a cloud provides: --nodes is their number" },
+	{ OPT_RELEASE_AFTER, "release-after", 0, ARG_REQUIRED, "DURATION", "release unused devices this long after the start" },
 	{ OPT_DELETE, "delete", 0, ARG_NONE, NULL, "delete the named reservations" },
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print the changes and the evictions they cause" },
 	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "apply even if up to N jobs are evicted" },
@@ -187,7 +187,7 @@ static const struct opt reserve_opts[] = {
 
 static const struct opt reservations_opts[] = {
 	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "include reservations that are over" },
-	{ OPT_CALENDAR, "calendar", 0, ARG_NONE, NULL, "show the days that come, by pool" },
+	{ OPT_CALENDAR, "calendar", 0, ARG_NONE, NULL, "show a chart of the coming days, by pool" },
 	{ OPT_DAYS, "days", 0, ARG_REQUIRED, "N", "days of the calendar (14)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
@@ -223,7 +223,7 @@ static const struct opt why_opts[] = {
 
 static const struct opt plan_opts[] = {
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the reply as a JSON object, one job a line" },
-	{ OPT_IGNORE_OTHER_KINDS, "ignore-other-kinds", 0, ARG_NONE, NULL, "submit the jobs of a manifest with other objects beside them" },
+	{ OPT_IGNORE_OTHER_KINDS, "ignore-other-kinds", 0, ARG_NONE, NULL, "submit the jobs of a manifest that also holds other objects" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
@@ -297,13 +297,13 @@ static const struct opt whoami_opts[] = {
 };
 
 static const struct opt token_opts[] = {
-	{ OPT_SCOPE, "scope", 0, ARG_REQUIRED, "SCOPES", "create: what it may be used for (read,submit,control)" },
+	{ OPT_SCOPE, "scope", 0, ARG_REQUIRED, "SCOPES", "create: scopes of the token (read,submit,control)" },
 	{ OPT_QUEUES, "queues", 'q', ARG_REQUIRED, "QUEUES", "create: restrict it to these queues and those below" },
 	{ OPT_EXPIRES, "expires", 0, ARG_REQUIRED, "DURATION", "create: time until it expires (30d)" },
 	{ OPT_COMMENT, "comment", 0, ARG_REQUIRED, "TEXT", "create: note shown by list" },
-	{ OPT_FOR, "for", 0, ARG_REQUIRED, "USER", "create: for another user; operators only" },
+	{ OPT_FOR, "for", 0, ARG_REQUIRED, "USER", "create: user of the token, if another; operators only" },
 	{ OPT_USERS, "user", 'u', ARG_REQUIRED, "USERS", "list, revoke: tokens of these users" },
-	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "list: expired and revoked tokens, too" },
+	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "list: include expired and revoked tokens" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 

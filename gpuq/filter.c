@@ -262,7 +262,7 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 	return rc;
 }
 
-#define CHECKED_MAX 64 /* ids that are asked for one by one */
+#define CHECKED_MAX 64 /* ids that are requested one by one */
 
 static int ignore(void *arg, const struct gpuq_val *job)
 {

@@ -39,7 +39,7 @@ void line_pods(struct gpuq_buf *text, const struct gpuq_val *gpus, int64_t pods)
 /* Append a span of time as a clock, "1:05:00"; "unlimited". */
 void line_clock(struct gpuq_buf *text, int64_t us);
 
-/* Append so many bytes, rounded: "1.5 GiB". */
+/* Append this many bytes, rounded: "1.5 GiB". */
 void line_bytes(struct gpuq_buf *text, int64_t bytes);
 
 /* "a b" that callers put before the n-th of several: the label once, then blanks. */

@@ -42,7 +42,7 @@ static int on_item(void *arg, const struct gpuq_val *item)
 }
 
 /* One time round; *n_items came. A connection that broke since the last turn (the daemon was
- * restarted) is made anew, unless lines have been printed already. */
+ * restarted) is made again, unless lines have been printed already. */
 static int read_list(struct cli *c, const char *method, const struct gpuq_val *params,
 		     struct out *out, list_keep_fn keep, size_t *n_items, struct gpuq_err *err)
 {

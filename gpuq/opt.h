@@ -105,7 +105,7 @@ enum opt_id {
 	OPT_FOR,
 	/* Only in Slurm's names. */
 	OPT_S_ASSOC,
-	OPT_S_NOTHING, /* is accepted: what it asks for is so anyway */
+	OPT_S_NOTHING, /* is accepted: what it requests is so anyway */
 	OPT_S_IGNORED, /* is accepted with a warning, which is its doc */
 	OPT_S_REFUSED, /* is not; its doc says what to do instead */
 	OPT_S_VERSION,

@@ -71,7 +71,7 @@ int out_new(const struct out_def *def, const char *shown, const struct args *arg
 	    struct gpuq_err *err);
 void out_free(struct out *o);
 
-/* The keys of the objects that are looked at. */
+/* The keys of the objects that are examined. */
 #define OUT_KEYS_MAX 64
 struct out_keys {
 	const char *names[OUT_KEYS_MAX + 1]; /* ends with NULL */

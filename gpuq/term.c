@@ -1,4 +1,4 @@
-#ifndef _XOPEN_SOURCE /* what curses asks for is enough */
+#ifndef _XOPEN_SOURCE /* what curses requests is enough */
 #define _XOPEN_SOURCE 700 /* wcwidth */
 #endif
 #ifndef _DEFAULT_SOURCE

@@ -28,7 +28,7 @@ void term_clean_str(struct gpuq_buf *out, const char *text);
 /* Printable ASCII and nothing else: clean as it is. */
 bool term_is_plain(const char *text, size_t n);
 
-/* Whether the locale writes UTF-8; it is read when first asked for. */
+/* Whether the locale writes UTF-8; it is read when first requested. */
 bool term_utf8(void);
 
 /* Columns of the terminal that text, which is clean, takes. */

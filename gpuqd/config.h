@@ -61,7 +61,7 @@ struct config {
 	bool no_new_privs, device_cgroup; /* of jobs on the local cluster */
 	struct config_notify notify;
 	struct policy policy;
-	/* what was asked for on the command line */
+	/* what was requested on the command line */
 	bool check, print, print_keys, help, version;
 };
 

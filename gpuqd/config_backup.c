@@ -4,7 +4,7 @@
 
 #include "libgpuq/units.h"
 
-/* More would make the retention's list of a folder long; nobody looks through more. */
+/* More would make the retention's list of a directory long; nobody looks through more. */
 #define COPIES_MAX 10000
 #define EVERY_LEAST_US GPUQ_US_PER_S
 
@@ -21,9 +21,9 @@
 
 /* clang-format off */
 static const struct gpuq_field keep_fields[] = {
-	K("hourly", GPUQ_K_INT, hourly, .min = 1, .max = COPIES_MAX, .doc = "number of hours of which the last copy is kept; hours without a copy do not count"),
+	K("hourly", GPUQ_K_INT, hourly, .min = 1, .max = COPIES_MAX, .doc = "number of hours whose last copy is kept; hours without a copy do not count"),
 	K("log", GPUQ_K_DURATION, log_us, .doc = "age up to which segments are kept"),
-	K("daily", GPUQ_K_INT, daily, .min = 0, .max = COPIES_MAX, .doc = "number of days, in UTC, of which the last copy is kept; days without a copy do not count"),
+	K("daily", GPUQ_K_INT, daily, .min = 0, .max = COPIES_MAX, .doc = "number of days, in UTC, whose last copy is kept; days without a copy do not count"),
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -42,12 +42,12 @@ static const struct gpuq_schema keep_schema = { .name = "keep",
 
 /* clang-format off */
 static const struct gpuq_field fields[] = {
-	F("to", GPUQ_K_STR, to, .form = "path", .doc = "directory of the copies; absent: none are made"),
-	F("command", GPUQ_K_STRLIST, command, .form = "list of words", .doc = "program and arguments that take, list, give and delete copies, instead of to"),
-	F("every", GPUQ_K_DURATION, every_us, .doc = "time from one copy to the next, at least one second"),
-	F("log_every", GPUQ_K_DURATION, log_every_us, .doc = "time from one segment of the changes between copies to the next, at least one second; 0: there are none"),
-	F("audit_every", GPUQ_K_DURATION, audit_every_us, .doc = "time from one audit of the newest copy to the next; 0: none are made"),
-	F("timeout", GPUQ_K_DURATION, timeout_us, .doc = "time after which a command or an audit is ended, at least one second"),
+	F("to", GPUQ_K_STR, to, .form = "path", .doc = "directory of the copies; absent: no copies are made"),
+	F("command", GPUQ_K_STRLIST, command, .form = "list of words", .doc = "program and arguments that store, list, fetch and delete copies, instead of to"),
+	F("every", GPUQ_K_DURATION, every_us, .doc = "interval of copies, at least one second"),
+	F("log_every", GPUQ_K_DURATION, log_every_us, .doc = "interval of segments, which hold the changes between copies, at least one second; 0 disables them"),
+	F("audit_every", GPUQ_K_DURATION, audit_every_us, .doc = "interval of audits of the newest copy; 0 disables them"),
+	F("timeout", GPUQ_K_DURATION, timeout_us, .doc = "time after which a command or an audit is aborted, at least one second"),
 	F("keep", GPUQ_K_OBJECT, keep, .sub = &keep_schema, .doc = "number of copies that are kept; the others are deleted"),
 	{ .key = NULL },
 };

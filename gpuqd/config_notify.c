@@ -99,7 +99,7 @@ static const struct gpuq_field fields[] = {
 	N("webhook_timeout", GPUQ_K_DURATION, webhook_timeout_us, .min = 100000, .max = INT64_C(3600000000), .doc = "maximum time for a reply"),
 	N("proxy", GPUQ_K_STR, proxy, .form = "URL", .doc = "proxy for webhooks; proxy settings of the environment are ignored"),
 	N("keep", GPUQ_K_DURATION, keep_us, .min = 1000000, .max = INT64_C(2592000000000), .doc = "time for which delivery is retried, at intervals that grow to five minutes; after it the message is dropped and gpuq events --audit reports it"),
-	N("webhooks", GPUQ_K_OBJECTS, hooks, .sub = &hook_schema, .doc = "webhooks of the site, called for events of every job: at most eight, each {name: NAME, url: URL, on: [fail]} with the events of a job's notify and refused, the cluster refuses jobs; default end, fail and refused"),
+	N("webhooks", GPUQ_K_OBJECTS, hooks, .sub = &hook_schema, .doc = "webhooks of the site, called for events of every job: at most eight, each {name: NAME, url: URL, on: [fail]} with the events of a job's notify, and refused (the cluster refuses jobs); default: end, fail and refused"),
 	{ .key = NULL },
 };
 /* clang-format on */

@@ -14,13 +14,13 @@ static const char *const certificate_words[] = { "san_uri", "san_email", NULL };
 static const struct gpuq_field tls_fields[] = {
 	F(config_tls, "cert", GPUQ_K_STR, cert, .form = "file", .doc = "certificate of tls:// sockets with its chain, PEM; absent: tls/cert.pem in the state directory"),
 	F(config_tls, "key", GPUQ_K_STR, key, .form = "file", .doc = "its private key, PEM, readable only by the owner; absent: tls/key.pem in the state directory"),
-	F(config_tls, "client_ca", GPUQ_K_STR, client_ca, .form = "file", .doc = "certificates of the CAs whose client certificates identify users, PEM; absent: none do"),
+	F(config_tls, "client_ca", GPUQ_K_STR, client_ca, .form = "file", .doc = "certificates of the CAs whose client certificates identify users, PEM; absent: no CA"),
 	{ .key = NULL },
 };
 
 static const struct gpuq_field auth_fields[] = {
-	F(config_auth, "certificate_user", GPUQ_K_ENUM, certificate_user, .names = certificate_words, .doc = "the subject alternative name of a client certificate that is its user: a URI or an email address"),
-	F(config_auth, "trusted_names", GPUQ_K_BOOL, trusted_names, .doc = "whether the names in client certificates are those of the accounts of this machine; without it the local cluster allows no client_ca"),
+	F(config_auth, "certificate_user", GPUQ_K_ENUM, certificate_user, .names = certificate_words, .doc = "kind of subject alternative name that is the user of a client certificate: a URI or an email address"),
+	F(config_auth, "trusted_names", GPUQ_K_BOOL, trusted_names, .doc = "whether names in client certificates are accounts of this machine; without it the local cluster allows no client_ca"),
 	F(config_auth, "token_max_age", GPUQ_K_DURATION, token_max_age_us, .doc = "maximum time until a token expires"),
 	{ .key = NULL },
 };

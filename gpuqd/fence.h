@@ -5,8 +5,8 @@
  * Touches  the model through the journal; files of the state directory and of /proc.
  * Used by  daemon.c.
  *
- * While another daemon acts, nothing that is stored changes here and the cluster is made anew, so
- * that nothing that was asked for before is sent later. Where the other was seen at work, this
+ * While another daemon acts, nothing that is stored changes here and the cluster is made again, so
+ * that nothing that was requested before is sent later. Where the other was seen at work, this
  * ledger lacks what it did: taking over is then a recovery, as from an older copy.
  */
 #ifndef GPUQD_FENCE_H

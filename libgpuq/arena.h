@@ -15,7 +15,7 @@ struct gpuq_arena_block;
 
 struct gpuq_arena {
 	struct gpuq_arena_block *head; /* newest block, NULL when empty */
-	size_t used_bytes; /* handed out so far */
+	size_t used_bytes; /* allocated so far */
 	size_t max_bytes; /* 0 = no maximum */
 };
 

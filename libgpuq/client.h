@@ -5,7 +5,7 @@
  *          gets the environment. No globals, no signals (writes use MSG_NOSIGNAL).
  * Used by  the CLI and any program that links libgpuq.
  *
- * One call at a time: gpuq_call waits for its answer; gpuq_stream hands items to a
+ * One call at a time: gpuq_call waits for its reply; gpuq_stream hands items to a
  * callback as they come and grants credit for more. After a broken connection a
  * call fails with GPUQ_EUNREACH (nothing was sent) or GPUQ_EUNKNOWN (it may have
  * happened: repeat with the same key); reconnecting is the caller's decision.
@@ -44,7 +44,7 @@ struct gpuq_connect_opts {
 	int stop_fd;
 	/* For tls:// only. The server is known by the pin in addr, else by ca, else by pin, else by the
 	 * system's CAs, and then by its name. */
-	const char *pin; /* "" = by nothing: look at gpuq_server_pin() before anything is sent */
+	const char *pin; /* "" = by nothing: examine gpuq_server_pin() before anything is sent */
 	const char *ca; /* file */
 	const char *cert, *key; /* files of a client certificate */
 	const char *token; /* that proves who calls */
@@ -89,7 +89,7 @@ int gpuq_stream_rows(struct gpuq *g, const char *method, const struct gpuq_val *
 		     struct gpuq_arena *a, struct gpuq_val **reply, struct gpuq_err *err);
 
 /* For callers with many calls under way (benchmarks, event-driven programs): send
- * without waiting (*id identifies the answer), and take the next answer. */
+ * without waiting (*id identifies the reply), and take the next reply. */
 int gpuq_send(struct gpuq *g, const char *method, const struct gpuq_val *params, const char *key,
 	      uint32_t *id, struct gpuq_err *err);
 int gpuq_recv(struct gpuq *g, int64_t deadline_us, uint32_t *id, struct gpuq_arena *a,

@@ -15,7 +15,7 @@
 
 #define GROW_FIRST 16u /* items */
 
-/* The room to make for need items where there is room for so many. */
+/* The room to make for need items where there is room for this many. */
 static inline size_t grow_more(size_t room, size_t need)
 {
 	size_t more = room ? room : GROW_FIRST;

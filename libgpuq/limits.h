@@ -11,7 +11,7 @@
 #define GPUQ_MSG_BYTES_MAX_HELLO (16u << 10)
 #define GPUQ_MSG_DEPTH_MAX 24u /* specs carry pod templates, which nest */
 #define GPUQ_MSG_ITEMS_MAX 65536u
-#define GPUQ_OUTSTANDING_MAX 128u /* calls of one connection without an answer */
+#define GPUQ_OUTSTANDING_MAX 128u /* calls of one connection without a reply */
 #define GPUQ_OUTPUT_BYTES_MAX (8u << 20) /* unsent bytes before a connection is closed */
 #define GPUQ_OUTPUT_BYTES_PAUSE (1u << 20) /* unsent bytes at which streams pause */
 #define GPUQ_STREAM_CREDIT 64u /* items a stream may send before the first grant */
@@ -94,7 +94,7 @@
 #define GPUQ_KEY_KEEP_S (7 * 86400) /* idempotency keys */
 #define GPUQ_AUDIT_KEEP_S (400 * 86400) /* the audit: a year, and time to read it */
 #define GPUQ_AUDIT_MAX 200000u /* records of it: about 100 MB at the most */
-#define GPUQ_OUTBOX_MAX 100000u /* messages that wait to be told: about 150 MB */
+#define GPUQ_OUTBOX_MAX 100000u /* messages that wait to be reported: about 150 MB */
 #define GPUQ_LOG_LINE_BYTES_MAX 1024u /* one log record */
 
 #endif

@@ -42,13 +42,13 @@ enum gpuq_notify_on {
 	/* The events of Slurm's ALL: all but those of the time limit, and an array as a whole. */
 	GPUQ_NOTIFY_ALL = GPUQ_NOTIFY_BEGIN | GPUQ_NOTIFY_END | GPUQ_NOTIFY_FAIL |
 			  GPUQ_NOTIFY_REQUEUE | GPUQ_NOTIFY_PREEMPT | GPUQ_NOTIFY_INVALID_DEPEND,
-	/* The cluster refuses jobs: an event of the site, which only its hooks can ask for. */
+	/* The cluster refuses jobs: an event of the site, which only its hooks can request. */
 	GPUQ_NOTIFY_REFUSED = 1 << 30,
 	GPUQ_NOTIFY_TIMES = GPUQ_NOTIFY_TIME_90 | GPUQ_NOTIFY_TIME_80 | GPUQ_NOTIFY_TIME_50
 };
 
 struct gpuq_notify {
-	unsigned on; /* enum gpuq_notify_on, or'ed; 0 = nothing is told */
+	unsigned on; /* enum gpuq_notify_on, or'ed; 0 = nothing is reported */
 	const char *mail; /* address, or NULL */
 	const char *webhook; /* http or https, or NULL */
 };

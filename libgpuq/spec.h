@@ -173,7 +173,7 @@ struct gpuq_spec {
 	int64_t time_min_us; /* it may be given less, down to this, to start sooner; 0 = not */
 	int64_t begin_us, deadline_us; /* instants; 0 = none */
 	int64_t nice; /* -1000000..1000000; larger waits longer */
-	int64_t priority; /* its place in the line, for operators to say; 0 = what it earns */
+	int64_t priority; /* fixed priority, operators only; 0 = computed */
 	bool hold;
 	bool requeue; /* may be started again after an eviction (default true) */
 	struct gpuq_strlist flavors; /* in order of preference; empty = any */
@@ -304,7 +304,7 @@ void gpuq_array_print(const struct gpuq_array *array, struct gpuq_buf *out); /* 
 void gpuq_spec_told(const struct gpuq_spec *spec, const char *submitter, struct gpuq_notify *mail,
 		    struct gpuq_notify *web);
 
-/* The devices that a group asks for by the name of their resource, which is among its resources;
+/* The devices that a group requests by the name of their resource, which is among its resources;
  * NULL = by none. */
 const struct gpuq_amount *gpuq_group_device(const struct gpuq_group *g);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* By the lead byte: length, the bits it carries, and the least character that may
- * be written in so many bytes (a smaller one would be overlong). */
+ * be written in this many bytes (a smaller one would be overlong). */
 static const struct lead {
 	unsigned char mask, want, bits;
 	size_t len;

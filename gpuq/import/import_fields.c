@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A field that is taken over has no why. dflt: the value that changes nothing. Fields that
- * stand in no row are told as unknown. [] is any member of a list. */
+ * stand in no row are reported as unknown. [] is any member of a list. */
 /* clang-format off */
 static const struct field {
 	const char *kind, *path, *dflt, *why;
@@ -43,7 +43,7 @@ static const struct field {
 	{ "LocalQueue", "spec.clusterQueue", NULL, NULL },
 	{ "LocalQueue", "spec.stopPolicy", NULL, NULL },
 	{ "LocalQueue", "spec.fairSharing.weight", NULL, NULL },
-	{ "LocalQueue", "spec.wallTimePolicy", NULL, "a budget of a queue counts GPU-minutes, not hours of the clock" },
+	{ "LocalQueue", "spec.wallTimePolicy", NULL, "a budget of a queue counts GPU-minutes, not wall time" },
 	{ "ResourceFlavor", "spec.nodeLabels", NULL, NULL },
 	{ "ResourceFlavor", "spec.nodeTaints", NULL,
 	  "taints are read from the nodes themselves; a job has to tolerate them" },

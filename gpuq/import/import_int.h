@@ -26,11 +26,11 @@ struct import {
 	import_note_fn note;
 	void *arg;
 	bool plain; /* no ResourceFlavor has labels: devices have no flavors, quotas are numbers */
-	bool again; /* what is read was read before: its notes have been told */
+	bool again; /* what is read was read before: its notes have been reported */
 	struct gpuq_err *err;
 };
 
-/* Tell of a field without a counterpart; where v has no place, the object's is told. */
+/* Tell of a field without a counterpart; where v has no place, the object's is reported. */
 void import_note(struct import *im, const struct object *o, const struct gpuq_val *v,
 		 const char *path, const char *why);
 int import_fail(struct import *im, const struct object *o, const struct gpuq_val *v,

@@ -101,7 +101,7 @@ static int add_object(struct import *im, const char *file, const struct gpuq_val
 		return 0;
 	}
 	import_note(im, &o, v, "kind",
-		    strncmp(api, group, sizeof(group) - 1) == 0 ? "there is nothing like it here"
+		    strncmp(api, group, sizeof(group) - 1) == 0 ? "it has no counterpart here"
 								: "not an object of Kueue");
 	return 0;
 }
@@ -184,7 +184,7 @@ static bool same_labels(const struct gpuq_val *x, const struct gpuq_val *y)
 	return (!a && !b) || (a && b && gpuq_val_equal(a, b));
 }
 
-/* A node is in the first pool whose labels it has: those that ask for more come first. */
+/* A node is in the first pool whose labels it has: those that request more come first. */
 static void pools_in_order(struct import *im)
 {
 	struct gpuq_val *sorted = gpuq_list(im->a);
@@ -351,7 +351,7 @@ static int check_circle(struct import *im, const struct object *o)
 		up = import_find(im, "Cohort", import_cohort(up));
 	if (hops < im->n)
 		return 0;
-	return import_fail(im, o, o->spec, "spec.parentName", "the cohorts above it form a circle");
+	return import_fail(im, o, o->spec, "spec.parentName", "the cohorts above it form a cycle");
 }
 
 static int check_objects(struct import *im)

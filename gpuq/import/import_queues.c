@@ -63,7 +63,7 @@ static int64_t said_sum(int64_t x, int64_t y)
 	return x < 0 ? y : y < 0 ? x : x + y;
 }
 
-/* Other resources than devices, by name; told in one line. */
+/* Other resources than devices, by name; reported in one line. */
 static void leave_out(struct import *im, struct gpuq_val *left, const char *name)
 {
 	for (uint32_t i = 0; i < left->n; i++)
@@ -234,7 +234,7 @@ static int put_borrow(struct import *im, const struct object *o, const struct gp
 	if (strcmp(policy, "Never") != 0 && strcmp(policy, "LowerPriority") != 0)
 		return import_fail(im, o, gpuq_get(borrow, "policy"),
 				   "spec.preemption.borrowWithinCohort.policy",
-				   "not one of Kueue's words");
+				   "not a value of Kueue");
 	if (most && most->type != GPUQ_NULL && most->type != GPUQ_INT)
 		return import_fail(im, o, most,
 				   "spec.preemption.borrowWithinCohort.maxPriorityThreshold",
@@ -260,7 +260,7 @@ static int put_policy(struct import *im, const struct object *o, struct gpuq_val
 			return import_fail(
 				im, o, gpuq_get(p, row->theirs),
 				gpuq_arena_printf(im->a, "spec.preemption.%s", row->theirs),
-				"not one of Kueue's words");
+				"not a value of Kueue");
 		gpuq_put(im->a, queue, row->ours, gpuq_str(im->a, row->words[i].ours));
 	}
 	return put_borrow(im, o, gpuq_get(p, "borrowWithinCohort"), queue);
@@ -302,7 +302,7 @@ static int put_common(struct import *im, const struct object *o, struct gpuq_val
 		gpuq_put(im->a, queue, "weight", amount(im, milli));
 	if (strcmp(policy, "None") != 0 && strcmp(policy, "Hold") != 0 &&
 	    strcmp(policy, "HoldAndDrain") != 0)
-		return import_fail(im, o, stop, "spec.stopPolicy", "not one of Kueue's words");
+		return import_fail(im, o, stop, "spec.stopPolicy", "not a value of Kueue");
 	if (strcmp(policy, "Hold") == 0 || strcmp(policy, "HoldAndDrain") == 0)
 		gpuq_put(im->a, queue, "stopped", gpuq_bool(im->a, true));
 	if (strcmp(policy, "HoldAndDrain") == 0)

@@ -4,7 +4,7 @@
  *          times in slurm_words. Everything else is gpuq's: parser, filters, lists, calls.
  * Used by  commands.c, which hands over when the program is called by such a name.
  *
- * The names are symbolic links in a folder of their own (gpuq-slurm(7)), never in the
+ * The names are symbolic links in a directory of their own (gpuq-slurm(7)), never in the
  * default path. Exit codes are Slurm's, and 255 when no server answers.
  */
 #ifndef GPUQ_SLURM_SLURM_H

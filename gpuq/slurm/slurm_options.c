@@ -262,7 +262,7 @@ const struct opt step_opts[] = {
 	IGNORED("interactive", 0, ARG_NONE, "use --pty"),
 	IGNORED("mem", 0, ARG_REQUIRED, "memory is counted for the job"), IGNORED("mem-bind", 0, ARG_REQUIRED, "memory is not bound"),
 	IGNORED("mem-per-cpu", 0, ARG_REQUIRED, "memory is counted for the job"), IGNORED("mem-per-gpu", 0, ARG_REQUIRED, "memory is counted for the job"),
-	IGNORED("network", 0, ARG_REQUIRED, "there is no such choice"), IGNORED("open-mode", 0, ARG_REQUIRED, "files of steps are overwritten"),
+	IGNORED("network", 0, ARG_REQUIRED, "the network cannot be selected"), IGNORED("open-mode", 0, ARG_REQUIRED, "files of steps are overwritten"),
 	IGNORED("threads-per-core", 0, ARG_REQUIRED, "tasks are not bound to cores"),
 	IGNORED("time", 't', ARG_REQUIRED, "the time limit is the job's"), IGNORED("wait", 'W', ARG_REQUIRED, "tasks end when the first has failed"),
 	SRUN_IGNORED,

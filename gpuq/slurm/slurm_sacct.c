@@ -260,7 +260,7 @@ static void limit_min_text(struct gpuq_buf *out, const void *line)
 }
 
 /* As sacct has them: a width below 0 is set to the left. Those without a text are not
- * measured here; scripts that ask for them as well get an empty cell, and a warning. */
+ * measured here; scripts that request them as well get an empty cell, and a warning. */
 static const struct slurm_column fields[] = {
 	{ "Account", 10, account_text, NULL },
 	{ "AdminComment", 19, NULL, NULL },

@@ -551,7 +551,7 @@ static int show(struct cli *c, size_t which)
 	if (!format)
 		format = m.by_account && entities[which].more ? entities[which].more
 							      : entities[which].usual;
-	/* A column of associations asks for them. */
+	/* A column of associations requests them. */
 	m.by_account |= strcasestr(format, "account") && entities[which].fill == users &&
 			!strcasestr(format, "defaultaccount");
 	if (!slurm_table_fields(&m.t, format))

@@ -35,7 +35,7 @@
 #define KILL_AFTER_S 5
 #define REVOKED 3 /* exit code of the process that watches the job */
 
-/* It waits, and ends as it is told: well by USR1, as failed by USR2. */
+/* It waits, and ends on a signal: with success by USR1, as failed by USR2. */
 static const char *const holder[] = {
 	"/bin/sh", "-c",
 	"trap 'exit 0' USR1 TERM; trap 'exit 1' USR2; while :; do sleep 3600 & wait $!; done", NULL

@@ -466,7 +466,7 @@ static const struct {
 	{ "setdebugflags", NULL, "gpuqd.yaml(5) log" },
 	{ "shutdown", NULL, "send SIGTERM to gpuqd; jobs keep running" },
 	{ "takeover", NULL, "a standby takes over automatically" },
-	{ "token", NULL, "see gpuqd.yaml(5)" },
+	{ "token", NULL, "use gpuq token" },
 	{ "write", write_script, NULL },
 };
 

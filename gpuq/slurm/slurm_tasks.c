@@ -33,7 +33,7 @@ struct run {
 	struct task *items;
 	int n, n_alive, code;
 	bool alone, failed;
-	int64_t kill_at_us; /* those that were told to end; 0 = none was */
+	int64_t kill_at_us; /* those that were signalled to end; 0 = none was */
 };
 
 static void write_all(int fd, const char *bytes, size_t n)

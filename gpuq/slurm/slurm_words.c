@@ -1,4 +1,4 @@
-/* Slurm's words for what gpuq says in others. */
+/* Translation of gpuq's words into Slurm's, and the formats of Slurm's lists and times. */
 #include "gpuq/slurm/slurm_words.h"
 
 #include <ctype.h>
@@ -82,7 +82,7 @@ const char *slurm_end_reason(const struct gpuq_val *job)
 {
 	switch (view_job_state(job)) {
 	case GPUQ_JOB_FAILED:
-		return "NonZeroExitCode"; /* Slurm's word where a signal ended it, too */
+		return "NonZeroExitCode"; /* Slurm's word also for a job ended by a signal */
 	case GPUQ_JOB_TIMEOUT:
 		return "TimeLimit";
 	case GPUQ_JOB_OUT_OF_MEMORY:
@@ -286,8 +286,8 @@ static bool clock_of(const char *text, struct tm *tm)
 	return true;
 }
 
-/* "YYYY-MM-DD", "MMDD[YY]", "MM/DD[/YY]" or "MM.DD[.YY]"; what stands behind it, or NULL.
- * Without a year it is this one. */
+/* "YYYY-MM-DD", "MMDD[YY]", "MM/DD[/YY]" or "MM.DD[.YY]", by default of this year.
+ * Returns the text after it, or NULL. */
 static const char *date_of(const char *text, struct tm *tm)
 {
 	const size_t digits = strspn(text, "0123456789");

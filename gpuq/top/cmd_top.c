@@ -201,7 +201,7 @@ static bool terminal_is_known(void)
 	return true;
 }
 
-/* The terminal is given back however it ends: by a key, by a signal, or without a server. */
+/* The terminal is restored however it ends: by a key, by a signal, or without a server. */
 int cmd_top(struct cli *c)
 {
 	const int64_t every_us = opt_given(&c->args, OPT_WATCH) ? watch_us(c) : EVERY_US;

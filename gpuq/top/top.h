@@ -69,7 +69,7 @@ struct top {
 
 /* Read all anew; what is known stays when that fails. */
 void top_read(struct top *t);
-/* The chosen job in full, as gpuq why tells it. */
+/* The chosen job in full, as gpuq why prints it. */
 void top_read_job(struct top *t);
 void top_set_pane(struct top *t, enum top_pane pane);
 /* Bring the rows into order; the filter leaves *n of them, at the front. */

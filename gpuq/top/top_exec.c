@@ -1,5 +1,5 @@
-/* gpuq top, as gpuq has it: the program that draws it stands beside gpuq where that was built,
- * and is installed in a folder of its own. */
+/* gpuq top, as gpuq has it: the program that draws it is beside gpuq where that was built,
+ * and is installed in a directory of its own. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

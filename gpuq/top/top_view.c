@@ -1,3 +1,4 @@
+/* The screen of gpuq top, through ncurses. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #define HEAD_LINES 3
 #define WIDTH_MOST 40 /* of a column that may be cut */
 
-/* Draw text in so many places of the screen and fill the rest with blanks. */
+/* Draw text in this many places of the screen and fill the rest with blanks. */
 static void put(int y, int x, int width, const char *text, bool right)
 {
 	mbstate_t state = { 0 };

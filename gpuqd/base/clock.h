@@ -30,7 +30,8 @@
 #include <time.h>
 
 #define CLOCK_SLACK_US INT64_C(1000000)
-#define CLOCK_JUMP_US INT64_C(60000000) /* a step longer than this is a jump: operators are told */
+#define CLOCK_JUMP_US                                                                              \
+	INT64_C(60000000) /* a step longer than this is a jump: operators are notified */
 
 struct clock {
 	char boot[40]; /* id of the boot that base belongs to; "" not known */

@@ -1,7 +1,7 @@
 /* failpoint.h - named places where a test can make the program fail
  *
  * Owns     the list of places that were compiled in, and what the environment asks of
- *          them. Touches the environment; kills the process when told to.
+ *          them. Touches the environment; kills the process on request.
  * Used by  whatever promises to survive being killed: dispatch, the store, the local
  *          cluster and its shepherd.
  *

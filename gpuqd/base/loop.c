@@ -40,7 +40,7 @@ struct loop {
 	struct loop_stats stats;
 	struct parts *parts;
 	struct works *works;
-	int64_t logged_us; /* monotonic: when a slow turn was last told */
+	int64_t logged_us; /* monotonic: when a slow turn was last logged */
 };
 
 struct loop_timer {

@@ -9,7 +9,7 @@
 #include <uthash.h>
 
 #define NOBODY "other"
-/* A span that is longer by the clock on the wall is looked at again by the processor's, which
+/* A span that is longer by the clock on the wall is examined again by the processor's, which
  * costs a system call: other programs may have had their turn in it. */
 #define DOUBT_US 1000
 
@@ -26,7 +26,7 @@ struct parts {
 	struct part *all, *turn, *now;
 	const char *now_name; /* as it was given */
 	int64_t since_us; /* monotonic */
-	int64_t cpu_us; /* this thread's processor time when it was looked at last */
+	int64_t cpu_us; /* this thread's processor time when it was examined last */
 };
 
 static int64_t cpu_us(void)

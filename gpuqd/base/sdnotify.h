@@ -1,4 +1,4 @@
-/* sdnotify.h - tell the service manager how we are (sd_notify's protocol)
+/* sdnotify.h - report readiness to the service manager (sd_notify's protocol)
  *
  * Owns     the address in $NOTIFY_SOCKET and the watchdog's period.
  * Touches  the environment (the variables are taken out, children must not speak for

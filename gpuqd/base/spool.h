@@ -1,7 +1,7 @@
-/* spool.h - a folder of records that forgets its oldest
+/* spool.h - a directory of records that forgets its oldest
  *
- * Owns     the files PREFIX-NNNNNNNN.mp in one folder, and their sum of sizes.
- * Touches  that folder, which it makes (0700, one level) when it is not there.
+ * Owns     the files PREFIX-NNNNNNNN.mp in one directory, and their sum of sizes.
+ * Touches  that directory, which it makes (0700, one level) when it is not there.
  * Used by  flow/schedule (recorded cycles).
  *
  * Records are appended to the newest file; when that has an eighth of what is allowed in

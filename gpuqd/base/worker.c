@@ -16,7 +16,7 @@
 
 #include "gpuqd/base/clock.h"
 
-/* Idle for so long, a worker gives back what its work took. */
+/* Idle for so long, a worker releases what its work took. */
 #define REST_US 200000
 
 struct task {
@@ -31,7 +31,7 @@ struct worker {
 	struct loop *l;
 	pthread_t thread;
 	bool running;
-	bool over; /* the thread looks at nothing any more */
+	bool over; /* the thread examines nothing any more */
 	enum {
 		END_NOT,
 		END_DONE,
@@ -64,7 +64,7 @@ static bool is_left_idle(struct worker *w)
 	return pthread_cond_timedwait(&w->wake, &w->mu, &until) == ETIMEDOUT;
 }
 
-/* Wait for a task, with the lock. used: something was done since memory was given back. */
+/* Wait for a task, with the lock. used: something was done since memory was released. */
 static void await(struct worker *w, bool *used)
 {
 	while (!w->todo && w->end == END_NOT) {
@@ -120,7 +120,7 @@ static void on_finished(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	if (read(fd, &n, sizeof(n)) < 0)
-		return; /* EAGAIN: told already */
+		return; /* EAGAIN: reported already */
 	pthread_mutex_lock(&w->mu);
 	t = w->finished;
 	w->finished = NULL;

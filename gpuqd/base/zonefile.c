@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* True if it can be the name of a zone: no part of it leads out of the folder. */
+/* True if it can be the name of a zone: no part of it leads out of the directory. */
 static bool is_name(const char *name)
 {
 	static const char known[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

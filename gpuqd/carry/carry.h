@@ -51,7 +51,7 @@ struct carry_at {
 	uint32_t n_dropped;
 	bool claim_dropped; /* and so are those after it */
 };
-/* Carry out so many actions from `at` on (a claim may be more). True: no action is left. */
+/* Carry out this many actions from `at` on (a claim may be more). True: no action is left. */
 bool carry_some(const struct carry_to *to, const struct model *m, const struct snapshot *s,
 		const struct plan *p, struct gpuq_arena *mem, struct carry_at *at, uint32_t most);
 

@@ -36,7 +36,7 @@ enum ask_outcome {
 	ASK_QUOTA, /* refused by the namespace's quota: wait */
 	ASK_REFUSED, /* will never be taken as it is (message says why) */
 	ASK_CONFLICT, /* the name is taken by a foreign object */
-	ASK_UNKNOWN, /* no answer: it may have happened; the watch or a look will tell */
+	ASK_UNKNOWN, /* no reply: it may have happened; the watch or a look will tell */
 };
 
 /* The jobs that a refusal concerns. */
@@ -80,8 +80,8 @@ struct cluster_sink {
 	void (*created)(void *arg, const char *pod, enum ask_outcome o, const char *uid,
 			const char *message);
 	void (*deleted)(void *arg, const char *pod, enum ask_outcome o, const char *message);
-	/* Which cluster this is ("" not known), before anything else is told. false: it is
-	 * not the one that is meant; nothing more is told or done. NULL = any will do. */
+	/* Which cluster this is ("" not known), before anything else is reported. false: it is
+	 * not the one that is meant; nothing more is reported or done. NULL = any will do. */
 	bool (*identity)(void *arg, const char *uid);
 	/* Report utilization of devices, once in a while; NULL = not wanted. */
 	void (*measured)(void *arg, const struct use_round *r);
@@ -90,8 +90,8 @@ struct cluster_sink {
 	/* Report the end of a pod_signal(): err NULL = it was sent. The callback may be NULL. */
 	void (*signalled)(void *arg, const char *pod, int signal, const struct gpuq_err *err);
 	/* Another daemon has the same identity, or no longer. While f->by is not "", nothing is read
-	 * or changed in the cluster. One that could act before must be freed and made anew, since
-	 * what it asked for may still be under way. NULL = there is no fence. */
+	 * or changed in the cluster. One that could act before must be freed and made again, since
+	 * what it requested may still be under way. NULL = there is no fence. */
 	void (*fenced)(void *arg, const struct cluster_fence *f);
 	/* A create ended, instead of created(): nothing was made, and nothing is tried again. NULL =
 	 * created() with ASK_REFUSED. */
@@ -112,7 +112,7 @@ struct cluster_sink {
 	/* A pod created unbound stays so: what it was bound by was refused. */
 	void (*not_bound)(void *arg, const char *pod, const char *message);
 	/* True while a tenth of a second makes no difference to what is heard of pods: no job waits,
-	 * starts or is told to end. NULL = never. */
+	 * starts or is signalled to end. NULL = never. */
 	bool (*calm)(void *arg);
 };
 
@@ -146,12 +146,13 @@ struct pod_order {
 	/* The pod is created without its node, and pod_bind() follows: its claims are bound once a
 	 * node is selected. */
 	bool unbound;
-	struct gpuq_strlist claims; /* those it has to wait for then; told with it */
+	struct gpuq_strlist claims; /* those it has to wait for then; reported with it */
 	const int *devices; /* indexes on the node, ascending */
 	const char *const *uuids; /* of them, "" not known; NULL = of none */
 	size_t n_devices;
-	const char *sharing; /* how the node hands out devices: its label gpuq.io/sharing, or "" */
-	const char *device; /* the resource that the node offers its devices as; "" = not told */
+	const char *sharing; /* how the node allocates devices: its label gpuq.io/sharing, or "" */
+	const char
+		*device; /* the resource that the node offers its devices as; "" = not reported */
 	int64_t device_mib; /* memory of the first of the devices; 0 not known */
 	int64_t milli; /* of each device */
 	int64_t now_us;
@@ -164,7 +165,7 @@ struct pod_order {
 	int64_t completion_index; /* of a pod whose template has GPUQ_COMPLETION_INDEX */
 	const char *queue, *user, *account; /* account "" none */
 	uint32_t uid, gid; /* of the submitter: local runs as them under root */
-	const char *record; /* state/record/podrecord.h: kept with the pod, told with it; "" none */
+	const char *record; /* state/record/podrecord.h: kept and reported with it; "" none */
 	const struct gpuq_spec *spec;
 	struct gpuq_strmap env; /* GPUQ_* and rendezvous variables, made by dispatch */
 	int64_t time_limit_us; /* GPUQ_UNLIMITED: none; a safety net above our own kill */
@@ -252,7 +253,7 @@ struct cluster_trial; /* one pod being judged */
 
 struct cluster_ops {
 	const char *kind; /* "kube", "local" */
-	bool nodes_remove; /* a pod that was told to leave goes for good by itself, once it ended */
+	bool nodes_remove; /* a pod that was signalled to end goes for good by itself, once it ended */
 	/* Begin: list, then report changes. The sink is kept. */
 	int (*start)(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err);
 	/* Check whether this cluster can run the job. NULL = it accepts anything. queue_image is

@@ -56,7 +56,7 @@ bool backend_fits_pool(const char *pool, const char *word, size_t n_mig)
 {
 	const struct backend *b = backend_of(word);
 
-	/* A node without devices to hand out contradicts nothing. */
+	/* A node without devices to allocate contradicts nothing. */
 	if (strcmp(pool, "auto") == 0 || (!b && n_mig == 0))
 		return true;
 	if (strcmp(pool, "mig") == 0)

@@ -1,4 +1,4 @@
-/* backend.h - systems that hand out the devices of a node, a row each
+/* backend.h - systems that allocate the devices of a node, a row each
  *
  * Owns     their names, keys and numbers, and the table of them. Touches memory only: keys of pods
  *          are taken and returned as data.
@@ -27,7 +27,7 @@
  * them. */
 enum backend_turn {
 	TURN_MANY, /* all of them */
-	TURN_EQUAL, /* one of each amount: the plugin tells pods apart by it */
+	TURN_EQUAL, /* one of each amount: the plugin distinguishes pods by it */
 	TURN_NODE /* one */
 };
 
@@ -68,16 +68,16 @@ struct backend_place {
 	size_t n_limits;
 	struct backend_word notes[BACKEND_NOTES_MAX]; /* annotations */
 	size_t n_notes;
-	int64_t units; /* by which TURN_EQUAL tells pods apart */
+	int64_t units; /* by which TURN_EQUAL distinguishes pods */
 };
 
-/* Devices of a pod, as it tells of them. */
+/* Devices of a pod, as it reports them. */
 struct backend_seen {
 	const int *devices; /* indexes, ascending, each once; in the arena */
-	size_t n_devices; /* 0 = not told */
+	size_t n_devices; /* 0 = not reported */
 	struct gpuq_strlist uuids; /* of them, where those are told instead */
-	int64_t gpus_milli; /* of all of them; 0 = not told */
-	int64_t memory_bytes; /* of each; 0 = not told */
+	int64_t gpus_milli; /* of all of them; 0 = not reported */
+	int64_t memory_bytes; /* of each; 0 = not reported */
 	/* Not served by the plugin yet: units as in backend_place, or UNSERVED_NODE; 0 = served. */
 	int64_t unserved;
 };
@@ -88,7 +88,7 @@ struct backend {
 	const char *title; /* for people */
 	bool by_replica; /* parts are replicas of one size */
 	bool by_memory; /* parts are memory alone */
-	bool closed; /* another scheduler hands out its devices: none of them is gpuqd's to give */
+	bool closed; /* another scheduler allocates its devices: none of them is gpuqd's to give */
 	bool parts; /* it serves parts of devices */
 	bool decided; /* a pod has the devices that gpuqd planned; else the node chooses */
 	enum backend_turn turn;
@@ -103,7 +103,7 @@ struct backend {
 	/* place: GPUQ_EINVAL when the devices cannot hold it. NULL = it is requested as it is. */
 	int (*place)(const struct backend *b, const struct backend_ask *ask, struct gpuq_arena *a,
 		     struct backend_place *out, struct gpuq_err *err);
-	/* observe: fill in what the annotations of a pod tell, and leave the rest as it is. asks: the
+	/* observe: fill in what the annotations of a pod report, and leave the rest as it is. asks: the
 	 * words of dialects that its containers request. NULL = pods tell nothing. */
 	int (*observe)(const struct gpuq_strmap *notes, const struct gpuq_amount *asks,
 		       size_t n_asks, struct gpuq_arena *a, struct backend_seen *out);
@@ -133,7 +133,7 @@ int backend_validate(const struct gpuq_group *g, backend_shape_fn shape_of, void
 int backend_place(const char *word, const struct backend_ask *ask, struct gpuq_arena *a,
 		  const struct backend **which, struct backend_place *out, struct gpuq_err *err);
 
-/* Read what the annotations of a pod tell of its devices. Returns 0; GPUQ_ENOMEM. */
+/* Read what the annotations of a pod report of its devices. Returns 0; GPUQ_ENOMEM. */
 int backend_observe(const struct gpuq_strmap *notes, const struct gpuq_amount *asks, size_t n_asks,
 		    struct gpuq_arena *a, struct backend_seen *out);
 

@@ -12,7 +12,7 @@
 extern const struct backend backend_whole, backend_mig, backend_time_slicing, backend_mps,
 	backend_gib, backend_mib, backend_gpu_manager, backend_hami;
 
-/* True if the group asks for parts of devices, by any of its keys. */
+/* True if the group requests parts of devices, by any of its keys. */
 bool backend_shares(const struct gpuq_group *g);
 
 /* GPUQ_ERANGE when the memory of a device is requested that the largest device does not have. */
@@ -32,7 +32,7 @@ size_t backend_indexes_sort(int *list, size_t n);
 /* Return a time in ns for plugins that serve pods in their order: no two are alike. */
 int64_t backend_rising_ns(int64_t now_us);
 
-/* Return the units of unit_mib that an amount of memory (rounded up), else so many thousandths of the
+/* Return the units of unit_mib that an amount of memory (rounded up), else this many thousandths of the
  * device (rounded down), are; at least 1. */
 int64_t backend_units_of(int64_t memory_bytes, int64_t milli, int64_t device_mib, int64_t unit_mib);
 

@@ -16,7 +16,7 @@
 #define VCUDA_LIMIT "tencent.com/vcuda-core-limit"
 #define VCUDA_BLOCK_MIB 256
 
-/* Return the number of devices of a node with so many cores and blocks of memory, and the memory of
+/* Return the number of devices of a node with this many cores and blocks of memory, and the memory of
  * each in MiB: whole blocks. 0 = it has none. */
 int64_t gpu_manager_offer(int64_t cores, int64_t blocks, int64_t *device_mib);
 

@@ -1,4 +1,4 @@
-/* HAMi: its own scheduler hands out parts of the devices of its nodes, so gpuqd places no pod on them. */
+/* HAMi: its own scheduler allocates parts of the devices of its nodes, so gpuqd places no pod on them. */
 #include "gpuqd/devices/backend_int.h"
 
 const struct backend backend_hami = {

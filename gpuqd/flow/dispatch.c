@@ -39,7 +39,7 @@ struct live {
 	UT_hash_handle hh;
 	struct job_key key;
 	int64_t due_us; /* by then evicted pods must be gone; 0 = none */
-	int64_t again_us; /* by then all pods that were told to leave must be gone; 0 = none */
+	int64_t again_us; /* by then all pods that were signalled to end must be gone; 0 = none */
 	int64_t removed_us; /* by then nodes should have removed ended pods; 0 = none */
 	uint32_t warned; /* attempt signalled before its time limit, + 1; 0 = none */
 };

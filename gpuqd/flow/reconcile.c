@@ -878,10 +878,10 @@ static bool on_identity(void *arg, const char *uid)
 		return true;
 	if (*m->cluster_uid && !r->adopt) {
 		log_err("cluster.other",
-			"uid=%s expected=%s: the credentials are of another cluster than that of "
+			"uid=%s expected=%s: the credentials belong to another cluster than "
 			"the jobs in this database; no action is taken there. Give the right "
-			"--kubeconfig or --context, or another --state; if the cluster was made "
-			"anew and the jobs of the old one are gone for good, start once with "
+			"--kubeconfig or --context, or another --state; if the cluster was "
+			"rebuilt and the jobs of the old one are lost, start once with "
 			"--adopt-cluster",
 			LOGS(uid), LOGS(m->cluster_uid));
 		return false;

@@ -37,7 +37,7 @@ static int same_job(const struct making *k, const struct job *j, struct gpuq_err
 		if (k->pods[i]->has_record &&
 		    (strcmp(r->user, j->user) != 0 || r->submit_us != j->submit_us))
 			return gpuq_fail(err, GPUQ_ECONFLICT,
-					 "its record is of another job %" PRIu32 ", of %s",
+					 "its record belongs to another job, %" PRIu32 ", of %s",
 					 j->key.id, r->user);
 	}
 	return 0;
@@ -71,11 +71,11 @@ static int check_queue(const struct making *k, const char *name, struct gpuq_err
 	const struct queue *q = model_find_queue(k->m, name);
 
 	if (!q)
-		return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s, which its record says",
-				 name);
+		return gpuq_fail(err, GPUQ_ENOENT,
+				 "its record names queue %s, which does not exist", name);
 	if (q->n_children)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "queue %s, which its record says, has queues below it", name);
+				 "its record names queue %s, which has queues below it", name);
 	return 0;
 }
 

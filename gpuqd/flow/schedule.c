@@ -53,7 +53,7 @@
 #define DECIDE_STEP 8192
 #define CARRY_STEP 8
 #define TELL_STEP 64
-/* Where so many jobs are pending, a cycle after which nothing came but jobs looks at these alone:
+/* Where this many jobs are pending, a cycle after which nothing came but jobs examines these alone:
  * left_out.h. Time changes the order of the others: it is seen to at this interval. */
 #define LEAVE_LEAST 1024
 #define LEAVE_NEW_MOST 4096 /* new jobs, which are added in one turn */
@@ -96,7 +96,7 @@ struct schedule {
 	/* The jobs that the next cycle may leave out. */
 	struct left_out left;
 	bool part; /* the cycle in progress leaves out the settled jobs */
-	bool leaves; /* the last one has told all jobs, and decided nothing */
+	bool leaves; /* the last one has reported all jobs, and decided nothing */
 	bool changed; /* something else than new jobs has happened since its snapshot */
 	uint32_t n_new; /* jobs submitted or released since then */
 	int64_t whole_us, wake_us; /* of the last one for all jobs: when, and until; ledger */
@@ -306,7 +306,7 @@ static bool take(struct schedule *s)
 	return true;
 }
 
-/* True if only new jobs need be looked at. */
+/* True if only new jobs need be examined. */
 static bool may_leave_out(const struct schedule *s)
 {
 	const int64_t now = loop_now_us(s->l);
@@ -427,7 +427,7 @@ static int64_t next_wake(struct schedule *s)
 	return wake;
 }
 
-/* Note what the next cycle may leave out, once all jobs have been told. */
+/* Note what the next cycle may leave out, once all jobs have been reported. */
 static void leave_out(struct schedule *s)
 {
 	if (!s->part)
@@ -671,7 +671,7 @@ static void kick_for_others(struct schedule *s)
 		s->others = loop_after(s->l, OTHERS_US, fire_others, s);
 }
 
-/* Note a job that is to be looked at. One that was released while a cycle is told may be told that it
+/* Note a job that is to be evaluated. One that was released while a cycle is reported may be told that it
  * is held. */
 static void note_new(struct schedule *s, const struct event *ev)
 {

@@ -14,7 +14,7 @@
 struct webhook_call {
 	struct webhook_call *prev, *next;
 	struct webhook *w;
-	CURL *easy; /* NULL: it is over, its outcome is to be told */
+	CURL *easy; /* NULL: it is over, its outcome is to be reported */
 	struct curl_slist *headers;
 	struct loop_timer *later;
 	webhook_fn fn;
@@ -69,7 +69,7 @@ static void tell(void *arg)
 	int rc = 0;
 
 	c->later = NULL;
-	/* The status is the answer, whatever became of the rest. */
+	/* The status is the reply, whatever became of the rest. */
 	if (c->status < 200 || c->status >= 300) {
 		if (c->status)
 			rc = gpuq_fail(&err, GPUQ_EIO, "HTTP status %ld%s", c->status,

@@ -31,8 +31,8 @@ int webhook_new(struct loop *l, const struct webhook_opts *o, struct webhook **o
 void webhook_set_opts(struct webhook *w, const struct webhook_opts *o); /* of calls to come */
 void webhook_free(struct webhook *w); /* cancels what is under way; NULL is allowed */
 
-/* rc 0: taken (2xx). Else err says why, and final that it is no use to try again: the
- * receiver refused (3xx, 4xx but 408, 425, 429), or the URL is none. */
+/* rc 0: taken (2xx). Else err has the cause, and final is true if a retry is useless: the
+ * receiver refused (3xx, 4xx except 408, 425, 429), or the URL is not valid. */
 typedef void (*webhook_fn)(void *arg, int rc, bool final, const struct gpuq_err *err);
 
 /* body is copied. id: goes with it as Idempotency-Key. fn is called later, never from

@@ -111,7 +111,7 @@ static void release(struct rpc_call *call)
 	free(call);
 }
 
-/* The method is done with it; `bytes` is its answer. */
+/* The method is done with it; `bytes` is its reply. */
 static void finish(struct rpc_call *call, struct gpuq_buf *bytes, bool failed)
 {
 	struct rpc_conn *conn = call->conn;
@@ -326,7 +326,7 @@ void call_cancel(struct rpc_call *call)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	if (!call->closed)
-		return; /* it cannot be stopped: its answer comes */
+		return; /* it cannot be stopped: its reply comes */
 	gpuq_fail(&err, GPUQ_ECANCELED, "cancelled");
 	answer_for(call, &err);
 	tell_closed(call, GPUQ_ECANCELED);
@@ -424,19 +424,17 @@ static int may_use(const struct rpc_call *call, struct gpuq_err *err)
 		return 0;
 	if (p->expires_us && loop_now_us(server_loop(call->server)) >= p->expires_us)
 		return gpuq_fail(err, GPUQ_EAUTH,
-				 "what proved the identity of %s has expired: gpuq login proves it "
-				 "anew",
+				 "the credential of %s has expired: log in again with gpuq login",
 				 p->user);
 	if (scope & ~p->scopes)
-		return gpuq_fail(
-			err, GPUQ_EPERM, "%s needs scope %s, which the token of %s has not",
-			call->method->name, scope_word((unsigned)__builtin_ctz(scope)), p->user);
+		return gpuq_fail(err, GPUQ_EPERM, "%s needs scope %s, which the token of %s lacks",
+				 call->method->name, scope_word((unsigned)__builtin_ctz(scope)),
+				 p->user);
 	if (scope & (SCOPE_MANAGE | SCOPE_OPERATE) && p->queues && *p->queues)
-		return gpuq_fail(
-			err, GPUQ_EPERM,
-			"%s is for tokens that are not restricted to queues; this one is to "
-			"%s",
-			call->method->name, p->queues);
+		return gpuq_fail(err, GPUQ_EPERM,
+				 "%s requires a token without restriction to queues; this one is "
+				 "restricted to %s",
+				 call->method->name, p->queues);
 	return 0;
 }
 
@@ -517,7 +515,7 @@ void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_a
 	int rc;
 
 	if (call_find(c, m->id)) {
-		gpuq_fail(&err, GPUQ_EPROTO, "the id %u is of a call that is under way", m->id);
+		gpuq_fail(&err, GPUQ_EPROTO, "id %u belongs to a call in progress", m->id);
 		conn_close(c, &err);
 		return;
 	}

@@ -18,9 +18,9 @@
 #define US INT64_C(1000000)
 #define READ_BYTES 65536
 #define READ_BYTES_SMALL GPUQ_MSG_BYTES_SMALL /* while its message needs no admission */
-#define KEEP_BYTES 4096 /* a buffer beyond this is given back when it is empty */
+#define KEEP_BYTES 4096 /* a larger buffer is freed when it is empty */
 #define METHOD_BYTES_MAX 64
-#define CLOSE_US (2 * US) /* for the last words */
+#define CLOSE_US (2 * US) /* to send the last bytes */
 
 bool conn_congested(const struct rpc_conn *c)
 {
@@ -72,7 +72,7 @@ void conn_kill(struct rpc_conn *c)
 		call_orphan(c->calls);
 	for (f = c->frames; f; f = next) {
 		next = f->next;
-		f->conn = NULL; /* whoever holds it back frees it when letting it go */
+		f->conn = NULL; /* the holder frees it on release */
 		gpuq_buf_done(&f->bytes);
 		if (f->released)
 			frame_free(f);
@@ -100,7 +100,7 @@ static void want_write(struct rpc_conn *c)
 		event_add(c->writable, NULL);
 }
 
-/* End it once the loop is back at its top: a method may stand on it now. */
+/* End it in the next turn of the loop: a method may be using it now. */
 static void conn_doom(struct rpc_conn *c)
 {
 	stop_timer(&c->close_timer);
@@ -133,7 +133,7 @@ static void protocol_error(struct rpc_conn *c, int code, const char *text)
 	conn_close(c, &err);
 }
 
-/* Replace an answer by why it cannot be given. */
+/* Replace a reply by the error that prevents it. */
 static void turn_into_error(struct rpc_frame *f, const struct gpuq_err *why)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
@@ -143,7 +143,7 @@ static void turn_into_error(struct rpc_frame *f, const struct gpuq_err *why)
 	gpuq_arena_done(&a);
 }
 
-/* Move what may leave, and nothing that would overtake, to the output. */
+/* Move released frames to the output, in order. */
 static void move_released(struct rpc_conn *c)
 {
 	struct rpc_frame *f;
@@ -160,7 +160,7 @@ static void move_released(struct rpc_conn *c)
 	}
 	flight_output(c);
 	if (c->out.failed) {
-		conn_doom(c); /* no memory: a gap in the stream cannot be mended */
+		conn_doom(c); /* no memory: a gap in the stream cannot be repaired */
 		return;
 	}
 	want_write(c);
@@ -201,7 +201,7 @@ void conn_send(struct rpc_conn *c, struct rpc_call *call, uint32_t id, bool item
 	       struct gpuq_buf *bytes)
 {
 	const struct rpc_opts *o = server_opts(c->server);
-	/* Items wait by themselves (conn_congested); replies that are not read do not. */
+	/* Streams stop by themselves (conn_congested); unread replies do not. */
 	const bool full = c->out.len - c->sent + c->held_bytes > GPUQ_OUTPUT_BYTES_MAX ||
 			  (call && !item && flight_output_over(c));
 	struct rpc_frame *f = full ? NULL : calloc(1, sizeof(*f));
@@ -241,7 +241,7 @@ static ssize_t get(struct rpc_conn *c, int fd, void *bytes, size_t n)
 	return c->tls ? tls_recv(c->tls, bytes, n) : recv(fd, bytes, n, MSG_DONTWAIT);
 }
 
-/* Go on with the handshake; true once it is over, and the connection lives. */
+/* Continue the handshake; true once it is complete and the connection is still open. */
 static bool shake(struct rpc_conn *c)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -268,7 +268,7 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	if (c->shaking) {
-		/* Before that there are no words that could be said. */
+		/* Before that no message can be sent. */
 		if (c->close_timer)
 			conn_kill(c);
 		else
@@ -378,7 +378,7 @@ static void on_hello_timer(void *arg)
 static void on_more(void *arg);
 static void read_some(struct rpc_conn *c, int fd);
 
-/* Whoever asks much is answered over several turns. */
+/* Requests of a busy client are handled over several turns. */
 static bool put_off(struct rpc_conn *c)
 {
 	if (c->fd < 0 || !loop_is_late(server_loop(c->server)))
@@ -388,8 +388,7 @@ static bool put_off(struct rpc_conn *c)
 	return true;
 }
 
-/* Return how long the message that begins at p may become, by its method; 0: it is no message, and the
- * connection ends. */
+/* Return the maximum size of the message that begins at p, by its method. */
 static size_t may_have(struct rpc_conn *c, const char *p, size_t n)
 {
 	const struct rpc_method *m = NULL;
@@ -402,8 +401,8 @@ static size_t may_have(struct rpc_conn *c, const char *p, size_t n)
 	return m && m->max_bytes ? m->max_bytes : GPUQ_MSG_BYTES_PLAIN;
 }
 
-/* True if a message of n bytes so far, whole or not, is no longer than its method allows, and has its
- * part of the bounds where it needs one. */
+/* True if a message with n bytes so far is within the limit of its method and, if it is large, has been
+ * admitted (flight.h). */
 static bool may_go_on(struct rpc_conn *c, const char *p, size_t n)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -420,7 +419,7 @@ static bool may_go_on(struct rpc_conn *c, const char *p, size_t n)
 	}
 	if (c->granted || flight_admit(c, most))
 		return true;
-	/* It is not read until it is admitted, and then looked at from its beginning. */
+	/* It is not read until it is admitted, and then scanned from its beginning. */
 	memset(&c->scan, 0, sizeof(c->scan));
 	stop_timer(&c->frame_timer);
 	if (c->readable)
@@ -434,12 +433,12 @@ void conn_admitted(struct rpc_conn *c)
 		return;
 	if (c->readable)
 		event_add(c->readable, NULL);
-	/* Not from here: whatever made room may stand on a connection. */
+	/* In the next turn: the caller may be using a connection. */
 	if (!c->more_timer)
 		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
 }
 
-/* Give back what is not needed for the few bytes that are there. */
+/* Shrink a buffer to the few bytes that it holds. */
 static void shrink(struct gpuq_buf *b)
 {
 	struct gpuq_buf small = GPUQ_BUF_INIT;
@@ -497,7 +496,7 @@ static void on_more(void *arg)
 	struct rpc_conn *c = arg;
 
 	c->more_timer = NULL;
-	/* Bytes are dealt with in their order. */
+	/* Bytes are processed in order. */
 	if (c->tls && c->in.len == 0 && !c->close_timer && !c->waits && !c->asking &&
 	    tls_pending(c->tls))
 		read_some(c, c->fd);
@@ -508,7 +507,7 @@ static void on_more(void *arg)
 void conn_welcome(struct rpc_conn *c)
 {
 	stop_timer(&c->hello_timer);
-	/* From here nothing is parsed: whoever calls may stand on the connection. */
+	/* Nothing is parsed here, since the caller may be using the connection. */
 	if (!c->more_timer && (c->in.len > c->taken || (c->tls && tls_pending(c->tls))))
 		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
 }
@@ -563,7 +562,7 @@ void conn_sweep(struct rpc_conn *c, int64_t now_us)
 		return;
 	if (c->peer.expires_us && loop_now_us(server_loop(c->server)) >= c->peer.expires_us) {
 		protocol_error(c, GPUQ_EAUTH,
-			       "what proved the identity has expired: gpuq login proves it anew");
+			       "the credential has expired: log in again with gpuq login");
 		return;
 	}
 	if (c->n_calls == 0 && c->reserve && now_us - c->active_us >= GPUQ_RESERVE_IDLE_S * US) {

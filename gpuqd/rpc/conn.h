@@ -76,8 +76,8 @@ struct rpc_conn {
 	bool shaking; /* the handshake is not over */
 	struct loop_timer *start_timer; /* until its address may shake hands again */
 	struct flight_user *share; /* of its user */
-	size_t granted; /* bytes that its unfinished message may have; 0 = none were asked for */
-	size_t waits; /* so many it waits for; 0 = it does not */
+	size_t granted; /* bytes that its unfinished message may have; 0 = none were requested */
+	size_t waits; /* this many it waits for; 0 = it does not */
 	unsigned long turn; /* since when, as a number */
 	size_t counted; /* bytes of output that are counted */
 	bool reserve; /* beyond the user's bound: for short calls */

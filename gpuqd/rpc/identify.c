@@ -11,7 +11,7 @@
 
 #define US INT64_C(1000000)
 
-/* The user of a token has been asked for, or the refusal is held back for a while. */
+/* The user of a token has been requested, or the refusal is held back for a while. */
 struct ask {
 	struct rpc_conn *conn; /* NULL = it is gone */
 	uint32_t id; /* of hello */

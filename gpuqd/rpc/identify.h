@@ -3,7 +3,7 @@
  * Owns     the question whose a token is, while it is open.
  * Used by  conn.c.
  *
- * On a unix socket the kernel knows, and what hello says about it is not looked at. Elsewhere a token counts
+ * On a unix socket the kernel knows, and what hello says about it is not examined. Elsewhere a token counts
  * before a certificate. A wrong proof is answered after GPUQ_AUTH_DELAY_S, logged and noted in the audit.
  */
 #ifndef GPUQD_RPC_IDENTIFY_H
@@ -16,7 +16,7 @@ struct ask;
 /* The first message. c->client is set once hello was accepted, perhaps later. */
 void identify_hello(struct rpc_conn *c, const struct gpuq_wire_msg *m);
 
-/* Its connection goes: the answer is not wanted any more. */
+/* Its connection goes: the reply is not wanted any more. */
 void identify_forget(struct rpc_conn *c);
 
 #endif

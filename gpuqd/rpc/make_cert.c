@@ -52,8 +52,8 @@ static int names_text(const char *const *names, size_t n, struct gpuq_buf *out,
 		const bool ip = is_address(names[i]);
 
 		if (!ip && !is_dns(names[i]))
-			return gpuq_fail(err, GPUQ_EINVAL, "%s is no host's name and no address",
-					 names[i]);
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "%s is neither a host name nor an address", names[i]);
 		gpuq_buf_printf(out, "%s%s:%s", i ? "," : "", ip ? "IP" : "DNS", names[i]);
 	}
 	return out->failed ? gpuq_no_memory(err) : 0;
@@ -187,7 +187,7 @@ int tls_make_cert(const char *dir, const char *const *names, size_t n, char *pin
 		key = EVP_EC_gen("P-256");
 		x = key ? certificate(key, names[0], gpuq_buf_str(&text)) : NULL;
 		if (!x || pin_of(key, pin) < 0)
-			rc = gpuq_fail(err, GPUQ_EIO, "no certificate can be made for %s",
+			rc = gpuq_fail(err, GPUQ_EIO, "cannot create a certificate for %s",
 				       gpuq_buf_str(&text));
 	}
 	if (rc == 0)

@@ -13,7 +13,7 @@
 #include "gpuqd/rpc/conn.h"
 #include "libgpuq/limits.h"
 
-/* Names are asked for again after so long: people join, and directories that did not
+/* Names are requested again after so long: people join, and directories that did not
  * answer come back. */
 #define NAMED_US (600 * INT64_C(1000000))
 #define NAMELESS_US (60 * INT64_C(1000000))

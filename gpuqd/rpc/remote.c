@@ -258,17 +258,16 @@ static void on_accept(struct evconnlistener *ev, evutil_socket_t fd, struct sock
 		pause_listener(l, 0);
 	name_of(sa, (socklen_t)n, address, sizeof(address));
 	if (r->n >= GPUQ_STRANGERS_MAX) {
-		turn_away(r, fd, address, "too many connections have not said who they are");
+		turn_away(r, fd, address, "too many unauthenticated connections");
 		return;
 	}
 	if (!x || x->n >= GPUQ_STRANGERS_PER_ADDRESS) {
-		turn_away(r, fd, address,
-			  "too many connections of this address have not said who they are");
+		turn_away(r, fd, address, "too many unauthenticated connections from this address");
 		return;
 	}
 	wait_us = wait_of(x, now_us);
 	if (wait_us < 0) {
-		turn_away(r, fd, address, "too many handshakes of this address");
+		turn_away(r, fd, address, "too many handshakes from this address");
 		return;
 	}
 	set_options(fd);
@@ -351,8 +350,8 @@ int remote_listen(struct remote *r, const char *addr, struct gpuq_err *err)
 	int fd = -1, rc = split(addr, host, port, err);
 
 	if (rc == 0 && getaddrinfo(host, port, &hints, &ai) != 0)
-		rc = gpuq_fail(err, GPUQ_EINVAL, "tls://%s: %s is no address of this machine", addr,
-			       host);
+		rc = gpuq_fail(err, GPUQ_EINVAL, "tls://%s: %s is not an address of this machine",
+			       addr, host);
 	if (rc == 0 && !r->tls)
 		rc = tls_new(&files, &r->tls, err);
 	if (rc == 0)

@@ -49,7 +49,7 @@ enum rpc_auth {
 
 const char *rpc_auth_word(enum rpc_auth a); /* "unix" */
 
-/* The user at the other end. uid gives rights only where the kernel reports it: look at auth first. */
+/* The user at the other end. uid gives rights only where the kernel reports it: examine auth first. */
 struct rpc_peer {
 	enum rpc_auth auth;
 	uid_t uid; /* not of unix: the account of that name where jobs are local, else -1 */
@@ -117,7 +117,7 @@ struct rpc_opts {
 	 * valid during the call only. */
 	void (*before_send)(void *arg, struct rpc_call *call, rpc_release_fn release,
 			    void *release_arg);
-	/* Add to the answer to hello ({cluster: {kind}} and the like); may be NULL. */
+	/* Add to the reply to hello ({cluster: {kind}} and the like); may be NULL. */
 	void (*describe)(void *arg, struct gpuq_arena *a, struct gpuq_val *info);
 	/* True if user manages any queue; NULL = no user does. */
 	bool (*is_manager)(void *arg, const char *user);
@@ -151,7 +151,7 @@ void rpc_server_drop(struct rpc_server *s, const char *credential, const struct 
 /* The bound on connections of one user, the reserve beside it; of new connections. */
 void rpc_server_set_connections(struct rpc_server *s, unsigned per_user);
 
-/* Take no more connections, remove the socket files, tell clients and let go of them
+/* Take no more connections, remove the socket files, tell clients and release them
  * once what may leave has left. */
 void rpc_server_stop(struct rpc_server *s);
 
@@ -194,7 +194,7 @@ void rpc_fail(struct rpc_call *c, const struct gpuq_err *err);
 bool rpc_item(struct rpc_call *c, const struct gpuq_val *item);
 /* The same of a value that is MessagePack already. */
 bool rpc_item_bytes(struct rpc_call *c, const struct gpuq_buf *value);
-bool rpc_item_ready(struct rpc_call *c); /* as rpc_item, without an item; asks for resume too */
+bool rpc_item_ready(struct rpc_call *c); /* as rpc_item, without an item; requests resume too */
 
 /* Hear the items that the client sends, each as it comes; it lives until item returns,
  * which may finish the call. None comes before it was granted: a client that sends more is

@@ -148,7 +148,7 @@ static unsigned per_user(const struct rpc_server *s)
 					    : GPUQ_CONNECTIONS_PER_UID;
 }
 
-/* True if a connection beside so many of its user, and so many in all, is one of a reserve. */
+/* True if a connection beside this many of its user, and this many in all, is one of a reserve. */
 static bool is_beyond(const struct rpc_server *s, unsigned of_user, unsigned in_all)
 {
 	return of_user >= per_user(s) || in_all >= GPUQ_CONNECTIONS_MAX;

@@ -52,8 +52,8 @@ static int look(const char *what, const char *path, bool secret, struct seen *ou
 		return 0;
 	if (stat(path, &st) != 0)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "tls.%s: %s: %s; gpuqd --make-cert NAME makes a pair", what, path,
-				 strerror(errno));
+				 "tls.%s: %s: %s; gpuqd --make-cert NAME creates a pair", what,
+				 path, strerror(errno));
 	if (secret && st.st_mode & 077)
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "tls.%s: %s is readable by others (mode %04o): chmod 600 %s", what,
@@ -108,7 +108,7 @@ static int no_password(char *buf, int size, int rw, void *arg)
 static int load_own(SSL_CTX *ctx, const struct tls_files *f, struct gpuq_err *err)
 {
 	if (SSL_CTX_use_certificate_chain_file(ctx, f->cert) != 1)
-		return gpuq_fail(err, GPUQ_EINVAL, "tls.cert: %s is no certificate in PEM (%s)",
+		return gpuq_fail(err, GPUQ_EINVAL, "tls.cert: %s is not a certificate in PEM (%s)",
 				 f->cert, reason());
 	if (X509_check_purpose(SSL_CTX_get0_certificate(ctx), X509_PURPOSE_SSL_SERVER, 0) != 1)
 		return gpuq_fail(err, GPUQ_EINVAL,
@@ -116,10 +116,11 @@ static int load_own(SSL_CTX *ctx, const struct tls_files *f, struct gpuq_err *er
 				 "usage lacks serverAuth",
 				 f->cert);
 	if (SSL_CTX_use_PrivateKey_file(ctx, f->key, SSL_FILETYPE_PEM) != 1)
-		return gpuq_fail(err, GPUQ_EINVAL,
-				 "tls.key: %s is no key in PEM without passphrase, or not that of "
-				 "%s (%s)",
-				 f->key, f->cert, reason());
+		return gpuq_fail(
+			err, GPUQ_EINVAL,
+			"tls.key: %s is not a key in PEM without passphrase, or not that of "
+			"%s (%s)",
+			f->key, f->cert, reason());
 	return 0;
 }
 

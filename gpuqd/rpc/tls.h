@@ -1,11 +1,11 @@
 /* tls.h - TLS of the listening sockets: certificate and key, handshakes, bytes
  *
  * Owns     the context of new connections; what OpenSSL keeps of each connection.
- * Touches  the PEM files named, at start and when told to look at them again; sockets.
+ * Touches  the PEM files named, at start and when asked to check them again; sockets.
  * Used by  server.c, conn.c.
  *
  * TLS 1.3 only, with the ALPN protocol GPUQ_TLS_ALPN, which a client must offer; no session tickets, no
- * early data. A client certificate is asked for where there is a CA for them, and never required: a token
+ * early data. A client certificate is requested where there is a CA for them, and never required: a token
  * may identify the client. Nothing of OpenSSL is visible here.
  */
 #ifndef GPUQD_RPC_TLS_H

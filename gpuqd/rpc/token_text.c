@@ -95,10 +95,10 @@ int token_text_read(const char *text, struct token_text *out, struct gpuq_err *e
 	    strspn(id, "abcdefghijklmnopqrstuvwxyz234567") != TOKEN_TEXT_ID ||
 	    id[TOKEN_TEXT_ID] != '_')
 		return gpuq_fail(err, GPUQ_EAUTH,
-				 "the token has not the form of one that gpuq token create prints");
+				 "expected a token as gpuq token create prints it");
 	put_check(check, text);
 	if (memcmp(check, text + CHECK_AT, CHECK_CHARS) != 0)
-		return gpuq_fail(err, GPUQ_EAUTH, "the token is not whole: it was cut or mistyped");
+		return gpuq_fail(err, GPUQ_EAUTH, "the token is incomplete or mistyped");
 	memcpy(out->id, id, TOKEN_TEXT_ID);
 	out->id[TOKEN_TEXT_ID] = '\0';
 	return hash(text + SECRET_AT, out->hash)

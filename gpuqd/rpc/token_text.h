@@ -4,7 +4,7 @@
  * Used by  rpc/method/m_token.c, fuzz and unit tests.
  *
  * The id is 12 of a-z2-7, the secret 43 characters of base64url (256 bits), the check six: a CRC-32 of all
- * before it, so that a token that was cut or mistyped is told apart from a wrong one without a look at the
+ * before it, so that a token that was cut or mistyped is distinguished from a wrong one without a look at the
  * database, and scanners for secrets recognise one.
  */
 #ifndef GPUQD_RPC_TOKEN_TEXT_H

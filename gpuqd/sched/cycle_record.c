@@ -105,7 +105,7 @@ int cycle_record_read(struct rec *r, struct cycle_record *out, struct gpuq_err *
 		memcpy(out->release, s, len);
 	out->release[len] = '\0';
 	out->number = (uint64_t)rec_get_int(r);
-	rc = r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "the record is not whole")
+	rc = r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "the record is incomplete")
 		    : snapshot_unpack(r, &out->snapshot, err);
 	if (rc < 0)
 		return rc;
@@ -116,5 +116,5 @@ int cycle_record_read(struct rec *r, struct cycle_record *out, struct gpuq_err *
 		return 0;
 	r->bad = true;
 	snapshot_free(out->snapshot);
-	return gpuq_fail(err, GPUQ_ECORRUPT, "the record is not whole");
+	return gpuq_fail(err, GPUQ_ECORRUPT, "the record is incomplete");
 }

@@ -197,7 +197,7 @@ static const uint64_t *domain_of(struct cycle *c, struct growth *all, const stru
 	return all->domain;
 }
 
-/* Compute the amounts of so many pods of a group. */
+/* Compute the amounts of this many pods of a group. */
 static void measure(struct cycle *c, struct growth *all, const struct grower *g,
 		    const struct snap_group *group, uint32_t pods)
 {

@@ -330,7 +330,7 @@ static bool pack_open(struct cycle *c, uint32_t job, const struct growing *g)
 	return placed;
 }
 
-/* Let jobs use so many nodes of the pool. */
+/* Let jobs use this many nodes of the pool. */
 static void set_open(struct cycle *c, struct growing *g, uint32_t n)
 {
 	while (g->n_open < n) {

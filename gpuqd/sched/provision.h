@@ -6,7 +6,7 @@
  *
  * Jobs that found no place are served once more, in queue order and within quotas and limits, now also
  * on nodes that were requested and on ones that could be: a job gets the free nodes there are, then
- * those that were requested, and asks for as few further ones as will do, all in one pool. Nothing is
+ * those that were requested, and requests as few further ones as will do, all in one pool. Nothing is
  * preempted, and nothing starts: the result are requests (plan.h) and reasons. */
 #ifndef GPUQD_SCHED_PROVISION_H
 #define GPUQD_SCHED_PROVISION_H

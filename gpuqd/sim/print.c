@@ -253,7 +253,7 @@ void print_case(const struct sc_case *c, const struct gpuq_val *outcome)
 	printf("%s%s%s\n", c->id, c->title ? ": " : "", c->title ? c->title : "");
 	print_outcome(outcome, NULL);
 	if (stable && !stable->b)
-		printf("  not at rest: further cycles change something\n");
+		printf("  not stable: further cycles make decisions\n");
 	for (uint32_t i = 0; steps && i < steps->n; i++) {
 		const struct gpuq_val *step = steps->items[i];
 

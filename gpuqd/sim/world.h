@@ -109,7 +109,7 @@ struct sim_job {
 	uint32_t attempt;
 	struct sim_task *tasks;
 	uint32_t n_tasks;
-	struct sim_task *promises; /* its nominated placements, which victims have yet to leave */
+	struct sim_task *promises; /* its nominated placements, which victims have not ended yet */
 	uint32_t n_promises;
 	struct sim_task *hopes; /* of the last cycle: places that it waits for, not nominated */
 	uint32_t n_hopes;

@@ -4,10 +4,10 @@
  * Touches  memory only.
  * Used by  world*.c, outcome.c, expect_world.c.
  *
- * A request is made when the plan says so, and its nodes come after the pool's provision_delay or by
- * a step. One that fails is made again after 1, 2 and 4 minutes; until then its nodes stay asked for,
- * so that its jobs wait for it. The fourth failure ends it, and closes its pool for half an hour: its
- * jobs go to the next pool or flavor.
+ * A request is made when the plan contains one; its nodes join after the pool's provision_delay or by
+ * a step. A failed one is repeated after 1, 2 and 4 minutes; until then its nodes count as requested,
+ * so that its jobs stay pending for them. The fourth failure ends it, and suspends its pool for half
+ * an hour, during which its jobs use the next pool or flavor.
  */
 #ifndef GPUQD_SIM_WORLD_POOLS_H
 #define GPUQD_SIM_WORLD_POOLS_H
@@ -25,7 +25,7 @@ int64_t world_pools_next(const struct world *w);
 int world_pools_fall_due(struct world *w, struct gpuq_err *err);
 /* Run a step that concerns a pool. */
 int world_pools_step(struct world *w, const struct sc_step *s, struct gpuq_err *err);
-/* Count a pool's nodes that exist, those that are asked for, and its requests. */
+/* Count a pool's existing nodes, requested nodes and requests. */
 struct pool_count {
 	uint32_t nodes, asked, requests;
 };

@@ -23,17 +23,17 @@ static const struct {
 	{ "*Dcgm*", true, "DCGM reports a GPU" },
 	{ "*dcgm*", true, "DCGM reports a GPU" },
 	{ "GPUMissing", true, "a GPU is missing" },
-	{ "Gpu*Watch", true, "a GPU is not healthy" },
-	{ "GPUUnhealthy", true, "a GPU is not healthy" },
-	{ "GpuUnhealthy", true, "a GPU is not healthy" },
+	{ "Gpu*Watch", true, "a GPU is unhealthy" },
+	{ "GPUUnhealthy", true, "a GPU is unhealthy" },
+	{ "GpuUnhealthy", true, "a GPU is unhealthy" },
 	{ "UnhealthyNvidia*", true, "a service of the GPUs does not work" },
 	{ "NVLinkStatusInactive", true, "an NVLink is down" },
 	{ "IBLinkFlapping", true, "an InfiniBand link flaps" },
-	{ "AcceleratedHardwareReady", false, "a GPU is not healthy" },
-	{ "KernelReady", false, "the kernel is in trouble" },
-	{ "StorageReady", false, "the storage is in trouble" },
-	{ "NetworkingReady", false, "the network is in trouble" },
-	{ "ContainerRuntimeReady", false, "the container runtime is in trouble" },
+	{ "AcceleratedHardwareReady", false, "a GPU is unhealthy" },
+	{ "KernelReady", false, "the kernel has a problem" },
+	{ "StorageReady", false, "the storage has a problem" },
+	{ "NetworkingReady", false, "the network has a problem" },
+	{ "ContainerRuntimeReady", false, "the container runtime has a problem" },
 };
 
 static const struct {
@@ -54,8 +54,8 @@ static const struct {
 	{ "*xid*", "a GPU reported an Xid error" },
 	{ "*Xid*", "a GPU reported an Xid error" },
 	{ "*dcgm*", "DCGM reports a GPU" },
-	{ "*gpu*unhealthy*", "a GPU is not healthy" },
-	{ "*unhealthy*gpu*", "a GPU is not healthy" },
+	{ "*gpu*unhealthy*", "a GPU is unhealthy" },
+	{ "*unhealthy*gpu*", "a GPU is unhealthy" },
 };
 
 /* A reason that the site omits is the name itself. */
@@ -104,11 +104,11 @@ static const struct gpuq_field health_fields[] = {
 	F("taint", GPUQ_K_STR, taint, .min = 1, .max = 316,
 	  .doc = "key of a node's taint; shell wildcards"),
 	F("reason", GPUQ_K_STR, reason, .min = 1, .max = 200,
-	  .doc = "note of such a node; default: what was found"),
+	  .doc = "note of such a node; default: the condition or taint found"),
 	{ .key = NULL },
 };
 
-/* Refuse a rule that looks at both a condition and a taint, or at neither. */
+/* Refuse a rule that examines both a condition and a taint, or neither. */
 static int health_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct site_health *h = obj;

@@ -15,9 +15,9 @@
 
 static const struct gpuq_field inventory_fields[] = {
 	F("selector", GPUQ_K_STRMAP, selector, .flags = GPUQ_F_REQUIRED,
-	  .doc = "labels of the nodes; all must match"),
+	  .doc = "labels of the nodes, all of which must match"),
 	F("product", GPUQ_K_STR, product, .min = 1, .max = 200,
-	  .doc = "product of their devices, where no label names it"),
+	  .doc = "product name of their devices, if no label has it"),
 	F("memory", GPUQ_K_BYTES, memory_bytes, .doc = "memory of each device"),
 	F("cards", GPUQ_K_INT, cards, .min = 1, .max = GPUQ_GPUS_PER_POD_MAX,
 	  .doc = "number of devices of a node"),
@@ -26,7 +26,7 @@ static const struct gpuq_field inventory_fields[] = {
 	{ .key = NULL },
 };
 
-/* Refuse an entry that says nothing. */
+/* Refuse an entry without any value. */
 static int inventory_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct site_inventory *i = obj;
@@ -72,7 +72,7 @@ const char *inventory_gres(const struct site *s, const char *name)
 	return gpuq_strmap_get(&s->gres, name);
 }
 
-/* True if scripts can ask for that name: others of --gres mean something else. */
+/* True if the site may map that name: the others have a meaning of their own in --gres. */
 static bool is_free_name(const char *name)
 {
 	static const char *const taken[] = { "gpu", "shard", "mps", "none" };

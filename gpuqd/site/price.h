@@ -1,8 +1,8 @@
-/* price.h - what a device costs an hour, and what use costs
+/* price.h - price of a device and hour, and cost of use
  *
- * Owns     the form of a price in a site file, and the arithmetic.
+ * Owns     the form of prices in a site file, and their arithmetic.
  * Touches  memory only.
- * Used by  site/site.c (the form), state/accounting.c (what use costs), rpc/, gpuq plan.
+ * Used by  site/site.c (the form), state/accounting.c (cost of use), rpc/, gpuq plan.
  *
  * Money is an integer of millionths of the site's currency (its `currency`, a text
  * that is only shown). A pool is billed by what was committed for it, or on demand; its
@@ -37,7 +37,7 @@ struct site;
  * 0 = no price. */
 int64_t price_micro(const struct site *s, const char *pool, const char *flavor);
 
-/* Return the cost of so many device-microseconds (>= 0), in millionths, rounded to the nearest;
+/* Return the cost of this many device-microseconds (>= 0), in millionths, rounded to the nearest;
  * stops at INT64_MAX. */
 int64_t price_cost(int64_t micro_per_hour, int64_t gpu_us);
 

@@ -305,7 +305,7 @@ static const struct gpuq_field match_fields[] = {
 	F(site_match, "product", GPUQ_K_STR, product,
 	  .doc = "glob over the product name of the device"),
 	F(site_match, "memory", GPUQ_K_BYTES, memory_min_bytes,
-	  .doc = "least memory of the device"),
+	  .doc = "minimum memory of the device"),
 	END,
 };
 
@@ -315,7 +315,7 @@ static const struct gpuq_schema match_schema = { .name = "match",
 
 static const struct gpuq_field flavor_fields[] = {
 	F(site_flavor, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
-	  .doc = "the word that quotas and jobs use"),
+	  .doc = "name used by quotas and jobs"),
 	F(site_flavor, "match", GPUQ_K_OBJECT, match, .sub = &match_schema,
 	  .doc = "devices that belong to this flavor"),
 	F(site_flavor, "resource", GPUQ_K_STR, resource,
@@ -360,19 +360,18 @@ static const struct gpuq_field pool_fields[] = {
 	F(site_pool, "flavor", GPUQ_K_NAME, flavor, .doc = "flavor of all its devices"),
 	F(site_pool, "sharing", GPUQ_K_ENUM, sharing, .names = sharings,
 	  .form = "auto | whole | mig | time-slicing | mps | gpushare | gpu-manager",
-	  .doc = "system that hands out its devices"),
+	  .doc = "system that allocates its devices"),
 	F(site_pool, "placement", GPUQ_K_ENUM, placement, .names = placements,
 	  .doc = "pack pods on few nodes, or spread them"),
-	F(site_pool, "spot", GPUQ_K_BOOL, spot,
-	  .doc = "whether its nodes may be reclaimed by the cloud"),
+	F(site_pool, "spot", GPUQ_K_BOOL, spot, .doc = "whether the cloud may reclaim its nodes"),
 	F(site_pool, "replicas_as_gpus", GPUQ_K_BOOL, replicas_as_gpus,
 	  .doc = "whether a replica of a device counts as a whole device"),
 	F(site_pool, "billing", GPUQ_K_ENUM, billing, .names = price_kinds,
-	  .doc = "price that applies"),
+	  .doc = "price that is charged"),
 	F(site_pool, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
 	  .form = "number or map", .doc = "price per device and hour; default: that of the flavor"),
 	F(site_pool, "provisioning", GPUQ_K_CUSTOM, provisioning, .custom = &provision_custom,
-	  .form = "{kind: none}", .doc = "how it gets nodes that do not exist yet; default: not"),
+	  .form = "{kind: none}", .doc = "way of requesting further nodes; default: none"),
 	END,
 };
 
@@ -439,7 +438,7 @@ static int idle_check(struct gpuq_reader *r, const struct gpuq_val *v, int64_t i
 		      int64_t max_time_us)
 {
 	if (idle_us && max_time_us && idle_us >= max_time_us)
-		return wrong(r, v, "idle", "not shorter than max_time: no job runs so long");
+		return wrong(r, v, "idle", "not shorter than max_time: no job runs that long");
 	return 0;
 }
 
@@ -462,11 +461,11 @@ static const struct gpuq_field budget_fields[] = {
 	  .doc = "GPU-minutes"),
 	F(site_budget, "user_gpu_minutes", GPUQ_K_LIMIT, user_gpu_minutes,
 	  .max = INT64_MAX / 60000000, .doc = "GPU-minutes of each user"),
-	F(site_budget, "period", GPUQ_K_ENUM, period, .names = periods, .doc = "starts anew each"),
-	F(site_budget, "half_life", GPUQ_K_DURATION, half_life_us,
-	  .doc = "interval in which use decays by half"),
+	F(site_budget, "period", GPUQ_K_ENUM, period, .names = periods,
+	  .doc = "period after which it is reset"),
+	F(site_budget, "half_life", GPUQ_K_DURATION, half_life_us, .doc = "half-life of use"),
 	F(site_budget, "mode", GPUQ_K_ENUM, mode, .names = budget_modes,
-	  .doc = "soft: lower standing when used up; hard: no start"),
+	  .doc = "soft: lower entitlement when exhausted; hard: no start"),
 	END,
 };
 
@@ -537,7 +536,7 @@ static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "image", GPUQ_K_STR, image, .doc = "default image of scripts"),
 	F(site_queue, "service_accounts", GPUQ_K_STRLIST, service_accounts,
 	  .doc = "service accounts that manifests may name, with * and ?, or any; others are "
-		 "refused; without this key theirs are not used, with a warning"),
+		 "refused; absent: service accounts of manifests are ignored, with a warning"),
 	F(site_queue, "image_pull_secrets", GPUQ_K_STRLIST, image_pull_secrets,
 	  .doc = "image pull secrets of its pods"),
 	F(site_queue, "pod_policy", GPUQ_K_STR, pod_policy,
@@ -545,7 +544,7 @@ static const struct gpuq_field queue_fields[] = {
 		 "the site"),
 	F(site_queue, "secrets", GPUQ_K_STRLIST, secrets,
 	  .doc = "Secrets that its pods may name: any, owner (label gpuq.io/user), or names with * "
-		 "and ?; default: any where one user may submit in the namespace, else owner"),
+		 "and ?; default: any if only one user may submit in the namespace, else owner"),
 	F(site_queue, "config_maps", GPUQ_K_STRLIST, config_maps,
 	  .doc = "ConfigMaps that its pods may name, likewise; default: any"),
 	F(site_queue, "volume_claims", GPUQ_K_STRLIST, volume_claims,
@@ -557,7 +556,7 @@ static const struct gpuq_field queue_fields[] = {
 		 "the top, all users"),
 	F(site_queue, "groups", GPUQ_K_STRLIST, groups, .doc = "groups that may submit"),
 	F(site_queue, "managers", GPUQ_K_STRLIST, managers,
-	  .doc = "users who manage it and the queues below; their rights are in gpuqd(8)"),
+	  .doc = "users who manage it and the queues below; see gpuqd(8) for their rights"),
 	F(site_queue, "qos", GPUQ_K_STRLIST, qos,
 	  .doc = "allowed qos; the default one is normal, or else the first of them"),
 	F(site_queue, "flavors", GPUQ_K_STRLIST, flavors,
@@ -577,7 +576,8 @@ static const struct gpuq_field queue_fields[] = {
 	  .doc = "maximum time from placement until the job runs; default: that of the parent "
 		 "queue, then of gpuqd.yaml(5)"),
 	F(site_queue, "node_loss", GPUQ_K_CUSTOM, node_loss, .custom = &node_loss,
-	  .form = "word or map", .doc = "strict, or {mode: available, after: TIME}"),
+	  .form = "word or map",
+	  .doc = "handling of lost nodes: strict, or {mode: available, after: TIME}"),
 	F(site_queue, "accounting_finalizer", GPUQ_K_BOOL, accounting_finalizer,
 	  .doc = "whether pods carry a finalizer until their end is in the ledger"),
 	F(site_queue, "closed", GPUQ_K_BOOL, closed, .doc = "whether it accepts no jobs"),
@@ -662,7 +662,8 @@ static const struct gpuq_field user_fields[] = {
 	  .form = "flag or map",
 	  .doc = "whether the user may reserve devices for their own jobs: true, or {gpu_hours: "
 		 "100, "
-		 "ahead: 14d}, the maximum of all at once and the maximum time until the start"),
+		 "ahead: 14d}, the maximum total of their reservations and the maximum time until "
+		 "the start"),
 	CAPS(site_user),
 	END,
 };
@@ -682,7 +683,7 @@ static const struct gpuq_schema user_schema = { .name = "user",
 
 static const struct gpuq_field group_fields[] = {
 	F(site_group, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
-	  .doc = "as users name it"),
+	  .doc = "name of the group, as in users"),
 	CAPS(site_group),
 	END,
 };
@@ -758,7 +759,7 @@ static void site_defaults(void *obj)
 
 static const struct gpuq_field site_fields[] = {
 	F(site, "version", GPUQ_K_INT, version, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 1,
-	  .doc = "of this form: 1"),
+	  .doc = "version of this form: 1"),
 	F(site, "topology", GPUQ_K_STRLIST, topology,
 	  .doc = "node labels that topology levels are read from, from wide to narrow"),
 	F(site, "currency", GPUQ_K_STR, currency, .min = 1, .max = 16, .doc = "of prices"),
@@ -767,9 +768,10 @@ static const struct gpuq_field site_fields[] = {
 	F(site, "default_budget", GPUQ_K_OBJECT_PTR, default_budget, .sub = &budget_schema,
 	  .doc = "GPU-minutes of every queue that has no budget and no queue below it"),
 	F(site, "max_submitted", GPUQ_K_LIMIT, max_submitted, .max = CAP_MOST,
-	  .doc = "jobs of one user that have not ended; an array is one"),
+	  .doc = "maximum number of jobs of one user that have not ended; an array is one"),
 	F(site, "max_stored", GPUQ_K_CUSTOM, max_stored_bytes, .custom = &stored,
-	  .form = "size or unlimited", .doc = "bytes of what one user submitted and has not ended"),
+	  .form = "size or unlimited",
+	  .doc = "maximum size of the jobs of one user that have not ended"),
 	F(site, "flavors", GPUQ_K_OBJECTS, flavors, .sub = &flavor_schema,
 	  .doc = "kinds of devices"),
 	F(site, "pools", GPUQ_K_OBJECTS, pools, .sub = &pool_schema, .doc = "sets of nodes"),
@@ -852,7 +854,7 @@ static int check_circle(struct gpuq_reader *r, const struct gpuq_val *v, const s
 	m2 = gpuq_reader_enter_member(r, gpuq_get(v, "queues"), i);
 	m3 = gpuq_reader_enter(r, "parent");
 	gpuq_reader_fail(r, gpuq_get(gpuq_get(v, "queues")->items[i], "parent"), GPUQ_EINVAL,
-			 "the queues above it form a circle");
+			 "the queues above it form a cycle");
 	gpuq_reader_leave(r, m3);
 	gpuq_reader_leave(r, m2);
 	gpuq_reader_leave(r, m1);

@@ -147,7 +147,7 @@ struct site_group {
 
 struct site_license {
 	const char *name;
-	int64_t count; /* jobs may hold so many at once */
+	int64_t count; /* jobs may hold this many at once */
 };
 
 /* Days, each as the instant in us at which it begins in UTC. */

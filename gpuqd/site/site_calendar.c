@@ -265,7 +265,7 @@ static int check_external(struct gpuq_reader *r, const struct gpuq_val *v,
 	if (x->duration_us < DAY_US || x->duration_us > EXTERNAL_DAYS_MAX * DAY_US)
 		return wrong(r, v, "duration", "expected 1 to 90 days: the window is external");
 	if (!x->pool)
-		return wrong(r, v, "pool", "expected the pool that the external nodes come into");
+		return wrong(r, v, "pool", "expected the pool that the external nodes join");
 	if (x->count < 1)
 		return wrong(r, v, "count", "expected the number of external nodes");
 	if (x->gpus_milli || x->nodes.n)
@@ -310,28 +310,26 @@ static const struct gpuq_field reservation_fields[] = {
 	  .doc = "duration of the reservation"),
 	F("every", GPUQ_K_DURATION, every_us, .doc = "period of repetition"),
 	F("until", GPUQ_K_INSTANT, until_us,
-	  .doc = "end of the repetition: none begins then or later"),
+	  .doc = "end of the repetition: no occurrence begins then or later"),
 	F("except", GPUQ_K_CUSTOM, except, .custom = &site_days_custom, .form = "dates",
-	  .doc = "days on which none begins, such as [2026-12-24]"),
+	  .doc = "days on which no occurrence begins, such as [2026-12-24]"),
 	F("timezone", GPUQ_K_CUSTOM, timezone, .custom = &zone_custom, .form = "name",
-	  .doc = "time zone, such as Europe/Berlin: start and until without a zone of their own "
-		 "and "
-		 "the days of except are its own, and periods of whole days keep its wall clock; "
-		 "default: UTC"),
+	  .doc = "time zone, such as Europe/Berlin, for except and for start and until without a "
+		 "zone of their own; periods of whole days follow its wall clock; default: UTC"),
 	F("release_after", GPUQ_K_DURATION, release_after_us,
-	  .doc = "time after the start when unused devices are released; 15 minutes with the flag "
+	  .doc = "time after the start at which unused devices are released; 15 minutes with the "
+		 "flag "
 		 "release-unused"),
 	F("gpus", GPUQ_K_MILLI, gpus_milli, .doc = "number of devices, on any nodes"),
 	F("nodes", GPUQ_K_STRLIST, nodes, .doc = "whole nodes"),
 	F("flavor", GPUQ_K_NAME, flavor, .doc = "flavor of the devices"),
 	F("pool", GPUQ_K_NAME, pool, .doc = "pool of the devices"),
 	F("external", GPUQ_K_BOOL, external,
-	  .doc = "nodes that a cloud lends for 1 to 90 days: they come into the pool, and what "
-		 "runs "
-		 "there ends before they go"),
+	  .doc = "whether a cloud provides the nodes, for 1 to 90 days: they join the pool, and "
+		 "jobs on them end before they are taken away"),
 	F("count", GPUQ_K_INT, count, .max = 100000, .doc = "external: number of nodes"),
 	F("grace", GPUQ_K_DURATION, grace_us,
-	  .doc = "external: time before the end when what runs there is signalled; default: 2m"),
+	  .doc = "external: time before the end at which jobs there are signalled; default: 2m"),
 	F("queue", GPUQ_K_NAME, queue, .doc = "queue whose jobs may use it"),
 	F("users", GPUQ_K_STRLIST, users, .doc = "users whose jobs may use it"),
 	F("flags", GPUQ_K_STRLIST, flags,

@@ -13,7 +13,7 @@ struct checking {
 	const struct gpuq_val *v; /* the tree that was read, to blame an item of it */
 };
 
-/* Names of `always` (may be NULL) and of the list; the nearest among them is told. */
+/* Names of `always` (may be NULL) and of the list; the nearest among them is reported. */
 static bool known(const struct gpuq_val *v, const char *list, const char *always, const char *name,
 		  const char **near)
 {
@@ -129,19 +129,19 @@ static int check_kube_names(struct checking *c, size_t i, const struct site_queu
 		{ "service_account", q->service_account },
 		{ "priority_class", q->priority_class },
 	};
-	static const char of_dots[] = "expected a name as Kubernetes has them: a-z, 0-9, and - "
+	static const char of_dots[] = "expected a name as in Kubernetes: a-z, 0-9, and - "
 				      "or . inside";
 
 	if (q->namespace_ && !is_dns(q->namespace_, false))
 		return wrong(c, "queues", i, "namespace",
-			     "expected a namespace as Kubernetes has them: a-z, 0-9, and - inside");
+			     "expected a namespace as in Kubernetes: a-z, 0-9, and - inside");
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
 		if (names[k].name && !is_dns(names[k].name, true))
 			return wrong(c, "queues", i, names[k].key, of_dots);
 	for (size_t k = 0; k < q->service_accounts.n; k++)
 		if (!is_account(q->service_accounts.items[k]))
 			return wrong(c, "queues", i, "service_accounts",
-				     "expected any, or names as Kubernetes has them, with * and ?");
+				     "expected any, or names as in Kubernetes, with * and ?");
 	for (size_t k = 0; k < q->image_pull_secrets.n; k++)
 		if (!is_dns(q->image_pull_secrets.items[k], true))
 			return wrong(c, "queues", i, "image_pull_secrets", of_dots);
@@ -158,9 +158,10 @@ static int check_users(struct checking *c, size_t i, const struct site_queue *q)
 		const struct gpuq_val *list = gpuq_get(member, keys[k]);
 
 		if (list && list->type == GPUQ_LIST && list->n == 0)
-			return wrong(c, "queues", i, keys[k],
-				     "expected a name at least: without any, those of the queue "
-				     "above may submit, else everybody; say null for that");
+			return wrong(
+				c, "queues", i, keys[k],
+				"expected at least one name, or null: then those of the parent "
+				"queue may submit, or all users");
 	}
 	return 0;
 }
@@ -184,7 +185,7 @@ static int check_times(struct checking *c, size_t i, const struct site_queue *q)
 
 		if (at && at->type != GPUQ_NULL && times[k].us == 0)
 			return wrong(c, "queues", i, times[k].key,
-				     "expected a time above 0; null takes the key away");
+				     "expected a time above 0; null removes the key");
 	}
 	return 0;
 }

@@ -156,7 +156,7 @@ const char *walls_check(const struct gpuq_strlist *l)
 		if (word && l->n > 1)
 			return "expected any or owner alone, or a list of names";
 		if (!*p || !is_glob(p))
-			return "expected any, owner, or names as Kubernetes has them, with * and ?";
+			return "expected any, owner, or names as in Kubernetes, with * and ?";
 	}
 	return NULL;
 }

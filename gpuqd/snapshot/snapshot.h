@@ -139,7 +139,7 @@ struct snap_node {
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_pods;
 	int64_t foreign_gpus; /* whole devices held by foreign pods, not known which */
 	uint32_t n_devices;
-	/* Each device is offered in so many replicas, of which a pod gets one: a part that is no
+	/* Each device is offered in this many replicas, of which a pod gets one: a part that is no
 	 * larger takes a replica, a whole device is not to be had. 0 and 1 = no replicas. */
 	uint32_t replicas;
 	uint32_t slots; /* pods that a device can have at a time, a share each; 0 = any */

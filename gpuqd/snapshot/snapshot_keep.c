@@ -150,7 +150,7 @@ static bool note_holder(struct snapshot_keep *k, uint32_t id)
 	return true;
 }
 
-/* Discard the entries of changed jobs: they are made anew when they are needed. */
+/* Discard the entries of changed jobs: they are made again when they are needed. */
 static bool note_changes(struct snapshot_keep *k)
 {
 	for (uint32_t i = 0; i < k->n_changed; i++) {
@@ -277,7 +277,7 @@ static bool has_request(struct snapshot_keep *k, struct request *r)
 	if (r->early_turn == k->t.early)
 		return true;
 	i = intern(&k->requests, r->bytes, r->len, &fresh);
-	if (i == INTERN_FAILED || fresh) /* the table is made anew with the snapshot */
+	if (i == INTERN_FAILED || fresh) /* the table is made again with the snapshot */
 		return false;
 	r->early_ix = k->request_of[i];
 	r->early_turn = k->t.early;
@@ -415,7 +415,7 @@ static void add_pods(struct snap_alloc *table, uint32_t *n, const struct snap_al
 	}
 }
 
-/* Append a job and its pods; room was made. n_rest > 0: the entry stands for so many equivalent
+/* Append a job and its pods; room was made. n_rest > 0: the entry stands for this many equivalent
  * jobs. */
 static bool add_job(struct snapshot_keep *k, const struct kept *from, uint32_t n_rest)
 {

@@ -24,7 +24,7 @@ struct snapshot_keep;
 /* A pending job that is to have an entry. */
 struct keep_pending {
 	uint32_t id; /* of the job */
-	uint32_t n_rest; /* the entry stands for so many jobs, like an array; 0 = for this one */
+	uint32_t n_rest; /* the entry stands for this many jobs, like an array; 0 = for this one */
 };
 
 /* Return NULL without memory. m outlives it. */

@@ -907,5 +907,5 @@ int snapshot_unpack(struct rec *r, struct snapshot **out, struct gpuq_err *err)
 	else
 		gpuq_arena_done(&u.first);
 	return u.no_memory ? gpuq_no_memory(err)
-			   : gpuq_fail(err, GPUQ_ECORRUPT, "the snapshot is not whole");
+			   : gpuq_fail(err, GPUQ_ECORRUPT, "the snapshot is incomplete");
 }

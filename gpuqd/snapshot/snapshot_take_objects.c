@@ -121,7 +121,7 @@ struct snap_variant *snapshot_objects_of(struct snap_objects *o, const struct qu
 /* ---- where it may run ---- */
 
 /* A term over the host label would make each node a class of its own (snap_class). Where it is the
- * node's name, as nearly everywhere, the name is asked for instead. */
+ * node's name, as nearly everywhere, the name is requested instead. */
 static const char *key_for(const struct snap_objects *o, const struct gpuq_require *r)
 {
 	if (r->op != GPUQ_OP_IN || strcmp(r->key, HOST_LABEL) != 0)

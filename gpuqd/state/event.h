@@ -356,7 +356,7 @@ struct event {
 			const char *words; /* the cluster's, one line */
 			enum trouble_whose whose;
 			uint32_t pod; /* index of the pod; 0 where none was created */
-			bool tell_site; /* the first job in this trouble: operators are told */
+			bool tell_site; /* the first job in this trouble: operators are notified */
 		} trouble;
 		struct {
 			const char *name;

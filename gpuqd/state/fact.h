@@ -50,7 +50,7 @@ struct node_fact {
 	const struct device_fact *devices; /* index = position */
 	size_t n_devices;
 	const char *device; /* the resource that its devices are offered as; NULL or "" = none */
-	uint32_t replicas; /* of each device: pods get one of so many; 0, 1 = whole devices */
+	uint32_t replicas; /* of each device: pods get one of this many; 0, 1 = whole devices */
 	uint32_t slots; /* pods that a device can have at a time; 0 = as many as fit */
 	/* Link class of each pair of devices (links.h: larger = faster), and the NUMA node of each;
 	 * NULL = not reported. */

@@ -1,5 +1,5 @@
 /* Facts that follow from the present state of a job, without changing it: its grace period, the
- * victims that still have to leave for it, and the verdict on an attempt that is over. */
+ * victims that have not ended yet, and the verdict on an attempt that is over. */
 #include "gpuqd/state/model_int.h"
 
 #include <stdlib.h>

@@ -201,7 +201,7 @@ struct avoids {
 };
 
 /* Nodes whose kubelets refused its pods since any of them last ran. The job is at fault after three
- * nodes, or after so many refusals where there are fewer. */
+ * nodes, or after this many refusals where there are fewer. */
 #define REJECTED_NODES 3
 #define REJECTED_MAX 8
 
@@ -360,7 +360,7 @@ struct node {
 	 * replicas and mig alone. */
 	struct node_fact told;
 	const struct backend
-		*backend; /* that hands out its devices, by its label; NULL = none of them */
+		*backend; /* that allocates its devices, by its label; NULL = none of them */
 	const char *odd; /* how the site's inventory and the node differ, in its arena; NULL */
 	bool suspect;
 	bool frozen; /* its devices do not add up: no more starts there; not stored */

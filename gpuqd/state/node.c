@@ -161,7 +161,7 @@ void node_classify(struct model *m, struct node *n)
 	}
 }
 
-/* Return how the devices of the node are handed out otherwise than its pool has it; NULL = as it has
+/* Return how the devices of the node are allocated otherwise than its pool has it; NULL = as it has
  * it. Such a node is left alone. */
 static const char *contradiction(struct model *m, const struct node *n)
 {
@@ -382,7 +382,7 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 	return 0;
 }
 
-/* True if foreign pods' devices are counted by the resource that they ask for: replicas, and devices
+/* True if foreign pods' devices are counted by the resource that they request: replicas, and devices
  * of which the cluster's side does not know that they are such. */
 static bool by_resource(const struct node *n)
 {

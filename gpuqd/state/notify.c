@@ -57,7 +57,7 @@ bool notify_wanted(const struct model *m, const struct job *j, unsigned on)
 
 /* ---- times ---- */
 
-/* Mark a message for writing, if its owner or the site asked for it; it is written with the event
+/* Mark a message for writing, if its owner or the site requested it; it is written with the event
  * that caused it. */
 static void tell(struct model *m, const struct job *j, unsigned what, enum gpuq_cause cause)
 {
@@ -116,7 +116,7 @@ void notify_never(struct model *m, struct job *j)
 
 static const struct {
 	int percent; /* of the time limit */
-	unsigned on; /* bit of the word that asks for it */
+	unsigned on; /* bit of the word that requests it */
 } times[] = { { 90, GPUQ_NOTIFY_TIME_90 },
 	      { 80, GPUQ_NOTIFY_TIME_80 },
 	      { 50, GPUQ_NOTIFY_TIME_50 } };

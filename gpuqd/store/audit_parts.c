@@ -14,7 +14,7 @@ struct hash {
 };
 
 struct audit {
-	struct hash *refs; /* of all specs, sorted before the parts are looked at */
+	struct hash *refs; /* of all specs, sorted before the parts are examined */
 	size_t n, room, at;
 	bool no_memory;
 	struct gpuq_err *err;
@@ -38,7 +38,7 @@ static int on_spec(void *arg, const unsigned char *key, size_t key_len, const un
 
 	(void)key, (void)key_len;
 	if (spec_parts_refs(val, val_len, note, a) < 0)
-		return gpuq_fail(a->err, GPUQ_ECORRUPT, "store: a spec is not whole");
+		return gpuq_fail(a->err, GPUQ_ECORRUPT, "store: a spec is incomplete");
 	return a->no_memory ? gpuq_no_memory(a->err) : 0;
 }
 
@@ -56,7 +56,7 @@ static int on_text(void *arg, const unsigned char *key, size_t key_len, const un
 	int64_t count, n = 0;
 
 	if (key_len != PARTS_HASH_BYTES + 1)
-		return gpuq_fail(a->err, GPUQ_ECORRUPT, "store: a key of table text is not whole");
+		return gpuq_fail(a->err, GPUQ_ECORRUPT, "store: a key of table text is incomplete");
 	if (key[PARTS_HASH_BYTES] == 0)
 		return 0;
 	rec_get_array(&r);

@@ -16,7 +16,7 @@
 #define UNWRITTEN_MAX (2u << 17) /* pages that one transaction holds in memory, and double */
 #define FIRST_PAGE 2u /* after the two meta pages */
 #define FREE_FLAGS 0x08u /* integer keys */
-#define NO_DIR_FLAG 0x4000u /* how LMDB was told the path, which it stores with them */
+#define NO_DIR_FLAG 0x4000u /* MDB_NOSUBDIR, which LMDB stores with them */
 
 enum page_flag { P_BRANCH = 0x01, P_LEAF = 0x02, P_OVERFLOW = 0x04, P_META = 0x08 };
 enum node_flag { N_BIG = 0x01, N_TREE = 0x02 };
@@ -149,7 +149,7 @@ static int read_metas(struct pages *p, struct gpuq_err *err)
 	return 0;
 }
 
-/* The size of a page stands in the first meta page; it must be right before the second can be
+/* The size of a page is in the first meta page; it must be right before the second can be
  * found. */
 static int read_page_size(struct pages *p, size_t file_bytes, struct gpuq_err *err)
 {

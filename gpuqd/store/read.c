@@ -207,7 +207,7 @@ static int walk(struct store *st, MDB_txn *txn, enum table t, const struct range
 	while (rc == 0 && answer == 0 && (r->max == 0 || n < r->max) && is_in(r, &k)) {
 		if (seen++ == stat.ms_entries)
 			answer = gpuq_fail(err, GPUQ_ECORRUPT,
-					   "store: table %s is damaged: it goes round in circles: "
+					   "store: table %s is damaged: it contains a cycle: "
 					   "keep the files and restore a backup",
 					   table_names[t]);
 		else if (t != TABLE_META || !meta_is_key(k.mv_data, k.mv_size)) {

@@ -43,7 +43,7 @@ struct segment_batch {
 
 void segment_head_write(const struct segment_head *h, struct gpuq_buf *out);
 void segment_batch_write(const struct segment_batch *b, const struct batch *changes,
-			 struct gpuq_buf *out); /* b->changes is not looked at */
+			 struct gpuq_buf *out); /* b->changes is not examined */
 /* Behind it comes the SHA-256 of all before, this included. */
 void segment_end_write(uint64_t last, int64_t last_us, struct gpuq_buf *out);
 /* Counts and digests of all tables, as one number. */

@@ -97,7 +97,7 @@ static int read_bytes(struct rec *r, struct gpuq_buf *out, struct gpuq_err *err)
 	int rc;
 
 	if (r->bad || n < 0 || n > 4 * (int64_t)GPUQ_MSG_BYTES_MAX || (int64_t)n_in > n)
-		return gpuq_fail(err, GPUQ_ECORRUPT, "store: a part of a spec is not whole");
+		return gpuq_fail(err, GPUQ_ECORRUPT, "store: a part of a spec is incomplete");
 	if ((int64_t)n_in == n)
 		return gpuq_buf_add(out, in ? in : "", n_in) == 0 ? 0 : gpuq_no_memory(err);
 	bytes = malloc((size_t)n);
@@ -272,7 +272,7 @@ static int get_count(const struct spec_parts_io *io, const unsigned char *hash, 
 		return rc;
 	*count = rec_get_int(&r);
 	return r.bad || *count < 1 ? gpuq_fail(err, GPUQ_ECORRUPT,
-					       "store: the count of a part of specs is not whole")
+					       "store: the count of a part of specs is incomplete")
 				   : 0;
 }
 
@@ -439,7 +439,7 @@ int spec_parts_put(struct spec_parts *p, const struct spec_parts_io *io, const v
 	int rc = io->get(io->arg, TABLE_SPEC, key, key_len, &was, &n, err);
 
 	if (rc == 0 && spec_parts_refs(was, n, note_hash, &old) < 0)
-		return gpuq_fail(err, GPUQ_ECORRUPT, "store: a spec is not whole");
+		return gpuq_fail(err, GPUQ_ECORRUPT, "store: a spec is incomplete");
 	if (rc != 0 && rc != GPUQ_ENOENT)
 		return rc;
 	if (val) {
@@ -492,7 +492,7 @@ static int join(const struct spec_parts_io *io, struct rec *r, uint64_t left, ui
 		gpuq_buf_add(out, from, (size_t)(r->p - from));
 	}
 	if (rc == 0 && (left > 0 || r->bad || n_parts > 0))
-		rc = gpuq_fail(err, GPUQ_ECORRUPT, "store: a spec is not whole");
+		rc = gpuq_fail(err, GPUQ_ECORRUPT, "store: a spec is incomplete");
 	return rc;
 }
 
@@ -522,6 +522,6 @@ int spec_parts_get(const struct spec_parts_io *io, const unsigned char *val, siz
 	}
 	gpuq_buf_done(&rest);
 	if (rc == 0 && (r.bad || out->failed || (int64_t)(out->len - before) != size))
-		rc = gpuq_fail(err, GPUQ_ECORRUPT, "store: a spec is not whole");
+		rc = gpuq_fail(err, GPUQ_ECORRUPT, "store: a spec is incomplete");
 	return rc;
 }

@@ -45,7 +45,7 @@ int spec_parts_put(struct spec_parts *p, const struct spec_parts_io *io, const v
 int spec_parts_get(const struct spec_parts_io *io, const unsigned char *val, size_t val_len,
 		   struct gpuq_buf *out, struct gpuq_err *err);
 
-/* Parts that a record of TABLE_SPEC names, 0 when it cannot be read; fn is told of each. */
+/* Parts that a record of TABLE_SPEC names, 0 when it cannot be read; fn is called for each. */
 #define PARTS_HASH_BYTES 32
 typedef void (*spec_parts_ref_fn)(void *arg, const unsigned char *hash);
 int spec_parts_refs(const unsigned char *val, size_t val_len, spec_parts_ref_fn fn, void *arg);

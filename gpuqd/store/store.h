@@ -39,7 +39,7 @@ typedef int (*store_upgrade_fn)(void *arg, unsigned from, enum table t, const un
 				struct batch *out, struct gpuq_err *err);
 
 /* Damage was found in what is stored, while it was read or checked. Called on any thread; must
- * end the process: an answer made without the record would be wrong. */
+ * end the process: a reply made without the record would be wrong. */
 typedef void (*store_damaged_fn)(const struct gpuq_err *err);
 
 /* How the process ends when the database breaks under LMDB: SIGBUS, SIGSEGV in its map, its

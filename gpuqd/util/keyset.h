@@ -1,8 +1,8 @@
-/* keyset.h - a set of keys of one size, told apart byte by byte
+/* keyset.h - a set of keys of one size, distinguished byte by byte
  *
  * Owns     copies of the keys; { .bytes = n } is an empty set of keys of n bytes.
  * Touches  memory only.
- * Used by  flow/dispatch and flow/reconcile: the pods that were asked for, or seen.
+ * Used by  flow/dispatch and flow/reconcile: the pods that were requested, or seen.
  */
 #ifndef GPUQD_UTIL_KEYSET_H
 #define GPUQD_UTIL_KEYSET_H

@@ -13,7 +13,7 @@
 #include "gpuqd/util/zone.h"
 
 #define RECUR_MAX 64
-#define RECUR_LEAST 2 /* so many are always known, however far away */
+#define RECUR_LEAST 2 /* this many are always known, however far away */
 
 struct recur {
 	int64_t start_us, duration_us; /* of the first one; duration_us > 0 */

@@ -77,7 +77,7 @@ static uint64_t fail(struct rec *r)
 	return 0;
 }
 
-/* Read a number of so many bytes. */
+/* Read a number of this many bytes. */
 static uint64_t get_be(struct rec *r, int bytes)
 {
 	uint64_t x = 0;
@@ -195,7 +195,7 @@ static uint64_t foreign_bytes(struct rec *r, unsigned char h)
 		return 4;
 	case 0xcb:
 		return 8;
-	case 0xd4: /* extensions: a type, and so many bytes */
+	case 0xd4: /* extensions: a type, and this many bytes */
 	case 0xd5:
 	case 0xd6:
 	case 0xd7:

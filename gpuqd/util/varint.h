@@ -5,7 +5,7 @@
  * Used by  state/record/record.c, snapshot/snapshot_pack.c, sched/cycle_record.c.
  *
  * A record is one MessagePack array. Positions are fixed for ever; new fields are
- * appended and older records simply end earlier, so a reader asks for each field
+ * appended and older records simply end earlier, so a reader requests each field
  * with the value it has when it is not there. A list in a record has a row for each
  * item, and each row is an array of its own: fields can be appended to it as well.
  * A reader skips the fields that it does not know, at the end of the record and of
@@ -29,7 +29,7 @@ void varint_str(struct gpuq_buf *b, const char *s); /* NULL = nil */
 void varint_bin(struct gpuq_buf *b, const void *p, size_t n);
 void varint_bool(struct gpuq_buf *b, bool v);
 
-/* Reading. `bad` is set for good when the bytes are not what was asked for; then
+/* Reading. `bad` is set for good when the bytes are not what was requested; then
  * everything reads as its default. */
 struct rec {
 	const unsigned char *p, *end; /* the bytes that are left */

@@ -1,4 +1,4 @@
-/* resource.h - names of the resources that nodes offer and pods ask for
+/* resource.h - names of the resources that nodes offer and pods request
  *
  * Owns     the table of names with a meaning of their own: devices, words of a dialect.
  * Touches  memory only.
@@ -22,7 +22,7 @@
 #define GPUQ_RESOURCE_STORAGE "ephemeral-storage"
 #define GPUQ_RESOURCE_GRES "gres/" /* and a name that the site maps to a resource */
 
-#define GPUQ_PART_MIN_MILLI 10 /* the least part of a device that can be asked for */
+#define GPUQ_PART_MIN_MILLI 10 /* the least part of a device that can be requested */
 #define GPUQ_RESOURCES_MAX 16 /* different ones of one pod */
 #define GPUQ_RESOURCE_NAME_MAX 317 /* bytes: a domain of 253, '/', a name of 63 */
 

@@ -35,9 +35,9 @@ struct cores {
 /* clang-format off */
 static const struct gpuq_field cores_fields[] = {
 	{ .key = "request", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 100,
-	  .offset = offsetof(struct cores, request), .doc = "Percent that it is sure of." },
+	  .offset = offsetof(struct cores, request), .doc = "Guaranteed percentage." },
 	{ .key = "limit", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 100,
-	  .offset = offsetof(struct cores, limit), .doc = "Percent that it may use at most." },
+	  .offset = offsetof(struct cores, limit), .doc = "Maximum percentage." },
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -94,12 +94,12 @@ static const char *refused(const char *name)
 {
 	switch (gpuq_resource_kind(name)) {
 	case GPUQ_RESOURCE_OWN:
-		return "is asked by cpus or memory";
+		return "is requested by cpus or memory";
 	case GPUQ_RESOURCE_WORD:
-		return "is a word of one system that shares devices: ask by gpus, gpu_memory or "
+		return "belongs to one system that shares devices: request gpus, gpu_memory or "
 		       "gpu_cores";
 	case GPUQ_RESOURCE_INSTANCE:
-		return "is asked by mig: the profile, and gpus: the number of instances";
+		return "is requested by mig (the profile) and gpus (the number of instances)";
 	case GPUQ_RESOURCE_UNKNOWN:
 		return "expected a resource of nodes such as rdma/hca, hugepages-2Mi or "
 		       "ephemeral-storage";

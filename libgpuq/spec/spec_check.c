@@ -182,7 +182,7 @@ int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const ch
 	return 0;
 }
 
-/* Which devices a pod sees is what gpuqd decides; "void" and "none" ask for less. */
+/* Which devices a pod sees is what gpuqd decides; "void" and "none" request less. */
 static const char *const device_env[] = { "NVIDIA_VISIBLE_DEVICES", NULL };
 
 int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at, const struct gpuq_strmap *env)
@@ -243,7 +243,7 @@ static int check_devices(struct gpuq_reader *r, const struct gpuq_val *v,
 	return 0;
 }
 
-/* Devices that are named count as gpus do, and with nothing else that asks for devices. */
+/* Devices that are named count as gpus do, and with nothing else that requests devices. */
 static int count_named(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_group *g)
 {
 	const struct gpuq_amount *named = gpuq_group_device(g);
@@ -260,13 +260,13 @@ static int count_named(struct gpuq_reader *r, const struct gpuq_val *v, struct g
 			       "devices");
 	if (rc == 0 && g->gpus_milli >= 0 && g->gpus_milli != milli)
 		rc = gpuq_fail(&err, GPUQ_EINVAL,
-			       "expected the number that gpus says, or no gpus beside it");
+			       "expected the same number as in gpus, or no gpus");
 	for (size_t i = 0; rc == 0 && i < g->n_resources; i++) {
 		const struct gpuq_group rest = { .resources = &g->resources[i], .n_resources = 1 };
 
 		if (&g->resources[i] != named && gpuq_group_device(&rest))
 			rc = gpuq_fail(&err, GPUQ_EINVAL,
-				       "expected one kind of device: %.80s is asked as well",
+				       "expected one kind of device: %.80s is requested as well",
 				       g->resources[i].name);
 	}
 	if (rc < 0) {

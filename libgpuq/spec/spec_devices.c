@@ -202,7 +202,7 @@ static const struct {
 struct found {
 	const char *by[N_DIALECTS]; /* the first key of each dialect */
 	const char *mig; /* profile */
-	const struct gpuq_val *sharer; /* the container that asks for a share */
+	const struct gpuq_val *sharer; /* the container that requests a share */
 	const char *share_list;
 	size_t share_ix;
 	bool several; /* more containers than the sharer ask */
@@ -368,7 +368,7 @@ static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const
 	if (percent && percent < 100 && n > 1)
 		return share_fail(r, f, R_HAMI_PERCENT,
 				  "expected nvidia.com/gpumem in MiB: a percentage of several "
-				  "devices has no one meaning");
+				  "devices is ambiguous");
 	g->gpus_milli = percent && percent < 100 ? 10 * percent : 1000 * n;
 	g->gpu_memory_bytes = mem * MIB;
 	g->gpu_cores = cores;
@@ -487,7 +487,7 @@ static int read_kai(struct gpuq_reader *r, const struct gpuq_val *annotations, s
 		gpuq_reader_enter(r, A_DEVICES);
 		return spec_fail(
 			r, devices, GPUQ_EINVAL,
-			"expected \"1\": shares of several devices cannot be given together");
+			"expected \"1\": shares of several devices cannot be requested together");
 	}
 	if (fraction) {
 		const char *text = spec_scalar(r->arena, fraction);

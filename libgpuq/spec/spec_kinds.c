@@ -43,9 +43,9 @@ struct pods {
 /* clang-format off */
 static const struct gpuq_field pods_fields[] = {
 	{ .key = "min", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = GPUQ_PODS_MAX,
-	  .offset = offsetof(struct pods, min), .doc = "Pods without which nothing starts." },
+	  .offset = offsetof(struct pods, min), .doc = "Minimum number of pods." },
 	{ .key = "max", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = GPUQ_PODS_MAX,
-	  .offset = offsetof(struct pods, max), .doc = "Pods it can use." },
+	  .offset = offsetof(struct pods, max), .doc = "Maximum number of pods." },
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -257,7 +257,7 @@ static const struct gpuq_field required_fields[] = {
 
 static const struct gpuq_field preferred_fields[] = {
 	{ .key = "weight", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 100,
-	  .offset = offsetof(struct gpuq_term, weight), .doc = "How much it counts." },
+	  .offset = offsetof(struct gpuq_term, weight), .doc = "Weight of the term." },
 	MATCH_FIELD,
 	{ .key = NULL },
 };
@@ -278,7 +278,7 @@ static const struct gpuq_field affinity_fields[] = {
 	{ .key = "required", .kind = GPUQ_K_OBJECTS, .sub = &required_schema,
 	  .offset = offsetof(struct affinity, required), .doc = "One of these terms must hold." },
 	{ .key = "preferred", .kind = GPUQ_K_OBJECTS, .sub = &preferred_schema,
-	  .offset = offsetof(struct affinity, preferred), .doc = "Terms that make a node better." },
+	  .offset = offsetof(struct affinity, preferred), .doc = "Preferred terms." },
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -349,9 +349,9 @@ struct topology {
 /* clang-format off */
 static const struct gpuq_field slice_fields[] = {
 	{ .key = "level", .kind = GPUQ_K_STR, .flags = GPUQ_F_REQUIRED,
-	  .offset = offsetof(struct gpuq_slice, level), .doc = "Of the domain." },
+	  .offset = offsetof(struct gpuq_slice, level), .doc = "Level of the domain." },
 	{ .key = "size", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = GPUQ_PODS_MAX,
-	  .offset = offsetof(struct gpuq_slice, size), .doc = "Pods that stand together in one." },
+	  .offset = offsetof(struct gpuq_slice, size), .doc = "Number of pods in one domain." },
 	{ .key = NULL },
 };
 
@@ -361,9 +361,9 @@ static const struct gpuq_schema slice_schema = {
 
 static const struct gpuq_field topology_fields[] = {
 	{ .key = "required", .kind = GPUQ_K_STR, .offset = offsetof(struct topology, required),
-	  .doc = "All pods in one domain of this level, or no start." },
+	  .doc = "Level of one domain for all pods; required." },
 	{ .key = "preferred", .kind = GPUQ_K_STR, .offset = offsetof(struct topology, preferred),
-	  .doc = "All pods in one domain of this level where that can be." },
+	  .doc = "Level of one domain for all pods, if possible." },
 	{ .key = "slices", .kind = GPUQ_K_OBJECTS, .sub = &slice_schema,
 	  .offset = offsetof(struct topology, slices),
 	  .doc = "Every SIZE pods in one domain of LEVEL, or no start; outermost first." },
@@ -391,7 +391,7 @@ static int topology_read(struct gpuq_reader *r, const struct gpuq_val *v, void *
 	for (size_t i = 1; i < t.slices.n; i++)
 		if (slices[i - 1].size % slices[i].size)
 			return spec_fail(r, v, GPUQ_EINVAL,
-					 "slices of %lld pods cannot be made of slices of %lld",
+					 "slices of %lld pods cannot consist of slices of %lld",
 					 (long long)slices[i - 1].size, (long long)slices[i].size);
 	g->topology_required = t.required;
 	g->topology_preferred = t.preferred;
@@ -562,9 +562,9 @@ struct retry {
 /* clang-format off */
 static const struct gpuq_field retry_fields[] = {
 	{ .key = "limit", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 0, .max = GPUQ_RETRY_MAX,
-	  .offset = offsetof(struct retry, limit), .doc = "Attempts beyond the first." },
+	  .offset = offsetof(struct retry, limit), .doc = "Number of retries." },
 	{ .key = "on", .kind = GPUQ_K_STRLIST, .offset = offsetof(struct retry, on),
-	  .doc = "After what: infra, failure, oom, timeout, exit:CODE. Default: infra and failure." },
+	  .doc = "Causes: infra, failure, oom, timeout, exit:CODE. Default: infra and failure." },
 	{ .key = NULL },
 };
 /* clang-format on */

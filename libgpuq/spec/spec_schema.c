@@ -232,7 +232,7 @@ static int unknown_key(struct gpuq_reader *r, const struct gpuq_pair *p)
 }
 
 /* A key without a value in a file is a line that was not finished: taken as "not
- * given" it would start a job without what its owner was about to ask for. */
+ * given" it would start a job without what its owner was about to request. */
 static int check_values(struct gpuq_reader *r, const struct gpuq_val *map)
 {
 	for (size_t i = 0; r->file && map->type == GPUQ_MAP && i < map->n; i++) {

@@ -253,7 +253,7 @@ int spec_script_read(struct spec_opts_state *st, const char *text, size_t n, str
 	if (cr && cr + 1 < text + n && cr[1] == '\n')
 		return gpuq_fail(
 			err, GPUQ_EINVAL,
-			"%s:1:1: expected lines that end in a newline alone: these end as on "
+			"%s:1:1: expected lines that end in a newline only: these end as on "
 			"DOS (dos2unix mends it)",
 			file);
 	rc = read_directives(st, text, n, "#SBATCH", err);

@@ -58,7 +58,7 @@ static void stop(void *t)
 	free(c);
 }
 
-/* Every certificate will do: what is looked at is the key. */
+/* Every certificate will do: what is examined is the key. */
 static int accept_any(int ok, X509_STORE_CTX *x)
 {
 	(void)ok, (void)x;
@@ -85,11 +85,12 @@ static bool show(struct conn *c, const struct gpuq_tls_want *w, char *why)
 	if (!w->cert)
 		return true;
 	if (SSL_CTX_use_certificate_chain_file(c->ctx, w->cert) != 1)
-		say(why, "%s is no certificate in PEM (%s)", w->cert, reason());
+		say(why, "%s is not a certificate in PEM (%s)", w->cert, reason());
 	else if (SSL_CTX_use_PrivateKey_file(c->ctx, w->key ? w->key : w->cert, SSL_FILETYPE_PEM) !=
 		 1)
 		say(why,
-		    "%s is no key in PEM without passphrase, or not that of the certificate (%s)",
+		    "%s is not a key in PEM without passphrase, or not that of the certificate "
+		    "(%s)",
 		    w->key ? w->key : w->cert, reason());
 	else
 		return true;

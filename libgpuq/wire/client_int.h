@@ -7,7 +7,7 @@
 #include "libgpuq/wire/transport.h"
 #include "libgpuq/wire/wire.h"
 
-/* An answer that came while another one was waited for. */
+/* A reply that came while another one was waited for. */
 struct answer {
 	struct answer *next;
 	uint32_t id;
@@ -18,7 +18,7 @@ struct answer {
 /* A stream of rows under way. */
 struct gpuq_rows {
 	uint32_t id; /* of its call */
-	struct gpuq_val map, *vals; /* the row that is shown: keys, and what stands behind each */
+	struct gpuq_val map, *vals; /* the row that is shown: keys, and what follows each */
 	const char *p, *end; /* of the message that has come: what is left of it */
 	struct gpuq_arena keep, one; /* as long as the stream, and the row */
 };
@@ -26,7 +26,7 @@ struct gpuq_rows {
 struct gpuq {
 	struct gpuq_transport t;
 	uint32_t last_id;
-	uint32_t sent[GPUQ_OUTSTANDING_MAX]; /* ids of gpuq_send without an answer */
+	uint32_t sent[GPUQ_OUTSTANDING_MAX]; /* ids of gpuq_send without a reply */
 	size_t n_sent;
 	struct answer *answers, **last_answer;
 	bool streaming; /* inside gpuq_stream, or with a duplex open: no other call */

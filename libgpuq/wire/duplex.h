@@ -7,7 +7,7 @@
  *
  * The caller polls gpuq_duplex_fd() for POLLIN (and POLLOUT while gpuq_duplex_unsent()) and
  * calls gpuq_duplex_turn() when something is ready, and once a second. Neither side is
- * given more than it has asked for: gpuq_duplex_put() needs credit of the server's, and the
+ * given more than it has requested: gpuq_duplex_put() needs credit of the server's, and the
  * server needs gpuq_duplex_grant() after its first GPUQ_STREAM_CREDIT items.
  */
 #ifndef LIBGPUQ_WIRE_DUPLEX_H

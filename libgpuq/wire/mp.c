@@ -139,7 +139,7 @@ int gpuq_mp_next(struct gpuq_mp_scan *scan, const struct gpuq_mp_limits *lim, co
 					   : (unsigned)(sizeof(scan->left) / sizeof(scan->left[0]));
 
 	/* scan->at always stands at the head of a value, so that a value that is
-	 * not complete is simply looked at again. */
+	 * not complete is simply examined again. */
 	while (scan->at < n) {
 		const size_t small = small_size(p[scan->at]);
 		uint64_t size, members;

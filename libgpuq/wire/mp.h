@@ -4,8 +4,8 @@
  * Touches  memory only.
  * Used by  the client, the server (rpc/), the store's records.
  *
- * gpuq_mp_scan looks at foreign bytes before msgpack-c does, because msgpack-c
- * believes declared sizes: five bytes can make it ask for gigabytes.
+ * gpuq_mp_scan examines foreign bytes before msgpack-c does, because msgpack-c
+ * believes declared sizes: five bytes can make it request gigabytes.
  */
 #ifndef LIBGPUQ_WIRE_MP_H
 #define LIBGPUQ_WIRE_MP_H
@@ -24,7 +24,7 @@ struct gpuq_mp_limits {
 
 /* A scan that can be continued as bytes arrive: cheap, no allocation. */
 struct gpuq_mp_scan {
-	size_t at; /* bytes looked at so far */
+	size_t at; /* bytes examined so far */
 	unsigned depth;
 	unsigned items;
 	uint32_t left[32]; /* values still owed at each level */

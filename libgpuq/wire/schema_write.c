@@ -1,3 +1,4 @@
+/* Write a C struct as a map, by its schema: the inverse of schema.c. */
 #include <stdio.h>
 #include <string.h>
 

@@ -34,7 +34,7 @@ struct place {
 static int bad_address(const char *addr, const char *why, struct gpuq_err *err)
 {
 	return gpuq_fail(err, GPUQ_EINVAL,
-			 "'%s' is no address of a server: %s; expected ssh://[user@]host[:port]",
+			 "'%s' is not a server address: %s; expected ssh://[user@]host[:port]",
 			 addr, why);
 }
 
@@ -69,7 +69,7 @@ static int parse(const char *addr, struct place *out, struct gpuq_err *err)
 	size_t n;
 
 	if (at && (n_user == 0 || *p == '-' || strcspn(p, "@:/ \t\r\n'\"\\$`") < n_user))
-		return bad_address(addr, "the user is no user's name", err);
+		return bad_address(addr, "the user name is not valid", err);
 	if (brackets) {
 		host++;
 		end = strchr(host, ']');
@@ -84,13 +84,13 @@ static int parse(const char *addr, struct place *out, struct gpuq_err *err)
 	if (*host == '-')
 		return bad_address(addr, "a host does not begin with -", err);
 	if (!is_host(host, n, brackets))
-		return bad_address(addr, "the host is no host's name", err);
+		return bad_address(addr, "the host name is not valid", err);
 	if (*end == ':')
 		port = end + 1;
 	else if (*end)
-		return bad_address(addr, "something stands behind the host", err);
+		return bad_address(addr, "unexpected text after the host", err);
 	if (port && !is_port(port))
-		return bad_address(addr, "the port is no number from 1 to 65535", err);
+		return bad_address(addr, "the port is not a number from 1 to 65535", err);
 	if (n_user + n + 2 > sizeof(out->host))
 		return bad_address(addr, "it is too long", err);
 	snprintf(out->host, sizeof(out->host), "%.*s%s%.*s", (int)n_user, p, at ? "@" : "", (int)n,
@@ -169,7 +169,7 @@ int gpuq_ssh_open(struct gpuq_ssh *s, const char *addr, int *fd, struct gpuq_err
 		close(errs);
 	if (error == ENOENT)
 		return gpuq_fail(err, GPUQ_EUNREACH,
-				 "%s: there is no program ssh: install the package openssh-client",
+				 "%s: ssh is not installed: install the package openssh-client",
 				 addr);
 	return gpuq_fail(err, GPUQ_EIO, "%s: ssh cannot be started: %s", addr, strerror(error));
 }
@@ -242,7 +242,7 @@ void gpuq_ssh_explain(struct gpuq_ssh *s, const char *addr, struct gpuq_err *err
 	why = last_line(text);
 	if (status == NO_COMMAND || status == NOT_RUN)
 		gpuq_fail(err, GPUQ_EUNREACH,
-			  "%s: there is no gpuq that ssh finds (%s): install it there, in the PATH "
+			  "%s: ssh finds no gpuq there (%s): install it there, in the PATH "
 			  "of "
 			  "commands that ssh runs",
 			  addr, *why ? why : "command not found");

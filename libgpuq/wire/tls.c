@@ -35,7 +35,7 @@ static int bad(const char *addr, const char *why, struct gpuq_err *err)
 {
 	return gpuq_fail(
 		err, GPUQ_EINVAL,
-		"'%s' is no address of a server: %s; expected tls://host[:port][?pin=sha256:...]",
+		"'%s' is not a server address: %s; expected tls://host[:port][?pin=sha256:...]",
 		addr, why);
 }
 
@@ -56,7 +56,7 @@ static int parse(const char *addr, struct place *out, struct gpuq_err *err)
 	host += brackets;
 	end = brackets ? strchr(host, ']') : host + strcspn(host, ":?/");
 	if (!end || end == host || (size_t)(end - host) >= HOST_BYTES)
-		return bad(addr, "the host is no host's name", err);
+		return bad(addr, "the host name is not valid", err);
 	n = (size_t)(end - host);
 	end += brackets;
 	if (*end == ':') {
@@ -65,12 +65,12 @@ static int parse(const char *addr, struct place *out, struct gpuq_err *err)
 		end = port + n_port;
 		if (n_port == 0 || n_port > 5 || strtol(port, NULL, 10) < 1 ||
 		    strtol(port, NULL, 10) > 65535)
-			return bad(addr, "the port is no number from 1 to 65535", err);
+			return bad(addr, "the port is not a number from 1 to 65535", err);
 	}
 	if (*end && end != query)
-		return bad(addr, "something stands behind the host", err);
+		return bad(addr, "unexpected text after the host", err);
 	if (query && (strncmp(query, "?pin=", 5) != 0 || !is_pin(query + 5)))
-		return bad(addr, "what follows ? is no pin", err);
+		return bad(addr, "expected pin=sha256:... after ?", err);
 	snprintf(out->host, sizeof(out->host), "%.*s", (int)n, host);
 	snprintf(out->port, sizeof(out->port), "%.*s", (int)n_port, port);
 	snprintf(out->pin, sizeof(out->pin), "%s", query ? query + 5 : "");

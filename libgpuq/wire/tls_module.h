@@ -22,7 +22,7 @@ struct gpuq_tls_want {
 	const char *host; /* the certificate must be for it, unless there is a pin */
 	const char *alpn;
 	const char *
-		pin; /* "sha256:..." of the server's key; "" = any: the caller looks at it; NULL = by CA */
+		pin; /* "sha256:..." of the server's key; "" = any: the caller checks; NULL = by CA */
 	const char *ca; /* file; NULL = the system's */
 	const char *cert, *key; /* files of a client certificate; NULL = none */
 };

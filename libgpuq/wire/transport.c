@@ -61,11 +61,10 @@ static int parse_address(const char *addr, struct sockaddr_un *un, struct gpuq_e
 	const char *path = addr + strlen("unix:");
 
 	if (strncmp(addr, "unix:", 5) != 0 || path[0] != '/')
-		return gpuq_fail(
-			err, GPUQ_EINVAL,
-			"'%s' is no address of a server: expected unix:/path/to/gpuqd.sock, "
-			"ssh://[user@]host[:port] or tls://host[:port]",
-			addr);
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "'%s' is not a server address: expected unix:/path/to/gpuqd.sock, "
+				 "ssh://[user@]host[:port] or tls://host[:port]",
+				 addr);
 	memset(un, 0, sizeof(*un));
 	un->sun_family = AF_UNIX;
 	if (strlen(path) >= sizeof(un->sun_path))

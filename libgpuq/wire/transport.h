@@ -20,7 +20,7 @@ struct gpuq_transport {
 	int fd; /* -1 = closed */
 	int stop_fd; /* waiting ends once it can be read; -1 = there is none */
 	struct gpuq_buf in;
-	size_t taken; /* of `in`, by the messages that were handed out */
+	size_t taken; /* of `in`, by the messages that were returned */
 	struct gpuq_mp_scan scan;
 	int64_t heard_us; /* when bytes came last */
 	bool ended; /* the peer has closed, or reading failed */

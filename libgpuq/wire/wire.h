@@ -64,7 +64,7 @@ struct gpuq_wire_msg {
 /* Take a message apart. Returns 0 or GPUQ_EPROTO. */
 int gpuq_wire_split(const struct gpuq_val *v, struct gpuq_wire_msg *m, struct gpuq_err *err);
 
-/* Take the method from the beginning of a message that gpuq_mp_next has looked at, though it need not be
+/* Take the method from the beginning of a message that gpuq_mp_next has examined, though it need not be
  * complete. False: it is not there yet, there is none, or it has room bytes or more. */
 bool gpuq_wire_peek(const char *bytes, size_t n, char *method, size_t room);
 

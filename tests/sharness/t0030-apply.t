@@ -71,12 +71,12 @@ test_expect_success 'what is wrong is told by its name, wherever it stands in th
 	printf "version: 1\nqueues:\n- {name: red, quota: 1e9}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:22" &&
 	printf "version: 1\nqueues:\n- {name: red, max_running: {job: 1}}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:34.*user or queue" &&
 	printf "version: 1\nqueues:\n- {name: red, namespace: Vision}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:26: queues.red..namespace: expected a namespace" &&
-	exits 1 gpuq queues set red users="[]" && says err "else everybody; say null" &&
+	exits 1 gpuq queues set red users="[]" && says err "or null: then those of the parent queue" &&
 	exits 1 gpuq queues set red service_account=a..b && exits 1 gpuq queues set red image_pull_secrets="[ok-1.x, -no]" && says err "queues.red..image_pull_secrets" &&
 	printf "version: 1\nqueues:\n- {name: red, pod_policy: open}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:27: queues.red..pod_policy: expected baseline" &&
 	printf "version: 1\nqueues:\n- {quota: 1}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:3: queues\[\].name: missing" &&
 	exits 1 gpuq queues set red max_time=0 && says err "a time above 0" && exits 2 gpuq queues set red quota= && says err "expected a value" &&
-	exits 2 gpuq queues set red quota=1 quota=2 && says err "quota: it is given twice" && exits 2 gpuq queues set red name=new && says err "keeps its name" &&
+	exits 2 gpuq queues set red quota=1 quota=2 && says err "quota: it is given twice" && exits 2 gpuq queues set red name=new && says err "cannot be renamed" &&
 	exits 1 gpuq reserve gone --start 2020-01-01T00:00Z -t 1h -g 1 && says err "gone: the end is in the past" &&
 	exits 1 gpuq apply --remove queue/dept && says err "queue dept has queues below it.*red is one" &&
 	exits 1 gpuq reserve none -t 0 -g 1 && exits 1 gpuq reserve much -t 1h -g 9 && says err "no more than 4 such devices" &&
@@ -93,7 +93,7 @@ test_expect_success 'a queue that says no quota has the sum of those below it' '
 
 test_expect_success 'what can never be had is warned of, and that where quotas change alone' '
 	exits 0 gpuq queues set red quota=2 limit=1 --dry-run && says err "red has a quota of 2 small, beyond its limit of 1" &&
-	exits 0 gpuq queues set red lend=3 --dry-run && says err "red has a quota of 2 small and is to lend 3" &&
+	exits 0 gpuq queues set red lend=3 --dry-run && says err "red has a quota of 2 small and lends 3" &&
 	exits 0 gpuq queues set red quota=9 && exits 0 gpuq reserve later --start now+9d -t 1h -g 1 && ! grep quotas err &&
 	exits 0 gpuq reserve --delete later && exits 0 gpuq queues set red quota=2 &&
 	printf "#!/bin/sh\n" >lic.sh && exits 0 gpuq submit -p red -L tool:4 --dry-run lic.sh && says err "requests 4 of license tool, there are 3"

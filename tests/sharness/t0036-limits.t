@@ -83,9 +83,9 @@ test_expect_success 'what could never start, or is too much, is refused and told
 	refused "requests 2 GPUs, qos narrow allows 1" -p a --qos narrow -g 2 && met qos.max_gpus.queue &&
 	refused "requests 3 GPUs, qos own allows 2 per user" -p a --qos own -g 3 && met qos.max_gpus.user &&
 	refused "no license is named matlib; did you mean matlab" -p a -L matlib &&
-	held=$(sh_job "exit 0" -p a --qos few --hold) && refused "qos few takes 1 job per user: there is 1, and 1 more" -p a --qos few &&
-	met qos.max_submitted.user && refused "qos fewer takes 2 jobs: there are 0, and 3 more" -p a --qos fewer --array=0-2 && met qos.max_submitted.queue &&
-	refused "queue jobs takes 3 jobs per user: there are 0, and 4 more were to come" -p jobs --array=0-3 && met queue.max_submitted.user &&
+	held=$(sh_job "exit 0" -p a --qos few --hold) && refused "qos few allows 1 job per user: it has 1, and 1 more" -p a --qos few &&
+	met qos.max_submitted.user && refused "qos fewer allows 2 jobs: it has 0, and 3 more" -p a --qos fewer --array=0-2 && met qos.max_submitted.queue &&
+	refused "queue jobs allows 3 jobs per user: it has 0, and 4 more would exceed that" -p jobs --array=0-3 && met queue.max_submitted.user &&
 	none
 '
 
@@ -116,8 +116,8 @@ test_expect_success 'one that was taken while more was allowed waits' '
 
 test_expect_success 'a queue counts what everybody has submitted' '
 	for user in 1 2 3; do sh_job "exit 0" -p jobs --hold >id || return 1; done &&
-	refused "queue jobs takes 3 jobs per user: there are 3, and 1 more" -p jobs && gpuq queues set jobs max_submitted="{queue: 3}" &&
-	refused "queue jobs takes 3 jobs: there are 3, and 1 more" -p jobs && met queue.max_submitted.queue && none
+	refused "queue jobs allows 3 jobs per user: it has 3, and 1 more" -p jobs && gpuq queues set jobs max_submitted="{queue: 3}" &&
+	refused "queue jobs allows 3 jobs: it has 3, and 1 more" -p jobs && met queue.max_submitted.queue && none
 '
 
 test_expect_success 'elastic jobs grow inside the limits of their user' '
@@ -136,9 +136,9 @@ test_expect_success 'of a user and of a group, in all queues' '
 	stop_gpuqd && rm -rf state && write_site ", max_running: 2, max_gpus: 2, max_submitted: 4" ", max_running: 1" &&
 	start_gpuqd --site "$PWD/site.yaml" && refused "requests 3 GPUs, user $me allows 2" -p a -g 3 &&
 	runs -p a -g 1 && waits LimitUser group/ml 0 1 -p one -g 1 && met group.max_running && none &&
-	refused "user $me takes 4 jobs: there are 0, and 5 more" -p a --array=0-4 && met user.max_submitted &&
+	refused "user $me allows 4 jobs: it has 0, and 5 more" -p a --array=0-4 && met user.max_submitted &&
 	stop_gpuqd && rm -rf state && write_site ", max_gpus: 2" ", max_submitted: 2" && start_gpuqd --site "$PWD/site.yaml" &&
-	refused "group ml takes 2 jobs: there are 0, and 3 more" -p a --array=0-2 && met group.max_submitted &&
+	refused "group ml allows 2 jobs: it has 0, and 3 more" -p a --array=0-2 && met group.max_submitted &&
 	runs -p a -g 1 && waits LimitUser "user/$me" 1 2 -p one -g 2 && met user.max_gpus && none &&
 	stop_gpuqd && rm -rf state && write_site ", max_running: 1" ", max_gpus: 2" && start_gpuqd --site "$PWD/site.yaml" &&
 	refused "requests 3 GPUs, group ml allows 2" -p a -g 3 && runs -p a -g 1 && waits LimitUser "user/$me" 0 1 -p one -g 1 && met user.max_running &&

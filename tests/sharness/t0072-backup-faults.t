@@ -32,12 +32,12 @@ asks() {
 
 test_expect_success 'without backup: nothing is told, and list says why' '
 	start_gpuqd && test "$(gpuq status --json | json backup)" = null && gpuq doctor >out && ! grep -q backup out &&
-	exits 1 gpuq backup list && says err "makes no backups by itself" && exits 1 gpuq backup verify && stop_gpuqd
+	exits 1 gpuq backup list && says err "automatic backups are not configured" && exits 1 gpuq backup verify && stop_gpuqd
 '
 
 test_expect_success 'a target that is not there: status and doctor tell it, and list the reason' '
 	printf "backup: {to: %s, every: 1s, audit_every: 1s}\n" "$PWD/copies" >backup.yaml && start_gpuqd --config backup.yaml &&
-	wait_for 60 asks doctor "^warning +backup.*fail since .*copies" && asks status "^Backup +fails since .*copies" &&
+	wait_for 60 asks doctor "^warning +backup.*have failed since .*copies" && asks status "^Backup +failing since .*copies" &&
 	test "$(gpuq status --json | json backup.failed)" -ge 1 && exits 1 gpuq backup list && says err "not been listed yet: .*copies"
 '
 
@@ -46,7 +46,7 @@ test_expect_success 'twice the interval without a copy is bad' '
 '
 
 test_expect_success ROOT 'to others it names no paths' '
-	open_to_all && as nobody env HOME=/ gpuq status >out && says out "^Backup +fails" && ! grep -q copies out
+	open_to_all && as nobody env HOME=/ gpuq status >out && says out "^Backup +failing" && ! grep -q copies out
 '
 
 test_expect_success 'it comes back by itself, and all is well' '
@@ -68,7 +68,7 @@ test_expect_success 'a copy whose bytes changed is named by verify, list, status
 	sed "s/1s/1h/" backup.yaml >hourly.yaml && printf X | dd of="copies/$name" bs=1 seek=20000 conv=notrunc 2>dd.err &&
 	start_gpuqd --config hourly.yaml && wait_for 60 backup_is listed true && exits 1 gpuq backup verify && says out "^$name: damaged: its SHA-256" &&
 	gpuq backup list >out && says out "$name .*damaged: its SHA-256" && asks status "^Backup +a copy is damaged" &&
-	exits 1 gpuq doctor && says out "^bad +backup +a copy is not whole: $name"
+	exits 1 gpuq doctor && says out "^bad +backup +a copy is damaged: $name"
 '
 
 test_expect_success 'what was found stays after a restart; one that is cut short; one that is not there' '
@@ -88,7 +88,7 @@ test_expect_success 'a file called list or verify is ./list' '
 
 test_expect_success FAILPOINTS 'a target that hangs: jobs go on, it is told, and SIGTERM ends the daemon' '
 	mkdir -p copies && GPUQ_FAILPOINT=backup.put.part=delay:3600000 start_gpuqd --config backup.yaml &&
-	wait_for 60 asks doctor "^bad +backup +the copy of a backup has not ended since .*" && says asks.out "see whether .*copies answers" &&
+	wait_for 60 asks doctor "^bad +backup +the copy of a backup has not ended since .*" && says asks.out "check whether .*copies answers" &&
 	asks status "^Backup +the copy has not ended since" && j=$(sh_job true) && exits 0 gpuq wait "$j" && exits 0 stop_gpuqd &&
 	says gpuqd.log "backup.abandoned"
 '

@@ -90,7 +90,7 @@ test_expect_success 'a segment that is missing, cut short, or changed is named, 
 
 test_expect_success 'a copy that is cut short or changed; one of a later gpuqd' '
 	head -c 16384 "kept/$(basename "$mdb")" >"$mdb" && refuses 74 "cut short: restore an earlier copy" "$PWD/copies" && cp "kept/$(basename "$mdb")" "$mdb" &&
-	printf X | dd of="$mdb" bs=1 seek=20000 conv=notrunc 2>dd.err && refuses 74 "SHA-256 is not that" "$PWD/$mdb" && cp "kept/$(basename "$mdb")" "$mdb" &&
+	printf X | dd of="$mdb" bs=1 seek=20000 conv=notrunc 2>dd.err && refuses 74 "SHA-256 does not match" "$PWD/$mdb" && cp "kept/$(basename "$mdb")" "$mdb" &&
 	sed -i "s/gpuq backup 1/gpuq backup 2/" "$mdb.sha256" && restore "$PWD/$mdb" && kill_gpuqd && says gpuqd.log "backup.manifest.*version 2" && cp "kept/$(basename "$mdb")".sha256 copies/
 '
 

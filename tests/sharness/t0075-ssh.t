@@ -54,8 +54,8 @@ test_expect_success 'a host that does not answer, an unknown host key, a key tha
 
 test_expect_success 'no gpuq there, and no ssh here' '
 	mkdir none && ln -s "$(command -v env)" none/ && ln -s "$test_build/gpuq/gpuq" none/ &&
-	refused "no program ssh: install" "$ssh_server" env PATH="$PWD/none" &&
-	( ssh_path=/usr/bin:/bin && start_sshd && refused "no gpuq that ssh finds .*install it there" "$ssh_server" )
+	refused "ssh is not installed: install" "$ssh_server" env PATH="$PWD/none" &&
+	( ssh_path=/usr/bin:/bin && start_sshd && refused "ssh finds no gpuq there .*install it there" "$ssh_server" )
 '
 
 test_expect_success 'addresses that are none are refused before anything runs' '
@@ -64,18 +64,18 @@ test_expect_success 'addresses that are none are refused before anything runs' '
 	done <<-\END
 	ssh://-oProxyCommand=touch.x a host does not begin with -
 	ssh://ann@-x a host does not begin with -
-	ssh:// no host.s name
-	ssh://ann@ no host.s name
-	ssh://@host no user.s name
-	ssh://-ann@host no user.s name
-	ssh://a$b@host no user.s name
-	ssh://host:0 the port is no number
-	ssh://host:65536 the port is no number
-	ssh://host:22x the port is no number
-	ssh://host/path no host.s name
+	ssh:// the host name is not valid
+	ssh://ann@ the host name is not valid
+	ssh://@host the user name is not valid
+	ssh://-ann@host the user name is not valid
+	ssh://a$b@host the user name is not valid
+	ssh://host:0 the port is not a number
+	ssh://host:65536 the port is not a number
+	ssh://host:22x the port is not a number
+	ssh://host/path the host name is not valid
 	ssh://[::1 a ] is missing
-	ssh://[::1]x something stands behind
-	ssh://h;id no host.s name
+	ssh://[::1]x unexpected text after the host
+	ssh://h;id the host name is not valid
 	END
 '
 

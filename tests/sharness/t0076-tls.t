@@ -40,7 +40,7 @@ test_expect_success 'without a certificate gpuqd does not start; --make-cert mak
 	exits 78 gpuqd --state "$PWD/state" --cluster local --gpus 4 --listen "$address" &&
 	exits 0 gpuqd --state "$PWD/state" --make-cert localhost 127.0.0.1 && pin=$(sed -n "s/^pin //p" out) &&
 	test ${#pin} = 50 && exits 78 gpuqd --state "$PWD/state" --make-cert localhost && says err "move them away" &&
-	exits 78 gpuqd --state "$PWD/other" --make-cert "no name" && says err "no host.s name"
+	exits 78 gpuqd --state "$PWD/other" --make-cert "no name" && says err "neither a host name nor an address"
 '
 
 test_expect_success 'a key that others can read is refused' '
@@ -88,10 +88,10 @@ print(t + base64.urlsafe_b64encode(zlib.crc32(t.encode()).to_bytes(4, "big")).de
 
 test_expect_success 'no token, a cut one, a foreign one, one of another user' '
 	refused "no proof of identity: gpuq login" away env XDG_CONFIG_HOME="$PWD/none" gpuq --server="$address?pin=$pin" whoami &&
-	cut -c 1-60 token >cut && refused "has not the form" away gpuq --token-file=cut whoami &&
-	sed "s/\(.*\)[^A]\(A*\)\$/\1A\2/" token >typo && refused "cut or mistyped" away gpuq --token-file=typo whoami &&
-	forge <token >forged && refused "not one of this server" away gpuq --token-file=forged whoami &&
-	exits 1 gpuq token create && says err "may not come from another machine" &&
+	cut -c 1-60 token >cut && refused "expected a token as" away gpuq --token-file=cut whoami &&
+	sed "s/\(.*\)[^A]\(A*\)\$/\1A\2/" token >typo && refused "incomplete or mistyped" away gpuq --token-file=typo whoami &&
+	forge <token >forged && refused "did not issue the token" away gpuq --token-file=forged whoami &&
+	exits 1 gpuq token create && says err "cannot connect from another machine" &&
 	exits 1 gpuq token create --for=no-such-user && says err "no account" &&
 	exits 1 away gpuq token create --for=bin && says err "only operators" && says gpuqd.log auth.refused &&
 	gpuq token list --json | /usr/bin/python3 "$test_source/tests/sharness/check_json.py" "$test_source/man/gpuq-json.5" Token &&
@@ -101,7 +101,7 @@ test_expect_success 'no token, a cut one, a foreign one, one of another user' '
 '
 
 test_expect_success 'a token issues none with more than itself' '
-	token --scope=read,control --expires=1h >small && exits 1 away gpuq --token-file=small token create --scope=submit && says err "has not itself" &&
+	token --scope=read,control --expires=1h >small && exits 1 away gpuq --token-file=small token create --scope=submit && says err "that it lacks" &&
 	exits 1 away gpuq --token-file=small token create --expires=2h && says err "later than itself" &&
 	exits 0 away gpuq --token-file=small token create && exits 1 away gpuq --token-file=small token create --scope=operate &&
 	exits 1 gpuq token create --for=daemon --scope=operate --expires=25h && says err "at most 24 hours" &&

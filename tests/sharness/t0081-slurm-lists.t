@@ -70,7 +70,7 @@ test_expect_success 'scontrol write batch_script and show config' '
 '
 
 test_expect_success 'a kind of --gres that there is not is named, with what to do' '
-	exits 1 sbatch -p speech --gres=gpu:1,lustre:2 --wrap true && says err "the site maps no gres, so that lustre is not known" && says err "licenses" &&
+	exits 1 sbatch -p speech --gres=gpu:1,lustre:2 --wrap true && says err "lustre is unknown, as the site maps no gres" && says err "licenses" &&
 	exits 1 sbatch -p speech --gres=nvme:1 --wrap true && says err "nvme" && exits 1 sbatch --gres=gpu:a:1,gpu:b:1 --wrap true && says err "groups" &&
 	exits 1 sbatch --gres=gpu:1,shard:2 --wrap true && says err "gpu-memory" && exits 0 sbatch -H -p speech --gres=gres/gpu:2 --wrap true
 '

@@ -197,7 +197,7 @@ test_expect_success 'replicas_as_gpus: where the pool says so, each replica is a
 
 test_expect_success 'words of a dialect are no resources' '
 	echo "{command: [a], resources: {nvidia.com/gpumem: 1000}}" >d.yaml && test_must_fail gpuq submit d.yaml 2>why &&
-	grep "d.yaml:1:.*nvidia.com/gpumem: is a word of one system that shares devices" why
+	grep "d.yaml:1:.*nvidia.com/gpumem: belongs to one system that shares devices" why
 '
 
 no_harm_was_done

@@ -597,7 +597,7 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:3:11: topology: expected pods in multiples of 4, the size of a slice" },
 	{ .text = "command: x\n"
 	  "topology: {slices: [{level: block, size: 6}, {level: rack, size: 4}]}\n",
-	  .want = "job.yaml:2:11: topology: slices of 6 pods cannot be made of slices of 4" },
+	  .want = "job.yaml:2:11: topology: slices of 6 pods cannot consist of slices of 4" },
 	{ .text = "command: x\n"
 	  "topology: {slices: [{level: block}]}\n",
 	  .want = "job.yaml:2:21: topology.slices[0].size: missing; a slice needs it (an integer)" },

@@ -90,8 +90,8 @@ static const struct spec_case accepted[] = {
 	  .want = "{\"name\":\"p\",\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "pod.yaml:6:18: spec.schedulerName: is not used: gpuqd schedules the pod\n"
 	  "pod.yaml:7:22: spec.priorityClassName: is not used: it comes from the queue\n"
-	  "pod.yaml:5:18: spec.restartPolicy: a job ends: it is not started again after it ended "
-	  "well\n" },
+	  "pod.yaml:5:18: spec.restartPolicy: a job ends: it is not started again after "
+		"success\n" },
 	{ .text = POD("", "  nodeSelector: {zone: b}\n" "  affinity:\n" "    nodeAffinity:\n" "      requiredDuringSchedulingIgnoredDuringExecution:\n" "        nodeSelectorTerms:\n" "        - matchExpressions: [{key: gpu, operator: In, values: [a, b]}]\n" "        - matchFields: [{key: metadata.name, operator: In, values: [n1]}]\n" "      preferredDuringSchedulingIgnoredDuringExecution:\n" "      - weight: 5\n" "        preference: {matchExpressions: [{key: fast, operator: Exists}]}\n" "    podAntiAffinity: {}\n" "  tolerations: [{operator: Exists}]\n", ""),
 	  .want = "{\"name\":\"p\",\"cpus\":0,\"image\":\"i\","
 	  "\"affinity\":{\"required\":[{\"match\":[{\"key\":\"zone\",\"operator\":\"In\","
@@ -385,7 +385,7 @@ static const struct spec_case refused[] = {
 	  "expected either nvidia.com/gpumem or a percentage, not both" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 2, nvidia.com/gpumem-percentage: 50")),
 	  .want = "pod.yaml:8:75: spec.containers[0].resources.limits.nvidia.com/gpumem-percentage: "
-	  "expected nvidia.com/gpumem in MiB: a percentage of several devices has no one meaning" },
+	  "expected nvidia.com/gpumem in MiB: a percentage of several devices is ambiguous" },
 	{ .text = POD(", annotations: {gpu-fraction: \"0.5\"}", "", LIMITS("nvidia.com/gpu: 1")),
 	  .want = "pod.yaml:5:3: spec: expected devices in one dialect: nvidia.com/gpu and gpu-fraction "
 	  "cannot be asked together" },
@@ -397,7 +397,7 @@ static const struct spec_case refused[] = {
 	  "gpu-memory, not both" },
 	{ .text = POD(", annotations: {gpu-fraction: \"0.5\", gpu-fraction-num-devices: \"2\"}", "", ""),
 	  .want = "pod.yaml:3:82: metadata.annotations.gpu-fraction-num-devices: expected \"1\": shares of "
-	  "several devices cannot be given together" },
+	  "several devices cannot be requested together" },
 	{ .text = POD(", annotations: {gpu-memory: 2Gi}", "", ""),
 	  .want = "pod.yaml:3:47: metadata.annotations.gpu-memory: expected a whole number without a unit, "
 	  "not '2Gi'" },

@@ -410,7 +410,7 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh: expected at most 4096 pods, these are 1000000" },
 	{ .text = "#!/bin/sh\r\n"
 	  "echo\r\n",
-	  .want = "run.sh:1:1: expected lines that end in a newline alone: these end as on DOS (dos2unix "
+	  .want = "run.sh:1:1: expected lines that end in a newline only: these end as on DOS (dos2unix "
 	  "mends it)" },
 	{ .text = "#!/bin/bash\n"
 	  "true\n",

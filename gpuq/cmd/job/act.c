@@ -29,7 +29,7 @@ static void warn(const struct gpuq_val *warnings)
 			cli_say("warning: %s", warnings->items[i]->s);
 }
 
-/* 254 when all that went wrong is that there are no such jobs. */
+/* Print the errors. Returns the exit code: 254 if every error is a job that does not exist. */
 static int complain(const struct gpuq_val *errors)
 {
 	int code = EXIT_DONE;

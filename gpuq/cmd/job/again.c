@@ -52,7 +52,7 @@ static void add_done(struct elements *e, int64_t index)
 	e->done[e->n_done++] = index;
 }
 
-/* Elements that wait have no object of their own: the array's says which. */
+/* Pending elements have no object of their own; the array's object lists them. */
 static void add_waiting(struct elements *e, const struct gpuq_val *job)
 {
 	const char *waiting = gpuq_get_str(gpuq_get(job, "array"), "waiting", "");
@@ -113,7 +113,7 @@ static void set_array(struct gpuq_arena *a, struct gpuq_val *spec, const char *i
 		 gpuq_str(a, gpuq_arena_printf(a, "%s%s", indices, throttle ? throttle : "")));
 }
 
-/* Drop what was about that time: a job that ended had its dependencies. */
+/* Drop the keys that applied to the time of the submission: begin, deadline, dependencies. */
 static void drop_past(struct gpuq_val *spec, const struct gpuq_spec *read)
 {
 	const int64_t now_us = cli_now_us();

@@ -126,7 +126,7 @@ static enum follow_end be_terminal(struct stay *s, struct gpuq_err *err)
 		s->detached = true;
 		return FOLLOW_SIGNAL;
 	case STDIO_SIGNAL:
-		raise(io->signo); /* what it means stands in one place */
+		raise(io->signo); /* what it means is in one place */
 		return FOLLOW_SIGNAL;
 	case STDIO_LOST:
 		/* The server may come back; the job has not noticed that it was away. */

@@ -19,16 +19,16 @@ struct attend {
 	const struct target *targets;
 	size_t n_targets;
 	int64_t timeout_us, start_timeout_us; /* 0 = none */
-	bool keep; /* what never started in time is not cancelled */
+	bool keep; /* do not cancel a job that has not started in time */
 	bool output; /* print the job's output (one target, no array) */
-	bool prefix; /* its pods are several */
+	bool prefix; /* the job has several pods */
 	bool ours; /* a signal cancels the job, rather than leaving it alone */
 	struct stdio *io; /* our input, and a terminal, are the job's (one target); NULL = not */
 	bool quiet; /* no result line */
 	bool json; /* the final job objects on standard output */
 };
 
-/* --timeout and --start-timeout into t; wrong values: a message and false. */
+/* Read --timeout and --start-timeout into t. Returns false after a message if a value is wrong. */
 bool attend_options(struct cli *c, struct attend *t, int *code);
 
 /* Wait, print the result lines, return the exit code. */

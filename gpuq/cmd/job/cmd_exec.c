@@ -24,7 +24,7 @@ int cmd_exec(struct cli *c)
 	if (opt_parse(c->cmd, c->args.n_rest, c->args.rest, true, &c->args) < 0)
 		return EXIT_SERVER;
 	if (c->args.n_rest == 0)
-		return cli_usage(c, "expected a command behind the job");
+		return cli_usage(c, "expected a command after the job");
 	for (int i = 0; i < c->args.n_rest; i++)
 		gpuq_add(a, command, gpuq_str(a, c->args.rest[i]));
 	if (!stdio_options(c, &io, &code))

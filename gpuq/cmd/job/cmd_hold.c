@@ -1,4 +1,4 @@
-/* gpuq hold, gpuq release: the stop sign on waiting jobs; gpuq requeue: back to waiting. */
+/* gpuq hold, gpuq release: the stop sign on pending jobs; gpuq requeue: back to waiting. */
 #include "gpuq/cmd/job/act.h"
 #include "gpuq/command.h"
 

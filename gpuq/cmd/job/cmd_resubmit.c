@@ -1,4 +1,4 @@
-/* gpuq resubmit: jobs as they were submitted, once more; the old ones never change. */
+/* gpuq resubmit: submit jobs again as they were; the old ones do not change. */
 #include "gpuq/cli.h"
 #include "gpuq/cmd/job/again.h"
 #include "gpuq/command.h"

@@ -1,11 +1,11 @@
-/* gpuq update: describe jobs that wait anew. */
+/* gpuq update: describe pending jobs anew. */
 #include <string.h>
 
 #include "gpuq/cmd/job/act.h"
 #include "gpuq/command.h"
 #include "libgpuq/yaml.h"
 
-/* KEY=VALUE, where VALUE is what stands behind KEY: in a job file. */
+/* KEY=VALUE, where VALUE is what follows KEY: in a job file. */
 static int add_change(struct cli *c, const char *text, struct gpuq_val *set)
 {
 	const char *eq = strchr(text, '=');

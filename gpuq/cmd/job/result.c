@@ -20,7 +20,7 @@ void board_clear(struct board *b)
 	b->n = 0;
 }
 
-/* Where the first entry is that is not before this one. */
+/* Return the index of the first entry that is not before this one. */
 static size_t place_of(const struct board *b, int64_t id, int64_t index)
 {
 	size_t from = 0, to = b->n;
@@ -92,8 +92,8 @@ static struct board_job *by_number(const struct board *b, int64_t number)
 	return NULL;
 }
 
-/* Each entry that is of the target: the job, an element of it, or the element itself. The
- * waiting line of an array stands for an element that has no object of its own (yet). */
+/* Return the next entry that belongs to the target: the job, an element of it, or the element itself.
+ * The array's own entry stands for elements that have no object of their own yet. */
 static struct board_job *next_of(const struct board *b, const struct target *t,
 				 const struct board_job *after)
 {

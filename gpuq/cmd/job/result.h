@@ -18,7 +18,7 @@
 
 struct board_job {
 	int64_t element_id; /* the own number of an element; 0 = none */
-	int64_t id, index; /* index -1: the job, or the waiting line of an array */
+	int64_t id, index; /* index -1: the job, or the pending elements of an array */
 	int state; /* enum gpuq_job_state, -1 unknown */
 	bool has_exit, started;
 	int64_t exit_code, attempt;
@@ -32,7 +32,7 @@ struct board {
 	size_t n, room;
 };
 
-struct target { /* what was asked for: "17" or "17_3" */
+struct target { /* what was requested: "17" or "17_3" */
 	int64_t id, index;
 };
 
@@ -66,7 +66,7 @@ void result_of(const struct board *b, const struct target *t, struct result *out
 /* gpuq-result: {"id":17,"state":"COMPLETED","exit_code":0,"reason":null} */
 void result_print(const struct result *r);
 
-/* The line for a job that never was: reason is the error's name. Returns code. */
+/* Print the line for a job that does not exist; reason is the error's name. Returns code. */
 int result_none(const struct target *t, const char *reason, int code);
 
 #endif

@@ -1,9 +1,8 @@
-/* session.h - one session with a job's pod: descriptors of ours on one side, the server on
- * the other
+/* session.h - one session with a job's pod, between local descriptors and the server
  *
- * Owns     a connection to the server and what is on its way in both directions; never
- *          more than what the two sides have asked for.
- * Touches  the server, the descriptors; waits for nothing.
+ * Owns     a connection to the server and the bytes under way in both directions, never
+ *          more than both sides have given credit for.
+ * Touches  the server, the descriptors; never blocks.
  * Used by  stdio.c (exec, attach), cmd_forward.c.
  */
 #ifndef GPUQ_CMD_JOB_SESSION_H
@@ -30,7 +29,8 @@ struct session {
 	bool keys; /* ctrl-p ctrl-q in the input leaves it */
 	bool clean; /* output passes term_log */
 	/* Result of the session. */
-	bool open, tty, takes_input; /* the other side is there, as it says */
+	bool open, tty,
+		takes_input; /* what the other side reports: it is there, has a terminal, reads input */
 	int code; /* of the call: 0, or an error's, with err */
 	int exit_code;
 	bool heard; /* something came from the other side */
@@ -46,7 +46,7 @@ struct session {
 /* Begin. Returns 0 or an error code. */
 int session_begin(struct session *s, struct cli *c, const char *method,
 		  const struct gpuq_val *params, struct gpuq_err *err);
-void session_done(struct session *s); /* hangs up where it has not ended */
+void session_done(struct session *s); /* ends the session if it is still open */
 
 /* Fill the descriptors to wait for, always SESSION_POLLS of them; and handle them, or call it
  * once a second. */

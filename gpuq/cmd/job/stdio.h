@@ -29,7 +29,7 @@ struct stdio {
 	struct gpuq_err err;
 };
 
-/* -i and -t as they were given; without a terminal for -t a message and false. */
+/* Read -i and -t. Returns false after a message if -t is given without a terminal. */
 bool stdio_options(struct cli *c, struct stdio *io, int *code);
 
 enum stdio_end stdio_run(struct cli *c, struct stdio *io);

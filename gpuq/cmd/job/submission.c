@@ -188,7 +188,7 @@ static bool is_map(const char *text, size_t n)
 	return false;
 }
 
-/* A file: what stands behind a script is the script's, behind others it is ours. */
+/* A file: what follows a script is the script's, behind others it is ours. */
 static int read_file(struct cli *c, struct gpuq_spec_opts *opts, struct submission *s,
 		     struct gpuq_buf *warnings, int *code, struct gpuq_err *err)
 {

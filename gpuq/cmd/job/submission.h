@@ -1,4 +1,4 @@
-/* submission.h - from the command line to jobs that the server has taken
+/* submission.h - from the command line to accepted jobs
  *
  * Owns     the specs of one submission and the key under which they were sent.
  * Touches  the job file, the submitter's surroundings (directory, umask, environment),
@@ -16,16 +16,16 @@
 
 struct submission {
 	struct gpuq_specs specs;
-	const struct gpuq_val *jobs; /* the server's answer, a list of job objects */
+	const struct gpuq_val *jobs; /* the server's reply, a list of job objects */
 };
 
-/* Read the file (or the command behind "--") that the arguments name, with the
- * options of the job over it. Arguments behind a script are the script's; behind
- * another file they are options still. Returns -1 to go on, else the exit code, and
- * then the reason has been said. */
+/* Read the file (or the command after "--") that the arguments name, and apply the
+ * options of the job. Arguments after a script are the script's; after other files
+ * options may follow. Returns -1 to go on, else the exit code, with the reason
+ * printed. */
 int submission_read(struct cli *c, struct submission *s);
 
-/* Send them: all are taken or none. Returns as submission_read. */
+/* Send them; all are accepted or none. Returns as submission_read. */
 int submission_send(struct cli *c, struct submission *s, bool dry_run);
 
 /* Send what was read, print it and, with --wait, wait for it. Returns the exit code. (cmd_submit.c) */
@@ -34,13 +34,13 @@ int submission_go(struct cli *c, struct submission *s);
 /* Make --output the job's, unless it is the form of a dry run. */
 int submission_output(struct cli *c, struct gpuq_err *err);
 
-/* All of them as the parameters of a call, {specs, context}; NULL with *err. */
+/* Return all of them as the parameters of a call, {specs, context}; NULL with *err. */
 struct gpuq_val *submission_params(struct cli *c, const struct submission *s, struct gpuq_err *err);
 
-/* The jobs as targets to wait for, in the arena; NULL without memory. */
+/* Return the jobs as targets to wait for, in the arena; NULL without memory. */
 struct target *submission_targets(struct cli *c, const struct submission *s, size_t *n);
 
-/* Exit code of a refusal: 1, or 249 for commands that wait. */
+/* Return the exit code of a refusal: 1, or 249 for commands that wait. */
 int submission_refused(const struct cli *c);
 
 #endif

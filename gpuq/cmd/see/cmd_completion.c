@@ -1,11 +1,11 @@
-/* gpuq completion: scripts for shells, made from the tables. */
+/* gpuq completion: shell completion scripts, generated from the tables of commands and options. */
 #include <stdio.h>
 #include <string.h>
 
 #include "gpuq/cli.h"
 #include "gpuq/command.h"
 
-/* text with a backslash before each byte of special; ' as a shell wants it. */
+/* Print text with a backslash before each byte of special, and ' quoted for a shell. */
 static void quoted(const char *text, const char *special)
 {
 	for (; text && *text; text++) {

@@ -7,7 +7,7 @@
 #include "gpuq/filter.h"
 #include "gpuq/list.h"
 
-/* Without a filter a table would be as long as everything that was ever run. */
+/* Without a filter the table would list every job that ever ran. */
 #define LINES_MAX 1000
 
 static size_t n_seen;
@@ -30,7 +30,7 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 	struct gpuq_arena *a = &c->arena;
 	const char *limit = c->args.val[OPT_LIMIT];
 
-	/* One more, to know whether there are more. */
+	/* One more, to detect that there are more. */
 	if (asked_for_all(&c->args))
 		gpuq_put(a, params, "limit", gpuq_int(a, LINES_MAX + 1));
 	else if (limit && !opt_given(&c->args, OPT_SORT))

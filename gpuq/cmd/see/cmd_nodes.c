@@ -24,7 +24,7 @@ static void state_text(struct gpuq_buf *out, const struct row *r)
 	gpuq_buf_adds(out, gpuq_get_str(r->obj, "state", "-"));
 }
 
-/* The device's own, where it says one. */
+/* Print the state of the device; - for a node without devices. */
 static void device_state_text(struct gpuq_buf *out, const struct row *r)
 {
 	gpuq_buf_adds(out, r->sub ? gpuq_get_str(r->sub, "state", "-") : "-");
@@ -145,7 +145,7 @@ static void jobs_text(struct gpuq_buf *out, const struct row *r)
 	}
 }
 
-/* As much of it as pods were given, foreign ones too. */
+/* Print the memory of the device that pods hold, including foreign ones. */
 static void used_memory_text(struct gpuq_buf *out, const struct row *r)
 {
 	view_mib(out, r->sub ? gpuq_get(r->sub, "used_memory_mib") : NULL);
@@ -156,7 +156,7 @@ static double used_memory_rank(const struct row *r)
 	return r->sub ? view_number(gpuq_get(r->sub, "used_memory_mib"), 0) : 0;
 }
 
-/* Each once, in the order of their pods. */
+/* Print each user once, in the order of the pods. */
 static void users_text(struct gpuq_buf *out, const struct row *r)
 {
 	const struct gpuq_val *pods = r->sub ? gpuq_get(r->sub, "pods") : NULL;
@@ -246,12 +246,12 @@ static const struct column cols[] = {
 	{ "FREE_CPUS", 0, COL_RIGHT, NULL, free_cpus_text, free_cpus_rank, "free cores of the node" },
 	{ "RAM", 0, COL_RIGHT, NULL, ram_text, ram_rank, "memory of the node" },
 	{ "FREE_RAM", 0, COL_RIGHT, NULL, free_ram_text, free_ram_rank, "free memory of the node" },
-	{ "SHARING", 0, COL_CUT, "sharing", NULL, NULL, "sharing of its devices" },
+	{ "SHARING", 0, COL_CUT, "sharing", NULL, NULL, "system that allocates its devices" },
 	{ "MIG", 0, COL_CUT, NULL, instances_text, NULL, "MIG instances of the node by profile: free/all" },
 	{ "RESOURCES", 0, COL_CUT, NULL, resources_text, NULL, "countable resources of the node: free/all" },
 	{ "RESERVED", 0, COL_CUT, NULL, reserved_text, NULL, "reservation that holds the node now, and its end" },
-	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "cause why the node, or its free devices, are not in use" },
-	{ "NOTE", 0, COL_CUT, "note", NULL, NULL, "reason of its drain, or why it gets no work" },
+	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "cause for which the node, or its free devices, are not in use" },
+	{ "NOTE", 0, COL_CUT, "note", NULL, NULL, "reason of its drain, or the condition that keeps work away" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */
@@ -284,7 +284,7 @@ static const struct out_def by_node = {
 	.sort = "NODE",
 };
 
-/* A state that is none would select nothing, silently. */
+/* Refuse an unknown state, which would silently select nothing. */
 static int check_states(const char *words, struct gpuq_err *err)
 {
 	static const char *const known[] = {

@@ -1,4 +1,4 @@
-/* gpuq prio: what the priorities of waiting jobs are made of, as sprio prints it. */
+/* gpuq prio: the terms of the priorities of pending jobs, as sprio prints them. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -32,7 +32,7 @@ static double place_rank(const struct row *r)
 	return (double)gpuq_get_int(r->obj, "place", 0);
 }
 
-/* sprio shows what is taken off. */
+/* Print the points that nice subtracts, as sprio does. */
 static void nice_text(struct gpuq_buf *out, const struct row *r)
 {
 	gpuq_buf_printf(out, "%" PRId64, gpuq_get_int(r->obj, "nice", 0));

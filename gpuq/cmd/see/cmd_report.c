@@ -127,7 +127,7 @@ static const struct column reserved_cols[] = {
 	{ "RESERVATION", 0, COL_CUT, "reservation", NULL, NULL, "the reservation" },
 	{ "QUEUE", 'P', COL_CUT, "queue", NULL, NULL, "queue whose jobs may use it" },
 	{ "TIMES", 0, COL_RIGHT, "windows", NULL, NULL, "number of times that it was in effect" },
-	{ "NO_SHOWS", 0, COL_RIGHT, "no_shows", NULL, NULL, "times that are over and of which nothing was used" },
+	{ "NO_SHOWS", 0, COL_RIGHT, "no_shows", NULL, NULL, "times that are over and in which nothing was used" },
 	{ "RESERVED", 0, COL_RIGHT, NULL, reserved_text, reserved_rank, "reserved devices x hours" },
 	{ "USED", 0, COL_RIGHT, NULL, used_text, used_rank, "part that its queue and users used" },
 	{ "UNUSED", 0, COL_RIGHT, NULL, unused_text, unused_rank, "part that they did not use" },
@@ -190,7 +190,7 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 	return rc;
 }
 
-/* The columns that tell rows apart, then the figures. */
+/* Return the columns that rows are grouped by, followed by the figures. */
 static const char *shown(struct cli *c)
 {
 	static const char *const names[][2] = { { "user", "USER," },

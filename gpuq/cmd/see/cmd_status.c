@@ -421,7 +421,7 @@ static void backup_line(const struct gpuq_val *status, struct gpuq_buf *text)
 				gpuq_get_str(b, "doing", "copy"));
 		view_time(text, gpuq_get(b, "since"));
 	} else if (gpuq_get_int(b, "failed", 0)) {
-		gpuq_buf_adds(text, "fails since ");
+		gpuq_buf_adds(text, "failing since ");
 		view_time(text, gpuq_get(b, "failed_time"));
 		if (line_says(gpuq_get(b, "last_error"))) {
 			gpuq_buf_adds(text, ": ");

@@ -1,6 +1,6 @@
 /* cmd_why.h - gpuq why for one job: the reply of the server, and its text
  *
- * Touches  the server; the file that it is told.
+ * Touches  the server; a given file.
  * Used by  top.
  */
 #ifndef GPUQ_CMD_SEE_CMD_WHY_H

@@ -1,4 +1,4 @@
-/* calendar.h - reservations as a picture: the days that come, by pool
+/* calendar.h - chart of the reservations of the coming days, by pool
  *
  * Touches  the server, standard output, the local time zone.
  * Used by  cmd_reservations.c.
@@ -11,10 +11,10 @@
 #define CALENDAR_DAYS 14 /* without --days */
 #define CALENDAR_DAYS_MAX 366
 
-/* Days that --days says; -1 after a message. */
+/* Return the number of days (--days); -1 after a message. */
 int calendar_days(const struct cli *c);
 
-/* Print the picture. Returns the exit code. */
+/* Print the chart. Returns the exit code. */
 int calendar_print(struct cli *c, int days);
 
 #endif

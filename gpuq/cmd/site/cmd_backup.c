@@ -188,11 +188,11 @@ static void cell_audited(struct gpuq_buf *out, const struct row *r)
 /* clang-format off */
 static const struct column cols[] = {
 	{ "NAME", 0, 0, "name", NULL, NULL, "name in the target" },
-	{ "TIME", 0, 0, NULL, cell_time, rank_time, "time of the state it has" },
+	{ "TIME", 0, 0, NULL, cell_time, rank_time, "time of the state in the copy" },
 	{ "SIZE", 0, COL_RIGHT, NULL, cell_size, rank_size, "size" },
 	{ "POSITION", 0, COL_RIGHT, "position", NULL, NULL, "epoch and number of its last batch" },
 	{ "AUDITED", 0, 0, NULL, cell_audited, NULL, "time of its last audit" },
-	{ "AUDIT", 0, COL_CUT, "audit", NULL, NULL, "what the audit found" },
+	{ "AUDIT", 0, COL_CUT, "audit", NULL, NULL, "result of the last audit" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */

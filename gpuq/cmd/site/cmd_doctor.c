@@ -161,7 +161,8 @@ static void check_cluster(struct exam *x)
 		     "no cluster (%s): no job starts", kind);
 	else if (since_us)
 		find(x, now_us - since_us > STALE_US ? BAD : WARN, "cluster",
-		     "see whether the apiserver answers, and whether the account of gpuqd may list "
+		     "check whether the apiserver answers, and whether the account of gpuqd may "
+		     "list "
 		     "and watch pods and nodes (gpuqd(8) names the rights)",
 		     "the cluster (%s) has not answered for %" PRId64 " s%s%s", kind,
 		     (now_us - since_us) / GPUQ_US_PER_S, *why ? ": " : "", why);
@@ -267,14 +268,14 @@ static void check_nodes(struct exam *x)
 		{ has_ill_gpus, "with devices that are not healthy",
 		  "look at the driver's log; gpuq drain keeps jobs off meanwhile" },
 		{ has_no_gpus, "without devices",
-		  "if they have any, see that the device plugin runs there (local: gpuqd --gpus "
+		  "if they have any, check that the device plugin runs there (local: gpuqd --gpus "
 		  "N)" },
 	};
 	const uint32_t n = x->nodes->n;
 	bool well = true;
 
 	if (n == 0) {
-		find(x, BAD, "nodes", "see that gpuqd may list nodes, and that pools select them",
+		find(x, BAD, "nodes", "check that gpuqd may list nodes, and that pools select them",
 		     "there are no nodes");
 		return;
 	}
@@ -328,10 +329,10 @@ static bool check_feature(struct exam *x, const struct gpuq_val *rows, uint32_t 
 		find(x, needed ? BAD : WARN, "rights",
 		     needed ? "kubectl apply -f etc/kubernetes/base, with a RoleBinding for each "
 			      "namespace of jobs"
-			    : "give them where the feature is wanted: etc/kubernetes/optional",
+			    : "grant them if the feature is wanted: etc/kubernetes/optional",
 		     "%s: the account of gpuqd may not %s", feature, gpuq_buf_str(&missing));
 	else if (unknown.len)
-		find(x, WARN, "rights", "see whether the apiserver answers",
+		find(x, WARN, "rights", "check whether the apiserver answers",
 		     "%s: not known whether the account of gpuqd may %s", feature,
 		     gpuq_buf_str(&unknown));
 	gpuq_buf_done(&missing);
@@ -417,7 +418,7 @@ static void check_recovery(struct exam *x)
 		     "%" PRId64 " job%s may have ended before the restore, and %s held", held,
 		     line_s(held), held == 1 ? "is" : "are");
 	if (r && r->type == GPUQ_MAP && !gpuq_get_bool(r, "listed", false))
-		find(x, WARN, "recovery", "see whether the apiserver answers",
+		find(x, WARN, "recovery", "check whether the apiserver answers",
 		     "after a restore nothing starts until the cluster was listed");
 	gpuq_buf_done(&names);
 }
@@ -430,7 +431,7 @@ static void check_scheduler(struct exam *x)
 
 	if (failed)
 		find(x, BAD, "scheduler", "see the log of gpuqd for schedule.cycle",
-		     "%" PRId64 " cycles failed, %" PRId64 " did not", failed, cycles);
+		     "%" PRId64 " cycles failed, %" PRId64 " succeeded", failed, cycles);
 	else if (cut)
 		find(x, WARN, "scheduler",
 		     "some jobs are evaluated later than others: see gpuq diag",
@@ -485,14 +486,16 @@ static void check_notify(struct exam *x)
 	if (waiting && oldest_us && now_us - oldest_us > STALE_US && *why)
 		find(x, WARN, "notify",
 		     "see notify in gpuqd.yaml, and whether the receiver answers",
-		     "%" PRId64 " messages wait, the oldest for %" PRId64 " s; last error: %s",
+		     "%" PRId64 " messages are pending, the oldest for %" PRId64
+		     " s; last error: %s",
 		     waiting, (now_us - oldest_us) / GPUQ_US_PER_S, why);
 	else if (given_up)
 		find(x, WARN, "notify", "see gpuq events --audit for notify.given_up",
-		     "%" PRId64 " messages were given up%s%s", given_up,
+		     "%" PRId64 " messages were dropped%s%s", given_up,
 		     *why ? "; last error: " : "", why);
 	else
-		find(x, GOOD, "notify", "", "%" PRId64 " mails and %" PRId64 " webhooks were taken",
+		find(x, GOOD, "notify", "",
+		     "%" PRId64 " mails and %" PRId64 " webhooks were delivered",
 		     figure(x, "notify", "mails", 0), figure(x, "notify", "webhooks", 0));
 }
 
@@ -506,10 +509,10 @@ static const char *backup_trouble(struct exam *x, const struct gpuq_val *b, stru
 				strcmp(gpuq_get_str(b, "doing", ""), "audit") == 0 ? "the audit"
 										   : "the copy");
 		view_time(text, gpuq_get(b, "since"));
-		return gpuq_arena_printf(&x->c->arena, "see whether %s answers", target);
+		return gpuq_arena_printf(&x->c->arena, "check whether %s answers", target);
 	}
 	if (gpuq_get_int(b, "failed", 0)) {
-		gpuq_buf_adds(text, "backups fail since ");
+		gpuq_buf_adds(text, "backups have failed since ");
 		view_time(text, gpuq_get(b, "failed_time"));
 		if (line_says(gpuq_get(b, "last_error")))
 			gpuq_buf_printf(text, ": %s", gpuq_get_str(b, "last_error", ""));
@@ -519,13 +522,13 @@ static const char *backup_trouble(struct exam *x, const struct gpuq_val *b, stru
 		gpuq_buf_printf(text, "changes since the last copy do not reach the target%s%s",
 				line_says(gpuq_get(b, "log_error")) ? ": " : "",
 				gpuq_get_str(b, "log_error", ""));
-		return gpuq_arena_printf(&x->c->arena, "see whether %s answers", target);
+		return gpuq_arena_printf(&x->c->arena, "check whether %s answers", target);
 	}
 	if (gpuq_get_bool(b, "damaged", false)) {
-		gpuq_buf_printf(text, "a copy is not whole: %s: %s",
+		gpuq_buf_printf(text, "a copy is damaged: %s: %s",
 				gpuq_get_str(b, "audited", "see gpuq backup list"),
 				gpuq_get_str(b, "audit", ""));
-		return "restore from another one; see whether the disk of the copies fails";
+		return "restore from another one; check whether the disk of the copies fails";
 	}
 	if (line_says(gpuq_get(b, "audit_error"))) {
 		gpuq_buf_printf(text, "the last copy could not be audited: %s",

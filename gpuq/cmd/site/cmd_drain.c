@@ -22,7 +22,7 @@ static void print_nodes(const struct gpuq_val *nodes)
 		if (jobs)
 			gpuq_buf_printf(&line, " (%" PRId64 " job%s)", jobs, line_s(jobs));
 		if (!gpuq_get_bool(n, "changed", true))
-			gpuq_buf_adds(&line, ": is so already");
+			gpuq_buf_adds(&line, ": unchanged");
 		{
 			struct gpuq_buf clean = GPUQ_BUF_INIT;
 
@@ -72,8 +72,7 @@ static int act_on_nodes(struct cli *c, const char *method, const char *done, con
 	jobs = gpuq_get_int(reply, "jobs", 0);
 	printf("%s %" PRId64 " node%s", dry_run ? would : done, changed, line_s(changed));
 	if (matched != changed)
-		printf(" (%" PRId64 " %s so already)", matched - changed,
-		       matched - changed == 1 ? "is" : "are");
+		printf(" (%" PRId64 " unchanged)", matched - changed);
 	if (jobs && strcmp(method, "node.drain") == 0)
 		print_jobs(c, jobs);
 	putchar('\n');

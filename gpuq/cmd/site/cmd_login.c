@@ -50,7 +50,8 @@ static int address(struct cli *c, const char **out, struct gpuq_err *err)
 		return 0;
 	return gpuq_fail(
 		err, GPUQ_EINVAL,
-		"%s: only tls:// servers are logged in to; the others know the user anyway", *out);
+		"%s: login is for tls:// servers only; other servers identify the user themselves",
+		*out);
 }
 
 /* A line of the terminal, without echo where it is secret. */
@@ -77,7 +78,7 @@ static bool ask(const char *question, bool secret, char *out, size_t size)
 	return got;
 }
 
-/* Is the server the one it should be? Its pin is asked for where no CA vouches for it. */
+/* Is the server the one it should be? Its pin is requested where no CA vouches for it. */
 static int know_server(struct cli *c, struct servers_entry *e, struct gpuq_err *err)
 {
 	struct gpuq_connect_opts o = opts_of(c, e);

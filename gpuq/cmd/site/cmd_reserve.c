@@ -183,7 +183,7 @@ int cmd_reserve(struct cli *c)
 	if (fill(c, r, known.is_external, &err) < 0)
 		return cli_usage(c, "%s", err.text);
 	if (known.is && r->n == 1)
-		return cli_usage(c, "%s exists: expected what to change of it", known.name);
+		return cli_usage(c, "%s exists: expected options that change it", known.name);
 	if (known.is)
 		forget_the_other(c, r);
 	else if (!gpuq_get(r, "start"))

@@ -41,11 +41,10 @@ int site_put(struct gpuq_arena *a, struct gpuq_val *map, const char *text, struc
 		return gpuq_fail(err, GPUQ_EINVAL, "%s: expected one value", text);
 	if (n_docs == 0)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "%s: expected a value; null puts the key back to its default",
-				 text);
+				 "%s: expected a value; null resets the key to its default", text);
 	v = docs[0];
 	if (strcmp(key, "name") == 0)
-		return gpuq_fail(err, GPUQ_EINVAL, "name: what is there keeps its name");
+		return gpuq_fail(err, GPUQ_EINVAL, "name: an existing object cannot be renamed");
 	sub = strchr(key, '.');
 	if (sub) {
 		struct gpuq_val *inner;
@@ -145,7 +144,7 @@ static const struct column cols[] = {
 	{ "GPUS", 0, COL_RIGHT, "gpus", NULL, NULL, "devices it loses" },
 	{ "RAN", 0, COL_RIGHT, NULL, cell_ran, NULL, "run time" },
 	{ "LOSES", 0, COL_RIGHT, NULL, cell_loses, NULL, "GPU-hours since its last checkpoint" },
-	{ "THEN", 0, 0, NULL, cell_then, NULL, "what happens to it" },
+	{ "THEN", 0, 0, NULL, cell_then, NULL, "consequence for the job" },
 	{ "FOR", 0, 0, NULL, cell_for, NULL, "the job that takes its place, and its queue" },
 	{ "RULE", 0, 0, "rule", NULL, NULL, "the rule that allows it" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },

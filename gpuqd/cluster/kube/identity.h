@@ -14,10 +14,10 @@
 struct identity;
 
 /* uid: "" when the server does not let us see it. Called once, never from inside; asked
- * again until there is an answer. */
+ * again until there is a reply. */
 typedef void (*identity_fn)(void *arg, const char *uid);
 
-/* silent: why there was no answer, in words, each time. NULL: no memory. */
+/* silent: why there was no reply, in words, each time. NULL: no memory. */
 struct identity *identity_ask(struct loop *l, struct http *h, identity_fn fn, identity_fn silent,
 			      void *arg);
 void identity_free(struct identity *i); /* NULL is allowed; not from inside the callback */

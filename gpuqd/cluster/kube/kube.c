@@ -136,7 +136,7 @@ static void on_identity(void *arg, const char *uid)
 		begin(k);
 }
 
-/* Nothing is known of this cluster yet: what stands in the way (expired credentials) is told. */
+/* Nothing is known of this cluster yet: what is in the way (expired credentials) is reported. */
 static void on_silence(void *arg, const char *why)
 {
 	struct kube *k = arg;

@@ -85,7 +85,7 @@ static void ask_later(struct kube_lease *s, enum stage stage, int64_t wait_us)
 	s->again = loop_after(s->loop, wait_us, on_again, s);
 }
 
-/* ---- what is told ---- */
+/* ---- what is reported ---- */
 
 static void tell(struct kube_lease *s, const char *by)
 {

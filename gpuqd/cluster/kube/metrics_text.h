@@ -20,7 +20,7 @@
 #include "libgpuq/buf.h"
 
 #define METRICS_LINE_BYTES_MAX 8192 /* longer ones are left out */
-/* Older than this a value says nothing of now: Prometheus hands out what it once heard. */
+/* Older than this a value says nothing of now: Prometheus keeps serving it. */
 #define METRICS_OLD_US (INT64_C(120) * 1000000)
 
 /* The fact and its strings hold until it returns. */

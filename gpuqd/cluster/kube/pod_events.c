@@ -12,7 +12,7 @@
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/watch/decode_pod.h"
 
-#define LOOK_US INT64_C(10000000) /* a pod that is pending so long is looked at, and again */
+#define LOOK_US INT64_C(10000000) /* a pod that is pending so long is examined, and again */
 #define DENIED_US INT64_C(3600000000)
 #define AT_ONCE 8u
 
@@ -55,7 +55,7 @@ static void drop_all(struct pod_events *m)
 		drop(w);
 }
 
-/* Return the newest event that tells of trouble; NULL = none. */
+/* Return the newest event that reports trouble; NULL = none. */
 static const json_t *trouble_of(const json_t *list)
 {
 	static const char *const reasons[] = { "FailedMount", "FailedAttachVolume",

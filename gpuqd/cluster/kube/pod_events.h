@@ -1,7 +1,7 @@
 /* pod_events.h - volumes and sandboxes that a node cannot set up
  *
  * Owns     the list of own pods that have been pending for a while without a word of the kubelet.
- * Touches  the apiserver: the events of such a pod, where nothing else tells of its trouble.
+ * Touches  the apiserver: the events of such a pod, where nothing else reports its trouble.
  * Used by  kube.c.
  *
  * The right to list events is optional (etc/kubernetes/optional/events.yaml). The log says once

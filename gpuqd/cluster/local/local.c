@@ -1,3 +1,4 @@
+/* The local cluster as an implementation of cluster.h: its operations, and the watch of its directory. */
 #include "config.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@
 #include "gpuqd/cluster/local/local_files.h"
 #include "gpuqd/cluster/local/local_check.h"
 
-/* How an ask ended, until it can be told. */
+/* How an ask ended, until it can be reported. */
 struct local_answer {
 	bool created; /* else deleted, or */
 	int signal; /* sent */
@@ -210,7 +211,7 @@ static void on_inotify(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Every pod is looked at every tenth second, those that inotify does not watch (it has
+/* Every pod is examined every tenth second, those that inotify does not watch (it has
  * limits per user) and those with something to do every second. */
 static void on_tick(void *arg)
 {
@@ -247,7 +248,7 @@ static void on_start(void *arg)
 	struct local *l = arg;
 
 	l->flush = NULL;
-	on_tick(l); /* looks at the node; the first list follows it */
+	on_tick(l); /* examines the node; the first list follows it */
 	advance_all(l);
 	local_use_begin(l);
 }

@@ -28,11 +28,11 @@ int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char
 	}
 	if (image)
 		gpuq_buf_adds(warnings,
-			      "image means nothing on the local cluster: the command runs "
+			      "image has no effect on the local cluster: the command runs "
 			      "as a process of this machine\n");
 	if (volumes)
-		gpuq_buf_adds(warnings, "volumes mean nothing on the local cluster\n");
+		gpuq_buf_adds(warnings, "volumes have no effect on the local cluster\n");
 	if (runtime)
-		gpuq_buf_adds(warnings, "runtime_class means nothing on the local cluster\n");
+		gpuq_buf_adds(warnings, "runtime_class has no effect on the local cluster\n");
 	return 0;
 }

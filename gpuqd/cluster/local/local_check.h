@@ -1,4 +1,4 @@
-/* local_check.h - what a job asks for that this machine cannot give
+/* local_check.h - what a job requests that this machine cannot give
  *
  * Touches  memory only.
  * Used by  local.c.

@@ -1,4 +1,4 @@
-/* local_files.h - the folder of a pod
+/* local_files.h - the directory of a pod
  *
  * Touches  DIR/local.
  * Used by  local.c, local_log.c, local_pod.c.

@@ -27,7 +27,7 @@
 #include "libgpuq/buf.h"
 
 #define LOCAL_TICK_US INT64_C(1000000) /* the belt to inotify's braces */
-#define LOCAL_NODE_CHECK_US INT64_C(60000000) /* devices and memory are looked at again */
+#define LOCAL_NODE_CHECK_US INT64_C(60000000) /* devices and memory are examined again */
 #define LOCAL_PROBE_US INT64_C(20000000) /* a driver that takes longer hangs */
 #define LOCAL_LAUNCHES_MAX 32 /* shepherds being started at once */
 #define LOCAL_BACKOFF_MIN_US INT64_C(250000)
@@ -53,7 +53,7 @@ struct local_pod {
 	bool has_script;
 	uint32_t job_uid, job_gid;
 	bool on_disk;
-	bool owes_created; /* the answer to pod_create is outstanding */
+	bool owes_created; /* the reply to pod_create is outstanding */
 	bool told_retry; /* the asker heard that it is being tried again */
 	bool leaving, leave_unwritten, forget;
 	int64_t leave_grace_us;
@@ -72,8 +72,8 @@ struct local_device {
 	char uuid[96], product[96];
 	int64_t memory_mib;
 	bool healthy;
-	char links[65]; /* DEVICES_LINKED_MAX digits; "" not told */
-	int minor; /* of /dev/nvidiaN; -1 not told */
+	char links[65]; /* DEVICES_LINKED_MAX digits; "" not reported */
+	int minor; /* of /dev/nvidiaN; -1 not reported */
 };
 
 struct local_probe;

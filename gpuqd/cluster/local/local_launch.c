@@ -18,7 +18,7 @@
 #include "gpuqd/cluster/local/local_launch.h"
 #include "gpuqd/cluster/local/local_pod.h"
 
-/* One shepherd between its spawn and its answer. */
+/* One shepherd between its spawn and its reply. */
 struct local_launch {
 	struct local *l;
 	struct local_pod *p; /* NULL: not wanted any more */
@@ -128,7 +128,7 @@ static void failed(struct local *l, struct local_pod *p, const char *why)
 }
 
 /* The answer is complete at the end of the pipe; the process has exited or is just
- * doing so, its successor that tends the pod has let go of the pipe. */
+ * doing so, its successor that tends the pod has closed the pipe. */
 static void answered(struct local_launch *la)
 {
 	struct local *l = la->l;

@@ -31,7 +31,7 @@ struct cluster_log {
 	char *pod;
 	char stem[LOG_STEM_BYTES]; /* of its files */
 	bool follow, paused;
-	bool done; /* the end or an error was told */
+	bool done; /* the end or an error was reported */
 	bool telling, closed; /* fn runs; it closed us meanwhile */
 	int64_t tail_lines;
 	uint32_t uid, gid; /* of the job's owner */

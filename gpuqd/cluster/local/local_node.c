@@ -162,7 +162,7 @@ static int64_t memory_bytes(void)
 	return bytes == INT64_MAX ? 0 : bytes;
 }
 
-/* ---- what is told ---- */
+/* ---- what is reported ---- */
 
 /* Kubernetes' words for machines where uname has its own. */
 static const char *arch_word(const char *machine)

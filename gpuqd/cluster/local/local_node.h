@@ -1,4 +1,4 @@
-/* local_node.h - this machine as a node: its devices, as the driver tells them
+/* local_node.h - this machine as a node: its devices, as the driver reports them
  *
  * Owns     the look at the driver under way.
  * Touches  the driver's own program, /proc.

@@ -111,7 +111,7 @@ void local_pod_free(struct local *l, struct local_pod *p)
 	free(p);
 }
 
-/* Out of the table; told as gone and freed by the next flush. */
+/* Out of the table; reported as gone and freed by the next flush. */
 static void pod_gone(struct local *l, struct local_pod *p)
 {
 	if (p->gone)
@@ -444,7 +444,7 @@ void local_pod_create(struct cluster *c, const struct pod_order *order)
 	}
 	if (p) {
 		refuse(l, order->name, ASK_CONFLICT,
-		       "a pod of this name with another token is here");
+		       "a pod of this name with another token exists");
 		return;
 	}
 	if (!local_name_ok(order->name)) {

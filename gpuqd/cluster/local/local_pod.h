@@ -1,7 +1,7 @@
 /* local_pod.h - pods of the local cluster: from an order to the end of its process
  *
- * Owns     the pods that are known, and what is to be told of them.
- * Touches  their folders, shepherds.
+ * Owns     the pods that are known, and what is to be reported of them.
+ * Touches  their directories, shepherds.
  * Used by  local_*.c; local.c, as operations of the cluster.
  */
 #ifndef GPUQD_CLUSTER_LOCAL_LOCAL_POD_H
@@ -22,6 +22,6 @@ void local_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grac
 int local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal,
 		     struct gpuq_err *err);
 void local_pod_forget(struct cluster *c, const struct pod_ref *ref);
-int local_pod_running(struct local *l, const struct pod_ref *ref); /* its folder, or -1 */
+int local_pod_running(struct local *l, const struct pod_ref *ref); /* its directory, or -1 */
 
 #endif

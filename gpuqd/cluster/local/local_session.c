@@ -216,7 +216,7 @@ void local_session_close(struct cluster_session *s)
 }
 
 /* The path of a socket may be longer than a socket's address holds; the number of the
- * folder's descriptor never is. */
+ * directory's descriptor never is. */
 static int dial(int pod_fd, const char *name)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };

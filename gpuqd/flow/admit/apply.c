@@ -119,7 +119,7 @@ static int check_actions(const struct apply_ask *ask, const struct gpuq_val *old
 		if (ask->existing && strcmp(action, "added") == 0)
 			return site_no_such(old, object, err);
 		if (ask->fresh && strcmp(action, "changed") == 0)
-			return gpuq_fail(err, GPUQ_EEXIST, "%.*s %s is there already", kind, object,
+			return gpuq_fail(err, GPUQ_EEXIST, "%.*s %s exists already", kind, object,
 					 object + kind + 1);
 	}
 	return 0;

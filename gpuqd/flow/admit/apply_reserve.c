@@ -8,7 +8,7 @@
 #include "gpuqd/util/amount.h"
 #include "libgpuq/units.h"
 
-#define OCCURRENCES_MAX 366 /* of a repetition, looked at */
+#define OCCURRENCES_MAX 366 /* of a repetition, examined */
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 
 struct reserving {
@@ -215,8 +215,8 @@ int apply_reserve_allowed(const struct model *m, const struct site *new_,
 	if (!managed && !theirs)
 		return gpuq_fail(
 			err, GPUQ_EPERM,
-			"reservation %s: only an operator may do that; managers reserve for "
-			"queues that they manage, users whose entry says reserve for "
+			"reservation %s: only an operator may do that; managers may reserve for "
+			"queues that they manage, users with reserve in the site for "
 			"themselves alone (--users %s)",
 			name, who);
 	if (!is)

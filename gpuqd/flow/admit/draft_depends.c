@@ -251,7 +251,7 @@ void draft_tell_past(struct draft *d)
 		const bool well = d->dep_ended[i] && d->dep_state[i] == GPUQ_JOB_COMPLETED;
 		int64_t start_us = 0;
 
-		/* If all elements of the array succeeded, there is no need to tell them apart. */
+		/* If all elements of the array succeeded, there is no need to distinguish them. */
 		if (on->type == GPUQ_DEP_AFTERCORR && key.index < 0 && !well)
 			(void)each_like(d, key.id, tell_like, NULL);
 		if (on->type == GPUQ_DEP_AFTER)

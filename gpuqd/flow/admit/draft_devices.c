@@ -22,7 +22,7 @@ static void shape_of(void *arg, const struct backend *b, struct backend_shape *o
 	}
 }
 
-/* True if a part can also be had on a node whose devices no system of ours hands out. */
+/* True if a part can also be had on a node whose devices no system of ours allocates. */
 static bool any_unnamed(const struct model *m)
 {
 	for (const struct node *n = m->nodes; n; n = n->hh.next)
@@ -47,7 +47,7 @@ static void warn_unlimited(const struct model *m, const struct gpuq_group *g, st
 	if (memory_only && g->gpus_milli % 1000)
 		gpuq_buf_printf(
 			out,
-			"group %s: where gpushare hands out devices, cores are not limited, and "
+			"group %s: where gpushare allocates devices, cores are not limited, and "
 			"the job gets %s of a device\n",
 			g->name,
 			g->gpu_memory_bytes ? "the memory it requests" : "its part of the memory");

@@ -20,11 +20,12 @@ static int no_gres(const struct draft *d, const char *name, struct gpuq_err *err
 	names[n] = NULL;
 	rc = draft_unknown("gres of the site", "gres", name, names, err);
 	if (n == 0)
-		rc = gpuq_fail_field(err, GPUQ_ENOENT, "gres",
-				     "the site maps no gres, so that %s is not known: ask by "
-				     "resources, --licenses or --constraint, or have the operator "
-				     "add it to gres of the site",
-				     name);
+		rc = gpuq_fail_field(
+			err, GPUQ_ENOENT, "gres",
+			"%s is unknown, as the site maps no gres: use resources, "
+			"--licenses or --constraint, or have an operator add it to gres "
+			"of the site",
+			name);
 	return rc;
 }
 
@@ -93,7 +94,7 @@ static int count_devices(struct gpuq_group *g, const struct gpuq_amount *named,
 	    (g->gpus_milli && g->gpus_milli != milli))
 		return gpuq_fail_field(err, GPUQ_EINVAL, "resources",
 				       "expected one kind of device in a pod: %s is requested "
-				       "beside another",
+				       "in addition to another",
 				       named->name);
 	g->gpus_milli = milli;
 	return 0;

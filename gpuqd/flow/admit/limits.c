@@ -47,10 +47,9 @@ static int submitted(const struct draft *d, const struct scope *s, int64_t most,
 	if (have + n <= most)
 		return 0;
 	return gpuq_fail_field(err, GPUQ_ELIMIT, "queue",
-			       "%s %s takes %" PRId64 " job%s%s: there %s %" PRId64 ", and %" PRId64
-			       " more %s to come",
-			       s->what, s->name, most, most == 1 ? "" : "s", s->per,
-			       have == 1 ? "is" : "are", have, n, n == 1 ? "was" : "were");
+			       "%s %s allows %" PRId64 " job%s%s: it has %" PRId64 ", and %" PRId64
+			       " more would exceed that",
+			       s->what, s->name, most, most == 1 ? "" : "s", s->per, have, n);
 }
 
 /* Refuse a job that requests more devices than it may ever have. */

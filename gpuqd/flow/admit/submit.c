@@ -69,8 +69,7 @@ static int nearest_queue(const struct draft *d, const char *name, struct gpuq_er
 		gpuq_fail_field(err, GPUQ_EINVAL, "queue", "expected a queue, one of: %s",
 				gpuq_buf_str(&list));
 	else
-		gpuq_fail_field(err, GPUQ_EPERM, "queue", "no queue may be used by %s",
-				d->who->user);
+		gpuq_fail_field(err, GPUQ_EPERM, "queue", "%s may use no queue", d->who->user);
 	gpuq_buf_done(&list);
 	return err ? err->code : GPUQ_ENOENT;
 }

@@ -227,9 +227,10 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 		rc = check_move(m, job, d.queue, rights, err);
 	if (rc == 0 && model_job_is_live(job) && d.time_limit_us > job->time_limit_us &&
 	    !(rights & ACCESS_MANAGE))
-		rc = gpuq_fail_field(err, GPUQ_EPERM, "time",
-				     "of a running job, managers and operators can extend it, the "
-				     "owner can shorten it");
+		rc = gpuq_fail_field(
+			err, GPUQ_EPERM, "time",
+			"on a running job, only managers and operators can extend it; the "
+			"owner can shorten it");
 	if (rc == 0 && job->array && !d.spec.array.n_ranges)
 		rc = gpuq_fail_field(err, GPUQ_EINVAL, "array",
 				     "an array cannot become a single job");

@@ -223,7 +223,7 @@ static void warn_queues(struct whatif *w, const struct snapshot *s)
 			gpuq_milli_print(lends ? x->lend : x->limit, other, sizeof(other));
 			w->warnings[w->n_warnings] = gpuq_arena_printf(
 				&w->mem,
-				lends ? "queue %s has a quota of %s %s and is to lend %s"
+				lends ? "queue %s has a quota of %s %s and lends %s"
 				      : "queue %s has a quota of %s %s, beyond its limit of %s",
 				s->queues[q].name, quota, s->flavors[f].name, other);
 			if (w->warnings[w->n_warnings])

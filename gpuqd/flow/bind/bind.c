@@ -15,7 +15,7 @@
 #include "libgpuq/units.h"
 
 #define SOON_US (20 * INT64_C(1000)) /* several claims are bound in one moment */
-#define TICK_US (5 * GPUQ_US_PER_S) /* what was asked for longer ago is asked for again */
+#define TICK_US (5 * GPUQ_US_PER_S) /* what was requested longer ago is requested again */
 
 struct waiting {
 	UT_hash_handle hh;

@@ -28,7 +28,7 @@ static int compare(int fd, const struct shelf_copy *c, char found[FOUND_BYTES],
 		snprintf(found, FOUND_BYTES, "damaged: cut short, %" PRId64 " of %" PRId64 " bytes",
 			 bytes, c->manifest.bytes);
 	else if (strcmp(hex, c->manifest.sha256) != 0)
-		snprintf(found, FOUND_BYTES, "damaged: its SHA-256 is not that of its manifest");
+		snprintf(found, FOUND_BYTES, "damaged: its SHA-256 does not match its manifest");
 	return 0;
 }
 

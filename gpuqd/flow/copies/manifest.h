@@ -3,7 +3,7 @@
  * Owns     nothing. Touches memory only.
  * Used by  the files of copies/.
  *
- * A text that `sha256sum -c` accepts: what it does not know stands in comments. The line of the
+ * A text that `sha256sum -c` accepts: what it does not know is in comments. The line of the
  * SHA-256 is the last, so that a manifest that is cut short is none.
  *
  *   # gpuq backup 1

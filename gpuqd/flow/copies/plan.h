@@ -1,4 +1,4 @@
-/* plan.h - what `backup` of gpuqd.yaml asks for
+/* plan.h - what `backup` of gpuqd.yaml requests
  *
  * Owns     nothing.
  * Used by  the files of copies/, config_backup.c, daemon.c.

@@ -25,7 +25,7 @@
 struct restoring {
 	const struct restore_opts *o;
 	struct restored *out;
-	/* what is asked for */
+	/* what is requested */
 	bool has_time, has_position;
 	struct replay_until until;
 	uint32_t epoch; /* of the position */
@@ -40,7 +40,7 @@ struct restoring {
 	int fd;
 };
 
-/* ---- what is asked for ---- */
+/* ---- what is requested ---- */
 
 static int read_at(struct restoring *r, struct gpuq_err *err)
 {
@@ -59,7 +59,7 @@ static int read_at(struct restoring *r, struct gpuq_err *err)
 		return gpuq_fail(
 			err, GPUQ_EINVAL,
 			"--at %s: expected a time such as 2026-12-01T09:00Z, or a position such "
-			"as 1/1234, as gpuq backup list has them",
+			"as 1/1234, as gpuq backup list prints them",
 			at);
 	r->has_time = true;
 	return 0;
@@ -240,7 +240,7 @@ static int fetch(struct restoring *r, struct gpuq_err *err)
 		return damaged(r, "cut short", err);
 	return strcmp(hex, m->sha256) == 0
 		       ? 0
-		       : damaged(r, "its SHA-256 is not that of its manifest", err);
+		       : damaged(r, "its SHA-256 does not match its manifest", err);
 }
 
 /* ---- segments ---- */
@@ -264,7 +264,7 @@ static int replay_one(struct restoring *r, struct replay *p, const struct segmen
 	if (rc < 0)
 		return gpuq_fail(err, rc,
 				 "%s/%s: %s: --at %" PRIu32 "/%" PRIu64
-				 " restores all that is before it",
+				 " restores everything before it",
 				 target_text(r->target), name, why.text, at.epoch, at.seq);
 	return 0;
 }
@@ -365,7 +365,7 @@ static int restore_file(struct restoring *r, struct gpuq_err *err)
 		return gpuq_fail(
 			err, GPUQ_EINVAL,
 			"--at needs a copy that gpuqd made by itself, gpuq-CLUSTER-TIME.mdb, with "
-			"its segments beside it; %s is none",
+			"its segments beside it; %s is not one",
 			r->o->source);
 	snprintf(r->out->file, sizeof(r->out->file), "%.500s", r->o->source);
 	return store_restore(r->o->state, r->o->source, r->o->store, amend, r, err);

@@ -65,7 +65,7 @@ struct rota {
 	int64_t since_us, since_mono_us;
 	struct pass pass;
 	struct audit audit;
-	struct asked *asked; /* the first is what the audit is for, if that was asked for */
+	struct asked *asked; /* the first is what the audit is for, if that was requested */
 	bool audit_is_asked;
 	/* how it went */
 	unsigned n_failed;
@@ -360,7 +360,7 @@ static void begin_audit(struct rota *k, const struct shelf_copy *c)
 	begin(k, "audit", audit_work, audit_done, &a->err, &a->rc);
 }
 
-/* The copy was deleted since it was asked for. */
+/* The copy was deleted since it was requested. */
 static void refuse_asked(struct rota *k)
 {
 	k->audit = (struct audit){ .rc = GPUQ_ENOENT };

@@ -44,7 +44,7 @@ int target_list(struct target *t, const char *prefix, struct target_list *out,
 void target_list_done(struct target_list *l);
 const struct target_item *target_find(const struct target_list *l, const char *name);
 
-/* True if so many bytes, and a reserve, find room; GPUQ_ESTORAGE. Where that is not known: 0. */
+/* True if this many bytes, and a reserve, find room; GPUQ_ESTORAGE. Where that is not known: 0. */
 int target_has_room(struct target *t, int64_t bytes, struct gpuq_err *err);
 /* Put all of a file there. It has its name when it is complete, not before; replace: what has the
  * name is replaced by it at once, else GPUQ_ECONFLICT where that can be known. sha256: of it, as hex. */

@@ -1,4 +1,4 @@
-/* A directory: of this machine, or mounted from another one. */
+/* Directories as targets of copies: of this machine, or mounted from another one. */
 #include "gpuqd/flow/copies/target_int.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/store/ballast.h"
 
-/* A file that is being put is .NAME.MARK SALT.part, without the space. */
+/* While a file is being stored its name is .NAME.MARK SALT.part, without the space. */
 #define PART ".part"
 #define CHUNK_BYTES (256u << 10)
 
@@ -34,7 +34,7 @@ static int open_dir(const struct target *t, struct gpuq_err *err)
 	return fd < 0 ? io(t, "", err) : fd;
 }
 
-/* True for the file of a copy that ended with its daemon: what another thread puts has our mark. */
+/* True for a partial file of an earlier daemon: the files of our own threads have our mark. */
 static bool is_left_over(const struct target *t, const char *prefix, const char *name)
 {
 	const size_t n = strlen(name), end = strlen(PART);
@@ -102,7 +102,7 @@ static bool write_all(int fd, const char *p, size_t n)
 	return true;
 }
 
-/* False: errno tells. */
+/* Returns false with errno set. */
 static bool copy_bytes(const struct target *t, int from, int to)
 {
 	char *chunk = malloc(CHUNK_BYTES);

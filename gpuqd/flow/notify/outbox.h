@@ -1,4 +1,4 @@
-/* outbox.h - sends the notifications that owners of jobs and the site asked for
+/* outbox.h - sends the notifications that owners of jobs and the site requested
  *
  * Owns     which message is sent when: one at a time and in order to each receiver, a few at
  *          once in all, with growing pauses after failures, until it is accepted, refused for

@@ -21,7 +21,7 @@
 #define KUBELET_MAX_US (960 * GPUQ_US_PER_S)
 /* A gate that is shut again within this time goes on with its back-off, and is not told anew. */
 #define SAME_US (600 * GPUQ_US_PER_S)
-/* A job's own gate: after so many refused probes another of its jobs is tried. */
+/* A job's own gate: after this many refused probes another of its jobs is tried. */
 #define PROBES_ALONE 3
 
 struct gate {
@@ -193,11 +193,11 @@ static void fire(void *arg)
 	g->timer = NULL;
 	g->next_us = 0;
 	if (g->passed) {
-		open_gate(g, "a pod of a refused job was taken");
+		open_gate(g, "a pod of a refused job was accepted");
 	} else if (n_waiting(g) == 0) {
 		open_gate(g, "no job needs it");
 	} else if (!g->kubelet && c && c->ops->refusal_probe && c->ops->refusal_probe(c, g->key)) {
-		set_timer(g, PROBE_MAX_US); /* the answer comes first */
+		set_timer(g, PROBE_MAX_US); /* the reply comes first */
 		g->asked = true;
 	} else {
 		g->tries++;
@@ -216,7 +216,7 @@ static void on_probed(void *arg, const char *key, bool taken)
 		return;
 	g->asked = false;
 	if (taken) {
-		open_gate(g, "a pod would be taken again");
+		open_gate(g, "a pod would be accepted again");
 		return;
 	}
 	if (++g->tries >= PROBES_ALONE)
@@ -234,7 +234,7 @@ static void drop(struct gate *g)
 	free(g);
 }
 
-/* Forget gates that have been open for so long that a new refusal would be told anew: users may name
+/* Forget gates that have been open for so long that a new refusal would be reported again: users may name
  * ever new objects. */
 static void drop_old(struct refusals *r)
 {

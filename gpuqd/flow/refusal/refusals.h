@@ -24,7 +24,7 @@ void refusals_free(struct refusals *r);
 /* NULL = none for now. The gates of the previous one are opened. */
 void refusals_set_cluster(struct refusals *r, struct cluster *c);
 
-/* Block a job whose pods lack an object on their node; it must give back its places then. */
+/* Block a job whose pods lack an object on their node; it must release its places then. */
 void refusals_missed(struct refusals *r, struct job_key job, const char *object, const char *words);
 
 struct refusal_view {

@@ -46,7 +46,7 @@ static const char *const act_words[] = { "cancel", "hold",   "release", "requeue
 #define BATCH_MAX 4096
 
 /* A job is a step of long work: others are served meanwhile, and things happen to jobs that
- * were selected. So each is looked at anew when its turn comes, and of an array what has
+ * were selected. So each is evaluated again when its turn comes, and of an array what has
  * started since then is acted on with what waits of it. */
 struct acting {
 	struct methods *m;
@@ -56,7 +56,7 @@ struct acting {
 	const struct act_params *p;
 	struct job_filter besides; /* what a job has to match besides its id */
 	struct gpuq_val *jobs, *errors, *warnings;
-	int64_t matched; /* of which `jobs` names as many as an answer may hold */
+	int64_t matched; /* of which `jobs` names as many as a reply may hold */
 	size_t n_signals; /* on their way to as many jobs */
 	struct gpuq_arena mem; /* of one job */
 	struct loop_work *work;
@@ -185,7 +185,7 @@ static void on_signalled(void *arg, struct job_key key, const struct gpuq_err *e
 		answer(x);
 }
 
-/* > 0: what comes of it is told later. */
+/* > 0: what comes of it is reported later. */
 static int signal_pods(struct acting *x, const struct job *j, struct gpuq_err *err)
 {
 	int rc = job_signal_send(x->m, j, x->p->signal, on_signalled, x, err);

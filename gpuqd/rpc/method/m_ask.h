@@ -13,7 +13,7 @@
 
 struct ask;
 
-/* Runs in a thread. Puts the answer, made in a->mem, into a->answer. */
+/* Runs in a thread. Puts the reply, made in a->mem, into a->answer. */
 typedef int (*ask_fn)(struct ask *a, struct gpuq_err *err);
 
 struct ask {
@@ -24,7 +24,7 @@ struct ask {
 	int64_t now_us; /* when that was */
 	void *arg; /* the question's own, in mem */
 	ask_fn fn;
-	bool stream; /* there are items, made by ask_item(), and no answer */
+	bool stream; /* there are items, made by ask_item(), and no reply */
 	struct gpuq_buf items;
 	size_t items_at; /* so far they have been sent */
 	void (*drop_arg)(void *arg); /* NULL = arg needs nothing */

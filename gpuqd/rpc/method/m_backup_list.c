@@ -91,7 +91,7 @@ static struct gpuq_val *view_copy(const struct methods *m, struct gpuq_arena *a,
 static int no_rota(struct gpuq_err *err)
 {
 	return gpuq_fail(err, GPUQ_ENOENT,
-			 "gpuqd makes no backups by itself: see backup in gpuqd.yaml(5)");
+			 "automatic backups are not configured: see backup in gpuqd.yaml(5)");
 }
 
 int m_backup_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)

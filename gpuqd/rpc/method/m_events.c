@@ -121,7 +121,7 @@ struct listing {
 	struct loop_timer *timer;
 	uint64_t at; /* of recent */
 	struct joblog_read log;
-	struct gpuq_val *submitted; /* to be told first; NULL = was told */
+	struct gpuq_val *submitted; /* to be reported first; NULL = already reported */
 	bool blocked;
 };
 

@@ -43,7 +43,7 @@ struct methods {
 	struct lease *lease;
 	struct worker *quick, *slow, *copies; /* questions, those that take long, backups */
 	unsigned n_asked, n_copies; /* under way */
-	atomic_bool ends; /* the daemon is shutting down; threads look at it */
+	atomic_bool ends; /* the daemon is shutting down; threads examine it */
 	struct why_log *why; /* the numbers behind decisions */
 	struct schedule *schedule;
 	const struct refusals *refusals; /* NULL = the cluster never refuses */
@@ -113,7 +113,7 @@ bool rows_flush(struct rows *r); /* what was taken leaves; false as above */
 void rows_end(struct rows *r);
 void rows_fail(struct rows *r, const struct gpuq_err *err);
 
-/* order.c: the first so many of all jobs it is shown. NULL: all are wanted, or it knows no such
+/* order.c: the first this many of all jobs it is shown. NULL: all are wanted, or it knows no such
  * order, or no memory. */
 struct job_order;
 struct job_order *job_order_new(struct gpuq_arena *a, const struct gpuq_strlist *by, int64_t first);

@@ -59,11 +59,11 @@ bool job_had_element(const struct gpuq_val *job, int64_t index, struct gpuq_aren
 	return false;
 }
 
-/* An array of more elements is a list to ask for, piece by piece. */
+/* An array of more elements is a list to request, piece by piece. */
 #define GET_MAX 1000u
 
-/* A get that misses in memory must see what left memory in this very turn: it looks
- * at history once that is durable. */
+/* A get that misses in memory must see what left memory in this very turn: it examines
+ * history once that is durable. */
 struct get {
 	struct methods *m;
 	struct rpc_call *c;
@@ -87,7 +87,7 @@ static int put_spec(const struct get *g, struct gpuq_val *job, struct gpuq_err *
 		return gpuq_fail(err, GPUQ_EPERM, "job %" PRIu32 " belongs to another user", id);
 	rc = order_spec(journal_store(g->m->j), id, a, &spec, err);
 	if (rc == GPUQ_ENOENT)
-		return gpuq_fail(err, rc, "what was submitted as job %" PRIu32 " is not known", id);
+		return gpuq_fail(err, rc, "the submission of job %" PRIu32 " is not known", id);
 	if (rc < 0)
 		return rc;
 	tree = gpuq_spec_write(a, &spec);

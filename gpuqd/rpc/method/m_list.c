@@ -1,3 +1,4 @@
+/* Lists of jobs, nodes and queues: filters, and rows that are sent over several turns of the loop. */
 #include <stdlib.h>
 #include <string.h>
 

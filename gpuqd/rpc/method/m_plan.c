@@ -151,7 +151,7 @@ static struct gpuq_val *cost_val(const struct planning *x, struct gpuq_arena *a,
 	return v;
 }
 
-/* ---- the answer ---- */
+/* ---- the reply ---- */
 
 static void on_estimate(void *arg, int rc, const struct start_answer *answers, uint32_t n,
 			const struct start_assumed *assumed, const struct gpuq_err *failed)

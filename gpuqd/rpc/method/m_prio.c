@@ -1,4 +1,4 @@
-/* prio.list: what every waiting job's place in the line of its queue is made of. */
+/* prio.list: what every pending job's rank in its queue is made of. */
 #include "gpuqd/base/loop.h"
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/snapshot/snapshot.h"
@@ -34,7 +34,7 @@ struct lines {
 	int64_t sent;
 };
 
-/* "[4-99]" of an array is told as in lists of jobs. */
+/* "[4-99]" of an array is reported as in lists of jobs. */
 static struct gpuq_val *view_prio(struct gpuq_arena *a, const struct model *m, const struct job *j,
 				  const struct line_place *p)
 {
@@ -134,7 +134,7 @@ int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_e
 	}
 	l->ask = ask;
 	l->f = &p->filter;
-	/* Places are counted over all that wait, whatever was asked for. */
+	/* Places are counted over all that wait, whatever was requested. */
 	DL_FOREACH2(model->jobs_by_state[GPUQ_JOB_PENDING], j, state_next)
 		if (line_has(j))
 			line_stand(j, &l->jobs[l->n++]);

@@ -7,7 +7,7 @@
 #include "gpuqd/flow/recover.h"
 #include "gpuqd/rpc/method/m_int.h"
 
-#define NAMED_MAX 1000u /* jobs, and pods, that an answer names */
+#define NAMED_MAX 1000u /* jobs, and pods, that a reply names */
 
 static struct gpuq_val *instant(struct gpuq_arena *a, int64_t us)
 {

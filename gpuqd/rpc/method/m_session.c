@@ -112,7 +112,7 @@ struct session {
 	int64_t port;
 	struct cluster_session *s; /* NULL = not open any more */
 	struct piece *held, **last; /* not sent for want of credit */
-	uint32_t owed; /* credit to give back when the input has left */
+	uint32_t owed; /* credit to release when the input has left */
 	bool input, tty;
 	bool open, tell_open, tell_eof, full, over;
 	int exit_code;

@@ -143,7 +143,7 @@ static void user_row(struct tree *t, uint32_t usage)
 	gpuq_add(t->a, t->list, v);
 }
 
-/* A queue, its users, and what is below it; those that were not asked for are passed
+/* A queue, its users, and what is below it; those that were not requested are passed
  * over, but those above one that was are not. */
 static bool wanted(const struct tree *t, uint32_t q)
 {
@@ -155,7 +155,7 @@ static bool wanted(const struct tree *t, uint32_t q)
 		if (up == q && gpuq_strlist_passes(&t->p->queues, t->s->queues[k].name))
 			return true;
 	}
-	/* Below one that was asked for. */
+	/* Below one that was requested. */
 	for (uint32_t up = t->s->queues[q].parent; up != SNAP_NONE; up = t->s->queues[up].parent)
 		if (gpuq_strlist_passes(&t->p->queues, t->s->queues[up].name))
 			return true;

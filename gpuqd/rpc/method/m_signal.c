@@ -15,7 +15,7 @@ struct job_signal {
 	void *arg;
 	struct gpuq_err err; /* of the first pod that was not sent it */
 	size_t n;
-	struct pod_key pods[]; /* n of them are still to be told of */
+	struct pod_key pods[]; /* n of them are still to be reported */
 };
 
 static void over(struct methods *m, struct job_signal *x)

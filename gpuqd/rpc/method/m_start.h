@@ -1,4 +1,4 @@
-/* m_start.h - when a job will start, as it is told
+/* m_start.h - when a job will start, as it is reported
  *
  * Owns     nothing. Touches memory only.
  * Used by  m_why.c, m_plan.c.

@@ -161,7 +161,7 @@ static int choose_scopes(const struct rpc_call *c, const struct create_params *p
 		scopes &= peer->scopes;
 	if (peer->auth != RPC_AUTH_UNIX && scopes & ~peer->scopes)
 		return gpuq_fail(err, GPUQ_EPERM,
-				 "a token issues none with scopes that it has not itself");
+				 "a token cannot issue one with scopes that it lacks");
 	if (scopes & SCOPE_OPERATE && !peer_is_operator(c))
 		return gpuq_fail(err, GPUQ_EPERM, "scope operate is for operators; %s is a %s",
 				 peer->user, rpc_role_word(peer->role));
@@ -196,7 +196,7 @@ static int choose_end(const struct methods *m, const struct rpc_peer *peer, uint
 		return 0;
 	if (asked_us)
 		return gpuq_fail_field(err, GPUQ_ELIMIT, "expires",
-				       "a token issues none that expires later than itself");
+				       "a token cannot issue one that expires later than itself");
 	*out = peer->expires_us;
 	return 0;
 }
@@ -211,7 +211,7 @@ static int choose_user(const struct methods *m, const struct rpc_call *c, const 
 	*out = asked && *asked ? asked : peer->user;
 	if (strcmp(*out, peer->user) != 0 && !peer_is_operator(c))
 		return gpuq_fail(err, GPUQ_EPERM,
-				 "only operators issue tokens for another user; %s is a %s",
+				 "only operators may issue tokens for another user; %s is a %s",
 				 peer->user, rpc_role_word(peer->role));
 	if (!is_name(*out))
 		return gpuq_fail(err, GPUQ_EINVAL,
@@ -326,7 +326,7 @@ static int revoke_one(struct methods *m, struct rpc_call *c, struct token *t, st
 	return rc == 0 ? note(m, c, "token.revoked", t, err) : rc;
 }
 
-/* Its connections end at once; the answer was before, since this may be one of them. */
+/* Its connections end at once; the reply was before, since this may be one of them. */
 static void show_out(struct methods *m, const struct token *t)
 {
 	struct gpuq_err why = GPUQ_ERR_INIT;
@@ -353,14 +353,14 @@ int m_token_revoke(void *arg, struct rpc_call *c, const void *params, struct gpu
 		const char *id = p->ids.items[i];
 		const struct token *t = strlen(id) == TOKEN_ID_BYTES ? token_find(model, id) : NULL;
 
-		/* Whether another user's token exists is not told. */
+		/* Whether another user's token exists is not reported. */
 		if (!t || !(peer_is_operator(c) || strcmp(t->user, rpc_call_peer(c)->user) == 0))
 			return gpuq_fail(err, GPUQ_ENOENT, "no such token: %.64s", id);
 	}
 	for (size_t i = 0; i < p->users.n; i++)
 		if (!peer_is_operator(c) && strcmp(p->users.items[i], rpc_call_peer(c)->user) != 0)
 			return gpuq_fail(err, GPUQ_EPERM,
-					 "only operators revoke the tokens of another user");
+					 "only operators may revoke the tokens of another user");
 	for (struct token *t = model->tokens; rc == 0 && t; t = t->hh.next) {
 		if (ended(t, now_us) || !(has(&p->ids, t->id) || has(&p->users, t->user)))
 			continue;
@@ -393,9 +393,10 @@ int tokens_account(void *arg, const char *user, uid_t *uid, gid_t *gid, struct g
 			"run",
 			user);
 	else if (rc == 0 && pw.pw_uid == 0)
-		rc = gpuq_fail(err, GPUQ_EPERM,
-			       "%s may not come from another machine: local jobs would run as root",
-			       user);
+		rc = gpuq_fail(
+			err, GPUQ_EPERM,
+			"%s cannot connect from another machine: local jobs would run as root",
+			user);
 	if (rc == 0) {
 		*uid = pw.pw_uid;
 		*gid = pw.pw_gid;
@@ -416,8 +417,9 @@ static int find(struct methods *m, const char *text, const struct token **out, s
 		return rc;
 	t = token_find(journal_model(m->j), read.id);
 	if (!token_text_same(t ? t->hash : none, read.hash) || !t)
-		return gpuq_fail(err, GPUQ_EAUTH,
-				 "the token is not one of this server: gpuq login gets a new one");
+		return gpuq_fail(
+			err, GPUQ_EAUTH,
+			"this server did not issue the token: log in again with gpuq login");
 	if (t->revoked_us)
 		return gpuq_fail(err, GPUQ_EAUTH, "the token %s was revoked", t->id);
 	if (t->expires_us <= now_us)

@@ -1,4 +1,4 @@
-/* job.why: why a job waits, or started where it did, or had to leave. */
+/* job.why: why a job waits, or started where it did, or was preempted. */
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
@@ -34,7 +34,7 @@ struct why {
 	struct snap_key key;
 	struct job_key stands; /* in line: an element that waits does with its array */
 	struct gpuq_val *line; /* NULL = it does not wait any more */
-	struct gpuq_val *v; /* the answer so far: the job, what was decided about it */
+	struct gpuq_val *v; /* the reply so far: the job, what was decided about it */
 	uint64_t ticket; /* of the estimate */
 };
 
@@ -80,7 +80,7 @@ static const struct job *find(const struct model *m, const struct why_params *p)
 	return j;
 }
 
-/* Not in the turn in which the state is taken down: each looks at every job that waits. */
+/* Not in the turn in which the state is taken down: each examines every job that waits. */
 static void take_line(struct ask *ask)
 {
 	struct why *w = ask->arg;
@@ -159,7 +159,7 @@ static int ask_waiting(struct methods *m, struct rpc_call *c, const struct why_p
 		rpc_call_watch(c, NULL, on_closed, ask);
 		return 0;
 	}
-	/* Too many ask for estimates just now: the rest is worth having. */
+	/* Too many request estimates just now: the rest is worth having. */
 	gpuq_put(&ask->mem, w->v, "start", gpuq_null(&ask->mem));
 	take_line(ask);
 	return ask_run(ask, explain, err);

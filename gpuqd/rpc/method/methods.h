@@ -4,7 +4,7 @@
  * Touches  flow's entry points; reads the model; never changes it by itself.
  * Used by  daemon.c.
  *
- * One file per noun: m_submit.c m_job.c m_list.c m_wait.c m_logs.c.
+ * One file per noun, m_*.c; the rows of methods.c name the functions.
  */
 #ifndef GPUQD_RPC_METHOD_METHODS_H
 #define GPUQD_RPC_METHOD_METHODS_H

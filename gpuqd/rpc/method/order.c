@@ -1,5 +1,5 @@
-/* Which jobs come first in an order that was asked for: of very many that match, those few that
- * will be looked at. */
+/* Which jobs come first in an order that was requested: of very many that match, those few that
+ * will be examined. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -62,7 +62,7 @@ static size_t begin(struct rows *r)
 	return r->b.len;
 }
 
-/* A row stands behind mark. Where the rows before it make a message they leave first; may
+/* A row follows mark. Where the rows before it make a message they leave first; may
  * they not, it is forgotten. */
 static bool added(struct rows *r, size_t mark)
 {

@@ -240,7 +240,7 @@ bool feasibility_glance_rules_out(const struct cycle *c, uint32_t request, uint3
 	       (one->memory > 0 && one->memory > g->memory[one->whole]);
 }
 
-/* Count a node: its free devices, and the most cpu and memory beside exactly so many of them. */
+/* Count a node: its free devices, and the most cpu and memory beside exactly this many of them. */
 static void glance_at_node(struct cycle *c, struct glance *g, uint32_t node)
 {
 	struct nodes *nodes = c->nodes;

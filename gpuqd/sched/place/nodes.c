@@ -476,7 +476,7 @@ static void take_device(struct cycle *c, struct place *p, uint32_t d, int32_t mi
 	devices_shift(c, c->s->nodes[p->node].device_first + d, milli, asked, -1);
 }
 
-/* Return the devices of a node for a pod that requests so many: the lowest, unless their links are
+/* Return the devices of a node for a pod that requests this many: the lowest, unless their links are
  * known. As a mask of the first LINKS_DEVICES_MAX; all = any will do. */
 static uint64_t joined_best(struct cycle *c, uint32_t node, uint32_t whole)
 {

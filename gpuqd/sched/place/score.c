@@ -99,7 +99,7 @@ static bool before(const struct frequent *x, const struct frequent *y)
 	return x->what->memory_bytes > y->what->memory_bytes;
 }
 
-/* Count the pods of a job so many times, by group. */
+/* Count the pods of a job this many times, by group. */
 static void add_groups(const struct snapshot *s, uint32_t job, uint64_t times, uint64_t *of_group)
 {
 	const struct snap_request *r = &s->requests[s->jobs[job].request];

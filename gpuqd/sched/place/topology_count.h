@@ -17,7 +17,7 @@ bool topology_measure_init(struct cycle *c, const struct tree *tree, const struc
 void topology_measure_node(struct measure *m, uint32_t node, uint64_t pods, uint64_t devices);
 /* Sum up, from the narrowest rung; on rungs with slices rounded down to whole ones. */
 void topology_measure_sum(struct measure *m);
-/* Return the domain of that rung to continue with when so many pods are left, among the children of
+/* Return the domain of that rung to continue with when this many pods are left, among the children of
  * some domains of the rung above (of 0 for the first rung): the tightest with room for all of them,
  * else the roomiest; then the one with fewer pods that fit, fewer free devices, the lower name.
  * Domains without label come last. SNAP_NONE = no room at all. */

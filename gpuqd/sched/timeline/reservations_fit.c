@@ -39,7 +39,7 @@ static bool is_kind(const struct calendar_node *n, uint32_t flavor, uint32_t poo
 }
 
 /* Add what an occurrence reserves to the sum of those with the same filter. When there are more
- * filters than that, the last sum takes the rest: it then asks for too much rather than too
+ * filters than that, the last sum takes the rest: it then requests too much rather than too
  * little. */
 static void add_demand(struct demand *d, uint32_t *n, const struct calendar_entry *e, bool own)
 {

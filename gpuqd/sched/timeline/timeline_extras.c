@@ -8,7 +8,7 @@
 /* The timeline of MIG instances and other countable resources. The units of one on one node are
  * equal, so that they are counted as whole devices are; but a node has several, and only holds of a
  * resource lower what is free of it. So a start reservation holds them by resource, one hold for
- * each pod and resource. Jobs that ask for none of them skip all this. */
+ * each pod and resource. Jobs that request none of them skip all this. */
 
 bool timeline_extras_asked(const struct snap_request *r)
 {
@@ -24,7 +24,7 @@ static size_t slot(const struct cycle *c, uint32_t node, uint32_t extra)
 	return (size_t)node * c->s->n_extras + extra;
 }
 
-/* True if the job asks for some. */
+/* True if the job requests some. */
 static bool job_asks(const struct cycle *c, uint32_t job)
 {
 	return job != SNAP_NONE && timeline_extras_asked(&c->s->requests[c->s->jobs[job].request]);

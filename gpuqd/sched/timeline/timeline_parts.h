@@ -40,7 +40,7 @@ void timeline_parts_at_hand(const struct cycle *c, const struct snap_request *r,
 			    int32_t *milli, int64_t *bytes);
 void timeline_parts_held(const struct cycle *c, uint32_t job, uint32_t device, int32_t *milli,
 			 int64_t *bytes);
-/* Remove the holds of a job; reduce those of a reservation on a node by so many devices. */
+/* Remove the holds of a job; reduce those of a reservation on a node by this many devices. */
 void timeline_parts_unplan(struct cycle *c, uint32_t job);
 void timeline_parts_used(struct cycle *c, uint32_t reservation, uint32_t node, uint32_t whole);
 /* Mark whole devices of a node that a reservation is to keep from start on. */

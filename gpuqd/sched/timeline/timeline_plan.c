@@ -18,7 +18,7 @@
 #include "gpuqd/util/amount.h"
 
 /* Start reservations of blocked jobs: the first ones in queue order, and before them the starving
- * ones, get a planned start, and no job that starts now may make it later. They are made anew in
+ * ones, get a planned start, and no job that starts now may make it later. They are made again in
  * every cycle, in the same order, so that one moves later only when something came before it.
  * Source: D. Lifka, "The ANL/IBM SP Scheduling System", 1995; Mu'alem and Feitelson, IEEE TPDS
  * 12(6), 2001. */

@@ -22,7 +22,7 @@
  * A job that exceeds the share of its queue has no such right where it would take what other queues
  * are entitled to and request. */
 
-#define FURTHER_PART 8 /* one in so many devices is reserved for further ones */
+#define FURTHER_PART 8 /* one in this many devices is reserved for further ones */
 
 struct line {
 	const struct snapshot *s; /* for the times */

@@ -1,3 +1,4 @@
+/* Kinds of values of a scenario: numbers, amounts by flavor, device indexes and sizes. */
 #include "gpuqd/sim/scenario/scenario_int.h"
 
 #include <string.h>

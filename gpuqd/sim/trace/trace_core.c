@@ -31,7 +31,7 @@ struct core {
 	struct snapshot_keep *keep;
 	struct trace_line line;
 	struct gpuq_arena specs; /* what jobs of each size request, borrowed by the model */
-	struct gpuq_spec **by_size; /* by number of GPUs; NULL = no job requests so many */
+	struct gpuq_spec **by_size; /* by number of GPUs; NULL = no job requests this many */
 	struct snap_config config;
 	uint32_t n_free; /* GPUs */
 	uint32_t shown; /* entries of their own per kind: enough the last time */

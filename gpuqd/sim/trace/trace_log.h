@@ -60,7 +60,7 @@ struct trace_policy {
 	int (*decide)(void *self, int64_t now_us, int64_t *wake_us, struct gpuq_err *err);
 };
 
-/* Called now and then during a replay. */
+/* Called from time to time during a replay, to report progress. */
 typedef void (*trace_progress_fn)(const struct trace_log *l, int64_t now_us);
 
 /* Replay the trace from beginning to end. */

@@ -98,7 +98,7 @@ void history_index_entry(struct batch *out, const struct gpuq_val *job)
 	entries(out, job, "");
 }
 
-/* Write, or with val NULL remove, where the element with this number is found. */
+/* Write the entry by which the element with this number is found, or remove it unless there. */
 static void entry_of_number(struct batch *out, const struct gpuq_val *job, bool there)
 {
 	const int64_t number = gpuq_get_int(job, "element_id", 0);

@@ -12,7 +12,7 @@
 
 /* ---- records of an event ---- */
 
-/* Encode what one mark of the state asks for. */
+/* Encode what one mark of the state requests. */
 static void write_mark(struct model *m, const struct mark *k)
 {
 	switch (k->kind) {

@@ -109,7 +109,7 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	record_put(out, TABLE_POD, key, pod_key(p, key), &b);
 }
 
-/* Add a pod from its row. Its job was loaded before; the count of its queue is made anew, as no
+/* Add a pod from its row. Its job was loaded before; the count of its queue is made again, as no
  * row has it. */
 static int load_pod(struct model *m, const unsigned char *key, size_t key_len, struct rec *r,
 		    struct gpuq_err *err)
@@ -149,7 +149,7 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 	n = rec_get_array(r);
 	if (r->bad || t.group >= j->request->spec.n_groups || t.state >= N_GPUQ_POD_STATES) {
 		free(t.message);
-		return gpuq_fail(err, GPUQ_ECORRUPT, "a pod of job %u is not whole", id);
+		return gpuq_fail(err, GPUQ_ECORRUPT, "a pod of job %u is incomplete", id);
 	}
 	node = model_find_node(m, name);
 	/* Its node was not stored, or is no longer: the pod must stay findable, so a node that is
@@ -306,7 +306,7 @@ static int load_node(struct model *m, const char *cluster, const char *name, str
 	free(f.labels.vals);
 	free(taints);
 	free(devices);
-	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "node %s is not whole", name) : 0;
+	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "node %s is incomplete", name) : 0;
 }
 
 void record_request(struct model *m, const struct request *r, struct batch *out)
@@ -359,7 +359,7 @@ static int load_key(struct model *m, const unsigned char *key, size_t n, struct 
 	read.n_jobs = (uint32_t)rec_get_int(r);
 	read.at_us = rec_get_int(r);
 	if (r->bad || n > CHANGE_KEY_BYTES_MAX)
-		return gpuq_fail(err, GPUQ_ECORRUPT, "a key is not whole");
+		return gpuq_fail(err, GPUQ_ECORRUPT, "a key is incomplete");
 	k = keys_add(&m->keys, key, n, read.at_us);
 	k->hash = read.hash;
 	k->first_id = read.first_id;
@@ -450,7 +450,7 @@ static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
 	}
 	m->meta_dirty = false;
 	return r->bad || m->next_job_id == 0
-		       ? gpuq_fail(err, GPUQ_ECORRUPT, "the counters are not whole")
+		       ? gpuq_fail(err, GPUQ_ECORRUPT, "the counters are incomplete")
 		       : 0;
 }
 

@@ -607,7 +607,7 @@ static void load_fields(struct model *m, struct job *j, struct rec *r)
 /* Return why the record cannot be used; NULL: it can. */
 static const char *what_is_wrong(const struct job *j, const struct rec *r)
 {
-	return r->bad || !j->name ? "is not whole"
+	return r->bad || !j->name ? "is incomplete"
 	       : !j->queue        ? "names a queue that is not there"
 	       : !j->request      ? "names a request that is not there"
 	       : j->state >= N_GPUQ_JOB_STATES || j->life->outcome >= N_GPUQ_JOB_STATES

@@ -34,7 +34,7 @@ int record_load_recovery(struct model *m, struct rec *r, struct gpuq_err *err)
 	got.n_adopted = (uint32_t)rec_get_int(r);
 	got.listed_us = rec_get_int(r);
 	if (r->bad)
-		return gpuq_fail(err, GPUQ_ECORRUPT, "the state of the recovery is not whole");
+		return gpuq_fail(err, GPUQ_ECORRUPT, "the state of the recovery is incomplete");
 	m->recovery = got;
 	return 0;
 }

@@ -35,7 +35,7 @@ int record_load_usage(struct usage *u, struct rec *r, struct gpuq_err *err)
 	u->billed_us = rec_get_int(r);
 	u->cost_micro = rec_get_int(r);
 	u->n_pods = rec_get_int(r);
-	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "a usage counter is not whole") : 0;
+	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "a usage counter is incomplete") : 0;
 }
 
 /* Write the key of a pod's charges of one day: days sort first, so that a report reads one span. */
@@ -111,7 +111,7 @@ int record_load_account(struct model *m, const unsigned char *key, size_t n, str
 	a.at_us = rec_get_int(r);
 	a.rate_milli = rec_get_int(r);
 	if (r->bad || seconds < 0 || part < 0 || part > UINT32_MAX || a.rate_milli < 0)
-		return gpuq_fail(err, GPUQ_ECORRUPT, "an account of usage is not whole");
+		return gpuq_fail(err, GPUQ_ECORRUPT, "an account of usage is incomplete");
 	a.sum = (usage_q32)(uint64_t)seconds << 32 | (uint64_t)part;
 	account_get(m, key, n)->a = a;
 	clock_seen(m, a.at_us);

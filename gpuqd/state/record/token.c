@@ -213,5 +213,5 @@ int token_load(struct model *m, const unsigned char *key, size_t n, struct rec *
 	t->expires_us = rec_get_int(r);
 	t->revoked_us = rec_get_int(r);
 	t->used_us = rec_get_int(r);
-	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "token %s is not whole", t->id) : 0;
+	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "token %s is incomplete", t->id) : 0;
 }

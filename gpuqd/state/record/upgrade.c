@@ -79,7 +79,7 @@ static void promise(struct conversion *c)
 /* Fields of a record of schema 1, a letter for each:
  *	.	as it is; nil where the record ends before it
  *	l	a list as it is; an empty one where the record ends before it
- *	2 .. 6	a list of values, as rows of so many
+ *	2 .. 6	a list of values, as rows of this many
  *	a, p	an array's waiting part; a promise
  *	+	not there: the size of the spec
  *	-	not there: zero */
@@ -88,7 +88,7 @@ static const char pod_fields[] = "..............l.";
 static const char job_fields[] = "............+........................a64.....lp...l..l...l..2.-";
 
 /* Convert one member of a row: '+' is the size of its spec, which is new; '.' and 'l' are as they
- * were; 'a' is the state of an array, 'p' a nominated placement; a digit is a list of rows with so
+ * were; 'a' is the state of an array, 'p' a nominated placement; a digit is a list of rows with this
  * many members. Members that the old row lacks become empty. */
 static void field(struct conversion *c, char kind)
 {
@@ -356,7 +356,7 @@ int upgrade_record(void *arg, unsigned from, enum table t, const unsigned char *
 	}
 	if (c.in.bad || c.out.failed)
 		rc = gpuq_fail(err, c.out.failed ? GPUQ_ENOMEM : GPUQ_ECORRUPT,
-			       "a record of table %s is not whole", table_names[t]);
+			       "a record of table %s is incomplete", table_names[t]);
 	else if (t == TABLE_JOB || t == TABLE_LOG)
 		change_batch_put(out, t, key, key_len, c.out.data, c.out.len);
 	else

@@ -156,7 +156,7 @@ static const struct {
 	{ "nvidia.com/use-gputype", true,
 	  "gpuqd chooses devices by flavor: name the site's in gpuq.io/flavor" },
 	{ "nvidia.com/nouse-gputype", true,
-	  "gpuqd chooses devices by flavor: name those that will do in gpuq.io/flavor" },
+	  "gpuqd chooses devices by flavor: name the acceptable ones in gpuq.io/flavor" },
 	{ "nvidia.com/use-gpuuuid", true, "gpuqd chooses the device: omit it" },
 	{ "nvidia.com/nouse-gpuuuid", true, "gpuqd chooses the device: omit it" },
 	{ "nvidia.com/use-gpuindexes", true, "gpuqd chooses the device: omit it" },

@@ -92,7 +92,7 @@ int kubeflow_replica(struct manifest *m, const struct gpuq_val *map, const char 
 		rc = manifest_word(m, out->v, "restartPolicy", policies, &out->policy);
 	if (rc == 0 && strcmp(out->policy, "Always") == 0)
 		manifest_unused(m, out->v, "restartPolicy",
-				"a job ends: it is not started again after it ended well");
+				"a job ends: it is not started again after success");
 	if (rc == 0)
 		gpuq_reader_leave(m->r, mark);
 	return rc;

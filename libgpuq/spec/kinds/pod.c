@@ -21,7 +21,7 @@ int kind_pod(struct manifest *m)
 	mark = gpuq_reader_enter(m->r, "spec");
 	if (strcmp(policy, "Always") == 0)
 		manifest_unused(m, m->spec, "restartPolicy",
-				"a job ends: it is not started again after it ended well");
+				"a job ends: it is not started again after success");
 	gpuq_reader_leave(m->r, mark);
 	return 0;
 }

@@ -153,7 +153,7 @@ static int make_container(struct manifest *m, const struct gpuq_val *trainer, st
 	return 0;
 }
 
-/* Return the JobSet of the runtime, with this container and so many pods. */
+/* Return the JobSet of the runtime, with this container and this many pods. */
 static struct gpuq_val *make_jobset(struct manifest *m, struct gpuq_val *container, int64_t nodes)
 {
 	struct gpuq_arena *a = m->r->arena;

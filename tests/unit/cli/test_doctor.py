@@ -80,7 +80,7 @@ class Doctor(Case):
         old = int((time.time() - 3600) * 1000000)
         self.bad("notify", "warning", "no route",
                  notify={"waiting": 3, "oldest_time": old, "last_error": "no route"})
-        self.bad("notify", "warning", "2 messages were given up", notify={"given_up": 2})
+        self.bad("notify", "warning", "2 messages were dropped", notify={"given_up": 2})
 
     def test_no_space(self):
         self.bad("disk", "bad", "nothing can be changed", journal={"read_only": True})

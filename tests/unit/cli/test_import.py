@@ -124,7 +124,7 @@ spec:
             self.assertIn("    borrow_preempt_max_priority: %s\n" % most, out)
         out, _ = self.convert(with_policy("{policy: Never, maxPriorityThreshold: 7}"))
         self.assertNotIn("borrow_preempt", out)
-        self.refused(with_policy("{policy: Always}"), "borrowWithinCohort.policy", "Kueue's words")
+        self.refused(with_policy("{policy: Always}"), "borrowWithinCohort.policy", "not a value of Kueue")
         self.refused(with_policy("{policy: LowerPriority, maxPriorityThreshold: much}"),
                      "maxPriorityThreshold", "whole number")
 
@@ -241,9 +241,9 @@ spec: {levels: [{nodeLabel: block}, {nodeLabel: rack}]}
     def test_refusals_have_a_place(self):
         cohort = ("apiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {name: %s}\n"
                   "spec: {parentName: %s}\n---\n")
-        self.refused(cohort % ("a", "b") + cohort % ("b", "a"), "Cohort/a", "form a circle")
+        self.refused(cohort % ("a", "b") + cohort % ("b", "a"), "Cohort/a", "form a cycle")
         self.refused(cohort % ("a" * 64, "b"), "at most 63 characters")
-        self.refused(TEAM.replace("LowerPriority}", "Sometimes}"), "reclaimWithinCohort", "Kueue's words")
+        self.refused(TEAM.replace("LowerPriority}", "Sometimes}"), "reclaimWithinCohort", "not a value of Kueue")
         self.refused(TEAM.replace("cohortName: org", "stopPolicy: Later"), "spec.stopPolicy")
         self.refused("apiVersion: kueue.x-k8s.io/v1beta1\nkind: WorkloadPriorityClass\n"
                      "metadata: {name: x}\nvalue: many\n", "expected a whole number")

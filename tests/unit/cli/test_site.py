@@ -145,18 +145,18 @@ class Nodes(Case):
         self.assertEqual(f.of("node.drain")[0].params,
                          {"names": ["n01", "n02", "x", "m7b", "m9b", "m10b", "dgx-*"],
                           "why": "bad fan"})
-        self.assertEqual(out, "Drained 2 nodes (1 is so already), on which 1 job keeps running\n")
+        self.assertEqual(out, "Drained 2 nodes (1 unchanged), on which 1 job keeps running\n")
         out = self.ok("drain", "n01", "--dry-run")
-        self.assertEqual(out, "Would drain 2 nodes (1 is so already), on which 1 job keeps running\n"
-                         "  n01 (1 job)\n  n02\n  x: is so already\n")
+        self.assertEqual(out, "Would drain 2 nodes (1 unchanged), on which 1 job keeps running\n"
+                         "  n01 (1 job)\n  n02\n  x: unchanged\n")
         self.assertTrue(f.of("node.drain")[1].params["dry_run"])
         out = self.ok("drain", "n01", "--requeue")
-        self.assertEqual(out, "Drained 2 nodes (1 is so already), on which 1 job is requeued\n")
+        self.assertEqual(out, "Drained 2 nodes (1 unchanged), on which 1 job is requeued\n")
         self.assertIs(f.of("node.drain")[2].params["requeue"], True)
 
     def test_resume(self):
         self.serve(node_resume=lambda call: self.ANSWER)
-        self.assertEqual(self.ok("resume", "x"), "Resumed 2 nodes (1 is so already)\n")
+        self.assertEqual(self.ok("resume", "x"), "Resumed 2 nodes (1 unchanged)\n")
 
     def test_names_with_many_brackets(self):
         """The names that submit -w takes, in the same order."""

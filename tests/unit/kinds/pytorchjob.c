@@ -96,7 +96,7 @@ static const struct spec_case accepted[] = {
 	  "\"groups\":[{\"name\":\"master\",\"cpus\":0,\"image\":\"i\",\"env\":{\"MASTER_PORT\":\"23456\","
 	  "\"PYTHONUNBUFFERED\":\"1\"}}]}",
 	  .warns = "job.yaml:6:29: spec.pytorchReplicaSpecs.Master.restartPolicy: a job ends: it is not "
-	  "started again after it ended well\n" },
+	  "started again after success\n" },
 };
 /* clang-format on */
 

@@ -23,7 +23,7 @@ struct creds {
 	int64_t expires_us; /* plugin: wall clock, 0 = never */
 	int64_t reload_us, failed_us, got_us; /* monotonic */
 	struct exec_plugin *plugin;
-	struct loop_timer *tell; /* a failure to be told */
+	struct loop_timer *tell; /* a failure to be reported */
 	struct gpuq_err err;
 };
 

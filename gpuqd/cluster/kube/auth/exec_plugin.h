@@ -20,7 +20,7 @@ struct exec_plugin;
 /* Output of a plugin; "" for missing parts. Valid until the callback returns. */
 struct exec_creds {
 	const char *token, *cert_pem, *key_pem;
-	int64_t expires_us; /* wall clock; 0 = not told */
+	int64_t expires_us; /* wall clock; 0 = not reported */
 };
 
 /* creds NULL: it failed, err says why. The plugin is gone when this is called. */

@@ -224,7 +224,7 @@ static void on_done(void *arg, CURL *easy, CURLcode code)
 	a.body = gpuq_buf_str(&r->body);
 	a.n = r->body.len;
 	if (r->silent)
-		a.error = "no byte for too long";
+		a.error = "no data for too long";
 	else if (r->overflow && a.status < 300)
 		a.error = "the reply is larger than any object may be";
 	else if (code != CURLE_OK)

@@ -29,10 +29,10 @@ struct http_answer {
 	int status; /* 0 = the server gave none */
 	bool sent; /* status 0: the server may have seen it all the same */
 	bool complete; /* the whole body has come */
-	int64_t retry_us; /* Retry-After; 0 = not told */
+	int64_t retry_us; /* Retry-After; 0 = not reported */
 	const char *body; /* of an error (cut at 64 KiB), and of any call without on_data */
 	size_t n;
-	const char *error; /* why there is no answer or no whole one, or "" */
+	const char *error; /* why there is no reply or no whole one, or "" */
 	const char *warnings; /* texts of its Warning headers, a line each; "" none */
 };
 

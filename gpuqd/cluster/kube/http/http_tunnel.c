@@ -78,7 +78,7 @@ void http_tunnel_headers(const struct http_req *r, struct gpuq_buf *out)
 
 	gpuq_buf_printf(out, "Host: %.*s\r\nUser-Agent: gpuqd/" PACKAGE_VERSION "\r\n",
 			(int)strcspn(host, "/"), host);
-	/* Those without a value are for curl; what is asked for here has no form to accept, and
+	/* Those without a value are for curl; what is requested here has no form to accept, and
 	 * servers say 406 to whoever names one. */
 	for (const struct curl_slist *l = r->headers; l; l = l->next)
 		if (l->data[strlen(l->data) - 1] != ':' && strncmp(l->data, "Accept:", 7) != 0)

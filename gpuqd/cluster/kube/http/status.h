@@ -1,4 +1,4 @@
-/* status.h - what an answer of the apiserver means for what was asked
+/* status.h - what a reply of the apiserver means for what was asked
  *
  * Owns     nothing. Touches memory only.
  * Used by  api.c, watch.c, logs.c; tests.

@@ -12,7 +12,7 @@
 #include "gpuqd/base/loop.h"
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-#define OPEN_US INT64_C(30000000) /* from the request to its answer */
+#define OPEN_US INT64_C(30000000) /* from the request to its reply */
 #define PING_US INT64_C(20000000)
 #define SILENT_US INT64_C(75000000) /* pings are answered: so long a silence is an end */
 #define ANSWER_BYTES_MAX (64u << 10)
@@ -116,7 +116,7 @@ static void write_request(struct websocket *w)
 			w->key, w->protocols);
 }
 
-/* ---- the answer ---- */
+/* ---- the reply ---- */
 
 /* The value of a header of head[0..n), or NULL; *len is its length. */
 static const char *header(const char *head, size_t n, const char *name, size_t *len)

@@ -69,7 +69,7 @@ static int next_frame(const struct gpuq_buf *in, struct frame *f, struct gpuq_er
 	if (p[0] & RESERVED || p[1] & MASKED || (f->op > WS_BINARY && f->op < WS_CLOSE) ||
 	    f->op > WS_PONG)
 		return gpuq_fail(err, GPUQ_EPROTO,
-				 "what comes is no WebSocket frame of a server's");
+				 "the reply is not a WebSocket frame of a server");
 	if (f->op >= WS_CLOSE && (n > WS_CONTROL_BYTES_MAX || !f->fin))
 		return gpuq_fail(err, GPUQ_EPROTO, "a control frame of an unknown kind");
 	if (n >= 126) {

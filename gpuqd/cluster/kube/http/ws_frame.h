@@ -33,7 +33,7 @@ void ws_put(struct gpuq_buf *b, enum ws_opcode op, const void *head, size_t n_he
 	    const void *bytes, size_t n, const unsigned char mask[4]);
 
 struct ws_reader {
-	struct gpuq_buf in; /* bytes that were not looked at */
+	struct gpuq_buf in; /* bytes that were not examined */
 	struct gpuq_buf message; /* parts that came */
 	bool begun;
 	enum ws_opcode op; /* of the message that was begun */

@@ -5,8 +5,8 @@
  * Used by  kube.c.
  *
  * A pod is made exactly once: its name says which attempt it is, its token says that
- * it is ours. An answer that was lost is looked for under that name before the same
- * request is sent again, and what the watch has shown is never asked for again, as it may
+ * it is ours. A reply that was lost is looked for under that name before the same
+ * request is sent again, and what the watch has shown is never requested again, as it may
  * have ended and gone by then; a name that is taken by another token is a conflict. Deletes
  * carry the uid, so that they never meet a pod that took the name later.
  */

@@ -101,7 +101,7 @@ static void on_end(void *arg, const struct http_answer *answer)
 	case STATUS_REFUSED:
 		refused(b, answer->status, st.text);
 		break;
-	default: /* done; or it is gone, or has a node already: the watch tells */
+	default: /* done; or it is gone, or has a node already: the watch reports it */
 		free_binding(b);
 	}
 }

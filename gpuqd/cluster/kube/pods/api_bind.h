@@ -4,7 +4,7 @@
  * Touches  the apiserver through http.h.
  * Used by  kube.c, api.c.
  *
- * Both may be asked for again: a claim keeps the last node written to it, and a pod that has a node
+ * Both may be requested again: a claim keeps the last node written to it, and a pod that has a node
  * keeps that (409). How it went is seen in the object, so only a refusal is reported.
  */
 #ifndef GPUQD_CLUSTER_KUBE_PODS_API_BIND_H

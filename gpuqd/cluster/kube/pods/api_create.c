@@ -35,7 +35,7 @@ struct create {
 	struct post *post;
 	struct loop_timer *fail;
 	char why[416];
-	bool leave; /* told to leave meanwhile */
+	bool leave; /* signalled to end meanwhile */
 	char *uid; /* the watch has shown it; NULL = not yet */
 	char *node;
 	int64_t share_units; /* see turn_take(); 0 = any number may be under way */
@@ -80,7 +80,7 @@ static void free_create(struct create *c)
 	free(c);
 }
 
-/* The create has ended. If the pod was told to leave meanwhile, that follows. */
+/* The create has ended. If the pod was signalled to end meanwhile, that follows. */
 static void finish(struct create *c, enum ask_outcome o, const char *uid, const char *message)
 {
 	const struct cluster_sink *sink = c->asks->sink;
@@ -128,7 +128,7 @@ static void on_fail(void *arg)
 
 	char why[sizeof(c->why)];
 
-	memcpy(why, c->why, sizeof(why)); /* c goes before it is told */
+	memcpy(why, c->why, sizeof(why)); /* c goes before it is reported */
 	c->fail = NULL;
 	finish(c, ASK_REFUSED, "", why);
 }
@@ -500,7 +500,7 @@ static void on_never(void *arg)
 	struct create *c = arg;
 
 	c->fail = NULL;
-	finish(c, ASK_REFUSED, "", "it is to leave");
+	finish(c, ASK_REFUSED, "", "it is to be deleted");
 }
 
 bool create_leave(struct asks *a, const struct pod_ref *ref, int64_t grace_us)

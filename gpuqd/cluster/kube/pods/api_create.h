@@ -1,6 +1,6 @@
 /* api_create.h - a pod and what it needs beside it, created once
  *
- * Owns     the creates and what stands beside pods, until the server has answered for them.
+ * Owns     the creates and what is beside pods, until the server has answered for them.
  * Touches  the apiserver.
  * Used by  kube.c; api*.c.
  */

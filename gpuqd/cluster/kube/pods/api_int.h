@@ -73,7 +73,7 @@ struct post_call {
 	const char *namespace_, *plural, *name;
 	const char *body; /* JSON; must outlive the post */
 	bool paced; /* counts against creates_per_s */
-	bool metadata; /* all that `ours` and `done` look at is the object's metadata */
+	bool metadata; /* all that `ours` and `done` examine is the object's metadata */
 	const char *pod_policy; /* the Pod Security Standard that the queue demands; "" baseline */
 	/* Is the object under this name the one that was meant? */
 	bool (*ours)(void *arg, const json_t *object);

@@ -53,7 +53,7 @@ static void finish(struct post *p, enum ask_outcome o, const json_t *object, con
 static void finish_refused(struct post *p)
 {
 	const struct post_call call = p->call;
-	const struct status why = p->why; /* p goes before it is told */
+	const struct status why = p->why; /* p goes before it is reported */
 
 	if (why.kind == STATUS_QUOTA) {
 		finish(p, ASK_QUOTA, NULL, why.text);
@@ -322,7 +322,7 @@ void post_cancel(struct post *p)
 
 static void soon(struct post *p)
 {
-	if (p->req) /* its answer tells */
+	if (p->req) /* its reply tells */
 		return;
 	loop_cancel(p->timer);
 	p->timer = loop_after(p->asks->loop, 0, on_timer, p);

@@ -17,7 +17,7 @@ void post_cancel(struct post *p); /* NULL is allowed; what was sent may still ha
 void post_abandon(struct post *p);
 
 /* It is known that the server made it, by whatever answer: it is not sent again, and done
- * follows: ASK_OK, without an object where no answer has one. */
+ * follows: ASK_OK, without an object where no reply has one. */
 void post_made(struct post *p);
 
 #endif

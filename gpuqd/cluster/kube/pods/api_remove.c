@@ -93,7 +93,7 @@ static void otherwise(struct removal *m, const struct http_answer *a, const stru
 	switch (st->kind) {
 	case STATUS_GONE:
 		m->sooner = false;
-		finish(m, ASK_OK, "it has gone");
+		finish(m, ASK_OK, "it is gone");
 		break;
 	case STATUS_REFUSED:
 	case STATUS_FORBIDDEN:
@@ -177,7 +177,7 @@ static void deleted(void *arg, const struct http_answer *a)
 	} else if (st.kind == STATUS_CONFLICT && *m->uid) {
 		/* The precondition: the object with our uid is gone, another has its name. */
 		m->sooner = false;
-		finish(m, ASK_OK, "it has gone");
+		finish(m, ASK_OK, "it is gone");
 	} else {
 		otherwise(m, a, &st);
 	}
@@ -228,7 +228,7 @@ static char *release_body(const struct removal *m)
 
 static void go(struct removal *m)
 {
-	/* All that is looked at of an answer is the object's metadata. */
+	/* All that is examined of a reply is the object's metadata. */
 	struct http_call call = { .path = m->path, .arg = m, .metadata = true };
 	int64_t wait = asks_pause_us(m->asks);
 	char *body = NULL;
@@ -287,7 +287,7 @@ static struct removal *find(struct asks *a, const char *path)
 	return m;
 }
 
-/* Wait no longer: it has been asked for again. */
+/* Wait no longer: it has been requested again. */
 static void hurry(struct removal *m)
 {
 	if (!m->timer)

@@ -17,7 +17,7 @@ void asks_forget(struct asks *a, const struct pod_ref *ref);
 
 void removal_free_all(struct asks *a);
 
-/* Delete one object by path, whatever its uid; rest is told. */
+/* Delete one object by path, whatever its uid; rest is reported. */
 void removal_path(struct asks *a, const char *path, struct rest *rest);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "gpuqd/cluster/kube/pods/api_int.h"
 
-/* May a pod that asks for units on node (below 0: all of the node's attention) be created now? Then it
+/* May a pod that requests units on node (below 0: all of the node's attention) be created now? Then it
  * holds that turn, until it is over. */
 bool turn_take(struct asks *a, const char *node, int64_t units, const char *pod);
 /* A pod is there that has not been served: one of an earlier process, or of others. */

@@ -5,7 +5,7 @@
  *
  * The daemon's token creates the pods, so a job reads whatever they mount, whether or not its owner
  * may read it: the queue says what that is (site/walls.h). In every queue are refused: objects that
- * gpuqd itself makes for jobs, and mounts at paths by which the NVIDIA runtime hands out devices.
+ * gpuqd itself makes for jobs, and mounts at paths by which the NVIDIA runtime allocates devices.
  */
 #ifndef GPUQD_CLUSTER_KUBE_PODS_MOUNTS_H
 #define GPUQD_CLUSTER_KUBE_PODS_MOUNTS_H

@@ -26,7 +26,7 @@ int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err);
 
 /* True if the backend of the node writes down the devices of the pod, rather than that they are
  * requested as they are. Sets which pods of that node may be under way beside it, and by which units
- * they are told apart; either may be NULL. */
+ * they are distinguished; either may be NULL. */
 bool podspec_shared(const struct pod_order *o, enum backend_turn *turn, int64_t *units);
 
 /* The script as an immutable ConfigMap, one for all pods of a job. */

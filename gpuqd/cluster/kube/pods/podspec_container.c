@@ -278,7 +278,7 @@ static int own_container(const struct pod_order *o, const struct gpuq_group *g, 
 	if (!podspec_shared(o, NULL, NULL) &&
 	    (g->gpus_milli % 1000 || (!g->mig && (g->gpu_memory_bytes || g->gpu_cores))))
 		return gpuq_fail_field(err, GPUQ_EINVAL, path,
-				       "%s: a share of a device: this node hands out whole ones",
+				       "%s: a share of a device: this node allocates whole devices",
 				       path);
 	c = json_pack("{s:s}", "name", "main");
 	json_array_append_new(podspec_array(spec, "containers"), c);

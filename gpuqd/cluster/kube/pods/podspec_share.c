@@ -10,7 +10,7 @@
 
 #define SHARE_BYTES_MAX (1 << 20) /* what a backend writes on one pod */
 
-/* Every way to ask for devices: where the node shares them, only its own may stay. */
+/* Every way to request devices: where the node shares them, only its own may stay. */
 static const char *const dialects[] = { "nvidia.com/", "tencent.com/", "aliyun.com/", "amd.com/" };
 
 static bool is_device(const char *resource)

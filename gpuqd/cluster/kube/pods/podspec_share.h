@@ -12,7 +12,7 @@
  * container that has them, and what its plugin reads from the pod. */
 int podspec_share(const struct pod_order *o, json_t *meta, json_t *spec, struct gpuq_err *err);
 
-/* Does a container ask for devices, in any dialect? */
+/* Does a container request devices, in any dialect? */
 bool podspec_asks_devices(const json_t *containers);
 bool podspec_container_asks(const json_t *container);
 

@@ -123,7 +123,7 @@ void refused_note(struct asks *a, const struct post_call *call, const char *coll
 	*out = (struct refusal){ r->key, r->scope, r->namespace_, r->object, r->words };
 }
 
-/* No answer, or none that tells: it is not known to be repaired. */
+/* No reply, or none that tells: it is not known to be repaired. */
 static bool is_taken(const struct refused *r, const struct http_answer *a)
 {
 	struct status st;

@@ -55,7 +55,7 @@ struct kube_object {
 		.root = NULL                                                                       \
 	}
 
-/* Parse one object as it stands in a LIST. Returns 0; GPUQ_EINVAL with what is wrong. */
+/* Parse one object as it is in a LIST. Returns 0; GPUQ_EINVAL with what is wrong. */
 int kube_parse_item(const char *json, size_t n, struct kube_object *out, struct gpuq_err *err);
 
 /* Parse one line of a watch: {"type": ..., "object": ...}. */

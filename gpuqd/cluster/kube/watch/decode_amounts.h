@@ -1,4 +1,4 @@
-/* decode_amounts.h - countable resources: what a node has, what a pod asks for
+/* decode_amounts.h - countable resources: what a node has, what a pod requests
  *
  * Owns     nothing: amounts live in the object's arena, names in its JSON.
  * Touches  memory only.

@@ -1,4 +1,4 @@
-/* decode_mig.h - instances of MIG profiles: what a node has, what a pod asks for
+/* decode_mig.h - instances of MIG profiles: what a node has, what a pod requests
  *
  * Touches  memory only.
  * Used by  decode_node.c, decode_pod.c.

@@ -217,7 +217,7 @@ static const char *count_cards(struct node_fact *out, int64_t *there, int64_t *w
 }
 
 /* Devices are counted, not named, by the API: capacity says how many there are,
- * allocatable how many work. Which ones do not is not told, so the last ones are
+ * allocatable how many work. Which ones do not is not reported, so the last ones are
  * taken to be the sick ones. A dead device plugin leaves allocatable at 0. */
 static int read_devices(struct kube_object *o, struct node_fact *out)
 {

@@ -57,7 +57,7 @@ static void answered(void *arg, const struct http_answer *a)
 		q->m->gone(q->m->arg, q->namespace_, q->name);
 		free_question(q);
 	} else if (a->status == 200) {
-		free_question(q); /* what becomes of it, the watch tells */
+		free_question(q); /* what becomes of it, the watch reports it */
 	} else {
 		q->again = loop_after(q->m->loop, a->retry_us > AGAIN_US ? a->retry_us : AGAIN_US,
 				      on_again, q);

@@ -1,4 +1,4 @@
-/* missing.h - pods that a list did not name, asked for one by one
+/* missing.h - pods that a list did not name, requested one by one
  *
  * Owns     the questions under way.
  * Touches  the apiserver through http.h.
@@ -19,7 +19,7 @@ struct missing *missing_new(struct loop *l, struct http *h,
 			    void *arg); /* NULL: no memory */
 void missing_free(struct missing *m); /* NULL is allowed */
 
-/* Asks until there is an answer; asking again meanwhile changes nothing. */
+/* Asks until there is a reply; asking again meanwhile changes nothing. */
 void missing_ask(struct missing *m, const char *namespace_, const char *name);
 
 #endif

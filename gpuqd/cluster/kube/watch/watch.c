@@ -26,7 +26,7 @@
 #define MAX_WAIT_US (30 * SECOND_US)
 #define CALM_US (20 * SECOND_US) /* a watch that lasts so long starts the back-off anew */
 #define SETTLE_US (300 * INT64_C(1000))
-#define OFF_US (60 * SECOND_US) /* a kind that may not be read is asked for no more often */
+#define OFF_US (60 * SECOND_US) /* a kind that may not be read is requested no more often */
 #define REST_US (100 * INT64_C(1000))
 #define LULL_US INT64_C(1000) /* no byte for so long: all that had come is read */
 #define SAY_US (10 * SECOND_US) /* skipped objects are logged no more often */

@@ -10,7 +10,7 @@
 const struct kind *watch_object_kind(enum object_kind kind);
 /* List and watch all of them; watch_answered() follows for each. False: they are not wanted. */
 bool watch_objects_begin(struct watch *w);
-/* After an answer with that HTTP status: true if the kind is off, which is logged once. */
+/* After a reply with that HTTP status: true if the kind is off, which is logged once. */
 bool watch_is_off(struct reflector *r, int status);
 /* A complete list has come. */
 void watch_is_on(struct reflector *r);

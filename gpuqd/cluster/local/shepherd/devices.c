@@ -167,7 +167,7 @@ static int from_nvml(FILE *out)
 
 /* ---- what they do ---- */
 
-#define LOOK_US INT64_C(1000000) /* the driver tells of the last second at most */
+#define LOOK_US INT64_C(1000000) /* the driver reports the last second at most */
 
 struct watched {
 	nvml_device d;

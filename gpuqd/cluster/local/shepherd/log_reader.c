@@ -19,7 +19,7 @@
 
 #define CHUNK_BYTES 32768
 #define LOOK_MS 1000 /* where inotify sees nothing: network file systems, no instances left */
-#define TAIL_BYTES_MAX (INT64_C(64) << 20) /* looked at backwards for tail_lines */
+#define TAIL_BYTES_MAX (INT64_C(64) << 20) /* examined backwards for tail_lines */
 #define EXIT_TROUBLE 71
 
 void log_request_write(struct gpuq_buf *b, const struct log_request *r)

@@ -6,7 +6,7 @@
  *          (reads). Neither libevent nor the spec is known here.
  *
  * The file is a run of NUL-terminated "key=value" strings, first gpuq-order=1, last
- * end=1, so that a cut file is told from a whole one and any byte but NUL may stand
+ * end=1, so that a cut file is distinguished from a complete one and any byte but NUL may stand
  * in an argument. Unknown keys are skipped: a newer daemon's order is understood.
  */
 #ifndef GPUQD_CLUSTER_LOCAL_SHEPHERD_ORDER_H

@@ -36,7 +36,7 @@ static int answer(const char *line)
 	const size_t n = strlen(line);
 
 	if (write(STDOUT_FILENO, line, n) != (ssize_t)n || write(STDOUT_FILENO, "\n", 1) != 1)
-		return EXIT_TROUBLE; /* the daemon is gone; it will look at the state */
+		return EXIT_TROUBLE; /* the daemon is gone; it will examine the state */
 	return 0;
 }
 

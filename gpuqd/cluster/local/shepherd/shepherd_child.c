@@ -76,7 +76,7 @@ static void plain_limits(void)
 	char text[16] = "";
 
 	if (getrlimit(RLIMIT_CORE, &core) == 0) {
-		core.rlim_cur = 0; /* the hard limit stays: a job may ask for cores itself */
+		core.rlim_cur = 0; /* the hard limit stays: a job may request cores itself */
 		setrlimit(RLIMIT_CORE, &core);
 	}
 	/* A daemon is often protected from the OOM killer; its jobs must not be. */

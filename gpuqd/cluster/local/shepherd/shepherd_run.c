@@ -522,7 +522,7 @@ static void to_null(void)
 		close(null);
 }
 
-/* The warning that the job asked for (--signal) and the safety net. */
+/* The warning that the job requested (--signal) and the safety net. */
 static void set_alarms(struct run *r)
 {
 	const struct order *o = r->o;

@@ -8,7 +8,7 @@
  * `state` only grows, a line at a time, each with one write:
  *   starting boot=BOOTID at=US          durable before the process is made: whoever
  *                                       finds it never starts the pod (again)
- *   started pid=N ticks=N at=US up=US   ticks: the process's start, as /proc tells it
+ *   started pid=N ticks=N at=US up=US   ticks: the process's start, as in /proc
  *   ended how=WORD code=N at=US up=US text=...   nothing runs any more
  * at is the wall clock; up, that of the boot, is what counts (older shepherds wrote none).
  * A line without its newline was cut by a crash and does not count.
@@ -32,7 +32,7 @@
 	X(SIGNAL, "signal") /* code = signal number */                                             \
 	X(OOM, "oom") /* killed at its memory limit; code = signal or exit code + 128 */           \
 	X(DEADLINE, "deadline") /* the shepherd's own safety net */                                \
-	X(DELETED, "deleted") /* told to leave before it was started */                            \
+	X(DELETED, "deleted") /* signalled to end before it was started */                         \
 	X(INFRA, "infra") /* the shepherd or the machine failed it */
 
 enum pod_how {
