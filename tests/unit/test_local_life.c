@@ -123,9 +123,12 @@ Test(local_life, a_stopped_job_can_leave)
 
 Test(local_life, a_jobs_end_is_the_end_of_what_it_left_behind)
 {
-	struct heard *h = begin("sleep 1000 & setsid sleep 1000 & (setsid sh -c 'sleep 1000 & "
-				"sleep 1000' &) ; echo > ready; exit 4");
+	struct heard *h =
+		begin("sleep 1000 & setsid sleep 1000 & (setsid sh -c 'sleep 1000 & "
+		      "sleep 1000' &) ; echo > ready; while ! test -e go; do sleep 0.05; done; "
+		      "exit 4");
 
+	fclose(fopen(world_path(&w, "go"), "w"));
 	cr_assert(world_wait_ended(&w, wish.name));
 	cr_expect_eq(h->exit_code, 4);
 	cr_expect_eq(world_processes(h->uid), 0, "told as ended while processes ran");
