@@ -19,7 +19,7 @@
 
 /* An order may hold megabytes of its submitter's: what is kept of a full disk to end jobs is not
  * for starting more of them. */
-#define FREE_BYTES_MIN (INT64_C(1) << 20)
+#define FREE_BYTES_MIN (INT64_C(256) << 10)
 
 bool local_name_ok(const char *name)
 {
