@@ -4,6 +4,8 @@
 Exit status 0 when the server ended each connection that had to be ended and went on. The seed is fixed: a
 failure can be repeated.
 """
+import json
+import os
 import random
 import socket
 import ssl
@@ -314,6 +316,29 @@ def idle():
     sys.stdin.read()
 
 
-ATTACKS = {f.__name__: f for f in (noise, cut, bombs, flood, wrong, loris, crowd, hoard, waiters, idle)}
+def lasting():
+    """LASTING METHOD JSON N EACH: N connections with EACH such calls, which give no credit, until stdin ends. Prints how
+    many of them were refused as busy."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unit/cli"))
+    sys.dont_write_bytecode = True
+    from fake import Reader
+    method, params = sys.argv[3], json.loads(sys.argv[4])
+    each = int(sys.argv[6])
+    socks, refused = [], 0
+    for _ in range(int(sys.argv[5])):
+        s = greeted()
+        send(s, b"".join(pack([0, 2 + i, method, [params]]) for i in range(each)) + pack([0, 1000, "status.get", [{}]]))
+        reader = Reader(s)
+        while True:
+            m = reader.value()
+            if m[0] == 1 and m[1] == 1000:
+                break
+            refused += m[0] == 1 and m[2] is not None and m[2]["name"] == "busy"
+        socks.append(s)
+    print(refused, flush=True)
+    sys.stdin.read()
+
+
+ATTACKS = {f.__name__: f for f in (lasting, noise, cut, bombs, flood, wrong, loris, crowd, hoard, waiters, idle)}
 if __name__ == "__main__":
     ATTACKS[sys.argv[2]]()
