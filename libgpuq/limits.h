@@ -30,6 +30,11 @@
 #define GPUQ_CONNECTIONS_RESERVE 8u /* beyond it, of each user: for short calls (status, cancel) */
 #define GPUQ_CONNECTIONS_RESERVE_OPERATOR                                                          \
 	32u /* of each operator, and of them all beyond the next */
+#define GPUQ_LASTING_PER_USER                                                                      \
+	512u /* calls that last (waits, output, events, sessions), or two for each connection */
+#define GPUQ_LOGS_PER_USER                                                                         \
+	1024u /* outputs of pods that are read, beyond which no further call begins: each may cost a \
+	       * process or a connection to the cluster */
 #define GPUQ_CONNECTIONS_MAX 4096u
 #define GPUQ_RESERVE_IDLE_S 5 /* a connection of the reserve without a call ends */
 #define GPUQ_HELLO_TIMEOUT_S 5

@@ -107,6 +107,7 @@ static void release(struct rpc_call *call)
 	if (!call->finished || call->in_fn)
 		return;
 	flight_drop(call->server, call->share, call->bytes);
+	call->share->lasting -= call->lasting;
 	gpuq_arena_done(&call->arena);
 	free(call);
 }
@@ -460,6 +461,8 @@ static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
 		return rc;
 	before = loop_enter(l, call->method->name);
 	rc = call->method->lasts ? server_may_last(call->server, call->conn, err) : 0;
+	call->lasting = call->method->lasts && rc == 0;
+	call->share->lasting += call->lasting;
 	if (rc == 0)
 		rc = read_meta(call, err);
 	if (rc == 0)

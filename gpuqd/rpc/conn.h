@@ -50,6 +50,7 @@ struct rpc_call {
 	bool paused; /* rpc_item said no */
 	bool in_fn; /* its method runs: the memory stays until it returns */
 	bool finished;
+	bool lasting; /* counted as such in its share */
 	void (*resume)(void *arg);
 	void (*closed)(void *arg, int why);
 	void (*item)(void *arg, const struct gpuq_val *item); /* NULL = it takes none */

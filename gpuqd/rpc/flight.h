@@ -23,6 +23,7 @@ struct rpc_server;
 /* The part of one user. It lives as long as the server. */
 struct flight_user {
 	unsigned connections;
+	unsigned lasting; /* calls that last */
 	size_t bytes;
 };
 

@@ -156,14 +156,23 @@ static bool is_beyond(const struct rpc_server *s, unsigned of_user, unsigned in_
 
 int server_may_last(const struct rpc_server *s, struct rpc_conn *c, struct gpuq_err *err)
 {
+	const unsigned least = GPUQ_LASTING_PER_USER, each = 2 * per_user(s);
+	const unsigned most = each > least ? each : least;
+
 	c->reserve =
 		c->reserve && is_beyond(s, c->share->connections - 1, s->stats.connections - 1);
-	if (!c->reserve)
+	if (!c->reserve && c->share->lasting < most)
 		return 0;
-	gpuq_fail(err, GPUQ_EBUSY,
-		  "user %s has %u connections already (connections_per_user); further ones are for "
-		  "short calls only",
-		  c->peer.user, c->share->connections - 1);
+	if (c->reserve)
+		gpuq_fail(err, GPUQ_EBUSY,
+			  "user %s has %u connections already (connections_per_user); further ones "
+			  "are for short calls only",
+			  c->peer.user, c->share->connections - 1);
+	else
+		gpuq_fail(err, GPUQ_EBUSY,
+			  "user %s has %u calls already that last, such as waits and output that "
+			  "is followed",
+			  c->peer.user, most);
 	if (err)
 		err->retry_ms = 1000;
 	return GPUQ_EBUSY;

@@ -16,18 +16,20 @@
 /* Free beside the ballast: a batch may take that much before the next look. */
 #define BESIDE_BYTES (1 << 20)
 
+#define LEAST_BYTES (1 << 20) /* of a smaller file */
+
 struct ballast {
 	pthread_mutex_t mu;
 	char *dir;
 	int fd; /* -1: it could not be opened */
-	bool whole;
+	int64_t bytes; /* of the file; 0: it was given up */
 };
 
-static bool has_free(const struct ballast *b, uint64_t bytes)
+static int64_t free_bytes(const struct ballast *b)
 {
 	struct statvfs v;
 
-	return statvfs(b->dir, &v) != 0 || (uint64_t)v.f_bavail * v.f_frsize >= bytes;
+	return statvfs(b->dir, &v) != 0 ? INT64_MAX / 2 : (int64_t)(v.f_bavail * v.f_frsize);
 }
 
 static bool is_whole(int fd)
@@ -38,12 +40,18 @@ static bool is_whole(int fd)
 	       (int64_t)s.st_blocks * 512 >= BALLAST_BYTES;
 }
 
-static void make(struct ballast *b)
+static void make(struct ballast *b, int64_t spare_bytes)
 {
-	if (b->fd < 0 || !has_free(b, BALLAST_BYTES + BESIDE_BYTES))
+	const int64_t room = b->bytes + free_bytes(b) - BESIDE_BYTES;
+	int64_t want = BALLAST_BYTES;
+
+	if (room < want && spare_bytes >= BALLAST_SPARE_BYTES && room >= LEAST_BYTES)
+		want = room;
+	if (b->fd < 0 || room < want || want <= b->bytes)
 		return;
-	b->whole = posix_fallocate(b->fd, 0, BALLAST_BYTES) == 0; /* blocks, not a hole */
-	if (!b->whole && ftruncate(b->fd, 0) != 0)
+	if (posix_fallocate(b->fd, 0, want) == 0) /* blocks, not a hole */
+		b->bytes = want;
+	else if (ftruncate(b->fd, b->bytes) != 0)
 		log_err("store.ballast", "error=%s", strerror(errno));
 }
 
@@ -62,10 +70,11 @@ struct ballast *ballast_open(const char *dir)
 	pthread_mutex_init(&b->mu, NULL);
 	snprintf(path, sizeof(path), "%s/" BALLAST_FILE, dir);
 	b->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	b->whole = is_whole(b->fd);
-	if (!b->whole)
-		make(b);
-	if (!b->whole)
+	b->bytes = is_whole(b->fd) ? BALLAST_BYTES : 0;
+	if (b->fd >= 0 && !b->bytes && ftruncate(b->fd, 0) != 0)
+		log_err("store.ballast", "error=%s", strerror(errno));
+	make(b, 0);
+	if (!b->bytes)
 		log_warn("store.ballast",
 			 "dir=%s: no space for the reserve of %d MiB for a full disk; no jobs are "
 			 "accepted until there is",
@@ -91,8 +100,8 @@ bool ballast_release(struct ballast *b)
 	if (!b)
 		return false;
 	pthread_mutex_lock(&b->mu);
-	was = b->whole && ftruncate(b->fd, 0) == 0;
-	b->whole = false;
+	was = b->bytes && ftruncate(b->fd, 0) == 0;
+	b->bytes = 0;
 	pthread_mutex_unlock(&b->mu);
 	if (was)
 		log_warn("store.ballast",
@@ -102,19 +111,19 @@ bool ballast_release(struct ballast *b)
 	return was;
 }
 
-bool ballast_ready(struct ballast *b)
+bool ballast_ready(struct ballast *b, int64_t spare_bytes)
 {
 	bool was, ready;
 
 	if (!b)
 		return true;
 	pthread_mutex_lock(&b->mu);
-	was = b->whole;
-	if (!was)
-		make(b);
-	ready = b->whole;
+	was = b->bytes;
+	if (b->bytes < BALLAST_BYTES)
+		make(b, spare_bytes);
+	ready = b->bytes >= BALLAST_BYTES || (b->bytes && spare_bytes >= BALLAST_SPARE_BYTES);
 	pthread_mutex_unlock(&b->mu);
 	if (ready && !was)
 		log_notice("store.ballast", "dir=%s: space is available again", LOGS(b->dir));
-	return ready && has_free(b, BESIDE_BYTES);
+	return ready && (spare_bytes >= BALLAST_BYTES || free_bytes(b) >= BESIDE_BYTES);
 }

@@ -23,12 +23,42 @@ static int map_full(const struct store *st, struct gpuq_err *err)
 		info.me_mapsize >> 20);
 }
 
+/* Return how many bytes of the file are in free pages, in what LMDB keeps of them; no more than
+ * enough are counted. */
+static int64_t spare_bytes(const struct store *st, int64_t enough)
+{
+	const MDB_dbi free_pages = 0;
+	MDB_txn *txn = NULL;
+	MDB_cursor *c = NULL;
+	MDB_stat stat = { 0 };
+	MDB_val k, v;
+	int64_t bytes = 0;
+	size_t n;
+
+	guard_here = (struct guard){ "of free pages", true };
+	if (mdb_env_stat(st->env, &stat) == 0 &&
+	    mdb_txn_begin(st->env, NULL, MDB_RDONLY, &txn) == 0 &&
+	    mdb_cursor_open(txn, free_pages, &c) == 0)
+		while (bytes < enough && mdb_cursor_get(c, &k, &v, MDB_NEXT) == 0 &&
+		       v.mv_size >= sizeof(n)) {
+			memcpy(&n, v.mv_data, sizeof(n)); /* the list begins with its length */
+			bytes += (int64_t)(n * stat.ms_psize);
+		}
+	if (c)
+		mdb_cursor_close(c);
+	if (txn)
+		mdb_txn_abort(txn);
+	guard_here = (struct guard){ NULL, false };
+	return bytes;
+}
+
 int store_has_space(const struct store *st, struct gpuq_err *err)
 {
 	MDB_envinfo info = { 0 };
 	MDB_stat stat = { 0 };
 
-	if (!ballast_ready(st->ballast))
+	if (!ballast_ready(st->ballast, 0) &&
+	    !ballast_ready(st->ballast, spare_bytes(st, BALLAST_SPARE_BYTES)))
 		return gpuq_fail(
 			err, GPUQ_ESTORAGE,
 			"no space left in %s: %d MiB must be free before jobs are accepted",

@@ -1,11 +1,14 @@
 #!/usr/bin/python3
-"""hostile.py SOCKET ATTACK - a client that does what it must not, and says what became of it.
+"""hostile.py SOCKET|tls:PORT:TOKENFILE ATTACK - a client that does what it must not, and says what became of it.
 
 Exit status 0 when the server ended each connection that had to be ended and went on. The seed is fixed: a
 failure can be repeated.
 """
+import json
+import os
 import random
 import socket
+import ssl
 import struct
 import sys
 import time
@@ -36,7 +39,34 @@ def pack(v):
 HELLO = pack([0, 1, "hello", [{"proto": [1, 0], "client": "hostile"}]])
 
 
+def hello():
+    if not sys.argv[1].startswith("tls:"):
+        return HELLO
+    with open(sys.argv[1].split(":", 2)[2]) as f:
+        auth = {"token": f.read().strip()}
+    return pack([0, 1, "hello", [{"proto": [1, 0], "client": "hostile", "auth": auth}]])
+
+
+def connect_tls(port):
+    """A stranger has few handshakes a second and connections: some are turned away."""
+    until = time.time() + PATIENCE_S
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    tls.set_alpn_protocols(["gpuq-rpc/1"])
+    while True:
+        try:
+            s = tls.wrap_socket(socket.create_connection(("127.0.0.1", port)))
+            s.settimeout(PATIENCE_S)
+            return s
+        except OSError:
+            if time.time() > until:
+                raise
+            time.sleep(0.1)
+
+
 def connect():
+    if sys.argv[1].startswith("tls:"):
+        return connect_tls(int(sys.argv[1].split(":", 2)[1]))
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(PATIENCE_S)
     s.connect(sys.argv[1])
@@ -54,7 +84,7 @@ def send(s, data):
 
 def greeted():
     s = connect()
-    s.sendall(HELLO)
+    s.sendall(hello())
     if not s.recv(65536):
         raise SystemExit("no answer to hello")
     return s
@@ -230,29 +260,32 @@ def crowd():
 
 
 def hoard():
-    """250 connections, each with an unfinished message of nearly 4 MiB; as much of it as is read in 12 s."""
+    """HOARD [N [SECONDS]]: N connections, each with an unfinished message of nearly 4 MiB; as much of it as is read
+    in that time."""
+    n = int(sys.argv[3]) if len(sys.argv) > 3 else 250
+    seconds = int(sys.argv[4]) if len(sys.argv) > 4 else 12
     size = (4 << 20) - 1000
     head = b"\x94\x00\x01\xaajob.submit\x91\x81\xa5specs\xc6" + struct.pack(">I", size)
     piece = b"x" * 65536
     socks = {}
-    for _ in range(250):
+    for _ in range(n):
         s = greeted()
         s.sendall(head)
         s.setblocking(False)
         socks[s] = size - 1
-    until = time.time() + 12
+    until = time.time() + seconds
     while time.time() < until and socks:
         moved = 0
         for s in list(socks):
             try:
-                n = s.send(piece[:socks[s]]) if socks[s] else 0
-            except BlockingIOError:
+                sent = s.send(piece[:socks[s]]) if socks[s] else 0
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 continue
-            except (BrokenPipeError, ConnectionResetError):
+            except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
                 del socks[s]
                 continue
-            socks[s] -= n
-            moved += n
+            socks[s] -= sent
+            moved += sent
         if not moved:
             time.sleep(0.05)
     for s in socks:
@@ -265,7 +298,7 @@ def waiters():
     for _ in range(int(sys.argv[3])):
         s = connect()
         socks.append(s)
-        send(s, HELLO + pack([0, 2, "job.wait", [{"ids": [sys.argv[4]], "until": "end"}]]))
+        send(s, hello() + pack([0, 2, "job.wait", [{"ids": [sys.argv[4]], "until": "end"}]]))
         try:
             taken += b"$/error" not in s.recv(65536)
         except ConnectionResetError:
@@ -283,6 +316,29 @@ def idle():
     sys.stdin.read()
 
 
-ATTACKS = {f.__name__: f for f in (noise, cut, bombs, flood, wrong, loris, crowd, hoard, waiters, idle)}
+def lasting():
+    """LASTING METHOD JSON N EACH: N connections with EACH such calls, which give no credit, until stdin ends. Prints how
+    many of them were refused as busy."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unit/cli"))
+    sys.dont_write_bytecode = True
+    from fake import Reader
+    method, params = sys.argv[3], json.loads(sys.argv[4])
+    each = int(sys.argv[6])
+    socks, refused = [], 0
+    for _ in range(int(sys.argv[5])):
+        s = greeted()
+        send(s, b"".join(pack([0, 2 + i, method, [params]]) for i in range(each)) + pack([0, 1000, "status.get", [{}]]))
+        reader = Reader(s)
+        while True:
+            m = reader.value()
+            if m[0] == 1 and m[1] == 1000:
+                break
+            refused += m[0] == 1 and m[2] is not None and m[2]["name"] == "busy"
+        socks.append(s)
+    print(refused, flush=True)
+    sys.stdin.read()
+
+
+ATTACKS = {f.__name__: f for f in (lasting, noise, cut, bombs, flood, wrong, loris, crowd, hoard, waiters, idle)}
 if __name__ == "__main__":
     ATTACKS[sys.argv[2]]()

@@ -1,6 +1,7 @@
 /* The output of a job, read while it runs, after its end and after it was deleted. */
 #include "config.h"
 
+#include <assert.h>
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +13,7 @@
 
 #include "gpuqd/cluster/local/shepherd/log_reader.h"
 #include "gpuqd/cluster/local/shepherd/shepherd_log.h"
+#include "gpuqd/store/ballast.h"
 #include "tests/unit/local_world.h"
 
 static struct world w;
@@ -450,4 +452,30 @@ Test(local_log, too_much_output_loses_its_beginning)
 		cr_expect(strncmp(r.text, "[gpuq: ", 7) == 0 &&
 				  strstr(r.text, " bytes of older output are no longer kept]\n"),
 			  "%.80s", r.text);
+}
+
+/* Output yields to the database on the same disk, and says what is missing once there is room. */
+Test(local_log, a_disk_that_is_nearly_full_takes_no_output)
+{
+	struct shepherd_log log;
+	int logs = open(world_path(&w, "logs"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	static_assert(LOG_FREE_BYTES_MIN > BALLAST_BYTES + (1 << 20),
+		      "output leaves the ballast and more");
+	wish_init(&wish, &w, 77, "");
+	shepherd_log_open(&log, logs, wish.name);
+	cr_expect_eq(log.free_bytes, LOG_FREE_BYTES_MIN);
+	shepherd_log_write(&log, "one\n", 4);
+	log.free_bytes = INT64_MAX;
+	for (int i = 0; i < 3; i++)
+		shepherd_log_write(&log, "lost\n", 5);
+	cr_assert_eq(stat(world_path(&w, "logs/%s.log", wish.name), &st), 0);
+	cr_expect_eq(st.st_size, 4);
+	log.free_bytes = 0;
+	shepherd_log_write(&log, "two\n", 4);
+	shepherd_log_close(&log);
+	close(logs);
+	read_all(false, -1);
+	cr_expect_str_eq(r.text, "one\n\n[gpuq: 15 bytes of output could not be kept]\ntwo\n");
 }

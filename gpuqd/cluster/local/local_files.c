@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "gpuqd/base/failpoint.h"
@@ -15,6 +16,10 @@
 /* Directories that a dot begins are not pods: being made, being removed. */
 #define MAKING ".new-"
 #define REMOVING ".gone-"
+
+/* An order may hold megabytes of its submitter's: what is kept of a full disk to end jobs is not
+ * for starting more of them. */
+#define FREE_BYTES_MIN (INT64_C(256) << 10)
 
 bool local_name_ok(const char *name)
 {
@@ -84,6 +89,15 @@ static int fill(int fd, const struct local_pod *p)
 	return geteuid() != 0 ? 0 : fchownat(fd, "script", p->job_uid, p->job_gid, 0);
 }
 
+static bool has_room(int local_fd, const struct local_pod *p)
+{
+	struct statvfs v;
+
+	return fstatvfs(local_fd, &v) != 0 ||
+	       (int64_t)v.f_bavail * (int64_t)v.f_frsize >=
+		       FREE_BYTES_MIN + (int64_t)(p->record.len + p->script.len);
+}
+
 /* The rename is the pod's birth: before it there is nothing, after it there is all. It
  * is made durable by the shepherd before it starts anything; a power cut in between
  * loses a pod of which nothing has run. */
@@ -92,6 +106,9 @@ int local_files_create(int local_fd, const struct local_pod *p, struct gpuq_err 
 	char fresh[256];
 	int fd, rc = -1, why;
 
+	if (!has_room(local_fd, p))
+		return gpuq_fail(err, GPUQ_EIO, "cannot write the order of pod %s: %s", p->name,
+				 strerror(ENOSPC));
 	snprintf(fresh, sizeof(fresh), MAKING "%s", p->name);
 	remove_dir(local_fd, fresh);
 	if (mkdirat(local_fd, fresh, 0711) != 0)
@@ -123,13 +140,19 @@ int local_files_create(int local_fd, const struct local_pod *p, struct gpuq_err 
 
 int local_files_leave(int pod_fd, int64_t grace_us, struct gpuq_err *err)
 {
-	char text[32];
-	int n = snprintf(text, sizeof(text), "%" PRId64, grace_us);
+	char text[32], line[48];
+	int n = snprintf(text, sizeof(text), "%" PRId64, grace_us), why;
 
-	if (write_file(pod_fd, ".leave", 0600, text, (size_t)n) != 0 ||
-	    renameat(pod_fd, ".leave", pod_fd, "leave") != 0)
+	if (FAILPOINT("local.leave.write") ||
+	    write_file(pod_fd, ".leave", 0600, text, (size_t)n) != 0 ||
+	    renameat(pod_fd, ".leave", pod_fd, "leave") != 0) {
+		why = errno;
+		/* A full disk must not keep a job running that fills it. */
+		snprintf(line, sizeof(line), "leave %s\n", text);
+		local_files_tell(pod_fd, line);
 		return gpuq_fail(err, GPUQ_EIO, "cannot write that it is to leave: %s",
-				 strerror(errno));
+				 strerror(why));
+	}
 	(void)FAILPOINT("local.leave.written");
 	local_files_tell(pod_fd, "leave\n");
 	return 0;

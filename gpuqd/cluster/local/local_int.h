@@ -56,6 +56,7 @@ struct local_pod {
 	bool owes_created; /* the reply to pod_create is outstanding */
 	bool told_retry; /* the asker heard that it is being tried again */
 	bool leaving, leave_unwritten, forget;
+	bool leave_failed; /* to be written, which was told */
 	int64_t leave_grace_us;
 	struct pod_state state;
 	char message[256]; /* why it is not started yet; "" */

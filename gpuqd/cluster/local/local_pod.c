@@ -302,7 +302,9 @@ static void write_leave(struct local *l, struct local_pod *p, int pod_fd)
 
 	p->leave_unwritten = local_files_leave(pod_fd, p->leave_grace_us, &err) != 0;
 	if (p->leave_unwritten)
-		log_warn("local.leave_failed", "pod=%s why=%s", p->name, LOGS(err.text));
+		log_line(p->leave_failed ? LOG_L_DEBUG : LOG_L_WARN, "local.leave_failed",
+			 "pod=%s why=%s", p->name, LOGS(err.text));
+	p->leave_failed = p->leave_unwritten;
 }
 
 void local_pod_advance(struct local *l, struct local_pod *p)

@@ -95,21 +95,33 @@ void recent_free(struct methods *m)
 	m->recent = NULL;
 }
 
-void recent_each(struct methods *m, int64_t since_us,
-		 void (*fn)(void *arg, struct job_key job, const struct gpuq_val *event), void *arg)
+void recent_span(const struct methods *m, uint64_t *first, uint64_t *end)
 {
 	const struct recent *r = m->recent;
 
-	for (uint64_t i = r && r->n > RECENT_MAX ? r->n - RECENT_MAX : 0; r && i < r->n; i++) {
-		const struct past_event *e = &r->items[i % RECENT_MAX];
+	*end = r ? r->n : 0;
+	*first = *end > RECENT_MAX ? *end - RECENT_MAX : 0;
+}
+
+int recent_walk(const struct methods *m, uint64_t *at, uint64_t end, int64_t since_us,
+		bool (*fn)(void *arg, struct job_key job, const struct gpuq_val *event), void *arg)
+{
+	const struct recent *r = m->recent;
+
+	if (*at < end && r->n - *at > RECENT_MAX)
+		return -1;
+	for (; *at < end; ++*at) {
+		const struct past_event *e = &r->items[*at % RECENT_MAX];
 		struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 		struct gpuq_val *v =
 			e->at_us > since_us && e->bytes ? history_read(&a, e->bytes, e->len) : NULL;
+		const bool told = !v || fn(arg, e->job, v);
 
-		if (v)
-			fn(arg, e->job, v);
 		gpuq_arena_done(&a);
+		if (!told)
+			return 0;
 	}
+	return 1;
 }
 
 /* ---- the list ---- */

@@ -17,6 +17,7 @@
 
 struct history_live;
 struct lease;
+struct news;
 struct recent;
 struct rota;
 struct refusals;
@@ -59,6 +60,7 @@ struct methods {
 	struct session *sessions;
 	struct job_signal *signals; /* on their way */
 	struct watch *watches;
+	struct news *news; /* for them; NULL = there are none */
 	struct recent *recent; /* NULL = nothing has happened */
 	struct trying *tries; /* submissions that the cluster judges */
 	struct asking *rights; /* NULL = no check of rights under way */
@@ -196,10 +198,12 @@ void tries_drop_cluster(struct methods *m); /* those under way fail */
 void watches_free(struct methods *m);
 void recent_on_event(struct methods *m, const struct event *ev);
 void recent_free(struct methods *m);
-/* Visit the remembered events after since_us. */
-void recent_each(struct methods *m, int64_t since_us,
-		 void (*fn)(void *arg, struct job_key job, const struct gpuq_val *event),
-		 void *arg);
+/* Return which numbers the events have that are remembered now. */
+void recent_span(const struct methods *m, uint64_t *first, uint64_t *end);
+/* Visit those from *at to end that came after since_us, while fn says true. Returns 1 when all were
+ * visited, 0 when fn said no, -1 when the next is no longer remembered. */
+int recent_walk(const struct methods *m, uint64_t *at, uint64_t end, int64_t since_us,
+		bool (*fn)(void *arg, struct job_key job, const struct gpuq_val *event), void *arg);
 
 int m_event_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);

@@ -11,6 +11,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/rpc/method/m_int.h"
+#include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
 /* job.logs: items {pod, attempt, offset, bytes}. With follow it lasts as long as the
@@ -397,6 +398,35 @@ static int may_see(struct methods *m, struct rpc_call *c, const struct logs_para
 	return 0;
 }
 
+/* Return how many outputs of pods the calls of a user read. */
+static unsigned n_read(const struct methods *m, const char *user)
+{
+	const struct logs *l;
+	const struct pod_log *pl;
+	unsigned n = 0;
+
+	DL_FOREACH(m->logs, l) {
+		if (strcmp(rpc_call_peer(l->c)->user, user) != 0)
+			continue;
+		n++; /* it may begin to read at any time */
+		DL_FOREACH(l->pods, pl)
+			n += pl != l->pods && pl->log;
+	}
+	return n;
+}
+
+static int may_begin(const struct methods *m, const struct rpc_call *c, struct gpuq_err *err)
+{
+	const char *user = rpc_call_peer(c)->user;
+
+	if (n_read(m, user) < GPUQ_LOGS_PER_USER)
+		return 0;
+	gpuq_fail(err, GPUQ_EBUSY, "user %s reads the output of %u pods already", user,
+		  GPUQ_LOGS_PER_USER);
+	err->retry_ms = 1000;
+	return GPUQ_EBUSY;
+}
+
 /* A job that ends in this very turn is in history only once that is durable. */
 struct opening {
 	struct methods *m;
@@ -410,10 +440,12 @@ static void begin(void *arg, int rc, const struct gpuq_err *failed)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct logs *l;
 
+	if (rc < 0)
+		err = *failed;
 	if (rc == 0)
 		rc = may_see(o->m, o->c, o->p, &err);
-	else
-		err = *failed;
+	if (rc == 0)
+		rc = may_begin(o->m, o->c, &err);
 	if (rc < 0) {
 		rpc_fail(o->c, &err);
 		return;

@@ -8,6 +8,7 @@
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/method/m_int.h"
+#include "libgpuq/wire/mp.h"
 
 /* job.wait: the state of each job now, each change, and at the end all of them. A job that just
  * ended may have left memory: it is read from history, which holds it once the turn's batch is
@@ -333,22 +334,29 @@ int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 
 /* ---- event.watch: the same events for clients that want all of them ---- */
 
-#define NEWS_MAX 65536 /* that wait for a slow reader; then it has to list anew */
+/* Kept for the slowest reader; a client that is farther behind has to list anew. */
+#define NEWS_MAX 16384
 
+/* Events since the first of the calls began, kept once for all of them: a call has a place in it,
+ * so that one that reads nothing costs no more than one that does. */
 struct news {
-	struct news *next;
-	struct gpuq_arena mem;
-	struct gpuq_val *val;
+	struct news_item {
+		unsigned char *bytes; /* its view as MessagePack */
+		uint32_t len;
+		struct job_key job;
+	} items[NEWS_MAX];
+	uint64_t n; /* that there ever were: the newest is items[(n - 1) % NEWS_MAX] */
 };
 
 struct watch {
 	struct watch *prev, *next;
 	struct methods *m;
 	struct rpc_call *c;
-	struct news *first, **last;
 	struct job_key job; /* id 0 = everything; index -1 = all of the job */
-	size_t n;
-	bool lagged;
+	uint64_t old_at, old_end; /* of what is remembered from before it began */
+	uint64_t at; /* of the news */
+	int64_t since_us;
+	bool blocked; /* until there is credit */
 };
 
 struct watch_params {
@@ -372,22 +380,41 @@ const struct gpuq_schema p_event_watch = { .name = "params",
 					   .fields = watch_fields,
 					   .defaults = watch_defaults };
 
-static void news_free(struct news *x)
+static void news_free(struct methods *m)
 {
-	gpuq_arena_done(&x->mem);
-	free(x);
+	for (size_t i = 0; m->news && i < NEWS_MAX; i++)
+		free(m->news->items[i].bytes);
+	free(m->news);
+	m->news = NULL;
+}
+
+static void news_add(struct news *r, const struct event *ev)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	struct news_item *x = &r->items[r->n++ % NEWS_MAX];
+	struct gpuq_val *v = joblog_event_view(&a, ev);
+
+	if (v)
+		gpuq_mp_write(&b, v);
+	gpuq_arena_done(&a);
+	free(x->bytes);
+	x->bytes = b.failed || !b.len ? NULL : malloc(b.len);
+	x->len = x->bytes ? (uint32_t)b.len : 0;
+	x->job = joblog_event_job(ev);
+	if (x->bytes)
+		memcpy(x->bytes, b.data, b.len);
+	gpuq_buf_done(&b);
 }
 
 static void watch_unlink(struct watch *w)
 {
-	struct news *next;
+	struct methods *m = w->m;
 
-	for (struct news *x = w->first; x; x = next) {
-		next = x->next;
-		news_free(x);
-	}
-	DL_DELETE(w->m->watches, w);
+	DL_DELETE(m->watches, w);
 	free(w);
+	if (!m->watches)
+		news_free(m);
 }
 
 static void watch_drop(struct watch *w, int code, const char *text)
@@ -399,77 +426,68 @@ static void watch_drop(struct watch *w, int code, const char *text)
 	watch_unlink(w);
 }
 
-static void watch_resume(void *arg)
-{
-	struct watch *w = arg;
-	struct news *x;
-
-	while ((x = w->first) != NULL) {
-		if (!rpc_item(w->c, x->val))
-			return;
-		w->first = x->next;
-		if (!w->first)
-			w->last = &w->first;
-		w->n--;
-		news_free(x);
-	}
-	if (w->lagged)
-		watch_drop(w, GPUQ_ELAGGED, "events were lost: list and watch again");
-}
-
 static bool is_watched(const struct watch *w, struct job_key key)
 {
 	return w->job.id == 0 ||
 	       (key.id == w->job.id && (w->job.index < 0 || key.index == w->job.index));
 }
 
-static struct news *add_news(struct watch *w)
+static bool tell_news(void *arg, struct job_key key, const struct gpuq_val *v)
 {
-	struct news *x = calloc(1, sizeof(*x));
+	const struct watch *w = arg;
 
-	if (!x)
-		abort();
-	*w->last = x;
-	w->last = &x->next;
-	w->n++;
-	return x;
+	return !is_watched(w, key) || rpc_item(w->c, v);
+}
+
+/* As recent_walk. */
+static int news_walk(struct watch *w)
+{
+	const struct news *r = w->m->news;
+
+	if (r->n - w->at > NEWS_MAX)
+		return -1;
+	for (; w->at < r->n; w->at++) {
+		const struct news_item *x = &r->items[w->at % NEWS_MAX];
+		struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+		struct gpuq_val *v = x->bytes && is_watched(w, x->job)
+					     ? history_read(&a, x->bytes, x->len)
+					     : NULL;
+		const bool told = !v || rpc_item(w->c, v);
+
+		gpuq_arena_done(&a);
+		if (!told)
+			return 0;
+	}
+	return 1;
+}
+
+static void watch_resume(void *arg)
+{
+	struct watch *w = arg;
+	int rc = recent_walk(w->m, &w->old_at, w->old_end, w->since_us, tell_news, w);
+
+	if (rc > 0)
+		rc = news_walk(w);
+	w->blocked = rc == 0;
+	if (rc < 0)
+		watch_drop(w, GPUQ_ELAGGED, "events were lost: list and watch again");
 }
 
 void watches_on_event(struct methods *m, const struct event *ev)
 {
-	struct watch *w;
+	struct watch *w, *next;
 
-	if (!model_event_is_stored(ev->type) || ev->type == EV_AUDITED ||
+	if (!m->watches || !model_event_is_stored(ev->type) || ev->type == EV_AUDITED ||
 	    ev->type == EV_AUDIT_DROPPED || ev->type == EV_JOB_FRAGMENTED ||
 	    ev->type == EV_NOTICES_DONE || ev->type == EV_CHARGES_EXPIRED ||
 	    ev->type == EV_CLOCK_SET || ev->type == EV_TOKEN_ISSUED ||
 	    ev->type == EV_TOKEN_REVOKED || ev->type == EV_TOKEN_USED)
 		return; /* estimates are no events; the audit is not for all users */
-	DL_FOREACH(m->watches, w) {
-		struct news *x;
-
-		if (!is_watched(w, joblog_event_job(ev)))
-			continue;
-		if (w->lagged || w->n == NEWS_MAX) {
-			w->lagged = true; /* said once what waits has been read */
-			continue;
-		}
-		x = add_news(w);
-		x->val = joblog_event_view(&x->mem, ev);
-		if (w->n == 1)
+	news_add(m->news, ev);
+	DL_FOREACH_SAFE(m->watches, w, next) {
+		if (!w->blocked || m->news->n - w->at > NEWS_MAX)
 			watch_resume(w);
 	}
-}
-
-static void add_old_news(void *arg, struct job_key key, const struct gpuq_val *v)
-{
-	struct watch *w = arg;
-	struct news *x;
-
-	if (!is_watched(w, key))
-		return;
-	x = add_news(w);
-	x->val = gpuq_val_copy(&x->mem, v);
 }
 
 static void watch_closed(void *arg, int why)
@@ -496,10 +514,17 @@ int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq
 	w->m = m;
 	w->job = job_id_of_call(m, p->id, p->index);
 	w->c = c;
-	w->last = &w->first;
-	DL_APPEND(m->watches, w);
+	if (!m->news)
+		m->news = calloc(1, sizeof(*m->news));
+	if (!m->news) {
+		free(w);
+		return gpuq_no_memory(err);
+	}
+	w->at = m->news->n;
 	if (p->since_us)
-		recent_each(m, p->since_us, add_old_news, w);
+		recent_span(m, &w->old_at, &w->old_end);
+	w->since_us = p->since_us;
+	DL_APPEND(m->watches, w);
 	rpc_call_watch(c, watch_resume, watch_closed, w);
 	watch_resume(w);
 	return 0;

@@ -84,6 +84,8 @@ static void __attribute__((noreturn)) hang_up(struct attendant *a, bool gently)
 
 	if (a->out_fd >= 0)
 		close(a->out_fd); /* of a terminal: its foreground gets HUP */
+	if (gently && a->exited)
+		_exit(0); /* what it left belongs to the job, and its number may be another's */
 	if (gently && a->child > 0) {
 		kill(-a->child, SIGHUP);
 		kill(-a->child, SIGCONT);

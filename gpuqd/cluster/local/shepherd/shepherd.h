@@ -15,7 +15,8 @@
  * The pod's directory, all but `order` and `script` optional:
  *   order   what to run (order.h)        script  a script's text, owned by its user
  *   state   how far it has come, lock    (state.h)
- *   leave   "GRACE_US": evicted            ctl     FIFO: "leave" and "signal N" lines
+ *   leave   "GRACE_US": evicted            ctl     FIFO: lines "leave" (the file is there),
+ *                                                "leave GRACE_US" (the disk was full), "signal N"
  *   exec.sock, attach.sock               sessions in the job (talk.h)
  * Output goes to ../../logs/POD.log, see shepherd_log.h.
  *

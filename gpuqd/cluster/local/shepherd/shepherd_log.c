@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 void shepherd_log_stem(const char *pod, const char *uid, char out[256])
@@ -22,6 +23,7 @@ void shepherd_log_open(struct shepherd_log *l, int logs_dirfd, const char *stem)
 
 	memset(l, 0, sizeof(*l));
 	l->max_bytes = LOG_POD_BYTES_MAX;
+	l->free_bytes = LOG_FREE_BYTES_MIN;
 	snprintf(name, sizeof(name), "%s.log", stem);
 	l->fd = openat(logs_dirfd, name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		       0600);
@@ -35,6 +37,14 @@ int shepherd_log_reader(int logs_dirfd, const char *stem)
 
 	snprintf(name, sizeof(name), "%s.log", stem);
 	return openat(logs_dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static bool has_room(const struct shepherd_log *l, size_t n)
+{
+	struct statvfs v;
+
+	return fstatvfs(l->fd, &v) != 0 ||
+	       (int64_t)v.f_bavail * (int64_t)v.f_frsize - (int64_t)n >= l->free_bytes;
 }
 
 static bool put(struct shepherd_log *l, const char *bytes, size_t n)
@@ -74,6 +84,10 @@ void shepherd_log_write(struct shepherd_log *l, const char *bytes, size_t n)
 {
 	if (l->fd < 0)
 		return;
+	if (!has_room(l, n)) {
+		l->lost += (int64_t)n;
+		return;
+	}
 	if (l->lost > 0) {
 		char note[96];
 		int k = snprintf(note, sizeof(note),

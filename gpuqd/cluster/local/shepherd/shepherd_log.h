@@ -13,6 +13,10 @@
  *
  * No more than LOG_POD_BYTES_MAX of one pod are kept: the oldest go (a hole is punched
  * at the file's beginning, offsets stay), because the end is what people look for.
+ *
+ * Output leaves LOG_FREE_BYTES_MIN of the filesystem alone. The database is on it too, and on a
+ * full disk needs what it kept for that (store/ballast.h) to cancel and end jobs: output would
+ * take it faster than they can.
  */
 #ifndef GPUQD_CLUSTER_LOCAL_SHEPHERD_SHEPHERD_LOG_H
 #define GPUQD_CLUSTER_LOCAL_SHEPHERD_SHEPHERD_LOG_H
@@ -23,6 +27,7 @@
 
 #define LOG_POD_BYTES_MAX (INT64_C(256) << 20)
 #define LOG_PUNCH_BYTES (INT64_C(16) << 20) /* how much goes at once */
+#define LOG_FREE_BYTES_MIN (INT64_C(12) << 20)
 
 /* Files of a pod's output are called STEM.log and STEM.to: POD.UID, so that a pod of the same
  * name that was another's has files of its own; POD where uid is "", as in older versions. */
@@ -33,6 +38,7 @@ struct shepherd_log {
 	int64_t size; /* bytes of the file */
 	int64_t punched; /* of which this many at the beginning are gone */
 	int64_t max_bytes; /* LOG_POD_BYTES_MAX */
+	int64_t free_bytes; /* LOG_FREE_BYTES_MIN */
 	int64_t lost; /* bytes that could not be written, not yet told */
 };
 

@@ -162,6 +162,8 @@ static void on_control(struct run *r)
 
 		if (strncmp(line, "signal ", 7) == 0)
 			pass_on(r, (int)strtol(line + 7, NULL, 10));
+		else if (strncmp(line, "leave ", 6) == 0)
+			begin_leaving(r, strtoll(line + 6, NULL, 10));
 		else if (strcmp(line, "leave") == 0 && asked_to_leave(r, &grace_us))
 			begin_leaving(r, grace_us);
 	}
