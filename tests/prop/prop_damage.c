@@ -25,7 +25,7 @@
 #define PAGE 4096u
 #define KEYS 400u /* of a table, most of which exist */
 #define VALUE_MAX 9000u
-#define HANG_S 60
+#define HANG_S 600 /* far beyond what a starved machine takes */
 #define GROW_EVERY 20 /* cases */
 
 enum verdict { WHOLE = 0, DAMAGED = STORE_EXIT_DAMAGED, COPY = 90, WRONG = 91, ODD = 92 };
