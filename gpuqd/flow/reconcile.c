@@ -164,17 +164,28 @@ static struct rejections *rejections_of(struct reconcile *r, const char *name)
 	return f;
 }
 
+/* The refusals of a node for lack of a resource; lacks NULL = for whatever else. */
+static struct rejections *add_rejection(struct reconcile *r, const char *name, const char *lacks,
+					const struct rejection *is)
+{
+	char key[256 + GPUQ_RESOURCE_NAME_MAX + 2];
+	struct rejections *f;
+
+	snprintf(key, sizeof(key), "%s%s%s", name, lacks ? " " : "", lacks ? lacks : "");
+	f = rejections_of(r, key);
+	f->last[f->n++ % REFUSALS_KEPT] = *is;
+	return f;
+}
+
 /* The job avoids the node by itself. Others do once the node has refused different jobs; where it only
  * lacks devices (node_lacking), those do that ask for some. */
-static void node_refused(struct reconcile *r, const char *name, const struct rejection *is,
-			 bool lacks_devices)
+static void node_refused(struct reconcile *r, const char *name, const struct rejections *f,
+			 const struct rejection *is, bool lacks_devices)
 {
 	struct event ev = { .type = EV_NODE_BACKOFF };
-	struct rejections *f = rejections_of(r, name);
 	int64_t now = loop_now_us(r->l), wait = BACKOFF_FIRST_US;
 	unsigned recent, n_users, n_requests;
 
-	f->last[f->n++ % REFUSALS_KEPT] = *is;
 	recent = count_recent(f, now, &n_users, &n_requests);
 	if (n_users < DIFFERENT_USERS && n_requests < DIFFERENT_REQUESTS) {
 		log_info("node.refused_job", "node=%s user=%s times=%u", LOGS(name), LOGS(is->user),
@@ -196,18 +207,13 @@ static void node_refused(struct reconcile *r, const char *name, const struct rej
 /* Correct the ledger of a resource that a node lacks, for longer where that happens again. The node
  * is well, and open to jobs that ask for none of it. */
 static void node_lacking(struct reconcile *r, const char *name, const struct pod_fact *f,
-			 const struct rejection *is)
+			 const struct rejections *past)
 {
 	struct event ev = { .type = EV_NODE_SHORT };
 	const struct node *n;
-	struct rejections *past;
 	int64_t lacks, now = loop_now_us(r->l), wait = BACKOFF_FIRST_US;
 	unsigned recent, n_users, n_requests;
-	char key[256 + GPUQ_RESOURCE_NAME_MAX + 2];
 
-	snprintf(key, sizeof(key), "%s %s", name, f->short_of);
-	past = rejections_of(r, key);
-	past->last[past->n++ % REFUSALS_KEPT] = *is;
 	recent = count_recent(past, now, &n_users, &n_requests);
 	for (unsigned i = 1; i < recent && wait < BACKOFF_MAX_US; i++)
 		wait *= 2;
@@ -318,6 +324,7 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 	const int64_t ahead_us = loop_ahead_us(r->l);
 	const struct rejection rejection = { loop_now_us(r->l), p->job->user,
 					     p->job->request ? p->job->request->id : 0 };
+	const struct rejections *past = NULL;
 	char text[600];
 
 	strncpy(node, p->node->name, sizeof(node) - 1);
@@ -342,10 +349,12 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 		ev.pod_ended.message = "its pod was deleted by another client";
 	}
 	apply(r, &ev);
+	if (refused)
+		past = add_rejection(r, node, f->short_of, &rejection);
 	if (refused && f->short_of)
-		node_lacking(r, node, f, &rejection);
+		node_lacking(r, node, f, past);
 	if (refused && (!f->short_of || names_devices(r, node, f->short_of)))
-		node_refused(r, node, &rejection, f->short_of != NULL);
+		node_refused(r, node, past, &rejection, f->short_of != NULL);
 	verdict(r, key.job);
 }
 

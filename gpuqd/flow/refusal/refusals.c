@@ -399,9 +399,8 @@ static void on_event(void *arg, const struct event *ev)
 			g->took = g->took || (pod && had_shut(g, ev->pod.job));
 			continue;
 		}
-		if (ev->type == EV_SITE_APPLIED ||
-		    (g->tried.id && ev->pod.job.id == g->tried.id &&
-		     ev->pod.job.index == g->tried.index && pod)) {
+		if (ev->type == EV_SITE_APPLIED || (g->tried.id && ev->pod.job.id == g->tried.id &&
+						    ev->pod.job.index == g->tried.index && pod)) {
 			g->passed = true;
 			set_timer(g, 0);
 		}
