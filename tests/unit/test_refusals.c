@@ -1,8 +1,10 @@
-/* How long what the cluster refuses is left alone, from one refusal to the next. */
+/* How long what the cluster refuses is left alone, from one refusal to the next; and which nodes are
+ * left alone that refuse pods. */
 #include <criterion/criterion.h>
 
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/refusal/refusals.h"
+#include "gpuqd/flow/refusal/rejections.h"
 #include "tests/unit/journal_rig.h"
 #include "tests/unit/site_text.h"
 
@@ -129,4 +131,64 @@ Test(refusals, pods_of_others_prove_nothing)
 	runs(2, 0);
 	pass(3 * FIRST_S);
 	cr_expect_eq(refused(1), 2 * FIRST_S);
+}
+
+/* ---- nodes ---- */
+
+/* n0 refuses a pod of ann, of that request. */
+static void rejected(struct rejections *r, uint32_t request, const char *short_of)
+{
+	rejections_note(
+		r, &(struct pod_rejection){
+			   .node = "n0", .user = "ann", .request = request, .short_of = short_of });
+}
+
+/* Make the devices of n0 have a name, as those of a cluster do. */
+static const struct node *named(void)
+{
+	struct node *n = model_find_node(rig.model, "n0");
+
+	n->fact.device = "nvidia.com/gpu";
+	return n;
+}
+
+Test(refusals, a_node_is_suspect_when_different_jobs_are_refused)
+{
+	struct rejections *r = rejections_new(rig.journal);
+	const struct node *n = named();
+
+	for (int i = 0; i < 8; i++)
+		rejected(r, 1, NULL);
+	cr_expect_not(n->suspect);
+	cr_expect_eq(n->backoff_until_us, 0);
+	rejected(r, 2, NULL);
+	rejected(r, 3, NULL);
+	cr_expect(n->suspect);
+	cr_expect_gt(n->backoff_until_us, loop_now_us(rig.loop));
+	rejections_free(r);
+}
+
+Test(refusals, jobs_without_devices_go_on_where_devices_are_lacking)
+{
+	struct rejections *r = rejections_new(rig.journal);
+	const struct node *n = named();
+
+	for (uint32_t i = 0; i < 6; i++)
+		rejected(r, i, "nvidia.com/gpu");
+	cr_expect(n->suspect);
+	cr_expect_eq(n->backoff_until_us, 0);
+	rejections_free(r);
+}
+
+Test(refusals, those_for_lack_of_devices_and_others_are_counted_apart)
+{
+	struct rejections *r = rejections_new(rig.journal);
+	const struct node *n = named();
+
+	rejected(r, 1, "nvidia.com/gpu");
+	rejected(r, 2, "nvidia.com/gpu");
+	rejected(r, 3, NULL);
+	cr_expect_eq(n->backoff_until_us, 0);
+	cr_expect_str_eq(n->shorts[0].resource, "nvidia.com/gpu");
+	rejections_free(r);
 }

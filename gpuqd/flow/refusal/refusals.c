@@ -11,6 +11,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/flow/reconcile.h"
+#include "gpuqd/flow/refusal/rejections.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/util/keyset.h"
 #include "libgpuq/units.h"
@@ -46,6 +47,7 @@ struct refusals {
 	struct loop *l;
 	struct cluster *cluster;
 	struct gate *gates; /* in order of their first refusal */
+	struct rejections *rejections;
 };
 
 static char *copy(const char *s)
@@ -356,6 +358,13 @@ static void on_refused(void *arg, struct pod_key pod, const struct refusal *why)
 	note(arg, pod.job, why, false);
 }
 
+static void on_rejected(void *arg, const struct pod_rejection *is)
+{
+	struct refusals *r = arg;
+
+	rejections_note(r->rejections, is);
+}
+
 void refusals_missed(struct refusals *r, struct job_key job, const char *object, const char *words)
 {
 	const struct job *j = model_find_job(journal_model(r->j), job);
@@ -437,8 +446,14 @@ int refusals_new(struct journal *j, struct reconcile *reconcile, struct refusals
 		return gpuq_no_memory(err);
 	r->j = j;
 	r->l = journal_loop(j);
+	r->rejections = rejections_new(j);
+	if (!r->rejections) {
+		free(r);
+		return gpuq_no_memory(err);
+	}
 	journal_subscribe(j, on_event, r);
-	reconcile_on_refused(reconcile, &(struct reconcile_refusals){ r, on_refused, on_probed });
+	reconcile_on_refused(reconcile,
+			     &(struct reconcile_refusals){ r, on_refused, on_probed, on_rejected });
 	*out = r;
 	return 0;
 }
@@ -448,5 +463,6 @@ void refusals_free(struct refusals *r)
 	if (!r)
 		return;
 	refusals_set_cluster(r, NULL);
+	rejections_free(r->rejections);
 	free(r);
 }
