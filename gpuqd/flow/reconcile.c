@@ -18,35 +18,11 @@
 #include "gpuqd/util/keyset.h"
 #include "libgpuq/units.h"
 
-/* A node that refuses the pods of different jobs is avoided for 1, 2, 4 ... 60 s, and is suspect
- * after five refusals in ten minutes. */
-#define BACKOFF_FIRST_US GPUQ_US_PER_S
-#define BACKOFF_MAX_US (60 * GPUQ_US_PER_S)
-#define REFUSALS_WINDOW_US (600 * GPUQ_US_PER_S)
-#define REFUSALS_SUSPECT 5
-#define REFUSALS_KEPT 8
-/* Jobs are different when their users are, or that many requests of one user: a thousand jobs of one
- * kind that fit nowhere cost others no node. */
-#define DIFFERENT_USERS 2
-#define DIFFERENT_REQUESTS 3
 #define QUOTA_RETRY_US (10 * GPUQ_US_PER_S)
 #define NOT_ROOT                                                                                   \
 	"give securityContext.runAsUser in the job, an image with a numeric USER, or a queue "     \
 	"with "                                                                                    \
 	"pod_policy: baseline"
-
-struct rejection {
-	int64_t at_us;
-	const char *user; /* interned */
-	uint32_t request; /* number; a job's is never given to another */
-};
-
-struct rejections {
-	UT_hash_handle hh;
-	struct rejection last[REFUSALS_KEPT];
-	unsigned n;
-	char name[];
-};
 
 struct reconcile {
 	struct journal *j;
@@ -56,7 +32,6 @@ struct reconcile {
 	struct cluster *cluster;
 	struct cluster_sink sink;
 	bool adopt; /* accept any cluster */
-	struct rejections *rejections;
 	uint32_t generation; /* of the list being received */
 	struct keyset seen; /* pods that the cluster has named since the previous list */
 	int64_t stale_since_us;
@@ -121,106 +96,6 @@ static void on_node_gone(void *arg, const char *name)
 
 	log_notice("node.gone", "node=%s", LOGS(name));
 	apply(arg, &ev);
-}
-
-/* Count the refusals of late, and of how many users and requests they are. */
-static unsigned count_recent(const struct rejections *f, int64_t now, unsigned *n_users,
-			     unsigned *n_requests)
-{
-	unsigned recent = 0;
-
-	*n_users = *n_requests = 0;
-	for (unsigned i = 0; i < REFUSALS_KEPT; i++) {
-		bool user = true, request = true;
-
-		if (!f->last[i].user || f->last[i].at_us <= now - REFUSALS_WINDOW_US)
-			continue;
-		for (unsigned k = 0; k < i; k++) {
-			const bool is =
-				f->last[k].user && f->last[k].at_us > now - REFUSALS_WINDOW_US;
-
-			user &= !is || f->last[k].user != f->last[i].user;
-			request &= !is || f->last[k].request != f->last[i].request;
-		}
-		recent++;
-		*n_users += user;
-		*n_requests += request;
-	}
-	return recent;
-}
-
-static struct rejections *rejections_of(struct reconcile *r, const char *name)
-{
-	struct rejections *f = NULL;
-
-	HASH_FIND_STR(r->rejections, name, f);
-	if (f)
-		return f;
-	f = calloc(1, sizeof(*f) + strlen(name) + 1);
-	if (!f)
-		abort();
-	memcpy(f->name, name, strlen(name) + 1);
-	HASH_ADD_STR(r->rejections, name, f);
-	return f;
-}
-
-/* The job avoids the node by itself. Others do once the node has refused different jobs; where it only
- * lacks devices (node_lacking), those do that ask for some. */
-static void node_refused(struct reconcile *r, const char *name, const struct rejection *is,
-			 bool lacks_devices)
-{
-	struct event ev = { .type = EV_NODE_BACKOFF };
-	struct rejections *f = rejections_of(r, name);
-	int64_t now = loop_now_us(r->l), wait = BACKOFF_FIRST_US;
-	unsigned recent, n_users, n_requests;
-
-	f->last[f->n++ % REFUSALS_KEPT] = *is;
-	recent = count_recent(f, now, &n_users, &n_requests);
-	if (n_users < DIFFERENT_USERS && n_requests < DIFFERENT_REQUESTS) {
-		log_info("node.refused_job", "node=%s user=%s times=%u", LOGS(name), LOGS(is->user),
-			 recent);
-		return;
-	}
-	for (unsigned i = 1; i < recent && wait < BACKOFF_MAX_US; i++)
-		wait *= 2;
-	if (recent >= REFUSALS_SUSPECT || wait > BACKOFF_MAX_US)
-		wait = BACKOFF_MAX_US;
-	ev.backoff.name = name;
-	ev.backoff.until_us = lacks_devices ? 0 : now + wait;
-	ev.backoff.suspect = recent >= REFUSALS_SUSPECT;
-	log_warn("node.refused_pod", "node=%s times=%u users=%u wait_s=%" PRId64, LOGS(name),
-		 recent, n_users, wait / GPUQ_US_PER_S);
-	apply(r, &ev);
-}
-
-/* Correct the ledger of a resource that a node lacks, for longer where that happens again. The node
- * is well, and open to jobs that ask for none of it. */
-static void node_lacking(struct reconcile *r, const char *name, const struct pod_fact *f,
-			 const struct rejection *is)
-{
-	struct event ev = { .type = EV_NODE_SHORT };
-	const struct node *n;
-	struct rejections *past;
-	int64_t lacks, now = loop_now_us(r->l), wait = BACKOFF_FIRST_US;
-	unsigned recent, n_users, n_requests;
-	char key[256 + GPUQ_RESOURCE_NAME_MAX + 2];
-
-	snprintf(key, sizeof(key), "%s %s", name, f->short_of);
-	past = rejections_of(r, key);
-	past->last[past->n++ % REFUSALS_KEPT] = *is;
-	recent = count_recent(past, now, &n_users, &n_requests);
-	for (unsigned i = 1; i < recent && wait < BACKOFF_MAX_US; i++)
-		wait *= 2;
-	ev.short_of.name = name;
-	ev.short_of.resource = f->short_of;
-	n = model_find_node(journal_model(r->j), name);
-	lacks = n ? node_ledger_free(n, f->short_of) - f->short_have : 0;
-	ev.short_of.lacks = lacks > 0 ? lacks : 0;
-	ev.short_of.until_us = now + (wait < BACKOFF_MAX_US ? wait : BACKOFF_MAX_US);
-	log_warn("node.short", "node=%s resource=%s have=%" PRId64 " times=%u wait_s=%" PRId64,
-		 LOGS(name), LOGS(f->short_of), f->short_have, recent,
-		 (ev.short_of.until_us - now) / GPUQ_US_PER_S);
-	apply(r, &ev);
 }
 
 /* ---- pods ---- */
@@ -301,14 +176,6 @@ static bool told_to_leave(const struct pod *p)
 	       j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING;
 }
 
-/* A node that has no device to give, though it offers some, is not well. */
-static bool names_devices(const struct reconcile *r, const char *node, const char *resource)
-{
-	const struct node *n = model_find_node(journal_model(r->j), node);
-
-	return n && n->fact.device && strcmp(n->fact.device, resource) == 0;
-}
-
 static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key key,
 		      const struct pod_fact *f)
 {
@@ -316,8 +183,9 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 	char node[256];
 	const bool refused = f->fault == POD_FAULT_REJECTED;
 	const int64_t ahead_us = loop_ahead_us(r->l);
-	const struct rejection rejection = { loop_now_us(r->l), p->job->user,
-					     p->job->request ? p->job->request->id : 0 };
+	const struct pod_rejection rejection = { node, p->job->user,
+						 p->job->request ? p->job->request->id : 0,
+						 f->short_of, f->short_have };
 	char text[600];
 
 	strncpy(node, p->node->name, sizeof(node) - 1);
@@ -342,10 +210,8 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 		ev.pod_ended.message = "its pod was deleted by another client";
 	}
 	apply(r, &ev);
-	if (refused && f->short_of)
-		node_lacking(r, node, f, &rejection);
-	if (refused && (!f->short_of || names_devices(r, node, f->short_of)))
-		node_refused(r, node, &rejection, f->short_of != NULL);
+	if (refused && r->on_refused.rejected)
+		r->on_refused.rejected(r->on_refused.arg, &rejection);
 	verdict(r, key.job);
 }
 
@@ -985,14 +851,8 @@ int reconcile_new(struct journal *j, struct dispatch *d, struct schedule *s, str
 
 void reconcile_free(struct reconcile *r)
 {
-	struct rejections *f, *next;
-
 	if (!r)
 		return;
-	HASH_ITER(hh, r->rejections, f, next) {
-		HASH_DEL(r->rejections, f);
-		free(f);
-	}
 	keyset_clear(&r->seen);
 	recover_free(r->recover);
 	measure_free(r->measure);

@@ -38,12 +38,21 @@ typedef void (*reconcile_signalled_fn)(void *arg, struct pod_key pod, int signal
 				       const struct gpuq_err *err);
 void reconcile_on_signalled(struct reconcile *r, reconcile_signalled_fn fn, void *arg);
 
+/* A pod that the kubelet of its node refused. */
+struct pod_rejection {
+	const char *node, *user;
+	uint32_t request; /* number; a job's is never given to another */
+	const char *short_of; /* resource that the node lacks; NULL = another reason */
+	int64_t short_have; /* so much of it is free there */
+};
+
 /* Called when the cluster refuses a pod for its own reasons, before the job gives back its places;
- * and with answers to refusal_probe(). */
+ * with answers to refusal_probe(); and for each pod that a kubelet refused. */
 struct reconcile_refusals {
 	void *arg;
 	void (*refused)(void *arg, struct pod_key pod, const struct refusal *r);
 	void (*probed)(void *arg, const char *key, bool taken);
+	void (*rejected)(void *arg, const struct pod_rejection *is);
 };
 void reconcile_on_refused(struct reconcile *r, const struct reconcile_refusals *to);
 /* Called when the cluster reports whether this daemon may act in it; set before it starts. */

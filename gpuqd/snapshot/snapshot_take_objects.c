@@ -6,6 +6,7 @@
 #include <uthash.h>
 
 #include "gpuqd/util/require.h"
+#include "libgpuq/spec/resource.h"
 
 #define HOST_LABEL "kubernetes.io/hostname"
 /* Terms of volumes and of the job multiply. Beyond this many those of a volume are left to the
@@ -194,6 +195,23 @@ static void tolerate(struct snap_objects *o, const struct object_fact *f, struct
 	g->n_tolerations = (uint32_t)n;
 }
 
+/* Add countable resources: what runs is taken to have them as well. */
+static void add_amounts(struct snap_objects *o, const struct objects_pod *p, struct snap_group *g)
+{
+	struct gpuq_amount all[GPUQ_RESOURCES_MAX], *kept;
+	const size_t n = objects_add_amounts(o->m->objects, p, g->resources, g->n_resources, all,
+					     GPUQ_RESOURCES_MAX);
+
+	if (gpuq_amounts_same(all, n, g->resources, g->n_resources))
+		return;
+	kept = gpuq_arena_calloc(o->mem, n + 1, sizeof(*kept));
+	if (!kept)
+		return;
+	memcpy(kept, all, n * sizeof(*kept));
+	g->resources = kept;
+	g->n_resources = (uint32_t)n;
+}
+
 void snapshot_objects_group(struct snap_objects *o, const struct queue *q,
 			    const struct request_group *g, struct snap_group *out)
 {
@@ -209,6 +227,7 @@ void snapshot_objects_group(struct snap_objects *o, const struct queue *q,
 	objects_add(o->m->objects, &p);
 	out->cpu_milli = p.cpu_milli;
 	out->memory_bytes = p.memory_bytes;
+	add_amounts(o, &p, out);
 	if (p.runtime_class) {
 		f = objects_find(o->m->objects, OBJECT_RUNTIME, "", p.runtime_class);
 		if (f) {

@@ -6,7 +6,6 @@
 
 #include "libgpuq/units.h"
 
-#define AVOID_NARROW_US (60 * GPUQ_US_PER_S)
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 #define DAY_US (24 * HOUR_US)
 #define CLAIMS_MOST 1024 /* distinct ones in the last hour: far above any bound on them */
@@ -116,31 +115,6 @@ static bool has_others(const struct snap_past *t, const struct job *j, const str
 	return false;
 }
 
-/* True if the job itself restricts its nodes: the devices of other nodes do not show whether these
- * would do. The node is then avoided only briefly. */
-static bool is_narrow(const struct job *j)
-{
-	const struct request_spec *spec = &j->request->spec;
-
-	for (size_t i = 0; i < spec->n_groups; i++) {
-		const struct gpuq_group *g = spec->groups[i].where;
-
-		if (!g)
-			continue;
-		if (g->n_required || g->nodes.n || g->exclude.n || g->topology_required ||
-		    g->n_slices)
-			return true;
-	}
-	return false;
-}
-
-/* Return until when the job avoids the node; one that fits on few nodes avoids them for a shorter
- * time. */
-static int64_t avoided_until(const struct job *j, const struct avoided *a)
-{
-	return a->until_us - (is_narrow(j) ? JOB_AVOID_US - AVOID_NARROW_US : 0);
-}
-
 /* Exclude the nodes that the job avoids, unless no other could run it. */
 static void take_avoided(const struct snap_past *t, const struct job *j, struct snap_job *sj)
 {
@@ -150,7 +124,7 @@ static void take_avoided(const struct snap_past *t, const struct job *j, struct 
 		const struct avoided *a = &j->life->avoids->items[i];
 		const struct node *n = model_find_node(t->m, a->node);
 
-		if (n && avoided_until(j, a) > t->now_us && has_others(t, j, n))
+		if (n && job_avoids_until(j, a) > t->now_us && has_others(t, j, n))
 			exclude[sj->n_exclude++] = n->snap_ix;
 	}
 	sj->exclude = exclude;
@@ -165,7 +139,7 @@ int64_t snapshot_avoided_end(const struct model *m, int64_t now_us)
 		return next;
 	DL_FOREACH2(m->jobs_by_state[GPUQ_JOB_PENDING], j, state_next)
 		for (uint32_t i = 0; j->life->avoids && i < j->life->avoids->n; i++) {
-			const int64_t end_us = avoided_until(j, &j->life->avoids->items[i]);
+			const int64_t end_us = job_avoids_until(j, &j->life->avoids->items[i]);
 
 			if (end_us > now_us && end_us < next)
 				next = end_us;

@@ -176,3 +176,24 @@ void job_verdict(const struct job *j, struct event *out)
 			     : late           ? late
 					      : "";
 }
+
+/* True if the job itself restricts its nodes: the devices of other nodes do not show whether these
+ * would do. The node is then avoided only briefly. */
+static bool is_narrow(const struct job *j)
+{
+	for (size_t i = 0; j->request && i < j->request->spec.n_groups; i++) {
+		const struct gpuq_group *g = j->request->spec.groups[i].where;
+
+		if (!g)
+			continue;
+		if (g->n_required || g->nodes.n || g->exclude.n || g->topology_required ||
+		    g->n_slices)
+			return true;
+	}
+	return false;
+}
+
+int64_t job_avoids_until(const struct job *j, const struct avoided *a)
+{
+	return a->until_us - (is_narrow(j) ? JOB_AVOID_US - JOB_AVOID_NARROW_US : 0);
+}

@@ -194,6 +194,7 @@ struct avoided {
 };
 #define JOB_AVOIDS_MAX 4
 #define JOB_AVOID_US (900 * INT64_C(1000000)) /* for how long it is avoided */
+#define JOB_AVOID_NARROW_US (60 * INT64_C(1000000)) /* by a job that restricts its nodes itself */
 
 struct avoids {
 	struct avoided items[JOB_AVOIDS_MAX]; /* oldest first */
@@ -673,6 +674,8 @@ bool job_ranges_has(const struct gpuq_range *ranges, size_t n, int64_t index);
 bool model_element_waits(const struct array *a, int64_t index); /* not split off yet */
 uint32_t deps_count(const struct job *j);
 bool model_job_is_live(const struct job *j); /* has a current attempt */
+/* Return until when the job avoids the node. */
+int64_t job_avoids_until(const struct job *j, const struct avoided *a);
 /* True if these are the job's present reasons, whatever their times. */
 bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n);
 bool model_job_is_over(

@@ -21,11 +21,15 @@ test_expect_success 'a refused pod is tried again, less and less; one job costs 
 test_expect_success 'a thousand jobs of one kind are no different jobs' '
 	more=$(fake_job "gpus: 1\narray: 0-3") &&
 	wait_for 120 eval "test \$(grep -c \"node.refused_job.*node=node1\" gpuqd.log) -ge 7" &&
-	! grep -q "node.refused_pod" gpuqd.log && gpuq cancel "$more" && job_becomes "$more" CANCELLED 120
+	! grep -q "node.refused_pod" gpuqd.log && gpuq cancel "$more" && exits 252 gpuq wait "$more"
 '
 
-test_expect_success 'different jobs are: the node is left alone, and suspect after five refusals' '
-	b=$(fake_job "gpus: 2") && c=$(fake_job "gpus: 3") && wait_for 120 node_is node1 suspect && gpuq cancel "$b" "$c"
+test_expect_success 'no devices are believed there, which nodes says; jobs that ask for none run there' '
+	b=$(fake_job "gpus: 2") && c=$(fake_job "gpus: 3") && wait_for 60 job_is "$b" reason Resources &&
+	gpuq nodes --json >nodes.out && says nodes.out "its kubelet refuses nvidia.com/gpu" && gpuq nodes -s >out &&
+	says out "node1 .*its kubelet refuses nvidia.com/gpu" && gpuq why "$c" >out && says out "0 of 3 GPUs free" &&
+	cpu=$(fake_job "nodes: [node1]") && job_becomes "$cpu" COMPLETED 60 && job_is "$cpu" attempt 0 &&
+	test "$(node_state node1)" != suspect && gpuq cancel "$b" "$c"
 '
 
 test_expect_success 'the job still waits for a node, its retries are untouched, its attempts are counted' '
@@ -35,6 +39,34 @@ test_expect_success 'the job still waits for a node, its retries are untouched, 
 test_expect_success 'it runs on the other node as soon as that is free' '
 	kube delete default/pods/full --grace 0 && job_becomes "$id" COMPLETED 120 &&
 	job_is "$id" exit_code 0 && job_is "$id" pods.0.node node2
+'
+
+# refusing REASON MESSAGE: what node1 says to each pod from now on
+refusing() {
+	cluster unreject node1 3>&- 4>&- 5>&- && cluster reject node1 "$@" 3>&- 4>&- 5>&-
+}
+
+# to_node1 NAME CPUS [LINES]: a job of its own kind, which only node1 may run
+to_node1() {
+	fake_job "gpus: 1\nnodes: [node1]\nname: $1\ncpus: $2\n${3-}"
+}
+
+# refused_there N: so often in all has node1 refused a job without harm to others
+refused_there() {
+	test "$(grep -c "node.refused_job.*node=node1" gpuqd.log)" -ge "$1"
+}
+
+test_expect_success 'a refusal that names no resource: jobs of one kind do not make the node suspect' '
+	refusing UnexpectedAdmissionError "Pod was rejected: unexpected error, runtime handler is not ready" &&
+	before=$(grep -c "node.refused_job.*node=node1" gpuqd.log) && a=$(to_node1 a 1 "array: 0-3") &&
+	wait_for 60 refused_there $((before + 4)) && ! grep -q "node.refused_pod" gpuqd.log && test "$(node_state node1)" != suspect
+'
+
+test_expect_success 'different jobs do: it is left alone by others, too, and nodes says so' '
+	refusing NodeAffinity "Pod was rejected: Predicate NodeAffinity failed" && b=$(to_node1 b 2) && c=$(to_node1 c 3) &&
+	wait_for 120 node_is node1 suspect && says gpuqd.log "node.refused_pod node=node1" && gpuq nodes --json >nodes.out &&
+	says nodes.out "pods failed there of late" && other=$(fake_job "gpus: 1\nname: other\n$(fate run=100ms)") &&
+	job_becomes "$other" COMPLETED 60 && job_is "$other" pods.0.node node2 && job_is "$other" attempt 0 && gpuq cancel "$a" "$b" "$c"
 '
 
 test_expect_success 'the node that refused takes pods again after its time' '

@@ -70,8 +70,10 @@ test_expect_success 'after 15 s neither has lost anything, and the first goes on
 	c=$(fake_job "$(fate run=1s)\ngpus: 1") && job_becomes "$c" COMPLETED 60
 '
 
+# The one that waits writes its note into the Lease every 5 s; here the Lease is changed just before the end.
 test_expect_success 'SIGTERM releases the Lease: the copy acts at once, as after a restore' '
-	stop_gpuqd && at "$second" && wait_for 5 eval "! fenced" && wait_for 30 not_fenced &&
+	lease=$(kube list gpuq-jobs/leases metadata.name) &&
+	kube patch "gpuq-jobs/leases/$lease" "{\"metadata\": {\"annotations\": {\"test\": \"changed\"}}}" >/dev/null && stop_gpuqd && at "$second" && wait_for 5 eval "! fenced" && wait_for 30 not_fenced &&
 	job_is "$a" state RUNNING && n_pods "$b" 1 && wait_for 30 job_is "$b" state RUNNING &&
 	gpuq status --json >out && says out recovering
 '

@@ -93,6 +93,19 @@ test_expect_success 'the LimitRange is gone: what runs keeps what it has, the ne
 	gpuq cancel "$a" "$b" "$c" && wait_for 120 all_gone
 '
 
+test_expect_success 'a resource beside CPU and memory has a default as well: local disk' '
+	kube apply -f - <<-\END &&
+	apiVersion: v1
+	kind: LimitRange
+	metadata: {name: disk, namespace: limited}
+	spec: {limits: [{type: Container, defaultRequest: {ephemeral-storage: 400Gi}}]}
+	END
+	sleep 1 && a=$(fake_job "queue: limited\ngpus: 1\n$(fate hang=true)") && b=$(fake_job "queue: limited\ngpus: 1\n$(fate hang=true)") &&
+	job_becomes "$a" RUNNING 120 && job_becomes "$b" RUNNING 120 &&
+	c=$(fake_job "queue: limited\ngpus: 1\n$(fate hang=true)") && wait_for 60 job_is "$c" reason Resources && n_on small 2 &&
+	kube delete limited/limitranges/disk && job_becomes "$c" RUNNING 120 && gpuq cancel "$a" "$b" "$c" && wait_for 120 all_gone
+'
+
 # ---- RuntimeClass ----
 
 test_expect_success 'the overhead of a RuntimeClass is counted, and its nodes are the only ones' '

@@ -82,6 +82,8 @@ Test(avoid, a_gang_needs_as_many_others)
 
 Test(avoid, a_narrow_job_only_for_a_minute)
 {
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	const struct gpuq_val *list;
 	struct model *m = fresh(3, 2);
 
 	cr_assert_null(submit_text(m, "{gpus: 1, command: [a], nodes: [n0, n1]}", NULL));
@@ -89,6 +91,12 @@ Test(avoid, a_narrow_job_only_for_a_minute)
 	cr_expect_str_eq(kept_off(m, T0 + 40), "n0");
 	cr_expect_str_eq(kept_off(m, T0 + 30 + MINUTE_US), "");
 	cr_expect_eq(snapshot_avoided_end(m, T0 + 40), T0 + 30 + MINUTE_US);
+	list = gpuq_get(view_job(&a, m, model_find_job(m, J1), T0 + 40), "avoids");
+	cr_assert_eq(list->n, 1);
+	cr_expect_eq(gpuq_get_int(list->items[0], "until_time", 0), T0 + 30 + MINUTE_US);
+	list = gpuq_get(view_job(&a, m, model_find_job(m, J1), T0 + 30 + MINUTE_US), "avoids");
+	cr_expect_eq(list->n, 0);
+	gpuq_arena_done(&a);
 	model_free(m);
 }
 

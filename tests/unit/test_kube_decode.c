@@ -485,9 +485,13 @@ Test(kube_decode, reads_the_defaults_of_containers)
 	cr_assert_eq(thing(OBJECT_LIMITS,
 			   "{" META ",\"spec\":{\"limits\":[{\"type\":\"Pod\",\"defaultRequest\":"
 			   "{\"cpu\":\"9\"}},{\"type\":\"Container\",\"default\":{\"cpu\":\"8\"},"
-			   "\"defaultRequest\":{\"cpu\":\"500m\",\"memory\":\"1Gi\"}}]}}",
+			   "\"defaultRequest\":{\"cpu\":\"500m\",\"memory\":\"1Gi\","
+			   "\"ephemeral-storage\":\"2Gi\",\"nvidia.com/gpu\":1}}]}}",
 			   &f),
 		     0);
+	cr_assert_eq(f.n_amounts, 1);
+	cr_expect_str_eq(f.amounts[0].name, "ephemeral-storage");
+	cr_expect_eq(f.amounts[0].count, INT64_C(2) << 30);
 	cr_expect_eq(f.cpu_milli, 500);
 	cr_expect_eq(f.memory_bytes, 1 << 30);
 	cr_expect_str_eq(f.namespace_, "n");
@@ -499,7 +503,8 @@ Test(kube_decode, reads_the_overhead_nodes_and_tolerations_of_a_runtime)
 
 	cr_assert_eq(thing(OBJECT_RUNTIME,
 			   "{\"metadata\":{\"name\":\"kata\"},\"overhead\":{\"podFixed\":{\"cpu\":"
-			   "\"250m\",\"memory\":\"120Mi\"}},\"scheduling\":{\"nodeSelector\":"
+			   "\"250m\",\"memory\":\"120Mi\",\"ephemeral-storage\":\"1Gi\"}},"
+			   "\"scheduling\":{\"nodeSelector\":"
 			   "{\"kata\":\"yes\"},\"tolerations\":[{\"key\":\"a\",\"operator\":"
 			   "\"Exists\"},{\"key\":\"b\",\"value\":\"c\",\"effect\":\"NoExecute\","
 			   "\"tolerationSeconds\":60}]}}",
@@ -513,6 +518,8 @@ Test(kube_decode, reads_the_overhead_nodes_and_tolerations_of_a_runtime)
 	cr_expect_str_eq(f.tolerations[1].value, "c");
 	cr_expect_eq(f.tolerations[1].seconds, 60);
 	cr_expect_eq(f.cpu_milli, 250);
+	cr_assert_eq(f.n_amounts, 1);
+	cr_expect_eq(f.amounts[0].count, 1 << 30);
 	cr_assert_eq(f.n_required, 1);
 	cr_expect_str_eq(f.required[0].all[0].key, "kata");
 	cr_expect_str_eq(f.required[0].all[0].values.items[0], "yes");

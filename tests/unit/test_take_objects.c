@@ -85,6 +85,43 @@ Test(take_objects, defaults_of_a_namespace_count_for_its_queues_alone)
 	model_free(m);
 }
 
+Test(take_objects, countable_resources_have_defaults_and_overhead_as_well)
+{
+	static const struct gpuq_amount disk = { "ephemeral-storage", 400 };
+	static const struct gpuq_amount other[] = { { "ephemeral-storage", 300 },
+						    { "rdma/hca", 1 } };
+	static const struct gpuq_amount more = { "ephemeral-storage", 10 };
+	struct model *m = world();
+	struct object_fact f = fact(OBJECT_LIMITS, "home", "l");
+	struct snapshot *s;
+
+	f.amounts = &disk;
+	f.n_amounts = 1;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0);
+	cr_expect_neq(tell(m, EV_OBJECT_SEEN, &f), 0, "the same again is no news");
+	f.name = "other";
+	f.amounts = other;
+	f.n_amounts = 2;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0);
+	f = fact(OBJECT_RUNTIME, "", "kata");
+	f.amounts = &more;
+	f.n_amounts = 1;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0);
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
+	cr_assert_null(submit_text(m, "{resources: {ephemeral-storage: 7}, command: [a]}", NULL));
+	cr_assert_null(submit_text(m, "{runtime_class: kata, command: [a]}", NULL));
+	cr_assert_null(submit_text(m, "{command: [a], queue: far}", NULL));
+	s = look(m);
+	cr_assert_eq(group(s, 0)->n_resources, 2);
+	cr_expect_eq(group(s, 0)->resources[0].count, 400, "the larger of two");
+	cr_expect_str_eq(group(s, 0)->resources[1].name, "rdma/hca");
+	cr_expect_eq(group(s, 1)->resources[0].count, 7, "its own word counts");
+	cr_expect_eq(group(s, 2)->resources[0].count, 410);
+	cr_expect_eq(group(s, 3)->n_resources, 0);
+	snapshot_free(s);
+	model_free(m);
+}
+
 Test(take_objects, a_runtime_adds_its_overhead_its_nodes_and_tolerations)
 {
 	static const char *value[] = { "yes" };

@@ -22,6 +22,7 @@
 #define CALL_US INT64_C(4000000)
 #define LOOK_US INT64_C(1000000) /* a Lease of another is read again */
 #define OFF_US INT64_C(30000000) /* where it may not be written, it is tried again */
+#define RELEASES_MAX 3 /* tries to release it beside others' writes */
 #define NOTE_US INT64_C(5000000) /* a daemon that waits says so */
 #define NOTE_OLD_US (4 * NOTE_US)
 
@@ -55,7 +56,7 @@ struct kube_lease {
 	bool held, off, told_off;
 	char waits[WORDS_MAX]; /* the note as written, its count included */
 	int64_t waits_us;
-	unsigned n_notes;
+	unsigned n_notes, n_releases;
 	/* As reported last. */
 	char by[WORDS_MAX], kept_out[WORDS_MAX];
 	bool told;
@@ -327,7 +328,9 @@ static void answered(void *arg, const struct http_answer *a)
 
 	s->req = NULL;
 	status_read(a, &st);
-	if (stage == RELEASE || (s->done && !o)) {
+	if (stage == RELEASE && st.kind == STATUS_CONFLICT && s->n_releases++ < RELEASES_MAX) {
+		ask(s, LOOK); /* one that waits has written its note meanwhile */
+	} else if (stage == RELEASE || (s->done && !o)) {
 		done(s);
 	} else if (s->done) {
 		read_object(s, o, words);

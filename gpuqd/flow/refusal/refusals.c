@@ -11,7 +11,9 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/flow/reconcile.h"
+#include "gpuqd/flow/refusal/rejections.h"
 #include "gpuqd/state/model.h"
+#include "gpuqd/util/keyset.h"
 #include "libgpuq/units.h"
 
 /* A probe costs the apiserver one request; a try that a kubelet ends costs devices. */
@@ -19,7 +21,8 @@
 #define PROBE_MAX_US (30 * GPUQ_US_PER_S)
 #define KUBELET_FIRST_US (60 * GPUQ_US_PER_S)
 #define KUBELET_MAX_US (960 * GPUQ_US_PER_S)
-/* A gate that is shut again within this time goes on with its back-off, and is not told anew. */
+/* A gate that is shut again within this time is not told anew, and goes on with its back-off unless it
+ * was open for longer than its last pause and took pods: then it is another slip. */
 #define SAME_US (600 * GPUQ_US_PER_S)
 /* A job's own gate: after this many refused probes another of its jobs is tried. */
 #define PROBES_ALONE 3
@@ -28,10 +31,13 @@ struct gate {
 	UT_hash_handle hh;
 	struct refusals *r;
 	bool shut, asked, kubelet, passed;
+	bool queues; /* it shut whole queues; since it opened */
+	bool took; /* a pod of what it had shut, since it opened */
 	int64_t since_us, next_us, opened_us;
 	unsigned tries;
 	struct loop_timer *timer;
 	struct job_key tried; /* the last one that was released to be tried; id 0 none */
+	struct keyset released; /* ids of the jobs that it let go on when it opened */
 	char *namespace_, *object, *words;
 	char key[];
 };
@@ -41,6 +47,7 @@ struct refusals {
 	struct loop *l;
 	struct cluster *cluster;
 	struct gate *gates; /* in order of their first refusal */
+	struct rejections *rejections;
 };
 
 static char *copy(const char *s)
@@ -129,14 +136,19 @@ static void set_timer(struct gate *g, int64_t wait_us)
 	g->timer = loop_after(g->r->l, wait_us, fire, g);
 }
 
-static void later(struct gate *g)
+static int64_t pause_us(const struct gate *g)
 {
 	int64_t wait = g->kubelet ? KUBELET_FIRST_US : PROBE_FIRST_US;
 	const int64_t most = g->kubelet ? KUBELET_MAX_US : PROBE_MAX_US;
 
 	for (unsigned i = 0; i < g->tries && wait < most; i++)
 		wait *= 2;
-	set_timer(g, wait < most ? wait : most);
+	return wait < most ? wait : most;
+}
+
+static void later(struct gate *g)
+{
+	set_timer(g, pause_us(g));
 }
 
 /* Let the jobs go on. They are tried; a refusal shuts the gate again. */
@@ -148,17 +160,21 @@ static void open_gate(struct gate *g, const char *why)
 		return;
 	loop_cancel(g->timer);
 	g->timer = NULL;
-	g->shut = g->asked = g->passed = false;
+	g->shut = g->asked = g->passed = g->queues = g->took = false;
 	g->opened_us = loop_now_us(g->r->l);
 	log_notice("cluster.accepts", "object=%s namespace=%s refused_s=%" PRId64 ": %s",
 		   LOGS(g->object), LOGS(g->namespace_),
 		   (g->opened_us - g->since_us) / GPUQ_US_PER_S, why);
 	for (uint32_t i = 0; i < m->n_queues; i++)
-		if (concerns_queue(g, m->queues[i]))
+		if (concerns_queue(g, m->queues[i])) {
 			block_queue(g, m->queues[i], false);
+			g->queues = true;
+		}
 	job_each(m, j)
-		if (concerns_job(g, j))
+		if (concerns_job(g, j)) {
 			block_job(g, j->key, false);
+			keyset_add(&g->released, &j->key.id);
+		}
 	if (g->r->cluster && g->r->cluster->ops->refusal_forget)
 		g->r->cluster->ops->refusal_forget(g->r->cluster, g->key);
 }
@@ -228,6 +244,7 @@ static void drop(struct gate *g)
 {
 	HASH_DEL(g->r->gates, g);
 	loop_cancel(g->timer);
+	keyset_clear(&g->released);
 	free(g->namespace_);
 	free(g->object);
 	free(g->words);
@@ -257,6 +274,7 @@ static struct gate *gate_get(struct refusals *r, const struct refusal *why)
 		if (!g)
 			abort();
 		g->r = r;
+		g->released.bytes = sizeof(uint32_t);
 		memcpy(g->key, why->key, strlen(why->key) + 1);
 		g->namespace_ = copy(why->namespace_);
 		g->object = copy(why->object);
@@ -281,7 +299,11 @@ static bool shut(struct gate *g, const struct refusal *why)
 	}
 	g->shut = true;
 	g->since_us = anew ? now : g->since_us;
-	g->tries = anew ? 0 : g->tries + 1;
+	if (anew || (g->took && now - g->opened_us > pause_us(g)))
+		g->tries = 0;
+	else
+		g->tries++;
+	keyset_clear(&g->released);
 	if (anew)
 		log_warn("cluster.refused",
 			 "object=%s namespace=%s message=%s: jobs that need it stay pending until "
@@ -336,6 +358,13 @@ static void on_refused(void *arg, struct pod_key pod, const struct refusal *why)
 	note(arg, pod.job, why, false);
 }
 
+static void on_rejected(void *arg, const struct pod_rejection *is)
+{
+	struct refusals *r = arg;
+
+	rejections_note(r->rejections, is);
+}
+
 void refusals_missed(struct refusals *r, struct job_key job, const char *object, const char *words)
 {
 	const struct job *j = model_find_job(journal_model(r->j), job);
@@ -351,6 +380,17 @@ void refusals_missed(struct refusals *r, struct job_key job, const char *object,
 	gpuq_buf_done(&key);
 }
 
+/* True if the pod is one of those that an open gate had shut out. */
+static bool had_shut(const struct gate *g, struct job_key key)
+{
+	const struct job *j;
+
+	if (keyset_has(&g->released, &key.id))
+		return true;
+	j = g->queues ? model_find_job(journal_model(g->r->j), key) : NULL;
+	return j && strcmp(namespace_of(g->r, j->queue), g->namespace_) == 0;
+}
+
 /* A pod that is created for a job that was let through proves the gate wrong, or one that runs
  * where kubelets refused. A site may name other objects. The gate is opened later: other
  * subscribers have not heard of the event yet. */
@@ -362,11 +402,14 @@ static void on_event(void *arg, const struct event *ev)
 	if (!r->gates || (!created && !started && ev->type != EV_SITE_APPLIED))
 		return;
 	for (struct gate *g = r->gates; g; g = g->hh.next) {
-		if (!g->shut)
+		const bool pod = g->kubelet ? started : created;
+
+		if (!g->shut) {
+			g->took = g->took || (pod && had_shut(g, ev->pod.job));
 			continue;
-		if (ev->type == EV_SITE_APPLIED ||
-		    (g->tried.id && ev->pod.job.id == g->tried.id &&
-		     ev->pod.job.index == g->tried.index && (g->kubelet ? started : created))) {
+		}
+		if (ev->type == EV_SITE_APPLIED || (g->tried.id && ev->pod.job.id == g->tried.id &&
+						    ev->pod.job.index == g->tried.index && pod)) {
 			g->passed = true;
 			set_timer(g, 0);
 		}
@@ -403,8 +446,14 @@ int refusals_new(struct journal *j, struct reconcile *reconcile, struct refusals
 		return gpuq_no_memory(err);
 	r->j = j;
 	r->l = journal_loop(j);
+	r->rejections = rejections_new(j);
+	if (!r->rejections) {
+		free(r);
+		return gpuq_no_memory(err);
+	}
 	journal_subscribe(j, on_event, r);
-	reconcile_on_refused(reconcile, &(struct reconcile_refusals){ r, on_refused, on_probed });
+	reconcile_on_refused(reconcile,
+			     &(struct reconcile_refusals){ r, on_refused, on_probed, on_rejected });
 	*out = r;
 	return 0;
 }
@@ -414,5 +463,6 @@ void refusals_free(struct refusals *r)
 	if (!r)
 		return;
 	refusals_set_cluster(r, NULL);
+	rejections_free(r->rejections);
 	free(r);
 }

@@ -35,6 +35,9 @@ struct object_fact {
 	/* LIMITS: requests of a container that has none of its own; 0 = no default.
 	 * RUNTIME: the overhead of a pod, beyond the requests of its containers. */
 	int64_t cpu_milli, memory_bytes;
+	/* LIMITS, RUNTIME: the same of countable resources, by name. */
+	const struct gpuq_amount *amounts;
+	size_t n_amounts;
 	/* RUNTIME, VOLUME: the nodes, one of the terms; n_required 0 = any. */
 	const struct gpuq_term *required;
 	size_t n_required; /* terms of its affinity; 0 = any node */

@@ -7,6 +7,7 @@
 
 #include "gpuqd/util/block.h"
 #include "gpuqd/util/require.h"
+#include "libgpuq/spec/resource.h"
 
 /* An object, and all that its fact points to behind it, in one block. */
 struct object {
@@ -87,6 +88,19 @@ static const struct gpuq_toleration *take_tolerations(struct block *b, const str
 	return to;
 }
 
+static const struct gpuq_amount *take_amounts(struct block *b, const struct object_fact *f)
+{
+	struct gpuq_amount *to = block_take(b, NULL, f->n_amounts * sizeof(*to));
+
+	for (size_t i = 0; i < f->n_amounts; i++) {
+		const char *name = take_str(b, f->amounts[i].name);
+
+		if (to)
+			to[i] = (struct gpuq_amount){ name, f->amounts[i].count };
+	}
+	return to;
+}
+
 /* Fill the block; called twice: for its size, and to write. */
 static struct object *fill(struct block *b, const struct object_fact *f)
 {
@@ -106,6 +120,7 @@ static struct object *fill(struct block *b, const struct object_fact *f)
 	to.selected = take_str(b, f->selected);
 	to.required = take_terms(b, f->required, f->n_required);
 	to.tolerations = take_tolerations(b, f);
+	to.amounts = take_amounts(b, f);
 	if (o) {
 		o->fact = to;
 		o->key = key;
@@ -242,7 +257,8 @@ static bool same(const struct object_fact *a, const struct object_fact *b)
 	return a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
 	       a->state == b->state && a->waits == b->waits && strcmp(a->volume, b->volume) == 0 &&
 	       strcmp(a->class_, b->class_) == 0 && strcmp(a->selected, b->selected) == 0 &&
-	       terms_same(a, b) && tolerations_same(a, b);
+	       terms_same(a, b) && tolerations_same(a, b) &&
+	       gpuq_amounts_same(a->amounts, a->n_amounts, b->amounts, b->n_amounts);
 }
 
 bool objects_seen(struct objects *o, const struct object_fact *f)
@@ -318,15 +334,18 @@ static int64_t add(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+static bool is_in(const struct objects *o, const struct object *x, const char *namespace_)
+{
+	return strcmp(x->fact.namespace_, *namespace_ ? namespace_ : o->home) == 0;
+}
+
 /* The largest of several LimitRanges: which of them the apiserver takes is not defined. */
 static void defaults_of(const struct objects *o, const char *namespace_, int64_t *cpu_milli,
 			int64_t *memory_bytes)
 {
-	const char *ns = *namespace_ ? namespace_ : o->home;
-
 	*cpu_milli = *memory_bytes = 0;
 	for (const struct object *x = o->all[OBJECT_LIMITS]; x; x = x->hh.next) {
-		if (strcmp(x->fact.namespace_, ns) != 0)
+		if (!is_in(o, x, namespace_))
 			continue;
 		if (x->fact.cpu_milli > *cpu_milli)
 			*cpu_milli = x->fact.cpu_milli;
@@ -363,6 +382,50 @@ void objects_add_known(const struct objects *o, struct objects_pod *p)
 	p->memory_bytes = add(p->memory_bytes, x->fact.memory_bytes);
 }
 
+/* Return the amount of that name, which is added where there is none; NULL: no room for it. */
+static struct gpuq_amount *amount_in(struct gpuq_amount *out, size_t *n, size_t room,
+				     const char *name)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (strcmp(out[i].name, name) == 0)
+			return &out[i];
+	if (*n == room)
+		return NULL;
+	out[*n] = (struct gpuq_amount){ name, 0 };
+	return &out[(*n)++];
+}
+
+size_t objects_add_amounts(const struct objects *o, const struct objects_pod *p,
+			   const struct gpuq_amount *has, size_t n_has, struct gpuq_amount *out,
+			   size_t room)
+{
+	const struct object *runtime = p->runtime_class && *p->runtime_class
+					       ? find(o, OBJECT_RUNTIME, "", p->runtime_class)
+					       : NULL;
+	size_t n = n_has < room ? n_has : room;
+
+	if (n)
+		memcpy(out, has, n * sizeof(*out));
+	for (const struct object *x = o->all[OBJECT_LIMITS]; x; x = x->hh.next)
+		for (size_t i = 0; i < x->fact.n_amounts && is_in(o, x, p->namespace_); i++) {
+			const struct gpuq_amount *d = &x->fact.amounts[i];
+			struct gpuq_amount *to = gpuq_amounts_get(has, n_has, d->name)
+							 ? NULL
+							 : amount_in(out, &n, room, d->name);
+
+			if (to && d->count > to->count)
+				to->count = d->count;
+		}
+	for (size_t i = 0; runtime && i < runtime->fact.n_amounts; i++) {
+		const struct gpuq_amount *more = &runtime->fact.amounts[i];
+		struct gpuq_amount *to = amount_in(out, &n, room, more->name);
+
+		if (to)
+			to->count = add(to->count, more->count);
+	}
+	return gpuq_amounts_sort(out, n);
+}
+
 void objects_add(const struct objects *o, struct objects_pod *p)
 {
 	const struct learnt *l = learnt_of(o, p->queue);
@@ -379,6 +442,9 @@ bool objects_adds(const struct objects *o, const char *queue, const char *namesp
 	const struct learnt *l = learnt_of(o, queue);
 	int64_t cpu_milli, memory_bytes;
 
+	for (const struct object *x = o->all[OBJECT_LIMITS]; x; x = x->hh.next)
+		if (x->fact.n_amounts && is_in(o, x, namespace_))
+			return true;
 	defaults_of(o, namespace_, &cpu_milli, &memory_bytes);
 	return cpu_milli || memory_bytes || (l && (l->cpu_milli || l->memory_bytes));
 }

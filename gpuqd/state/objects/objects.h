@@ -43,6 +43,11 @@ struct objects_pod {
 
 /* Add the namespace's defaults, for a pod that requests nothing, and the runtime's overhead. */
 void objects_add_known(const struct objects *o, struct objects_pod *p);
+/* Put the countable resources of a pod that requests those of has, with the defaults and the overhead
+ * added. Returns how many, at most room. */
+size_t objects_add_amounts(const struct objects *o, const struct objects_pod *p,
+			   const struct gpuq_amount *has, size_t n_has, struct gpuq_amount *out,
+			   size_t room);
 /* Add the same, and what the queue's pods were given beyond it lately. */
 void objects_add(const struct objects *o, struct objects_pod *p);
 /* True if objects_add() changes some pod of that queue, whatever its runtime. */

@@ -147,16 +147,9 @@ static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *
 
 	for (size_t i = 0; i < n->fact.n_resources; i++) {
 		const struct gpuq_amount *f = &n->fact.resources[i];
-		int64_t left = f->count - n->foreign_amounts[i];
+		const int64_t left = node_ledger_free(n, f->name);
 		struct gpuq_val *v = gpuq_map(a);
-		const struct pod *p;
 
-		DL_FOREACH2(n->pods, p, node_next) {
-			const struct request_group *g = &p->job->request->spec.groups[p->group];
-
-			if (model_pod_takes(p))
-				left -= gpuq_amounts_get(g->resources, g->n_resources, f->name);
-		}
 		gpuq_put(a, v, "total", gpuq_int(a, f->count));
 		gpuq_put(a, v, "free", gpuq_int(a, left > 0 && !n->gone ? left : 0));
 		gpuq_put(a, map, f->name, v);
@@ -206,8 +199,26 @@ static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
 	return v;
 }
 
+/* Return what the kubelet refuses although the node offers it; NULL = nothing. */
+static const char *node_short(struct gpuq_arena *a, const struct node *n, int64_t now_us)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	const char *out = NULL;
+
+	if (!n->shorts[0].resource) /* the first is used first */
+		return NULL;
+	for (size_t i = 0; i < NODE_SHORTS_MAX; i++)
+		if (n->shorts[i].resource && n->shorts[i].until_us > now_us)
+			gpuq_buf_printf(&text, "%s%s", text.len ? ", " : "its kubelet refuses ",
+					n->shorts[i].resource);
+	if (text.len)
+		out = gpuq_arena_strdup(a, gpuq_buf_str(&text));
+	gpuq_buf_done(&text);
+	return out;
+}
+
 /* Return why a node is not healthy; NULL: it is. */
-static const char *node_cause(const struct node *n)
+static const char *node_cause(const struct node *n, const char *refuses)
 {
 	int64_t milli;
 	const char *lacks;
@@ -229,6 +240,8 @@ static const char *node_cause(const struct node *n)
 		return "marked unschedulable in the cluster";
 	if (n->frozen)
 		return n->frozen_why;
+	if (refuses)
+		return refuses;
 	if (n->suspect)
 		return "pods failed there of late";
 	lacks = accounting_node_stranded(n, &milli);
@@ -275,6 +288,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
 	struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
 	const struct cards cards = cards_of(n);
+	const char *refuses = node_short(a, n, now_us);
 	int64_t free_milli = 0, cpu_milli, memory_bytes, slots_left;
 
 	if (!slots || !v)
@@ -336,11 +350,12 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "free_memory_mib", gpuq_int(a, memory_bytes > 0 ? memory_bytes >> 20 : 0));
 	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
 	gpuq_put(a, v, "foreign_gpus", view_devices(a, n->foreign_gpus_milli));
-	gpuq_put(a, v, "cause", view_word(a, node_cause(n)));
+	gpuq_put(a, v, "cause", view_word(a, node_cause(n, refuses)));
 	gpuq_put(a, v, "note",
 		 view_word(a, n->frozen  ? n->frozen_why
 			      : n->drain ? n->drain_why
 			      : n->ill   ? n->ill
+			      : refuses  ? refuses
 					 : n->fact.note));
 	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));
 	gpuq_put(a, v, "last_seen", view_instant(a, n->seen_us));

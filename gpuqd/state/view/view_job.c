@@ -268,12 +268,13 @@ static struct gpuq_val *view_avoids(struct gpuq_arena *a, const struct job *j, i
 	struct gpuq_val *list = gpuq_list(a);
 
 	for (uint32_t i = 0; j->life->avoids && i < j->life->avoids->n && !j->ended; i++) {
+		const int64_t until_us = job_avoids_until(j, &j->life->avoids->items[i]);
 		struct gpuq_val *e = gpuq_map(a);
 
-		if (j->life->avoids->items[i].until_us <= now_us)
+		if (until_us <= now_us)
 			continue;
 		gpuq_put(a, e, "node", gpuq_str(a, j->life->avoids->items[i].node));
-		gpuq_put(a, e, "until_time", view_instant(a, j->life->avoids->items[i].until_us));
+		gpuq_put(a, e, "until_time", view_instant(a, until_us));
 		gpuq_add(a, list, e);
 	}
 	return list;

@@ -30,29 +30,48 @@ static int64_t amount_of(const json_t *list, const char *name)
 	return n < AMOUNT_MAX ? n : AMOUNT_MAX;
 }
 
-int kube_read_node_amounts(struct kube_object *o, struct node_fact *out)
+/* Read those resources of a list that count as `counted` says. */
+static int read_amounts(struct kube_object *o, const json_t *list,
+			bool (*counted)(const char *name), const struct gpuq_amount **out,
+			size_t *n_out)
 {
-	const json_t *alloc = kube_path(o->object, "status", "allocatable");
 	struct gpuq_amount *items;
 	size_t n = 0;
 	const char *key;
 	json_t *v;
 
-	json_object_foreach((json_t *)alloc, key, v) n += is_counted(key);
+	json_object_foreach((json_t *)list, key, v) n += counted(key);
 	if (n > KUBE_RESOURCES_MAX)
 		return GPUQ_ETOOBIG;
 	items = gpuq_arena_calloc(&o->arena, n + 1, sizeof(*items));
 	if (!items)
 		return GPUQ_ENOMEM;
 	n = 0;
-	json_object_foreach((json_t *)alloc, key, v)
+	json_object_foreach((json_t *)list, key, v)
 	{
-		if (is_counted(key))
-			items[n++] = (struct gpuq_amount){ key, amount_of(alloc, key) };
+		if (counted(key))
+			items[n++] = (struct gpuq_amount){ key, amount_of(list, key) };
 	}
-	out->resources = items;
-	out->n_resources = gpuq_amounts_sort(items, n);
+	*out = items;
+	*n_out = gpuq_amounts_sort(items, n);
 	return 0;
+}
+
+int kube_read_node_amounts(struct kube_object *o, struct node_fact *out)
+{
+	return read_amounts(o, kube_path(o->object, "status", "allocatable"), is_counted,
+			    &out->resources, &out->n_resources);
+}
+
+static bool is_no_device(const char *name)
+{
+	return gpuq_resource_kind(name) == GPUQ_RESOURCE_COUNTED;
+}
+
+int kube_read_amounts(struct kube_object *o, const json_t *list, const struct gpuq_amount **out,
+		      size_t *n)
+{
+	return read_amounts(o, list, is_no_device, out, n);
 }
 
 /* ---- pods ---- */

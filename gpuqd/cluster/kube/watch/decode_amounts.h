@@ -15,6 +15,9 @@
 /* Every resource of a node but its cpu, memory and pods, words of dialects and MIG instances; by
  * name. Returns 0; GPUQ_ETOOBIG: it lists too many, and none are taken; GPUQ_ENOMEM. */
 int kube_read_node_amounts(struct kube_object *o, struct node_fact *out);
+/* Those of a list of resources that are no devices. The same codes. */
+int kube_read_amounts(struct kube_object *o, const json_t *list, const struct gpuq_amount **out,
+		      size_t *n);
 /* The same of a pod, all containers together, at most GPUQ_RESOURCES_MAX. 0 or GPUQ_ENOMEM. */
 int kube_read_pod_amounts(struct kube_object *o, struct pod_fact *out);
 #define KUBE_WORDS_MAX 8

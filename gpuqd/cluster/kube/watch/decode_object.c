@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/cluster/kube/watch/decode_amounts.h"
 #include "libgpuq/units.h"
 
 /* More requirements, or values, than that are no restriction that a person wrote. */
@@ -25,13 +26,14 @@ static void at_least(int64_t *to, int64_t n)
 		*to = n;
 }
 
-/* The apiserver completes defaultRequest from default and min when it stores a LimitRange. */
-static void read_limits(const json_t *object, struct object_fact *out)
+/* The apiserver completes defaultRequest from default and min when it stores a LimitRange, which has
+ * one item for containers. */
+static bool read_limits(struct kube_object *o, struct object_fact *out)
 {
 	size_t i;
 	json_t *item;
 
-	json_array_foreach(kube_path(object, "spec", "limits"), i, item)
+	json_array_foreach(kube_path(o->object, "spec", "limits"), i, item)
 	{
 		const json_t *asks = json_object_get(item, "defaultRequest");
 
@@ -41,7 +43,10 @@ static void read_limits(const json_t *object, struct object_fact *out)
 			asks = json_object_get(item, "default");
 		at_least(&out->cpu_milli, kube_quantity(asks, "cpu", gpuq_milli_parse));
 		at_least(&out->memory_bytes, kube_quantity(asks, "memory", gpuq_bytes_parse));
+		if (kube_read_amounts(o, asks, &out->amounts, &out->n_amounts) < 0)
+			return false;
 	}
+	return true;
 }
 
 static struct gpuq_require *room_for(struct kube_object *o, size_t n)
@@ -113,7 +118,8 @@ static bool read_runtime(struct kube_object *o, struct object_fact *out)
 
 	out->cpu_milli = kube_quantity(fixed, "cpu", gpuq_milli_parse);
 	out->memory_bytes = kube_quantity(fixed, "memory", gpuq_bytes_parse);
-	if (!read_tolerations(o, out))
+	if (!read_tolerations(o, out) ||
+	    kube_read_amounts(o, fixed, &out->amounts, &out->n_amounts) < 0)
 		return false;
 	if (json_object_size(labels) == 0)
 		return true;
@@ -272,7 +278,7 @@ int kube_read_object(struct kube_object *o, enum object_kind kind, struct object
 		return gpuq_fail(err, GPUQ_EINVAL, "an object without a name");
 	switch (kind) {
 	case OBJECT_LIMITS:
-		read_limits(o->object, &f);
+		ok = read_limits(o, &f);
 		break;
 	case OBJECT_RUNTIME:
 		ok = read_runtime(o, &f);

@@ -1,0 +1,194 @@
+/* How long what the cluster refuses is left alone, from one refusal to the next; and which nodes are
+ * left alone that refuse pods. */
+#include <criterion/criterion.h>
+
+#include "gpuqd/flow/reconcile.h"
+#include "gpuqd/flow/refusal/refusals.h"
+#include "gpuqd/flow/refusal/rejections.h"
+#include "tests/unit/journal_rig.h"
+#include "tests/unit/site_text.h"
+
+#define FIRST_S 60 /* what a kubelet misses is tried again after it */
+
+static struct journal_rig rig;
+static struct reconcile *reconcile;
+static struct refusals *refusals;
+
+static void setup(void)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	journal_rig_open(&rig, fresh(1, 8));
+	cr_assert_eq(reconcile_new(rig.journal, NULL, NULL, &reconcile, &err), 0, "%s", err.text);
+	cr_assert_eq(refusals_new(rig.journal, reconcile, &refusals, &err), 0, "%s", err.text);
+	cr_assert_null(submit_text(rig.model, "{gpus: 1, command: [a]}", NULL));
+	cr_assert_null(submit_text(rig.model, "{gpus: 1, command: [a]}", NULL));
+}
+
+static void teardown(void)
+{
+	refusals_free(refusals);
+	reconcile_free(reconcile);
+	journal_rig_close(&rig);
+}
+
+TestSuite(refusals, .init = setup, .fini = teardown);
+
+static void pass(int64_t seconds)
+{
+	const struct clock now = *loop_clock(rig.loop);
+
+	loop_clock_resume(rig.loop, &now, loop_now_us(rig.loop) + seconds * GPUQ_US_PER_S);
+}
+
+static void look(void *arg, const struct refusal_view *v)
+{
+	int64_t *pause_s = arg;
+
+	cr_expect_str_eq(v->object, "secret/s");
+	*pause_s = (v->next_us - loop_now_us(rig.loop) + GPUQ_US_PER_S / 2) / GPUQ_US_PER_S;
+}
+
+/* The pause that a refusal leads to, in seconds; 0 = nothing is refused. */
+static int64_t refused(uint32_t job)
+{
+	int64_t pause_s = 0;
+
+	refusals_missed(refusals, (struct job_key){ job, -1 }, "secret/s", "s not found");
+	refusals_each(refusals, look, &pause_s);
+	return pause_s;
+}
+
+static void stop(void *arg)
+{
+	(void)arg;
+	loop_stop(rig.loop, 0);
+}
+
+/* A site is applied: all that is refused is tried. */
+static void let_go(void)
+{
+	struct event ev = { .type = EV_SITE_APPLIED };
+	struct gpuq_buf site = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int64_t pause_s = 0;
+
+	site_text_pack("version: 1\nqueues:\n- {name: default}\n", &site);
+	ev.site.bytes = site.data;
+	ev.site.len = site.len;
+	cr_assert_eq(journal_apply(rig.journal, &ev, &err), 0, "%s", err.text);
+	gpuq_buf_done(&site);
+	loop_after(rig.loop, 0, stop, NULL); /* behind the gate's own */
+	cr_assert_eq(loop_run(rig.loop), 0);
+	refusals_each(refusals, look, &pause_s);
+	cr_assert_eq(pause_s, 0, "it is open");
+}
+
+static void runs(uint32_t job, uint16_t device)
+{
+	struct event ev = { .type = EV_POD_STARTED, .pod = { { job, -1 }, 0, 0 } };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	cr_assert_eq(place(rig.model, ev.pod.job, 1, "n0", device), 0);
+	cr_assert_eq(journal_apply(rig.journal, &ev, &err), 0, "%s", err.text);
+}
+
+Test(refusals, the_pause_doubles_while_nothing_runs)
+{
+	cr_expect_eq(refused(1), FIRST_S);
+	let_go();
+	pass(2 * FIRST_S);
+	cr_expect_eq(refused(1), 2 * FIRST_S);
+	let_go();
+	pass(2 * FIRST_S);
+	cr_expect_eq(refused(1), 4 * FIRST_S);
+}
+
+Test(refusals, a_slip_after_pods_ran_for_a_while_begins_anew)
+{
+	cr_expect_eq(refused(1), FIRST_S);
+	let_go();
+	cr_expect_eq(refused(1), 2 * FIRST_S);
+	let_go();
+	runs(1, 0);
+	pass(3 * FIRST_S);
+	cr_expect_eq(refused(2), FIRST_S);
+}
+
+Test(refusals, one_that_follows_at_once_does_not)
+{
+	cr_expect_eq(refused(1), FIRST_S);
+	let_go();
+	runs(1, 0);
+	pass(FIRST_S / 2);
+	cr_expect_eq(refused(2), 2 * FIRST_S);
+}
+
+Test(refusals, pods_of_others_prove_nothing)
+{
+	cr_expect_eq(refused(1), FIRST_S);
+	let_go();
+	runs(2, 0);
+	pass(3 * FIRST_S);
+	cr_expect_eq(refused(1), 2 * FIRST_S);
+}
+
+/* ---- nodes ---- */
+
+/* n0 refuses a pod of ann, of that request. */
+static void rejected(struct rejections *r, uint32_t request, const char *short_of)
+{
+	rejections_note(
+		r, &(struct pod_rejection){
+			   .node = "n0", .user = "ann", .request = request, .short_of = short_of });
+}
+
+/* Make the devices of n0 have a name, as those of a cluster do. */
+static const struct node *named(void)
+{
+	struct node *n = model_find_node(rig.model, "n0");
+
+	n->fact.device = "nvidia.com/gpu";
+	return n;
+}
+
+Test(refusals, a_node_is_suspect_when_different_jobs_are_refused)
+{
+	struct rejections *r = rejections_new(rig.journal);
+	const struct node *n = named();
+
+	for (int i = 0; i < 8; i++)
+		rejected(r, 1, NULL);
+	cr_expect_not(n->suspect);
+	cr_expect_eq(n->backoff_until_us, 0);
+	rejected(r, 2, NULL);
+	rejected(r, 3, NULL);
+	cr_expect(n->suspect);
+	cr_expect_gt(n->backoff_until_us, loop_now_us(rig.loop));
+	rejections_free(r);
+}
+
+Test(refusals, jobs_without_devices_go_on_where_devices_are_lacking)
+{
+	struct rejections *r = rejections_new(rig.journal);
+	const struct node *n = named();
+
+	for (uint32_t i = 0; i < 6; i++)
+		rejected(r, i, "nvidia.com/gpu");
+	cr_expect(n->suspect);
+	cr_expect_eq(n->backoff_until_us, 0);
+	rejections_free(r);
+}
+
+Test(refusals, those_for_lack_of_devices_and_others_are_counted_apart)
+{
+	struct rejections *r = rejections_new(rig.journal);
+	const struct node *n = named();
+
+	rejected(r, 1, "nvidia.com/gpu");
+	rejected(r, 2, "nvidia.com/gpu");
+	rejected(r, 3, NULL);
+	cr_expect_eq(n->backoff_until_us, 0);
+	cr_expect_str_eq(n->shorts[0].resource, "nvidia.com/gpu");
+	rejections_free(r);
+}
