@@ -54,5 +54,7 @@ const char *order_namespace(const struct queue *q);
 
 /* True if its pods stay until the ledger has their results. */
 bool order_has_finalizer(const struct queue *q);
+/* True if its pods are created without a node, and bound (start: bind). */
+bool order_binds(const struct queue *q);
 
 #endif

@@ -847,11 +847,18 @@ static void on_objects_known(void *arg, enum object_kind kind, bool known)
 static void on_not_bound(void *arg, const char *pod, const char *message)
 {
 	struct reconcile *r = arg;
+	const struct job *j;
 	struct pod_key key;
 
 	log_warn("pod.not_bound", "pod=%s message=%s", LOGS(pod), LOGS(message));
 	if (!ours(r, pod, &key))
 		return;
+	j = model_find_job(journal_model(r->j), key.job);
+	if (j && order_binds(j->queue)) {
+		block(r, key.job, GPUQ_R_CLUSTER_REFUSED, "pods/binding", message);
+		give_back(r, key.job, RULE_REFUSED);
+		return;
+	}
 	block(r, key.job, GPUQ_R_VOLUME_PENDING, NULL, message);
 	give_back(r, key.job, gpuq_reason_word(GPUQ_R_VOLUME_PENDING));
 }

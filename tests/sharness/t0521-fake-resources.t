@@ -126,9 +126,9 @@ test_expect_success 'a resource that a flavor names is a device: in nodes, quota
 '
 
 test_expect_success '--gres names what the site maps' '
-	printf "#!/bin/sh\n#SBATCH --gres=nic:1\nsleep 1\n" >nic.sh && test_must_fail gpuq submit --image test nic.sh 2>why && grep "the site maps no gres" why &&
+	printf "#!/bin/sh\n#SBATCH --gres=nic:1\nsleep 1\n" >nic.sh && test_must_fail gpuq submit --image test nic.sh 2>why && grep "nic.sh:2:9: --gres: .*the site maps no gres" why &&
 	echo "{version: 1, gres: {nic: rdma/hca}}" | gpuq apply -f - && g=$(submit --image test nic.sh) && wait_for 60 job_is "$g" state COMPLETED &&
-	gpuq status "$g" -o yaml | grep "rdma/hca: 1" && test_must_fail gpuq submit --image test --gres=nik:1 nic.sh 2>why && grep "did you mean nic" why &&
+	gpuq status "$g" -o yaml | grep "rdma/hca: 1" && test_must_fail gpuq submit --image test --gres=nik:1 nic.sh 2>why && grep "did you mean nic" why && ! grep "nic.sh:" why &&
 	echo "{version: 1, gres: {nic: cpu}}" >bad.yaml && test_must_fail gpuq apply -f bad.yaml 2>why && grep "bad.yaml:1:.*gres.nic: expected a resource of nodes" why
 '
 

@@ -37,7 +37,14 @@ static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 			if (milli == 1000)
 				continue;
 			gpuq_milli_print(milli, part, sizeof(part));
-			gpuq_buf_printf(text, "(%s)", part);
+			gpuq_buf_printf(text, "(%s", part);
+			if (line_says(gpuq_get(devices->items[k], "memory_mib"))) {
+				gpuq_buf_adds(text, ", ");
+				view_mib(text, gpuq_get(devices->items[k], "memory_mib"));
+			}
+			if (!line_says(gpuq_get(devices->items[k], "cores")))
+				gpuq_buf_adds(text, ", cores not limited");
+			gpuq_buf_addc(text, ')');
 		}
 		line_print(line_label("Pods", i), text);
 	}

@@ -64,23 +64,42 @@ static int64_t cores_of(const struct node *n, int64_t milli, int64_t asked)
 	return asked > 0 ? asked : milli / 10;
 }
 
-/* Return the part of a device that a pod of gpuq's holds. */
-static struct part part_of(const struct node *n, const struct pod *p, const struct device *d)
+static bool is_replica(const struct pod *p)
+{
+	return p->gpus_milli / p->n_devices < 1000 && p->node->backend &&
+	       p->node->backend->by_replica;
+}
+
+struct view_share view_node_share(const struct pod *p, const struct device *d)
 {
 	const struct request_group *g = &p->job->request->spec.groups[p->group];
 	const int64_t milli = p->gpus_milli / p->n_devices;
+	const int64_t unit =
+		p->node->backend && p->node->backend->unit_mib > 0 ? p->node->backend->unit_mib : 1;
 	const int64_t asked_mib = (g->gpu_memory_bytes + (1 << 20) - 1) >> 20;
-	const bool replica = milli < 1000 && n->backend && n->backend->by_replica;
+
+	return (struct view_share){
+		.memory_mib = d->memory_mib == 0 ? -1
+			      : !is_replica(p) && g->gpu_memory_bytes
+				      ? (asked_mib + unit - 1) / unit * unit
+				      : d->memory_mib * milli / 1000,
+		.cores = cores_of(p->node, milli, g->gpu_cores),
+	};
+}
+
+/* Return the part of a device that a pod of gpuq's holds. */
+static struct part part_of(const struct pod *p, const struct device *d)
+{
+	const struct view_share share = view_node_share(p, d);
+	const int64_t milli = p->gpus_milli / p->n_devices;
 
 	return (struct part){
-		.kind = milli >= 1000 ? "whole"
-			: replica     ? "replica"
-				      : "part",
+		.kind = milli >= 1000   ? "whole"
+			: is_replica(p) ? "replica"
+					: "part",
 		.milli = milli,
-		.memory_mib = d->memory_mib == 0                ? -1
-			      : !replica && g->gpu_memory_bytes ? asked_mib
-								: d->memory_mib * milli / 1000,
-		.cores = cores_of(n, milli, g->gpu_cores),
+		.memory_mib = share.memory_mib,
+		.cores = share.cores,
 		.pod = p,
 	};
 }
@@ -369,7 +388,7 @@ static int64_t add_tenants(struct gpuq_arena *a, const struct node *n, uint32_t 
 
 	DL_FOREACH2(n->pods, p, node_next)
 		for (uint32_t k = 0; model_pod_takes(p) && k < p->n_devices; k++) {
-			const struct part part = part_of(n, p, d);
+			const struct part part = part_of(p, d);
 
 			if (p->devices[k] != at)
 				continue;

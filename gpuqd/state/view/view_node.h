@@ -12,6 +12,12 @@
 /* Return a tree in a; NULL when it is exhausted. */
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n,
 			   int64_t now_us);
+/* The share that a pod has of each of its devices: MiB of memory, and hundredths of the cores that it is limited to; -1 =
+ * not limited, or not known. */
+struct view_share {
+	int64_t memory_mib, cores;
+};
+struct view_share view_node_share(const struct pod *p, const struct device *d);
 /* Put which reservation it is, and its end; its times are wall time. */
 void view_node_put_reservation(struct gpuq_arena *a, const struct model *m, struct gpuq_val *v,
 			       const struct site_reservation *r, int64_t now_us);
