@@ -104,6 +104,13 @@ void order_ref(const struct model *m, const struct job *j, const struct pod *p, 
 		found ? found : "";                                                                \
 	})
 
+const char *order_namespace_of(const struct model *m, struct job_key key)
+{
+	const struct job *j = model_find_job(m, key);
+
+	return j ? order_namespace(j->queue) : "";
+}
+
 bool order_binds(const struct queue *q)
 {
 	return strcmp(INHERIT(q, start), "bind") == 0;
