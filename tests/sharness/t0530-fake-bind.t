@@ -9,8 +9,8 @@ test_expect_success 'each pod is created without a node, and a Binding gives it 
 	test "$(grep -c "\"verb\":\"bind\",\"resource\":\"pods\"" audit)" = 2 && gpuq cancel "$id" && wait_for 60 eval "test \$(free_gpus) = 8"
 '
 
-test_expect_success 'without the right to bind its jobs wait as refused, without devices' '
-	fault "on POST pods/binding status=403" && id=$(fake_job hang=true -g 4) && wait_for 60 job_is "$id" reason ClusterRefused &&
+test_expect_success 'whatever the cluster refuses the binding for, its jobs wait as refused, without devices' '
+	fault "on POST pods/binding status=403 reason=Forbidden message=\"not bound because it is being terminated\"" && id=$(fake_job hang=true -g 4) && wait_for 60 job_is "$id" reason ClusterRefused &&
 	job_is "$id" reasons.0.object pods/binding && wait_for 60 eval "test \$(free_gpus) = 8"
 '
 
