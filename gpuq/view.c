@@ -9,6 +9,7 @@
 
 #include "libgpuq/names.h"
 #include "libgpuq/pattern.h"
+#include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
 #define JSON_VERSION 1
@@ -398,6 +399,20 @@ void view_mib(struct gpuq_buf *out, const struct gpuq_val *mib)
 	}
 	gpuq_bytes_print(mib->i << 20, text, sizeof(text));
 	gpuq_buf_adds(out, text);
+}
+
+void view_free(struct gpuq_buf *out, const char *before, const char *name, const struct gpuq_val *v,
+	       const char *all)
+{
+	const int64_t n[] = { gpuq_get_int(v, "free", 0), gpuq_get_int(v, all, 0) };
+	char text[2][32];
+
+	for (int i = 0; i < 2; i++)
+		if (gpuq_resource_is_bytes(name))
+			gpuq_bytes_print(n[i] >> 20 << 20, text[i], sizeof(text[i]));
+		else
+			snprintf(text[i], sizeof(text[i]), "%" PRId64, n[i]);
+	gpuq_buf_printf(out, "%s%s %s/%s", before, name, text[0], text[1]);
 }
 
 void view_time(struct gpuq_buf *out, const struct gpuq_val *us)

@@ -57,6 +57,11 @@ void view_job_file(struct gpuq_buf *out, const struct gpuq_val *job, const char 
 /* Print MiB in the largest unit, "512Gi"; "-" for null or absent. */
 void view_mib(struct gpuq_buf *out, const struct gpuq_val *mib);
 
+/* Print `before`, and "rdma/hca 3/8": how many are free of those that the key `all` counts. Bytes are in their
+ * largest unit. */
+void view_free(struct gpuq_buf *out, const char *before, const char *name, const struct gpuq_val *v,
+	       const char *all);
+
 /* Local time, "2026-11-21 15:26:29"; "-" for null or absent. */
 void view_time(struct gpuq_buf *out, const struct gpuq_val *us);
 

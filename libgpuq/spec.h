@@ -233,6 +233,9 @@ struct gpuq_specs {
 	size_t n;
 	enum gpuq_form form;
 	unsigned asks; /* enum gpuq_ask, or'ed */
+	/* The directives of a script, by option, and where: "train.sh:3:9: ". The last of an
+	 * option counts; "" = the command line said it. */
+	struct gpuq_strmap places;
 };
 
 /* The submitter's clock: between an instant and what the wall shows then, both as

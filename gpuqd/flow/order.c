@@ -104,6 +104,18 @@ void order_ref(const struct model *m, const struct job *j, const struct pod *p, 
 		found ? found : "";                                                                \
 	})
 
+const char *order_namespace_of(const struct model *m, struct job_key key)
+{
+	const struct job *j = model_find_job(m, key);
+
+	return j ? order_namespace(j->queue) : "";
+}
+
+bool order_binds(const struct queue *q)
+{
+	return strcmp(INHERIT(q, start), "bind") == 0;
+}
+
 /* True if the job uses tasks, or variables about them. */
 static bool has_tasks(const struct gpuq_spec *spec)
 {
@@ -336,6 +348,7 @@ static void set_queue(struct pod_order *o, const struct site *site, const struct
 	for (const struct queue *q = queue; q && !o->image_pull_secrets.n; q = q->parent)
 		o->image_pull_secrets = q->site->image_pull_secrets;
 	o->accounting_finalizer = order_has_finalizer(queue);
+	o->unbound = order_binds(queue);
 	walls_of_queue(site, queue->name, &o->walls);
 	o->image = o->spec->groups[o->group].image;
 	if (!o->image)

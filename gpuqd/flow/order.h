@@ -54,5 +54,9 @@ const char *order_namespace(const struct queue *q);
 
 /* True if its pods stay until the ledger has their results. */
 bool order_has_finalizer(const struct queue *q);
+/* Return the namespace of a job's pods; "" = there is no such job, or it is the cluster's default. */
+const char *order_namespace_of(const struct model *m, struct job_key key);
+/* True if its pods are created without a node, and bound (start: bind). */
+bool order_binds(const struct queue *q);
 
 #endif

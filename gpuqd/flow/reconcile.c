@@ -514,13 +514,6 @@ static void on_stale(void *arg, int64_t since_us, const char *why)
 
 /* ---- outcomes of requests ---- */
 
-static const char *namespace_of(struct reconcile *r, struct job_key key)
-{
-	const struct job *j = model_find_job(journal_model(r->j), key);
-
-	return j ? order_namespace(j->queue) : "";
-}
-
 static void give_back(struct reconcile *r, struct job_key key, const char *rule)
 {
 	struct event evict = { .type = EV_JOB_EVICT_ASKED, .job = key };
@@ -539,7 +532,7 @@ static void block(struct reconcile *r, struct job_key key, enum gpuq_reason code
 	struct event ev = { .type = EV_JOB_BLOCKED, .job = key };
 
 	ev.blocked.reason.code = code;
-	ev.blocked.reason.object = object ? object : namespace_of(r, key);
+	ev.blocked.reason.object = object ? object : order_namespace_of(journal_model(r->j), key);
 	ev.blocked.words = message;
 	ev.blocked.until_us = loop_now_us(r->l) + QUOTA_RETRY_US;
 	apply(r, &ev);
@@ -713,13 +706,18 @@ static void on_objects_known(void *arg, enum object_kind kind, bool known)
 static void on_not_bound(void *arg, const char *pod, const char *message)
 {
 	struct reconcile *r = arg;
+	const struct job *j;
 	struct pod_key key;
+	bool all; /* pods of its queue are bound */
 
 	log_warn("pod.not_bound", "pod=%s message=%s", LOGS(pod), LOGS(message));
 	if (!ours(r, pod, &key))
 		return;
-	block(r, key.job, GPUQ_R_VOLUME_PENDING, NULL, message);
-	give_back(r, key.job, gpuq_reason_word(GPUQ_R_VOLUME_PENDING));
+	j = model_find_job(journal_model(r->j), key.job);
+	all = j && order_binds(j->queue);
+	block(r, key.job, all ? GPUQ_R_CLUSTER_REFUSED : GPUQ_R_VOLUME_PENDING,
+	      all ? "pods/binding" : NULL, message);
+	give_back(r, key.job, all ? RULE_REFUSED : gpuq_reason_word(GPUQ_R_VOLUME_PENDING));
 }
 
 void reconcile_on_unbound(struct reconcile *r, reconcile_unbound_fn fn, void *arg)

@@ -113,14 +113,19 @@ static void kick(struct schedule *s);
 
 static void tell_shares(struct schedule *s, const struct snapshot *sn, const struct plan *p)
 {
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+
 	for (uint32_t q = 0; p->fair_share && q < sn->n_queues; q++) {
+		const int64_t *fair = plan_fair_told(sn, p, q, &mem);
 		struct event ev = { .type = EV_QUEUE_SHARE };
 
 		ev.share.name = sn->queues[q].name;
-		for (uint32_t f = 0; f < sn->n_flavors; f++)
-			ev.share.fair_milli += p->fair_share[(size_t)q * sn->n_res + f];
-		journal_apply(s->j, &ev, NULL);
+		for (uint32_t f = 0; fair && f < sn->n_flavors; f++)
+			ev.share.fair_milli += fair[f];
+		if (fair)
+			journal_apply(s->j, &ev, NULL);
 	}
+	gpuq_arena_done(&mem);
 }
 
 static void end(struct schedule *s, const struct job *j, enum gpuq_job_state state,

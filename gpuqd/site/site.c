@@ -582,7 +582,8 @@ static const struct gpuq_field queue_fields[] = {
 	  .doc = "whether pods carry a finalizer until their end is in the ledger"),
 	F(site_queue, "closed", GPUQ_K_BOOL, closed, .doc = "whether it accepts no jobs"),
 	F(site_queue, "start", GPUQ_K_STR, start,
-	  .doc = "method of starting pods on their nodes: direct"),
+	  .doc = "method of starting pods on their nodes: direct or bind; default: that of the "
+		 "parent queue, then direct"),
 	END,
 };
 
@@ -631,8 +632,8 @@ static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 	    mounts_check(r, v, "config_maps", &q->config_maps) < 0 ||
 	    mounts_check(r, v, "volume_claims", &q->volume_claims) < 0)
 		return GPUQ_EINVAL;
-	if (q->start && strcmp(q->start, "direct") != 0)
-		return wrong(r, v, "start", "expected direct");
+	if (q->start && strcmp(q->start, "direct") != 0 && strcmp(q->start, "bind") != 0)
+		return wrong(r, v, "start", "expected direct or bind");
 	if (q->max_time_us && q->default_time_us > q->max_time_us)
 		return wrong(r, v, "default_time", "longer than max_time");
 	return idle_check(r, v, q->idle_us, q->max_time_us);

@@ -120,7 +120,7 @@ struct site_queue {
 	int64_t start_timeout_us; /* a job whose pods do not run by then is evicted; 0 = not given */
 	struct site_node_loss node_loss; /* what happens to jobs of a lost node */
 	bool accounting_finalizer, closed;
-	const char *start; /* "direct" or "bind" */
+	const char *start; /* "direct" or "bind"; NULL = as the parent */
 };
 
 /* A user's right to reserve. */

@@ -47,7 +47,7 @@ int64_t cost_of_ask(const char *mig, int64_t gpus_milli, int64_t cores, int64_t 
 	return part > 0 ? amount_times(part, n) : gpus_milli;
 }
 
-int64_t cost_of_spec(const struct gpuq_spec *spec)
+int64_t cost_of_spec(const struct gpuq_spec *spec, int64_t of_bytes)
 {
 	int64_t milli = 0;
 
@@ -56,7 +56,7 @@ int64_t cost_of_spec(const struct gpuq_spec *spec)
 
 		milli = amount_sum(milli,
 				   amount_times(cost_of_ask(g->mig, g->gpus_milli, g->gpu_cores,
-							    g->gpu_memory_bytes, 0),
+							    g->gpu_memory_bytes, of_bytes),
 						g->pods_min));
 	}
 	return milli;

@@ -19,8 +19,9 @@ int64_t cost_of_profile(const char *profile);
 int64_t cost_of_ask(const char *mig, int64_t gpus_milli, int64_t cores, int64_t bytes,
 		    int64_t of_bytes);
 
-/* Return the same for all pods of a spec, each group at its minimum, without the memory of devices. */
-int64_t cost_of_spec(const struct gpuq_spec *spec);
+/* Return the same for all pods of a spec, each group at its minimum, on devices with that memory (0 = not
+ * known). */
+int64_t cost_of_spec(const struct gpuq_spec *spec, int64_t of_bytes);
 
 /* Return the thousandths of devices that one pod of the group counts on a flavor (SNAP_NONE: the
  * maximum over all flavors). */

@@ -153,6 +153,87 @@ static struct spell spell_of(const struct model *m, const struct job *j, const s
 			       qos ? qos->usage_factor_milli : 1000 };
 }
 
+/* ---- what it holds beside devices ---- */
+
+/* Use of countable resources and of MIG instances by ended pods. It is kept in the book of days beside that of
+ * devices, under flavors called "FLAVOR=RESOURCE": budgets and prices know nothing of it. */
+
+#define GIB (INT64_C(1) << 30)
+#define KEY_ROOM 32 /* of a key, for the day, the cluster and separators */
+
+const char *accounting_amount_name(const char *flavor)
+{
+	const char *at = strchr(flavor, '=');
+
+	return at ? at + 1 : NULL;
+}
+
+/* Return thousandths: of GiB where the resource is in bytes. */
+static int64_t amount_milli(const char *name, int64_t count)
+{
+	if (gpuq_resource_is_bytes(name))
+		return count / GIB * 1000 + count % GIB * 1000 / GIB;
+	return count < INT64_MAX / 1000 ? count * 1000 : INT64_MAX;
+}
+
+uint32_t accounting_amounts(const struct pod *p, char *names, struct gpuq_amount *out)
+{
+	const struct request_group *g = &p->job->request->spec.groups[p->group];
+	uint32_t n = 0;
+
+	for (; n < g->n_resources && n < GPUQ_RESOURCES_MAX; n++)
+		out[n] = (struct gpuq_amount){ g->resources[n].name,
+					       amount_milli(g->resources[n].name,
+							    g->resources[n].count) };
+	if (g->mig) {
+		snprintf(names, GPUQ_RESOURCE_NAME_MAX + 1, GPUQ_RESOURCE_MIG "%s", g->mig);
+		out[n++] = (struct gpuq_amount){ names, g->gpus_milli };
+	}
+	return n;
+}
+
+static void add_to_day(struct model *m, const struct pod *p, const char *flavor, int64_t day,
+		       int64_t us)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	char text[24];
+	struct usage *u;
+
+	if (us <= 0)
+		return;
+	snprintf(text, sizeof(text), "%08" PRId64, civil_number(day));
+	u = accounting_get(m, key,
+			   change_key_strs(key, p->job->queue->name, p->job->user, flavor, text,
+					   p->node->cluster, NULL));
+	u->us[CHARGE_USED] += us;
+	u->dirty = m->usages_dirty = true;
+}
+
+static void amounts_ended(struct model *m, const struct pod *p, int64_t end_us)
+{
+	struct gpuq_amount list[GPUQ_RESOURCES_MAX + 1];
+	char mig[GPUQ_RESOURCE_NAME_MAX + 1], flavor[CHANGE_KEY_BYTES_MAX];
+	const uint32_t n = p->start_us ? accounting_amounts(p, mig, list) : 0;
+	const size_t names = strlen(p->job->queue->name) + strlen(p->job->user);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const int len = snprintf(flavor, sizeof(flavor), "%s=%s", p->job->life->flavor,
+					 list[i].name);
+		int64_t from = p->start_us;
+
+		/* Names so long that a key would cut them are left out. */
+		if ((size_t)len + names + KEY_ROOM > CHANGE_KEY_BYTES_MAX)
+			continue;
+		for (int64_t day = clock_day(m, from); from < end_us; day++) {
+			const int64_t next = clock_day_begins(m, day + 1);
+			const int64_t to = next < end_us ? next : end_us;
+
+			add_to_day(m, p, flavor, day, accounting_gpu_us(list[i].count, from, to));
+			from = to;
+		}
+	}
+}
+
 /* ---- a pod's own record ---- */
 
 /* Return when all pods of its attempt ran, as far as this one shows; 0 = not yet. */
@@ -208,6 +289,7 @@ static void mark_charges(struct model *m, const struct pod *p, const struct char
 			       .first_day = INT64_MAX,
 			       .last_day = INT64_MIN,
 			       .n = n };
+	char mig[GPUQ_RESOURCE_NAME_MAX + 1];
 
 	for (uint32_t i = 0; i < n; i++) {
 		const int64_t first = clock_day(m, c[i].from_us);
@@ -216,6 +298,10 @@ static void mark_charges(struct model *m, const struct pod *p, const struct char
 		all.first_day = first < all.first_day ? first : all.first_day;
 		all.last_day = last > all.last_day ? last : all.last_day;
 	}
+	if (p->job->request)
+		all.n_amounts = accounting_amounts(p, mig, all.amounts);
+	for (uint32_t i = 0; i < all.n_amounts; i++)
+		all.amounts[i].name = model_intern(m, all.amounts[i].name);
 	if (n)
 		marks_charges(m, &all, c);
 }
@@ -224,12 +310,19 @@ void accounting_charge_pod_ended(struct model *m, struct pod *p, int64_t end_us)
 {
 	struct charged c[N_CHARGES];
 	struct spell s = spell_of(m, p->job, p->node, 0);
+	struct gpuq_amount amounts[GPUQ_RESOURCES_MAX + 1];
+	char mig[GPUQ_RESOURCE_NAME_MAX + 1];
 	uint32_t n;
 
 	accounting_charge_strand(m, p->node);
-	/* Only devices are charged. */
-	if (p->gpus_milli == 0)
+	amounts_ended(m, p, end_us);
+	/* Only devices are billed. */
+	if (p->gpus_milli == 0) {
+		c[0] = (struct charged){ CHARGE_USED, 0, p->start_us, end_us };
+		if (p->start_us && p->start_us < end_us && accounting_amounts(p, mig, amounts) > 0)
+			mark_charges(m, p, c, 1);
 		return;
+	}
 	n = accounting_of_pod(p, 0, end_us, false, c);
 	for (uint32_t i = 0; i < n; i++) {
 		s.milli = c[i].milli;

@@ -549,6 +549,11 @@ static inline int64_t ledger_gpu_ms(int64_t gpu_us)
  * is lost, 0 = it is not. Return the number of charges in out. */
 uint32_t accounting_of_pod(const struct pod *p, int64_t lost_us, int64_t end_us, bool refunded,
 			   struct charged out[N_CHARGES]);
+/* List what a pod holds of countable resources and instances, in thousandths (of GiB where it is bytes).
+ * names: GPUQ_RESOURCE_NAME_MAX + 1 bytes, out: GPUQ_RESOURCES_MAX + 1. Return how many there are. */
+uint32_t accounting_amounts(const struct pod *p, char *names, struct gpuq_amount *out);
+/* Return the resource that a flavor of the book of days stands for; NULL = it is a flavor of devices. */
+const char *accounting_amount_name(const char *flavor);
 /* Numbers for charges of pending jobs, in place of a pod's index. */
 #define LEDGER_PROMISED UINT32_MAX
 #define LEDGER_APART (UINT32_MAX - 1)

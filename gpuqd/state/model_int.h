@@ -37,7 +37,9 @@ struct charges {
 	const char *queue, *user, *flavor, *cluster; /* interned */
 	int64_t price_micro;
 	int64_t first_day, last_day; /* days of the interval */
-	uint32_t n;
+	uint32_t n, n_amounts;
+	struct gpuq_amount
+		amounts[GPUQ_RESOURCES_MAX + 1]; /* of accounting_amounts(); names interned */
 	struct charged items[];
 };
 

@@ -128,10 +128,40 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 	return true;
 }
 
+/* Return the product of a node's cards: of cards that are cut into instances, that of its label without the
+ * instances' profile. */
+static const char *card_product(const struct node *n, char *out, size_t room)
+{
+	const char *label = gpuq_strmap_text(&n->fact.labels, "nvidia.com/gpu.product");
+	const char *cut = strstr(label, "-MIG-");
+
+	if (n->n_devices)
+		return n->devices[0].product;
+	snprintf(out, room, "%.*s", cut ? (int)(cut - label) : (int)strlen(label), label);
+	return out;
+}
+
+/* Return the memory of one of them in MiB; 0 = not known. With a single profile the label has that of an
+ * instance. */
+static int64_t card_memory(const struct node *n)
+{
+	const char *product = gpuq_strmap_text(&n->fact.labels, "nvidia.com/gpu.product");
+	int64_t mib;
+
+	if (n->n_devices)
+		return n->devices[0].memory_mib;
+	mib = strtoll(gpuq_strmap_text(&n->fact.labels, "nvidia.com/gpu.memory"), NULL, 10);
+	return !strstr(product, "-MIG-") && mib > 0 && mib < (1 << 30) ? mib : 0;
+}
+
 /* Classify a node. Pool: the first whose selector holds. Flavor: the pool's, else the first whose
- * match fits the first device, else `default`. */
+ * match fits the first device, or its cards that are cut, else `default`. */
 void node_classify(struct model *m, struct node *n)
 {
+	const char *product;
+	int64_t memory_mib;
+	char text[256];
+
 	n->pool = n->flavor = "default";
 	site_each(site_pool, m->site->pools, p) {
 		if (inventory_selects(&p->selector, &n->fact.labels)) {
@@ -143,8 +173,10 @@ void node_classify(struct model *m, struct node *n)
 			break;
 		}
 	}
-	if (n->n_devices == 0)
+	if (n->n_devices == 0 && n->fact.n_mig == 0)
 		return;
+	product = card_product(n, text, sizeof(text));
+	memory_mib = card_memory(n);
 	site_each(site_flavor, m->site->flavors, f) {
 		if (f->resource && n->fact.device && strcmp(f->resource, n->fact.device) == 0) {
 			n->flavor = model_intern(m, f->name);
@@ -153,8 +185,8 @@ void node_classify(struct model *m, struct node *n)
 	}
 	site_each(site_flavor, m->site->flavors, f) {
 		if ((f->match.product || f->match.memory_min_bytes) &&
-		    (!f->match.product || site_glob(f->match.product, n->devices[0].product)) &&
-		    f->match.memory_min_bytes <= n->devices[0].memory_mib << 20) {
+		    (!f->match.product || site_glob(f->match.product, product)) &&
+		    f->match.memory_min_bytes <= memory_mib << 20) {
 			n->flavor = model_intern(m, f->name);
 			return;
 		}

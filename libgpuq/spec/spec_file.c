@@ -131,7 +131,7 @@ static int read_script(struct gpuq_reader *r, const struct gpuq_spec_opts *opts,
 	if (rc == 0)
 		rc = finish(r, &st, spec);
 	if (rc == 0)
-		*out = (struct gpuq_specs){ spec, 1, GPUQ_FORM_SCRIPT, st.asks };
+		*out = (struct gpuq_specs){ spec, 1, GPUQ_FORM_SCRIPT, st.asks, st.places };
 	return rc;
 }
 

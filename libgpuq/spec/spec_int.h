@@ -128,6 +128,7 @@ struct spec_opts_state {
 	bool environ_set; /* --export chose: only these go along */
 	struct gpuq_strmap environ;
 	const char *place; /* "train.sh:3:9: " of the option being applied, or "" */
+	struct gpuq_strmap places; /* as of struct gpuq_specs */
 };
 
 void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gpuq_spec *spec,

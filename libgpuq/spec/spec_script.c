@@ -27,6 +27,26 @@ static int option_failed(const char *place, const char *name, struct gpuq_err *e
 	return gpuq_err_prefix(err, "%s%s%s", place, name[1] ? "--" : "-", name);
 }
 
+/* Note where an option was given. */
+static int note_place(struct spec_opts_state *st, const char *name)
+{
+	const struct gpuq_spec_option *o = spec_option_find(name);
+	const size_t n = st->places.n;
+	const char **keys = gpuq_arena_calloc(st->arena, n + 1, sizeof(*keys));
+	const char **vals = gpuq_arena_calloc(st->arena, n + 1, sizeof(*vals));
+
+	if (!keys || !vals)
+		return GPUQ_ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		keys[i] = st->places.keys[i];
+		vals[i] = st->places.vals[i];
+	}
+	keys[n] = o ? o->name : name;
+	vals[n] = st->place;
+	st->places = (struct gpuq_strmap){ keys, vals, n + 1 };
+	return 0;
+}
+
 static int apply(struct spec_opts_state *st, const char *name, const char *value,
 		 struct gpuq_err *err)
 {
@@ -41,7 +61,7 @@ static int apply(struct spec_opts_state *st, const char *name, const char *value
 		return 0;
 	}
 	if (rc >= 0)
-		return 0;
+		return note_place(st, name) < 0 ? gpuq_no_memory(err) : 0;
 	if (rc == GPUQ_ENOENT && st->from_file) {
 		const struct gpuq_err plain = local;
 

@@ -379,10 +379,17 @@ static void node_read(struct knode *n, const struct version *v)
 {
 	json_t *j = version_json(v), *status = json_object_get(j, "status"), *c;
 	const bool was_down = n->down;
+	const char *broken;
 	struct kpod *p;
 	size_t i;
 
 	res_read(&n->alloc, json_object_get(status, "allocatable"));
+	/* The plugin of that resource is dead, and the apiserver has not been told. */
+	broken = json_string_value(
+		json_object_get(json_object_get(json_object_get(j, "metadata"), "annotations"),
+				"gpuq.test/broken"));
+	if (broken)
+		res_set(&n->alloc, res_id(broken), 0);
 	n->down = false;
 	json_array_foreach(json_object_get(status, "conditions"), i, c)
 	{

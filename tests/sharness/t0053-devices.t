@@ -120,6 +120,13 @@ test_expect_success 'without its group a job does not run' '
 	stop_gpuqd
 '
 
+test_expect_success 'the file system of jobs is counted, and a job larger than it is Unsatisfiable' '
+	start_gpuqd && gpuq nodes --json >nodes.out && test "$(json resources.ephemeral-storage.total <nodes.out)" -gt 1000000 &&
+	echo "{command: [\"true\"], resources: {ephemeral-storage: 1Mi}}" >s.yaml && id=$(submit s.yaml) && job_becomes "$id" COMPLETED &&
+	echo "{command: [\"true\"], resources: {ephemeral-storage: 900Pi}}" >s.yaml && id=$(submit s.yaml 2>warned) && says warned "ephemeral-storage requested" &&
+	wait_for 60 job_is "$id" reason Unsatisfiable && job_is "$id" reasons.0.object ephemeral-storage && stop_gpuqd
+'
+
 test_expect_success 'a wrong word is refused with its place' '
 	printf "device_cgroup: maybe\n" >bad.yaml && exits 78 gpuqd --config bad.yaml --check && says err "bad.yaml:1:16: device_cgroup"
 '

@@ -45,7 +45,8 @@ test_expect_success 'a node with 60 units on four devices: 15 GiB each' '
 test_expect_success 'a part is asked for in units, and the pod carries what the plugin reads' '
 	a=$(part 5) && job_becomes "$a" RUNNING && has_notes "$a" "0 15 5 false" &&
 	api GET "/namespaces/default/pods?labelSelector=gpuq.io/job=$a" >pod.out &&
-	grep -q "\"aliyun.com/gpu-mem\": *\"5\"" pod.out && ! grep -q nvidia.com/gpu pod.out && job_is "$a" pods.0.devices.0.index 0
+	grep -q "\"aliyun.com/gpu-mem\": *\"5\"" pod.out && ! grep -q nvidia.com/gpu pod.out && job_is "$a" pods.0.devices.0.index 0 &&
+	job_is "$a" pods.0.devices.0.memory_mib 5120 && gpuq status "$a" >status && says status "gpu 0\(0.33[0-9]*, 5Gi, cores not limited\)"
 '
 
 test_expect_success 'a device is filled to its last unit before the next is opened' '

@@ -2,30 +2,7 @@
 test_description='every resource of a node is counted: adapters, devices of other makers, replicas, single-strategy MIG'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/fake.sh"
-
-api() { # METHOD PATH [BODY]
-	/usr/bin/curl -sSf -X "$1" -H "Content-Type: application/merge-patch+json" ${3:+--data-binary "$3"} "http://127.0.0.1:$fake_port/api/v1$2"
-}
-
-# offers NODE '"NAME": "N", ...' ['"LABEL": "VALUE", ...']: what it offers besides
-offers() {
-	api PATCH "/nodes/$1/status" "{\"status\": {\"capacity\": {$2}, \"allocatable\": {$2}}}" >/dev/null &&
-		api PATCH "/nodes/$1" "{\"metadata\": {\"labels\": {${3-}}}}" >/dev/null
-}
-
-# node NODE JSONPATH
-node() {
-	gpuq nodes --json | grep "\"name\":\"$1\"" | json "$2"
-}
-
-node_is() { # NODE JSONPATH VALUE
-	[ "$(node "$1" "$2")" = "$3" ] || { echo "$1 $2 is '$(node "$1" "$2")', not '$3'"; return 1; }
-}
-
-# limits ID: what the first container of its pod asks for
-limits() {
-	api GET "/namespaces/default/pods?labelSelector=gpuq.io/job=$1" | json items.0.spec.containers.0.resources.limits
-}
+. "$test_source/tests/sharness/fake-devices.sh"
 
 # adds_up: devices by state are what there is
 adds_up() {
@@ -35,20 +12,6 @@ s = json.load(sys.stdin)
 d = s["devices"]
 print(s["gpus"], d, s["stranded_by"])
 assert abs(sum(d.values()) - s["gpus"]) < 0.0005 and d["allocated"] == 0.143'
-}
-
-# all_gone: cancels all jobs, and waits for their devices
-all_gone() {
-	gpuq cancel -t R,PD,CF >/dev/null
-	wait_for 60 eval "[ -z \"\$(gpuq queue -h)\" ]"
-}
-
-# pod NAME 'LIMITS': a manifest that hangs
-pod() {
-	cat <<-END
-	{apiVersion: v1, kind: Pod, metadata: {name: $1, annotations: {gpuq.test/hang: "true"}},
-	 spec: {containers: [{name: c, image: test, command: [a], resources: {limits: {$2}}}]}}
-	END
 }
 
 test_expect_success 'ten nodes of eight devices and one adapter each' '
@@ -163,9 +126,9 @@ test_expect_success 'a resource that a flavor names is a device: in nodes, quota
 '
 
 test_expect_success '--gres names what the site maps' '
-	printf "#!/bin/sh\n#SBATCH --gres=nic:1\nsleep 1\n" >nic.sh && test_must_fail gpuq submit --image test nic.sh 2>why && grep "the site maps no gres" why &&
+	printf "#!/bin/sh\n#SBATCH --gres=nic:1\nsleep 1\n" >nic.sh && test_must_fail gpuq submit --image test nic.sh 2>why && grep "nic.sh:2:9: --gres: .*the site maps no gres" why &&
 	echo "{version: 1, gres: {nic: rdma/hca}}" | gpuq apply -f - && g=$(submit --image test nic.sh) && wait_for 60 job_is "$g" state COMPLETED &&
-	gpuq status "$g" -o yaml | grep "rdma/hca: 1" && test_must_fail gpuq submit --image test --gres=nik:1 nic.sh 2>why && grep "did you mean nic" why &&
+	gpuq status "$g" -o yaml | grep "rdma/hca: 1" && test_must_fail gpuq submit --image test --gres=nik:1 nic.sh 2>why && grep "did you mean nic" why && ! grep "nic.sh:" why &&
 	echo "{version: 1, gres: {nic: cpu}}" >bad.yaml && test_must_fail gpuq apply -f bad.yaml 2>why && grep "bad.yaml:1:.*gres.nic: expected a resource of nodes" why
 '
 

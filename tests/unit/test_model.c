@@ -8,6 +8,7 @@
 
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_node.h"
 #include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
@@ -485,7 +486,7 @@ static void dump(const struct model *m, struct gpuq_buf *out)
 		}
 	budget_spending(m, T0 + 5 * GPUQ_US_PER_S, spent);
 	for (uint32_t i = 0; i < m->n_queues; i++)
-		gpuq_json_write(out, view_queue(&a, m, m->queues[i], spent[i].used_ms), 0);
+		gpuq_json_write(out, view_queue(&a, m, m->queues[i], spent[i].used_ms, NULL), 0);
 	for (const struct account *u = m->accounts; u; u = u->hh.next) {
 		at[n_accounts++] = u;
 		cr_assert_lt(n_accounts, 64);

@@ -161,7 +161,7 @@ static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *
 	if (rc == 0)
 		rc = gpuq_spec_from_command(&c->arena, opts, command, spec, err);
 	if (rc == 0)
-		s->specs = (struct gpuq_specs){ spec, 1, GPUQ_FORM_JOB, 0 };
+		s->specs = (struct gpuq_specs){ .items = spec, .n = 1, .form = GPUQ_FORM_JOB };
 	return rc;
 }
 
@@ -382,6 +382,20 @@ static int send_some(struct cli *c, struct submission *s, size_t first, size_t n
 	return 0;
 }
 
+/* Put the place of a script's directive in front of what the server says of its option. */
+static void add_place(const struct submission *s, struct gpuq_err *err)
+{
+	const struct gpuq_strmap *places = &s->specs.places;
+
+	for (size_t i = places->n; i-- > 0;) {
+		if (strcmp(places->keys[i], err->field) != 0)
+			continue;
+		if (*places->vals[i])
+			gpuq_err_prefix(err, "%s--%s", places->vals[i], places->keys[i]);
+		return;
+	}
+}
+
 int submission_send(struct cli *c, struct submission *s, bool dry_run)
 {
 	struct gpuq_val *jobs = gpuq_list(&c->arena);
@@ -393,8 +407,10 @@ int submission_send(struct cli *c, struct submission *s, bool dry_run)
 	n = dry_run && s->specs.n > WHOLE_MAX ? 1 : s->specs.n;
 	for (size_t i = 0; rc == 0 && i < s->specs.n; i += n)
 		rc = send_some(c, s, i, n, dry_run, jobs, &err);
-	if (rc < 0)
+	if (rc < 0) {
+		add_place(s, &err);
 		return refuse(c, &err);
+	}
 	s->jobs = jobs;
 	warn_jobs(s->jobs);
 	return -1;

@@ -177,14 +177,6 @@ static void users_text(struct gpuq_buf *out, const struct row *r)
 		gpuq_buf_addc(out, '-');
 }
 
-/* Append "NAME 1/2" to a list that begins at `at`: how many are free of those that `all` counts. */
-static void add_free(struct gpuq_buf *out, size_t at, const char *name, const struct gpuq_val *v,
-		     const char *all)
-{
-	gpuq_buf_printf(out, "%s%s %" PRId64 "/%" PRId64, out->len > at ? "," : "", name,
-			gpuq_get_int(v, "free", 0), gpuq_get_int(v, all, 0));
-}
-
 /* "rdma/hca 1/2": how many of each are free */
 static void resources_text(struct gpuq_buf *out, const struct row *r)
 {
@@ -192,7 +184,7 @@ static void resources_text(struct gpuq_buf *out, const struct row *r)
 	const size_t at = out->len;
 
 	for (size_t i = 0; map && map->type == GPUQ_MAP && i < map->n; i++)
-		add_free(out, at, map->pairs[i].key, map->pairs[i].val, "total");
+		view_free(out, i ? "," : "", map->pairs[i].key, map->pairs[i].val, "total");
 	if (out->len == at)
 		gpuq_buf_addc(out, '-');
 }
@@ -204,10 +196,64 @@ static void instances_text(struct gpuq_buf *out, const struct row *r)
 	const size_t at = out->len;
 
 	for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
-		add_free(out, at, gpuq_get_str(list->items[i], "profile", "?"), list->items[i],
-			 "count");
+		view_free(out, i ? "," : "", gpuq_get_str(list->items[i], "profile", "?"),
+			  list->items[i], "count");
 	if (out->len == at)
 		gpuq_buf_addc(out, '-');
+}
+
+/* "17/ann/lab(0.3),18/bob/lab(0.5)": its parts that pods hold */
+static void tenants_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *list = r->sub ? gpuq_get(r->sub, "parts") : NULL;
+	const size_t at = out->len;
+
+	for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		const struct gpuq_val *p = list->items[i];
+		const char *job = gpuq_get_str(p, "job", NULL);
+		char part[32];
+
+		if (strcmp(gpuq_get_str(p, "state", "free"), "free") == 0)
+			continue;
+		gpuq_milli_print(gpuq_get_int(p, "milli", 0), part, sizeof(part));
+		gpuq_buf_adds(out, out->len > at ? "," : "");
+		if (job)
+			gpuq_buf_printf(out, "%s/%s/%s(%s)", job, gpuq_get_str(p, "user", "?"),
+					gpuq_get_str(p, "queue", "?"), part);
+		else
+			gpuq_buf_printf(out, "foreign(%s)", part);
+	}
+	if (out->len == at)
+		gpuq_buf_addc(out, '-');
+}
+
+static void percent_text(struct gpuq_buf *out, const struct row *r, const char *key)
+{
+	const struct gpuq_val *v = r->sub ? gpuq_get(r->sub, key) : NULL;
+
+	view_cell(out, v);
+	if (v && v->type == GPUQ_INT)
+		gpuq_buf_addc(out, '%');
+}
+
+static void free_cores_text(struct gpuq_buf *out, const struct row *r)
+{
+	percent_text(out, r, "free_cores");
+}
+
+static void used_cores_text(struct gpuq_buf *out, const struct row *r)
+{
+	percent_text(out, r, "used_cores");
+}
+
+static double free_cores_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "free_cores"), 0) : 0;
+}
+
+static double used_cores_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "used_cores"), 0) : 0;
 }
 
 /* "demo until 14:00" */
@@ -236,10 +282,13 @@ static const struct column cols[] = {
 	{ "FREE_MEMORY", 0, COL_RIGHT, NULL, free_memory_text, free_memory_rank, "free memory of the device" },
 	{ "USED_MEMORY", 0, COL_RIGHT, NULL, used_memory_text, used_memory_rank, "allocated memory of the device" },
 	{ "FREE", 0, COL_RIGHT, NULL, free_text, free_rank, "free part of the device" },
+	{ "FREE_CORES", 0, COL_RIGHT, NULL, free_cores_text, free_cores_rank, "free percent of the cores of the device" },
+	{ "USED_CORES", 0, COL_RIGHT, NULL, used_cores_text, used_cores_rank, "allocated percent of these cores" },
 	{ "DEVICE_STATE", 0, COL_STATE, NULL, device_state_text, NULL, "state of the device" },
 	{ "UUID", 0, COL_CUT, "uuid", NULL, NULL, "UUID of the device" },
 	{ "JOBS", 0, COL_CUT, NULL, jobs_text, NULL, "jobs on the device" },
 	{ "USERS", 0, COL_CUT, NULL, users_text, NULL, "users of these jobs" },
+	{ "BY", 0, COL_CUT, NULL, tenants_text, NULL, "jobs on its parts or instances: JOB/USER/QUEUE(PART)" },
 	{ "FOREIGN_PODS", 0, COL_RIGHT, "foreign_pods", NULL, NULL, "pods on the node that gpuq did not create" },
 	{ "FOREIGN_GPUS", 0, COL_RIGHT, "foreign_gpus", NULL, NULL, "devices of the node that such pods hold" },
 	{ "CPUS", 0, COL_RIGHT, NULL, cpus_text, cpus_rank, "cores of the node" },

@@ -13,16 +13,48 @@
 #include "gpuq/view.h"
 #include "libgpuq/units.h"
 
+/* "20 each": a number that is that of each flavor */
+static void amount_text(struct gpuq_buf *out, const struct row *r, const char *key)
+{
+	const struct gpuq_val *v = gpuq_get(r->obj, key);
+
+	view_cell(out, v);
+	if (v && (v->type == GPUQ_INT || v->type == GPUQ_REAL) && view_number(v, 0) > 0 &&
+	    gpuq_get_bool(r->obj, "each_flavor", false))
+		gpuq_buf_adds(out, " each");
+}
+
+static void quota_text(struct gpuq_buf *out, const struct row *r)
+{
+	amount_text(out, r, "quota");
+}
+
+static void limit_text(struct gpuq_buf *out, const struct row *r)
+{
+	amount_text(out, r, "limit");
+}
+
+static double quota_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "quota"), 0);
+}
+
+static double limit_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "limit"), 0);
+}
+
 /* clang-format off */
 static const struct column cols[] = {
 	{ "NAME", 'P', COL_CUT, "name", NULL, NULL, "the queue" },
 	{ "PARENT", 0, COL_CUT, "parent", NULL, NULL, "parent queue" },
-	{ "QUOTA", 0, COL_RIGHT, "quota", NULL, NULL, "guaranteed devices" },
-	{ "LIMIT", 0, COL_RIGHT, "limit", NULL, NULL, "hard limit on devices" },
+	{ "QUOTA", 0, COL_RIGHT, NULL, quota_text, quota_rank, "guaranteed devices" },
+	{ "LIMIT", 0, COL_RIGHT, NULL, limit_text, limit_rank, "hard limit on devices" },
 	{ "WEIGHT", 0, COL_RIGHT, "weight", NULL, NULL, "weight when dividing idle capacity" },
 	{ "FAIR_SHARE", 0, COL_RIGHT, "fair_share", NULL, NULL, "devices of its current fair share" },
 	{ "ALLOCATED", 0, COL_RIGHT, "allocated", NULL, NULL, "devices allocated to its jobs" },
 	{ "HELD", 0, COL_RIGHT, "held", NULL, NULL, "devices kept for start reservations" },
+	{ "RESOURCES", 0, COL_CUT, "resources", NULL, NULL, "countable resources and MIG instances its jobs hold" },
 	{ "PENDING", 0, COL_RIGHT, "pending_jobs", NULL, NULL, "pending jobs, array elements counted" },
 	{ "RUNNING", 0, COL_RIGHT, "running_jobs", NULL, NULL, "running jobs" },
 	{ "BUDGET", 0, COL_RIGHT, "budget_gpu_minutes", NULL, NULL, "GPU-minutes of the period" },

@@ -72,6 +72,19 @@ static void cost_text(struct gpuq_buf *out, const struct row *r)
 	view_money(out, r->obj);
 }
 
+/* "rdma/hca=12.50,nvidia.com/mig-1g.10gb=3.00" */
+static void resources_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *map = gpuq_get(r->obj, "resource_seconds");
+
+	for (size_t i = 0; map && map->type == GPUQ_MAP && i < map->n; i++) {
+		gpuq_buf_printf(out, "%s%s=", i ? "," : "", map->pairs[i].key);
+		hours(out, view_number(map->pairs[i].val, 0));
+	}
+	if (!map || map->type != GPUQ_MAP || map->n == 0)
+		gpuq_buf_addc(out, '-');
+}
+
 /* clang-format off */
 static const struct column cols[] = {
 	{ "USER", 'u', COL_CUT, "user", NULL, NULL, "user" },
@@ -87,6 +100,7 @@ static const struct column cols[] = {
 	{ "STRANDED", 0, COL_RIGHT, NULL, stranded_text, stranded_rank, "hours free on nodes without free cores, memory or pod slots" },
 	{ "FRAGMENTED", 0, COL_RIGHT, NULL, fragmented_text, fragmented_rank, "hours free but fragmented while jobs were pending" },
 	{ "WASTE", 0, COL_RIGHT, NULL, waste_text, waste_rank, "sum of evicted, starting, held, stranded, fragmented" },
+	{ "RESOURCES", 0, COL_CUT, NULL, resources_text, NULL, "countable resources x hours, MIG instances too" },
 	{ "PODS", 0, COL_RIGHT, "pods", NULL, NULL, "pods that ended" },
 	{ "COST", 0, COL_RIGHT, NULL, cost_text, cost_rank, "cost at the prices of the time" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },

@@ -14,6 +14,7 @@
 #include "gpuq/reasons.h"
 #include "gpuq/view.h"
 #include "libgpuq/names.h"
+#include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
 static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
@@ -36,7 +37,14 @@ static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 			if (milli == 1000)
 				continue;
 			gpuq_milli_print(milli, part, sizeof(part));
-			gpuq_buf_printf(text, "(%s)", part);
+			gpuq_buf_printf(text, "(%s", part);
+			if (line_says(gpuq_get(devices->items[k], "memory_mib"))) {
+				gpuq_buf_adds(text, ", ");
+				view_mib(text, gpuq_get(devices->items[k], "memory_mib"));
+			}
+			if (!line_says(gpuq_get(devices->items[k], "cores")))
+				gpuq_buf_adds(text, ", cores not limited");
+			gpuq_buf_addc(text, ')');
 		}
 		line_print(line_label("Pods", i), text);
 	}
@@ -332,6 +340,19 @@ static void device_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	line_print("GPUs", text);
 }
 
+/* "rdma/hca 3/8, example.com/fpga 0/2": how many of each are free. Devices are in the line above. */
+static void resources_line(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *map = gpuq_get(status, "resources");
+
+	for (size_t i = 0; map && map->type == GPUQ_MAP && i < map->n; i++)
+		if (gpuq_resource_kind(map->pairs[i].key) == GPUQ_RESOURCE_COUNTED)
+			view_free(text, text->len ? ", " : "", map->pairs[i].key, map->pairs[i].val,
+				  "total");
+	if (text->len)
+		line_print("Resources", text);
+}
+
 /* "16 idle for demo until 14:00" */
 static void reserved_lines(const struct gpuq_val *status, struct gpuq_buf *text)
 {
@@ -500,6 +521,7 @@ static void print_cluster(struct cli *c, const struct gpuq_val *status)
 	recovering_line(status, &text);
 	backup_line(status, &text);
 	device_line(status, &text);
+	resources_line(status, &text);
 	reserved_lines(status, &text);
 	jobs_line(status, &text);
 	oldest_line(status, &text);

@@ -79,7 +79,7 @@ static const struct right {
 	  "",
 	  "",
 	  { "patch" } },
-	{ "claims bound at their first pod",
+	{ "claims bound at their first pod, and queues with start: bind",
 	  false,
 	  SPACED,
 	  "",

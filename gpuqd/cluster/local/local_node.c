@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +20,8 @@
 #include "gpuqd/cluster/local/local_node.h"
 #include "gpuqd/cluster/local/local_launch.h"
 #include "libgpuq/grow.h"
+#include "libgpuq/spec/resource.h"
+#include "libgpuq/units.h"
 
 #define PROBE_BYTES_MAX 65536
 
@@ -143,6 +147,46 @@ static int64_t cpu_milli(void)
 				    quota_v1));
 }
 
+/* ---- other resources ---- */
+
+#define HUGE_MAX 8 /* sizes of huge pages */
+
+/* List the reserved huge pages of each size, and the file system that the files of jobs are on. Whatever else a
+ * machine may have, nothing says how much of it there is. */
+static size_t read_resources(const struct local *l, char names[HUGE_MAX][64],
+			     struct gpuq_amount out[HUGE_MAX + 1])
+{
+	static const char root[] = "/sys/kernel/mm/hugepages";
+	DIR *dir = opendir(root);
+	struct dirent *e;
+	struct statvfs fs;
+	size_t n = 0;
+
+	while (dir && n < HUGE_MAX && (e = readdir(dir))) {
+		char path[512], text[64], size[32];
+		long long kib, pages;
+
+		snprintf(path, sizeof(path), "%s/%.200s/nr_hugepages", root, e->d_name);
+		if (sscanf(e->d_name, "hugepages-%lldkB", &kib) != 1 || kib <= 0 ||
+		    kib > INT64_MAX >> 20 || !read_text(path, text, sizeof(text)))
+			continue;
+		pages = strtoll(text, NULL, 10);
+		if (pages <= 0 || pages > (INT64_MAX >> 11) / kib)
+			continue;
+		gpuq_bytes_print((int64_t)kib << 10, size, sizeof(size));
+		snprintf(names[n], sizeof(names[n]), "hugepages-%s", size);
+		out[n] = (struct gpuq_amount){ names[n], (int64_t)pages * kib << 10 };
+		n++;
+	}
+	if (dir)
+		closedir(dir);
+	if (statvfs(l->dir, &fs) == 0 && fs.f_frsize > 0 &&
+	    fs.f_blocks <= (fsblkcnt_t)(INT64_MAX / 2) / fs.f_frsize)
+		out[n++] = (struct gpuq_amount){ GPUQ_RESOURCE_STORAGE,
+						 (int64_t)(fs.f_blocks * fs.f_frsize) };
+	return gpuq_amounts_sort(out, n);
+}
+
 static int64_t memory_bytes(void)
 {
 	char line[256];
@@ -203,6 +247,8 @@ void local_node_report(struct local *l)
 	const char *keys[4] = { "kubernetes.io/hostname", "kubernetes.io/arch",
 				"kubernetes.io/os" };
 	const char *vals[4] = { n->name, NULL, "linux" };
+	char names[HUGE_MAX][64];
+	struct gpuq_amount resources[HUGE_MAX + 1];
 	struct node_fact fact = {
 		.name = n->name,
 		.labels = { keys, vals, 3 },
@@ -234,6 +280,8 @@ void local_node_report(struct local *l)
 	}
 	links = links_of(n);
 	fact.links = links;
+	fact.resources = resources;
+	fact.n_resources = read_resources(l, names, resources);
 	l->sink.node_seen(l->sink.arg, &fact);
 	free(links);
 	free(devices);

@@ -15,7 +15,7 @@ void flavor_warn(const struct model *m, const struct gpuq_spec *spec, struct gpu
 	node_each(m, node) {
 		size_t i = 0;
 
-		if (node->gone || node->n_devices == 0)
+		if (node->gone || (node->n_devices == 0 && node->fact.n_mig == 0))
 			continue;
 		if (gpuq_strlist_has(flavors, node->flavor))
 			return;

@@ -52,14 +52,35 @@ static int submitted(const struct draft *d, const struct scope *s, int64_t most,
 			       s->what, s->name, most, most == 1 ? "" : "s", s->per, have, n);
 }
 
+/* Return the memory of the largest device that the job may get; 0 = not known, or it asks for none. */
+static int64_t largest_device(const struct draft *d)
+{
+	const struct gpuq_strlist *wanted = &d->spec.flavors;
+	int64_t most_mib = 0;
+	bool asks = false;
+
+	for (size_t i = 0; i < d->spec.n_groups; i++)
+		asks |= d->spec.groups[i].gpu_memory_bytes > 0;
+	for (const struct node *n = asks ? d->m->nodes : NULL; n; n = n->hh.next)
+		if (n->n_devices && !n->gone &&
+		    (wanted->n == 0 || gpuq_strlist_has(wanted, n->flavor)) &&
+		    n->devices[0].memory_mib > most_mib)
+			most_mib = n->devices[0].memory_mib;
+	return most_mib << 20;
+}
+
 /* Refuse a job that requests more devices than it may ever have. */
 static int devices(const struct draft *d, const struct scope *s, int64_t most_milli,
 		   struct gpuq_err *err)
 {
-	const int64_t asked = cost_of_spec(&d->spec);
+	int64_t asked;
 	char want[32], most[32];
 
-	if (most_milli == GPUQ_UNLIMITED || asked <= most_milli)
+	if (most_milli == GPUQ_UNLIMITED || cost_of_spec(&d->spec, 0) <= most_milli)
+		return 0;
+	/* A part by its memory is charged the less, the larger the device is. */
+	asked = cost_of_spec(&d->spec, largest_device(d));
+	if (asked <= most_milli)
 		return 0;
 	gpuq_milli_print(asked, want, sizeof(want));
 	gpuq_milli_print(most_milli, most, sizeof(most));
@@ -92,7 +113,7 @@ static int64_t largest(const struct draft *d, const struct site_amount *limit)
 	for (size_t i = 0; wanted->n == 0 && i < limit->n; i++)
 		most = larger(most, limit->amounts[i]);
 	for (const struct node *n = d->m->nodes; wanted->n == 0 && n; n = n->hh.next)
-		if (n->n_devices)
+		if (n->n_devices || n->fact.n_mig)
 			most = larger(most, site_amount_of(limit, n->flavor, GPUQ_UNLIMITED));
 	return most;
 }

@@ -32,6 +32,7 @@ static struct gpuq_val *queue_val(const struct why_case *c, uint32_t q, uint32_t
 	const size_t at = (size_t)q * s->n_res;
 	const struct snap_share *share = &s->shares[at];
 	const size_t step = sizeof(*share) / sizeof(int64_t);
+	const int64_t *fair = plan_fair_told(s, c->p, q, c->a);
 	struct gpuq_val *v = gpuq_map(c->a);
 
 	gpuq_put(c->a, v, "name", gpuq_str(c->a, s->queues[q].name));
@@ -40,7 +41,7 @@ static struct gpuq_val *queue_val(const struct why_case *c, uint32_t q, uint32_t
 	gpuq_put(c->a, v, "allocated",
 		 view_devices(c->a, over_flavors(c, &c->p->allocated[at], 1)));
 	gpuq_put(c->a, v, "fair_share",
-		 view_devices(c->a, over_flavors(c, &c->p->fair_share[at], 1)));
+		 fair ? view_devices(c->a, over_flavors(c, fair, 1)) : gpuq_null(c->a));
 	gpuq_put(c->a, v, "quota", view_devices(c->a, over_flavors(c, &share->quota, step)));
 	gpuq_put(c->a, v, "limit", view_devices(c->a, over_flavors(c, &share->limit, step)));
 	return v;

@@ -4,8 +4,8 @@
  * Touches  the cluster: claims and bindings, never the decision where a pod runs.
  * Used by  daemon.c (reports of reconcile.h go here).
  *
- * A claim whose class waits for its first consumer is provisioned once a node is selected. So its pod
- * is created without one, the node of the placement is written to the claim, and when all claims are
+ * Pods of queues with start: bind have no claims to wait for, or others, and are bound at once. A claim
+ * whose class waits for its first consumer is provisioned once a node is selected. So its pod is created without one, the node of the placement is written to the claim, and when all claims are
  * bound the pod is bound to that node. Each step can be repeated: after a restart the list of pods
  * tells which are still without a node. A volume that came into being elsewhere sends the job back to
  * its queue; it is then placed where the volume is.

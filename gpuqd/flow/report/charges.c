@@ -24,6 +24,8 @@ struct charges {
 	bool reads, found, no_memory;
 	struct charged *items;
 	size_t room;
+	struct gpuq_amount amounts[GPUQ_RESOURCES_MAX + 1];
+	char names[GPUQ_RESOURCES_MAX + 1][CHARGES_NAME_BYTES];
 	charges_fn fn;
 	void *arg;
 };
@@ -102,6 +104,23 @@ static uint32_t get_items(struct charges *c, struct rec *in)
 	return have;
 }
 
+/* Read what the pod held beside devices; records of before that know nothing of it. Return how many. */
+static uint32_t get_amounts(struct charges *c, struct rec *in)
+{
+	const uint32_t n = rec_get_array(in);
+	uint32_t have = 0;
+
+	for (uint32_t i = 0; i < n && !in->bad && have < GPUQ_RESOURCES_MAX + 1; i++) {
+		const uint32_t more = rec_get_row(in, 2);
+
+		c->amounts[have].name = get_name(in, c->names[have]);
+		c->amounts[have].count = rec_get_int(in);
+		varint_skip_more(in, more);
+		have += !in->bad;
+	}
+	return have;
+}
+
 static int on_record(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
 		     size_t val_len)
 {
@@ -109,6 +128,7 @@ static int on_record(void *arg, const unsigned char *key, size_t key_len, const 
 	struct rec in = { val, val + val_len, false };
 	char user[CHARGES_NAME_BYTES], queue[CHARGES_NAME_BYTES], flavor[CHARGES_NAME_BYTES];
 	struct charges_row row;
+	uint32_t more;
 	struct left_out *l = NULL;
 
 	/* The scan resumes at the record that was read last. */
@@ -122,13 +142,15 @@ static int on_record(void *arg, const unsigned char *key, size_t key_len, const 
 		HASH_FIND(hh, c->left_out, key + 4, sizeof(l->key), l);
 	if (l)
 		return 0;
-	rec_get_row(&in, 5);
+	more = rec_get_row(&in, 5);
 	row.queue = get_name(&in, queue);
 	row.user = get_name(&in, user);
 	row.flavor = get_name(&in, flavor);
 	row.price_micro = rec_get_int(&in);
 	row.n = get_items(c, &in);
 	row.items = c->items;
+	row.n_amounts = more ? get_amounts(c, &in) : 0;
+	row.amounts = c->amounts;
 	c->fn(c->arg, &row);
 	return 0;
 }

@@ -19,6 +19,9 @@ struct charges_row {
 	int64_t price_micro; /* of a device and hour, when it ended */
 	const struct charged *items;
 	uint32_t n;
+	const struct gpuq_amount
+		*amounts; /* held while it was used; thousandths (accounting_amounts) */
+	uint32_t n_amounts;
 };
 
 /* Valid during the call. */

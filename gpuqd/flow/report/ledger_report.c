@@ -84,11 +84,36 @@ static struct ledger_row *row_of(struct ledger_report *r, const char *user, cons
 	return &s->row;
 }
 
+/* Add to the use of one resource. */
+static void add_amount(struct ledger_report *r, struct ledger_row *row, const char *name,
+		       int64_t us)
+{
+	struct ledger_amount **at = &row->amounts, *new;
+
+	while (*at && strcmp((*at)->name, name) < 0)
+		at = &(*at)->next;
+	if (*at && strcmp((*at)->name, name) == 0) {
+		(*at)->us += us;
+		return;
+	}
+	new = calloc(1, sizeof(*new) + strlen(name) + 1);
+	if (!new) {
+		r->failed = true;
+		return;
+	}
+	memcpy(new->name, name, strlen(name) + 1);
+	new->us = us;
+	new->next = *at;
+	*at = new;
+}
+
 /* ---- an interval ---- */
 
 struct of {
 	const char *user, *queue, *flavor;
 	int64_t price_micro;
+	const struct gpuq_amount *amounts; /* held while it was used */
+	uint32_t n_amounts;
 };
 
 /* Add the part of an interval that lies in the report, day by day. */
@@ -109,6 +134,9 @@ static void add(struct ledger_report *r, const struct of *of, const struct charg
 			if (c->kind == CHARGE_USED)
 				row->cost_micro += price_cost(of->price_micro, us);
 		}
+		for (uint32_t i = 0; row && c->kind == CHARGE_USED && i < of->n_amounts; i++)
+			add_amount(r, row, of->amounts[i].name,
+				   accounting_gpu_us(of->amounts[i].count, from, end));
 		from = end;
 	}
 }
@@ -136,16 +164,23 @@ static bool in_whole_day(const struct ledger_report *r, int64_t day)
 static void add_days(struct ledger_report *r, const struct model *m, const int64_t *one)
 {
 	for (const struct usage *u = m->usages; u; u = u->hh.next) {
-		char queue[NAME_MAX_BYTES];
+		char queue[NAME_MAX_BYTES], flavor[NAME_MAX_BYTES];
+		const char *resource = accounting_amount_name(u->flavor);
 		struct ledger_row *row;
 
 		/* The queue may be gone: its name is the first part of the key. */
 		keep(queue, true, (const char *)u->bytes, strnlen((const char *)u->bytes, u->len));
+		keep(flavor, true, u->flavor,
+		     resource ? (size_t)(resource - u->flavor - 1) : strlen(u->flavor));
 		row = (one ? u->day == *one : in_whole_day(r, u->day))
-			      ? row_of(r, u->user, queue, u->flavor, u->day)
+			      ? row_of(r, u->user, queue, flavor, u->day)
 			      : NULL;
 		if (!row)
 			continue;
+		if (resource) {
+			add_amount(r, row, resource, u->us[CHARGE_USED]);
+			continue;
+		}
 		for (int i = 0; i < N_CHARGES; i++)
 			row->us[i] += u->us[i];
 		row->cost_micro += u->cost_micro;
@@ -165,22 +200,34 @@ static void note_live(struct ledger_report *r, const struct job *j, uint32_t att
 static void add_running(struct ledger_report *r, const struct model *m, const struct pod *p)
 {
 	const struct job *j = p->job;
-	const struct of of = { j->user, j->queue->name, j->life->flavor,
-			       price_micro(m->site, p->node->pool, j->life->flavor) };
+	struct of of = { .user = j->user,
+			 .queue = j->queue->name,
+			 .flavor = j->life->flavor,
+			 .price_micro = price_micro(m->site, p->node->pool, j->life->flavor) };
 	struct charged c[N_CHARGES];
+	struct gpuq_amount amounts[GPUQ_RESOURCES_MAX + 1];
+	char mig[GPUQ_RESOURCE_NAME_MAX + 1];
 	uint32_t n;
 
-	if (!model_pod_takes(p) || !p->gpus_milli)
+	if (!model_pod_takes(p))
+		return;
+	of.amounts = amounts;
+	of.n_amounts = accounting_amounts(p, mig, amounts);
+	if (!p->gpus_milli && !of.n_amounts)
 		return;
 	note_live(r, j, p->attempt, p->index);
 	n = accounting_of_pod(p, 0, r->o.now_us, false, c);
+	if (!p->gpus_milli && p->start_us)
+		c[n++] = (struct charged){ CHARGE_USED, 0, p->start_us, r->o.now_us };
 	for (uint32_t i = 0; i < n; i++)
 		add(r, &of, &c[i]);
 }
 
 static void add_promised(struct ledger_report *r, const struct model *m, const struct job *j)
 {
-	const struct of of = { j->user, j->queue->name, j->life->promise->flavor, 0 };
+	const struct of of = { .user = j->user,
+			       .queue = j->queue->name,
+			       .flavor = j->life->promise->flavor };
 
 	note_live(r, j, (uint32_t)(j->life->promise->at_us / GPUQ_US_PER_S), LEDGER_PROMISED);
 	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {
@@ -201,7 +248,9 @@ static void add_promised(struct ledger_report *r, const struct model *m, const s
 
 static void add_apart(struct ledger_report *r, const struct job *j)
 {
-	const struct of of = { j->user, j->queue->name, j->life->apart->flavor, 0 };
+	const struct of of = { .user = j->user,
+			       .queue = j->queue->name,
+			       .flavor = j->life->apart->flavor };
 	const struct charged c = { CHARGE_FRAGMENTED, j->life->apart->milli,
 				   j->life->apart->since_us, r->o.now_us };
 
@@ -232,16 +281,24 @@ static void add_live(struct ledger_report *r, const struct model *m)
 static void on_charges(void *arg, const struct charges_row *row)
 {
 	struct ledger_report *r = arg;
-	const struct of of = { row->user, row->queue, row->flavor, row->price_micro };
+	const struct of of = { .user = row->user,
+			       .queue = row->queue,
+			       .flavor = row->flavor,
+			       .price_micro = row->price_micro,
+			       .amounts = row->amounts,
+			       .n_amounts = row->n_amounts };
 	const int64_t day = r->edges[r->at_edge];
 	struct ledger_row *sum;
 	int64_t ended = 0;
+	bool devices = false;
 
 	for (uint32_t i = 0; i < row->n; i++) {
 		add(r, &of, &row->items[i]);
+		devices |= row->items[i].milli > 0;
 		ended = row->items[i].to_us > ended ? row->items[i].to_us : ended;
 	}
-	if (ended <= r->o.since_us || ended > r->o.until_us || ended >= day_begins(r, day + 1))
+	if (!devices || ended <= r->o.since_us || ended > r->o.until_us ||
+	    ended >= day_begins(r, day + 1))
 		return;
 	sum = row_of(r, of.user, of.queue, of.flavor, day);
 	if (sum)
@@ -282,6 +339,7 @@ struct ledger_report *ledger_report_new(const struct model *m, struct store *st,
 
 void ledger_report_free(struct ledger_report *r)
 {
+	struct ledger_amount *amount;
 	struct sum *s, *at;
 
 	if (!r)
@@ -289,6 +347,10 @@ void ledger_report_free(struct ledger_report *r)
 	charges_free(r->charges);
 	HASH_ITER(hh, r->sums, s, at) {
 		HASH_DEL(r->sums, s);
+		while ((amount = s->row.amounts)) {
+			s->row.amounts = amount->next;
+			free(amount);
+		}
 		free(s);
 	}
 	free(r->rows);
@@ -338,7 +400,7 @@ const struct ledger_row *const *ledger_report_rows(struct ledger_report *r, size
 	free(r->rows);
 	r->rows = calloc(HASH_COUNT(r->sums) + 1, sizeof(*r->rows));
 	for (struct sum *s = r->sums; r->rows && s; s = s->hh.next) {
-		bool any = s->row.n_pods > 0;
+		bool any = s->row.n_pods > 0 || s->row.amounts;
 
 		for (int i = 0; i < N_CHARGES; i++)
 			any |= s->row.us[i] != 0;

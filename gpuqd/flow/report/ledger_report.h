@@ -28,12 +28,20 @@ struct ledger_report_opts {
 	const struct gpuq_strlist *users, *queues; /* only these, empty = all; borrowed */
 };
 
+/* Use of a countable resource or of MIG instances, in units (GiB where they are bytes) x us. */
+struct ledger_amount {
+	struct ledger_amount *next;
+	int64_t us;
+	char name[];
+};
+
 /* A row. Strings of columns that do not separate rows are NULL; day is INT64_MIN then. */
 struct ledger_row {
 	const char *user, *queue, *flavor;
 	int64_t day;
 	int64_t us[N_CHARGES]; /* device-us */
 	int64_t cost_micro, n_pods;
+	struct ledger_amount *amounts; /* in the order of their names */
 };
 
 /* Begin a report: running pods and whole days are added at once, as of now. st may be NULL: only

@@ -5,6 +5,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_node.h"
 #include "gpuqd/flow/report/history_scan.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/reconcile.h"
@@ -371,14 +372,16 @@ int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *list = gpuq_list(a);
 	struct spent *spent = gpuq_arena_calloc(a, model->n_queues, sizeof(*spent));
+	struct gpuq_val **held = view_queue_resources(a, model);
 	int rc;
 
-	if (!spent)
+	if (!spent || !held)
 		return gpuq_no_memory(err);
 	budget_spending(model, loop_now_us(journal_loop(m->j)), spent);
 	for (uint32_t i = 0; i < model->n_queues; i++)
 		if (gpuq_strlist_passes(&p->names, model->queues[i]->name))
-			gpuq_add(a, list, view_queue(a, model, model->queues[i], spent[i].used_ms));
+			gpuq_add(a, list,
+				 view_queue(a, model, model->queues[i], spent[i].used_ms, held[i]));
 	rc = list ? all_known(&p->names, list, "queue", err) : 0;
 	return rc < 0 ? rc : rpc_send_items(c, list, err);
 }

@@ -94,6 +94,7 @@ static void queue_row(struct tree *t, uint32_t q)
 	const struct snap_queue *sq = &t->s->queues[q];
 	const struct snap_share *shares = &t->s->shares[(size_t)q * t->s->n_res];
 	const size_t step = sizeof(*shares) / sizeof(int64_t), at = (size_t)q * t->s->n_res;
+	const int64_t *fair = plan_fair_told(t->s, t->plan, q, t->a);
 	const bool budget = sq->budget_gpu_ms != GPUQ_UNLIMITED;
 	struct gpuq_val *v = row(t, q, parent_of(t, q), (uint64_t)sq->weight_milli, t->used[q]);
 
@@ -107,7 +108,7 @@ static void queue_row(struct tree *t, uint32_t q)
 	gpuq_put(t->a, v, "limit", by_flavor(t, &shares->limit, step));
 	gpuq_put(t->a, v, "lend", by_flavor(t, &shares->lend, step));
 	gpuq_put(t->a, v, "rank", gpuq_int(t->a, sq->rank));
-	gpuq_put(t->a, v, "fair_share", by_flavor(t, &t->plan->fair_share[at], 1));
+	gpuq_put(t->a, v, "fair_share", fair ? by_flavor(t, fair, 1) : gpuq_null(t->a));
 	gpuq_put(t->a, v, "allocated", by_flavor(t, &t->plan->allocated[at], 1));
 	gpuq_put(t->a, v, "demand", by_flavor(t, &t->plan->demand[at], 1));
 	gpuq_put(t->a, v, "budget_gpu_minutes", budget_minutes(t->a, sq->budget_gpu_ms, budget));

@@ -18,7 +18,7 @@
 
 static struct gpuq_val *word(struct gpuq_arena *a, const char *s)
 {
-	return s ? gpuq_str(a, s) : gpuq_null(a);
+	return s && *s ? gpuq_str(a, s) : gpuq_null(a);
 }
 
 /* Whole numbers stay integers. */
@@ -81,7 +81,7 @@ static struct gpuq_val *view_row(struct gpuq_arena *a, const struct ledger_row *
 		      { "held", CHARGE_HELD },
 		      { "stranded", CHARGE_STRANDED },
 		      { "fragmented", CHARGE_FRAGMENTED } };
-	struct gpuq_val *v = gpuq_map(a), *w = gpuq_map(a);
+	struct gpuq_val *v = gpuq_map(a), *w = gpuq_map(a), *resources = gpuq_map(a);
 	const struct civil_date d = civil_date(r->day == INT64_MIN ? 0 : r->day);
 
 	gpuq_put(a, v, "user", word(a, r->user));
@@ -98,6 +98,9 @@ static struct gpuq_val *view_row(struct gpuq_arena *a, const struct ledger_row *
 	gpuq_put(a, v, "wasted_gpu_seconds", w);
 	gpuq_put(a, v, "share",
 		 gpuq_real(a, total_us ? (double)r->us[CHARGE_USED] / (double)total_us : 0));
+	for (const struct ledger_amount *of = r->amounts; of; of = of->next)
+		gpuq_put(a, resources, of->name, parts(a, of->us, GPUQ_US_PER_S));
+	gpuq_put(a, v, "resource_seconds", resources);
 	gpuq_put(a, v, "pods", gpuq_int(a, r->n_pods));
 	gpuq_put(a, v, "cost",
 		 currency || r->cost_micro ? parts(a, r->cost_micro, 1000000) : gpuq_null(a));

@@ -15,6 +15,20 @@ const char *plan_bound_word(enum plan_bounded what)
 	return words[what];
 }
 
+const int64_t *plan_fair_told(const struct snapshot *s, const struct plan *p, uint32_t queue,
+			      struct gpuq_arena *a)
+{
+	const int64_t *fair = &p->fair_share[(size_t)queue * s->n_res];
+	int64_t *out = gpuq_arena_calloc(a, s->n_flavors + 1, sizeof(*out));
+
+	for (uint32_t f = 0; out && f < s->n_flavors; f++) {
+		const int64_t has = s->capacity[f] > 0 ? s->capacity[f] : 0;
+
+		out[f] = fair[f] < has ? fair[f] : has;
+	}
+	return out;
+}
+
 const char *plan_key_print(struct snap_key key, char *out, size_t room)
 {
 	if (key.index < 0)

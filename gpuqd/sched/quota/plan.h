@@ -183,6 +183,11 @@ bool plan_bound_concerns(const struct snapshot *s, const struct plan *p, const s
  * have=2 need=8"). For tests and debugging. */
 void plan_print(const struct snapshot *s, const struct plan *p, struct gpuq_buf *out);
 
+/* Return a queue's fair share as it is told, by flavor, in the arena: it is at least its quota as far as that
+ * is requested, and where quotas exceed the devices there are, those. NULL: no memory. */
+const int64_t *plan_fair_told(const struct snapshot *s, const struct plan *p, uint32_t queue,
+			      struct gpuq_arena *a);
+
 /* Print "17" or "17_3". Returns out. */
 const char *plan_key_print(struct snap_key key, char *out, size_t room);
 

@@ -61,7 +61,7 @@ static void record_charge(const struct model *m, const struct charges *c, int64_
 		n_today += c->items[i].from_us < ends && c->items[i].to_us > begins;
 	if (n_today == 0)
 		return;
-	varint_array(&b, 5);
+	varint_array(&b, 6);
 	varint_str(&b, c->queue);
 	varint_str(&b, c->user);
 	varint_str(&b, c->flavor);
@@ -77,6 +77,12 @@ static void record_charge(const struct model *m, const struct charges *c, int64_
 		varint_int(&b, it->milli);
 		varint_int(&b, it->from_us > begins ? it->from_us : begins);
 		varint_int(&b, it->to_us < ends ? it->to_us : ends);
+	}
+	varint_array(&b, c->n_amounts);
+	for (uint32_t i = 0; i < c->n_amounts; i++) {
+		varint_array(&b, 2);
+		varint_str(&b, c->amounts[i].name);
+		varint_int(&b, c->amounts[i].count);
 	}
 	record_put(out, TABLE_CHARGE, key, charge_key(key, c, day), &b);
 }

@@ -1,4 +1,4 @@
-#include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_node.h"
 
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/walltime.h"
@@ -88,287 +88,9 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	gpuq_put(a, v, "attempt", gpuq_int(a, 0));
 	gpuq_put(a, v, "priority", gpuq_int(a, 0));
 	gpuq_put(a, v, "pod_count", gpuq_int(a, gpuq_spec_pods(spec)));
-	gpuq_put(a, v, "gpus", view_devices(a, cost_of_spec(spec)));
+	gpuq_put(a, v, "gpus", view_devices(a, cost_of_spec(spec, 0)));
 	gpuq_put(a, v, "gpu_seconds", gpuq_int(a, 0));
 	view_spec_facts(a, v, spec);
-	return v;
-}
-
-/* Return the pods that hold instances of a node. */
-static struct gpuq_val *view_holder(struct gpuq_arena *a, const struct pod *p, int64_t count)
-{
-	struct gpuq_val *v = gpuq_map(a);
-
-	gpuq_put(a, v, "job", gpuq_str(a, view_key(a, p->job->key)));
-	gpuq_put(a, v, "pod", gpuq_int(a, p->index));
-	gpuq_put(a, v, "user", gpuq_str(a, p->job->user));
-	gpuq_put(a, v, "queue", gpuq_str(a, p->job->queue->name));
-	gpuq_put(a, v, "count", gpuq_int(a, count));
-	gpuq_put(a, v, "milli", gpuq_int(a, p->gpus_milli));
-	return v;
-}
-
-/* Return the instances of MIG profiles: how many there are, and how many are free. */
-static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
-{
-	struct gpuq_val *list = gpuq_list(a);
-
-	for (size_t i = 0; i < n->fact.n_mig; i++) {
-		const struct mig_fact *f = &n->fact.mig[i];
-		/* Instances are not assigned by gpuqd: they are counted by profile. */
-		int64_t left = (int64_t)f->count - n->foreign_mig[i];
-		struct gpuq_val *v = gpuq_map(a), *pods = gpuq_list(a);
-		const struct pod *p;
-
-		DL_FOREACH2(n->pods, p, node_next) {
-			const struct request_group *g = &p->job->request->spec.groups[p->group];
-
-			if (!model_pod_takes(p) || !g->mig ||
-			    !gpuq_profile_same(g->mig, f->profile))
-				continue;
-			left -= g->gpus_milli / 1000;
-			gpuq_add(a, pods, view_holder(a, p, g->gpus_milli / 1000));
-		}
-		gpuq_put(a, v, "profile", gpuq_str(a, f->profile));
-		gpuq_put(a, v, "count", gpuq_int(a, f->count));
-		gpuq_put(a, v, "free", gpuq_int(a, left > 0 && !n->gone ? left : 0));
-		gpuq_put(a, v, "foreign", gpuq_int(a, n->foreign_mig[i]));
-		gpuq_put(a, v, "milli", gpuq_int(a, cost_of_profile(f->profile)));
-		gpuq_put(a, v, "pods", pods);
-		gpuq_add(a, list, v);
-	}
-	return list;
-}
-
-/* Return the countable resources of a node: {name: {total, free}}. */
-static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *n)
-{
-	struct gpuq_val *map = gpuq_map(a);
-
-	for (size_t i = 0; i < n->fact.n_resources; i++) {
-		const struct gpuq_amount *f = &n->fact.resources[i];
-		const int64_t left = node_ledger_free(n, f->name);
-		struct gpuq_val *v = gpuq_map(a);
-
-		gpuq_put(a, v, "total", gpuq_int(a, f->count));
-		gpuq_put(a, v, "free", gpuq_int(a, left > 0 && !n->gone ? left : 0));
-		gpuq_put(a, map, f->name, v);
-	}
-	return map;
-}
-
-/* Return those of all nodes together. */
-static struct gpuq_val *view_all_resources(struct gpuq_arena *a, const struct model *m)
-{
-	struct gpuq_val *all = gpuq_map(a);
-
-	node_each(m, n) {
-		const struct gpuq_val *one = n->gone ? NULL : view_resources(a, n);
-
-		for (uint32_t i = 0; one && i < one->n; i++) {
-			const struct gpuq_val *from = one->pairs[i].val;
-			struct gpuq_val *to = gpuq_get(all, one->pairs[i].key);
-
-			if (!to)
-				to = gpuq_put(a, all, one->pairs[i].key, gpuq_map(a));
-			gpuq_set(a, to, "total",
-				 gpuq_int(a, gpuq_get_int(to, "total", 0) +
-						     gpuq_get_int(from, "total", 0)));
-			gpuq_set(a, to, "free",
-				 gpuq_int(a, gpuq_get_int(to, "free", 0) +
-						     gpuq_get_int(from, "free", 0)));
-		}
-	}
-	return all;
-}
-
-/* Return the user of a device, and the amount it uses. */
-static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
-				    const struct device *d)
-{
-	const int64_t milli = p->gpus_milli / p->n_devices;
-	struct gpuq_val *v = gpuq_map(a);
-
-	gpuq_put(a, v, "job", gpuq_str(a, view_key(a, p->job->key)));
-	gpuq_put(a, v, "pod", gpuq_int(a, p->index));
-	gpuq_put(a, v, "user", gpuq_str(a, p->job->user));
-	gpuq_put(a, v, "queue", gpuq_str(a, p->job->queue->name));
-	gpuq_put(a, v, "milli", gpuq_int(a, milli));
-	gpuq_put(a, v, "memory_mib",
-		 d->memory_mib ? gpuq_int(a, d->memory_mib * milli / 1000) : gpuq_null(a));
-	return v;
-}
-
-/* Return what the kubelet refuses although the node offers it; NULL = nothing. */
-static const char *node_short(struct gpuq_arena *a, const struct node *n, int64_t now_us)
-{
-	struct gpuq_buf text = GPUQ_BUF_INIT;
-	const char *out = NULL;
-
-	if (!n->shorts[0].resource) /* the first is used first */
-		return NULL;
-	for (size_t i = 0; i < NODE_SHORTS_MAX; i++)
-		if (n->shorts[i].resource && n->shorts[i].until_us > now_us)
-			gpuq_buf_printf(&text, "%s%s", text.len ? ", " : "its kubelet refuses ",
-					n->shorts[i].resource);
-	if (text.len)
-		out = gpuq_arena_strdup(a, gpuq_buf_str(&text));
-	gpuq_buf_done(&text);
-	return out;
-}
-
-/* Return why a node is not healthy; NULL: it is. */
-static const char *node_cause(const struct node *n, const char *refuses)
-{
-	int64_t milli;
-	const char *lacks;
-
-	/* The cause that has to be removed first is reported. */
-	if (n->gone)
-		return "gone; its pods may still run";
-	if (n->drain && n->drain_why && *n->drain_why)
-		return n->drain_why;
-	if (n->fact.note && *n->fact.note)
-		return n->fact.note;
-	if (!n->fact.ready)
-		return "not ready";
-	if (n->drain)
-		return "drained by an operator";
-	if (n->ill)
-		return n->ill;
-	if (n->fact.unschedulable)
-		return "marked unschedulable in the cluster";
-	if (n->frozen)
-		return n->frozen_why;
-	if (refuses)
-		return refuses;
-	if (n->suspect)
-		return "pods failed there of late";
-	lacks = accounting_node_stranded(n, &milli);
-	return !lacks                         ? NULL
-	       : strcmp(lacks, "cpu") == 0    ? "no free core for its free devices"
-	       : strcmp(lacks, "memory") == 0 ? "no free memory for its free devices"
-					      : "no free pod slot for its free devices";
-}
-
-/* Put which reservation it is, and its end; its times are wall time. */
-static void put_reservation(struct gpuq_arena *a, const struct model *m, struct gpuq_val *v,
-			    const struct site_reservation *r, int64_t now_us)
-{
-	const int64_t start_us = site_reservation_start(r, walltime_of(now_us, m->ahead_us));
-	const int64_t end_us = amount_sum(start_us, r->duration_us);
-
-	gpuq_put(a, v, "name", gpuq_str(a, r->name));
-	gpuq_put(a, v, "end_time",
-		 end_us == GPUQ_UNLIMITED ? gpuq_null(a)
-					  : gpuq_int(a, walltime_to_ledger(end_us, m->ahead_us)));
-}
-
-static struct gpuq_val *view_reservation(struct gpuq_arena *a, const struct model *m,
-					 const struct site_reservation *r, int64_t now_us)
-{
-	struct gpuq_val *v = r ? gpuq_map(a) : gpuq_null(a);
-
-	if (r)
-		put_reservation(a, m, v, r, now_us);
-	return v;
-}
-
-/* Return how its devices are handed out; NULL = it has none, or any part of them. */
-static const char *sharing_of(const struct node *n)
-{
-	return n->backend ? n->backend->word : n->fact.n_mig ? "mig" : NULL;
-}
-
-struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n,
-			   int64_t now_us)
-{
-	const struct site_reservation *reserved = census_reservation(m, n, now_us);
-	const enum gpuq_node_state state = node_state(n);
-	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
-	struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
-	const struct cards cards = cards_of(n);
-	const char *refuses = node_short(a, n, now_us);
-	int64_t free_milli = 0, cpu_milli, memory_bytes, slots_left;
-
-	if (!slots || !v)
-		return NULL;
-	census_slots(n, slots);
-	for (uint32_t i = 0; i < n->n_devices; i++) {
-		const struct device *d = &n->devices[i];
-		struct gpuq_val *dv = gpuq_map(a), *jobs = gpuq_list(a), *pods = gpuq_list(a);
-		int64_t left = 1000 - slots[i].taken_milli;
-		const int64_t taken = left < 0 ? 1000 : slots[i].taken_milli;
-		const struct pod *p;
-
-		/* Nothing can start there, whatever is not in use. */
-		if (left < 0 || !d->healthy || n->gone)
-			left = 0;
-		free_milli += left;
-		gpuq_put(a, dv, "index", gpuq_int(a, i));
-		gpuq_put(a, dv, "uuid", view_word(a, d->uuid));
-		gpuq_put(a, dv, "product", view_word(a, d->product));
-		gpuq_put(a, dv, "memory_mib",
-			 d->memory_mib ? gpuq_int(a, d->memory_mib) : gpuq_null(a));
-		gpuq_put(a, dv, "free_milli", gpuq_int(a, left));
-		gpuq_put(a, dv, "free_memory_mib",
-			 d->memory_mib ? gpuq_int(a, d->memory_mib * left / 1000) : gpuq_null(a));
-		DL_FOREACH2(n->pods, p, node_next)
-			for (uint32_t k = 0; model_pod_takes(p) && k < p->n_devices; k++)
-				if (p->devices[k] == i) {
-					gpuq_add(a, jobs, gpuq_str(a, view_key(a, p->job->key)));
-					gpuq_add(a, pods, view_tenant(a, p, d));
-				}
-		gpuq_put(a, dv, "used_memory_mib",
-			 d->memory_mib ? gpuq_int(a, d->memory_mib * taken / 1000) : gpuq_null(a));
-		gpuq_put(a, dv, "jobs", jobs);
-		gpuq_put(a, dv, "pods", pods);
-		gpuq_put(a, dv, "state",
-			 gpuq_str(a, n->gone           ? "lost"
-				     : !d->healthy     ? "unhealthy"
-				     : left == 1000    ? "free"
-				     : left > 0        ? "shared"
-				     : jobs && jobs->n ? "allocated"
-						       : "foreign"));
-		gpuq_add(a, list, dv);
-	}
-	gpuq_put(a, v, "name", gpuq_str(a, n->name));
-	gpuq_put(a, v, "pool", gpuq_str(a, n->pool));
-	gpuq_put(a, v, "flavor", n->n_devices ? gpuq_str(a, n->flavor) : gpuq_null(a));
-	gpuq_put(a, v, "state",
-		 gpuq_str(a, gpuq_node_state_word(state == GPUQ_NODE_IDLE && reserved
-							  ? GPUQ_NODE_RESERVED
-							  : state)));
-	gpuq_put(a, v, "reservation", view_reservation(a, m, reserved, now_us));
-	gpuq_put(a, v, "gpus", gpuq_int(a, n->n_devices + cards.total_milli / 1000));
-	gpuq_put(a, v, "free_gpus",
-		 view_devices(a, free_milli + (n->gone ? 0 : cards.cut_milli - cards.taken_milli)));
-	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
-	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
-	accounting_node_left(n, &cpu_milli, &memory_bytes, &slots_left);
-	gpuq_put(a, v, "free_cpu_milli", gpuq_int(a, cpu_milli > 0 ? cpu_milli : 0));
-	gpuq_put(a, v, "free_memory_mib", gpuq_int(a, memory_bytes > 0 ? memory_bytes >> 20 : 0));
-	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
-	gpuq_put(a, v, "foreign_gpus", view_devices(a, n->foreign_gpus_milli));
-	gpuq_put(a, v, "cause", view_word(a, node_cause(n, refuses)));
-	gpuq_put(a, v, "note",
-		 view_word(a, n->frozen  ? n->frozen_why
-			      : n->drain ? n->drain_why
-			      : n->ill   ? n->ill
-			      : refuses  ? refuses
-					 : n->fact.note));
-	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));
-	gpuq_put(a, v, "last_seen", view_instant(a, n->seen_us));
-	for (size_t i = 0; i < n->fact.labels.n; i++)
-		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
-	gpuq_put(a, v, "labels", labels);
-	gpuq_put(a, v, "sharing", view_word(a, sharing_of(n)));
-	gpuq_put(a, v, "replicas",
-		 n->fact.replicas > 1 ? gpuq_int(a, n->fact.replicas) : gpuq_null(a));
-	gpuq_put(a, v, "devices", list);
-	if (n->fact.n_mig)
-		gpuq_put(a, v, "mig", view_mig(a, n));
-	gpuq_put(a, v, "resources", view_resources(a, n));
 	return v;
 }
 
@@ -460,8 +182,54 @@ static void view_times(struct gpuq_arena *a, struct gpuq_val *v, const struct qu
 						    : gpuq_null(a));
 }
 
+/* True if there are devices of several flavors: an amount that is one number is that of each. */
+static bool several_flavors(const struct model *m)
+{
+	const char *first = NULL;
+
+	node_each(m, n) {
+		if (n->n_devices == 0 && n->fact.n_mig == 0)
+			continue;
+		if (first && strcmp(first, n->flavor) != 0)
+			return true;
+		first = n->flavor;
+	}
+	return false;
+}
+
+static void add_held(struct gpuq_arena *a, struct gpuq_val **by_queue, const struct queue *q,
+		     const char *name, int64_t count)
+{
+	for (; name && q; q = q->parent)
+		gpuq_set(a, by_queue[q->ix], name,
+			 gpuq_int(a, gpuq_get_int(by_queue[q->ix], name, 0) + count));
+}
+
+struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model *m)
+{
+	struct gpuq_val **out = gpuq_arena_calloc(a, m->n_queues + 1, sizeof(struct gpuq_val *));
+	const struct pod *p;
+
+	for (uint32_t i = 0; out && i < m->n_queues; i++)
+		out[i] = gpuq_map(a);
+	node_each(m, n) {
+		DL_FOREACH2(n->pods, p, node_next) {
+			const struct request_group *g = &p->job->request->spec.groups[p->group];
+
+			for (uint32_t i = 0; out && model_pod_takes(p) && i < g->n_resources; i++)
+				add_held(a, out, p->job->queue, g->resources[i].name,
+					 g->resources[i].count);
+			if (out && model_pod_takes(p) && g->mig)
+				add_held(a, out, p->job->queue,
+					 gpuq_arena_printf(a, GPUQ_RESOURCE_MIG "%s", g->mig),
+					 g->gpus_milli / 1000);
+		}
+	}
+	return out;
+}
+
 struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
-			    int64_t used_ms)
+			    int64_t used_ms, struct gpuq_val *resources)
 {
 	struct gpuq_val *v = gpuq_map(a);
 	int64_t allocated = 0, held = 0, pending = 0, running = 0;
@@ -481,6 +249,7 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	gpuq_put(a, v, "parent", q->parent ? gpuq_str(a, q->parent->name) : gpuq_null(a));
 	gpuq_put(a, v, "quota", view_quota(a, m, q));
 	gpuq_put(a, v, "limit", view_amount(a, &q->site->limit, GPUQ_UNLIMITED));
+	gpuq_put(a, v, "each_flavor", gpuq_bool(a, several_flavors(m)));
 	gpuq_put(a, v, "weight",
 		 q->site->weight_milli % 1000 ? gpuq_real(a, (double)q->site->weight_milli / 1000)
 					      : gpuq_int(a, q->site->weight_milli / 1000));
@@ -488,6 +257,7 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 		 q->fair_milli < 0 ? gpuq_null(a) : view_devices(a, q->fair_milli));
 	gpuq_put(a, v, "allocated", view_devices(a, allocated));
 	gpuq_put(a, v, "held", view_devices(a, held));
+	gpuq_put(a, v, "resources", resources ? resources : gpuq_map(a));
 	gpuq_put(a, v, "pending_jobs", gpuq_int(a, pending));
 	gpuq_put(a, v, "running_jobs", gpuq_int(a, running));
 	gpuq_put(a, v, "budget_gpu_minutes",
@@ -522,13 +292,13 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_
 		if (all.stranded_milli[i])
 			gpuq_put(a, why, census_causes[i], view_devices(a, all.stranded_milli[i]));
 	gpuq_put(a, v, "stranded_by", why);
-	gpuq_put(a, v, "resources", view_all_resources(a, m));
+	gpuq_put(a, v, "resources", view_node_resources(a, m));
 	for (size_t i = 0; i < m->site->reservations.n; i++) {
 		struct gpuq_val *one = gpuq_map(a);
 
 		if (all.idle_milli[i] == 0)
 			continue;
-		put_reservation(a, m, one, &r[i], now_us);
+		view_node_put_reservation(a, m, one, &r[i], now_us);
 		gpuq_put(a, one, "gpus", view_devices(a, all.idle_milli[i]));
 		gpuq_add(a, reserved, one);
 	}

@@ -45,10 +45,13 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 /* Return a job that was not stored (a dry run): id and state are null. */
 struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
 			   int64_t time_limit_us);
-struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n,
-			   int64_t now_us);
-struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
-			    int64_t used_ms); /* of budget_spending() */
+struct gpuq_val *
+view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
+	   int64_t used_ms, /* of budget_spending() */
+	   struct gpuq_val *resources); /* of view_queue_resources(); NULL = none */
+/* Return the countable resources and instances that queues and those below them hold, {name: count} by the
+ * queue's ix; NULL: no memory. */
+struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model *m);
 /* Return devices by their use, jobs by state; {gpus, devices, jobs}. */
 struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_t now_us);
 

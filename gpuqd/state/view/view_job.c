@@ -1,5 +1,6 @@
 /* A job as people and programs see it: one row of a table for each key. Declared in view.h. */
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_node.h"
 
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/joblabel.h"
@@ -30,13 +31,17 @@ static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, co
 		const struct device *d = p->devices[i] < p->node->n_devices
 						 ? &p->node->devices[p->devices[i]]
 						 : NULL;
+		const struct view_share share =
+			d ? view_node_share(p, d) : (struct view_share){ -1, -1 };
 		struct gpuq_val *dv = gpuq_map(a);
 
 		gpuq_put(a, dv, "index", gpuq_int(a, p->devices[i]));
 		gpuq_put(a, dv, "uuid", view_word(a, d ? d->uuid : NULL));
 		gpuq_put(a, dv, "milli", gpuq_int(a, p->gpus_milli / p->n_devices));
 		gpuq_put(a, dv, "memory_mib",
-			 d && d->memory_mib ? gpuq_int(a, d->memory_mib) : gpuq_null(a));
+			 share.memory_mib >= 0 ? gpuq_int(a, share.memory_mib) : gpuq_null(a));
+		gpuq_put(a, dv, "cores",
+			 share.cores >= 0 ? gpuq_int(a, share.cores) : gpuq_null(a));
 		gpuq_add(a, list, dv);
 	}
 	gpuq_put(a, v, "devices", list);

@@ -55,8 +55,7 @@ static void forbidden(struct asks *a, const char *why)
 	if (a->bind_again || !a->sink->objects_known)
 		return;
 	log_warn("kube.bind_off",
-		 "error=%s: jobs whose claims are bound at their first pod wait (see gpuq doctor)",
-		 LOGS(why));
+		 "error=%s: jobs whose pods have to be bound wait (see gpuq doctor)", LOGS(why));
 	a->sink->objects_known(a->sink->arg, OBJECT_BINDING, false);
 	a->bind_again = loop_after(a->loop, FORBIDDEN_US, on_allowed, a);
 }
@@ -98,6 +97,7 @@ static void on_end(void *arg, const struct http_answer *answer)
 	}
 	case STATUS_FORBIDDEN:
 	case STATUS_QUOTA:
+	case STATUS_CLUSTER:
 	case STATUS_REFUSED:
 		refused(b, answer->status, st.text);
 		break;

@@ -1,0 +1,529 @@
+#include "gpuqd/state/view/view_node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/devices/backend.h"
+#include "gpuqd/snapshot/cost.h"
+#include "gpuqd/state/view/cards.h"
+#include "gpuqd/state/view/census.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/util/walltime.h"
+#include "libgpuq/names.h"
+
+/* ---- parts ---- */
+
+/* A part of a card: what it is, and the pod that holds it. */
+struct part {
+	const char *kind; /* "whole", "part", "replica", "mig" */
+	const char *profile; /* NULL = no instance */
+	int64_t milli;
+	int64_t memory_mib, cores; /* cores: hundredths; -1 = not limited, or not known */
+	const struct pod *pod; /* NULL = free, or of a foreign pod */
+	bool foreign;
+};
+
+static struct gpuq_val *number_or_null(struct gpuq_arena *a, int64_t n)
+{
+	return n >= 0 ? gpuq_int(a, n) : gpuq_null(a);
+}
+
+static void put_holder(struct gpuq_arena *a, struct gpuq_val *v, const struct pod *p)
+{
+	gpuq_put(a, v, "job", p ? gpuq_str(a, view_key(a, p->job->key)) : gpuq_null(a));
+	gpuq_put(a, v, "pod", p ? gpuq_int(a, p->index) : gpuq_null(a));
+	gpuq_put(a, v, "user", p ? gpuq_str(a, p->job->user) : gpuq_null(a));
+	gpuq_put(a, v, "queue", p ? gpuq_str(a, p->job->queue->name) : gpuq_null(a));
+}
+
+static void add_part(struct gpuq_arena *a, struct gpuq_val *list, const struct part *p)
+{
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "kind", gpuq_str(a, p->kind));
+	gpuq_put(a, v, "profile", view_word(a, p->profile));
+	gpuq_put(a, v, "state",
+		 gpuq_str(a, p->pod       ? "allocated"
+			     : p->foreign ? "foreign"
+					  : "free"));
+	gpuq_put(a, v, "milli", gpuq_int(a, p->milli));
+	gpuq_put(a, v, "memory_mib", number_or_null(a, p->memory_mib));
+	gpuq_put(a, v, "cores", number_or_null(a, p->cores));
+	put_holder(a, v, p->pod);
+	gpuq_add(a, list, v);
+}
+
+/* Return the cores that the backend holds a part to, in hundredths; -1 = it limits none. */
+static int64_t cores_of(const struct node *n, int64_t milli, int64_t asked)
+{
+	if (milli >= 1000)
+		return 100;
+	/* Without a backend parts are asked for and kept to by the job itself. */
+	if (n->backend && (n->backend->by_memory || strcmp(n->backend->word, "time-slicing") == 0))
+		return -1;
+	return asked > 0 ? asked : milli / 10;
+}
+
+static bool is_replica(const struct pod *p)
+{
+	return p->gpus_milli / p->n_devices < 1000 && p->node->backend &&
+	       p->node->backend->by_replica;
+}
+
+struct view_share view_node_share(const struct pod *p, const struct device *d)
+{
+	const struct request_group *g = &p->job->request->spec.groups[p->group];
+	const int64_t milli = p->gpus_milli / p->n_devices;
+	const int64_t unit =
+		p->node->backend && p->node->backend->unit_mib > 0 ? p->node->backend->unit_mib : 1;
+	const int64_t asked_mib = (g->gpu_memory_bytes + (1 << 20) - 1) >> 20;
+
+	return (struct view_share){
+		.memory_mib = d->memory_mib == 0 ? -1
+			      : !is_replica(p) && g->gpu_memory_bytes
+				      ? (asked_mib + unit - 1) / unit * unit
+				      : d->memory_mib * milli / 1000,
+		.cores = cores_of(p->node, milli, g->gpu_cores),
+	};
+}
+
+/* Return the part of a device that a pod of gpuq's holds. */
+static struct part part_of(const struct pod *p, const struct device *d)
+{
+	const struct view_share share = view_node_share(p, d);
+	const int64_t milli = p->gpus_milli / p->n_devices;
+
+	return (struct part){
+		.kind = milli >= 1000   ? "whole"
+			: is_replica(p) ? "replica"
+					: "part",
+		.milli = milli,
+		.memory_mib = share.memory_mib,
+		.cores = share.cores,
+		.pod = p,
+	};
+}
+
+/* ---- cards that are cut into instances ---- */
+
+/* Return the memory of a profile in MiB: 10 GiB of "1g.10gb"; -1 = its name does not tell. */
+static int64_t profile_mib(const char *profile)
+{
+	const char *p = strstr(profile, "g.");
+	char *end;
+	long gib;
+
+	if (!p)
+		return -1;
+	gib = strtol(p + 2, &end, 10);
+	return end > p + 2 && strncmp(end, "gb", 2) == 0 && gib > 0 && gib < 4096 ? gib * 1024 : -1;
+}
+
+/* Instances of a node as they are laid onto its cards, one after the other. */
+struct cut {
+	struct gpuq_arena *a;
+	const struct node *n;
+	struct gpuq_val **parts; /* by card */
+	int64_t *used_milli, *free_milli;
+	size_t n_cards;
+};
+
+/* Lay an instance onto the first card that has room for it; onto the last where none has. */
+static void lay(struct cut *c, const struct part *p)
+{
+	size_t at = 0;
+
+	/* A seventh is rounded up: seven of them are a card. */
+	while (at + 1 < c->n_cards && c->used_milli[at] + p->milli > 1006)
+		at++;
+	c->used_milli[at] += p->milli;
+	c->free_milli[at] += p->pod || p->foreign ? 0 : p->milli;
+	add_part(c->a, c->parts[at], p);
+}
+
+static void lay_profile(struct cut *c, size_t which)
+{
+	const struct mig_fact *f = &c->n->fact.mig[which];
+	struct part p = { .kind = "mig",
+			  .profile = f->profile,
+			  .milli = cost_of_profile(f->profile),
+			  .memory_mib = profile_mib(f->profile),
+			  .cores = cost_of_profile(f->profile) / 10 };
+	int64_t left = f->count, foreign = c->n->foreign_mig[which];
+	const struct pod *pod;
+
+	DL_FOREACH2(c->n->pods, pod, node_next) {
+		const struct request_group *g = &pod->job->request->spec.groups[pod->group];
+
+		if (!model_pod_takes(pod) || !g->mig || !gpuq_profile_same(g->mig, f->profile))
+			continue;
+		p.pod = pod;
+		for (int64_t i = 0; i < g->gpus_milli / 1000 && left > 0; i++, left--)
+			lay(c, &p);
+	}
+	p.pod = NULL;
+	for (p.foreign = true; foreign > 0 && left > 0; foreign--, left--)
+		lay(c, &p);
+	for (p.foreign = false; left > 0; left--)
+		lay(c, &p);
+}
+
+/* Append a card for each that is cut. Their numbers, and which instances share one, no node tells: they are
+ * laid side by side in the order of profiles. */
+static bool add_cut_cards(struct gpuq_arena *a, const struct node *n, const struct cards *cards,
+			  struct gpuq_val *list)
+{
+	const char *product = gpuq_strmap_text(&n->fact.labels, "nvidia.com/gpu.product");
+	const char *profile = strstr(product, "-MIG-"); /* of all instances of the node */
+	const size_t len = profile ? (size_t)(profile - product) : strlen(product);
+	struct cut c = { .a = a, .n = n, .n_cards = (size_t)(cards->total_milli / 1000) };
+
+	if (c.n_cards == 0)
+		return true;
+	c.parts = gpuq_arena_calloc(a, c.n_cards, sizeof(struct gpuq_val *));
+	c.used_milli = gpuq_arena_calloc(a, c.n_cards, sizeof(*c.used_milli));
+	c.free_milli = gpuq_arena_calloc(a, c.n_cards, sizeof(*c.free_milli));
+	if (!c.parts || !c.used_milli || !c.free_milli)
+		return false;
+	for (size_t i = 0; i < c.n_cards; i++)
+		c.parts[i] = gpuq_list(a);
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		lay_profile(&c, i);
+	for (size_t i = 0; i < c.n_cards; i++) {
+		struct gpuq_val *v = gpuq_map(a);
+		const int64_t left = n->gone ? 0 : c.free_milli[i] < 1000 ? c.free_milli[i] : 1000;
+
+		gpuq_put(a, v, "index", gpuq_null(a));
+		gpuq_put(a, v, "uuid", gpuq_null(a));
+		gpuq_put(a, v, "product", len ? gpuq_strn(a, product, len) : gpuq_null(a));
+		gpuq_put(a, v, "memory_mib", gpuq_null(a));
+		gpuq_put(a, v, "free_milli", gpuq_int(a, left));
+		gpuq_put(a, v, "free_memory_mib", gpuq_null(a));
+		gpuq_put(a, v, "used_memory_mib", gpuq_null(a));
+		gpuq_put(a, v, "free_cores", gpuq_int(a, left / 10));
+		gpuq_put(a, v, "used_cores", gpuq_int(a, (c.used_milli[i] - c.free_milli[i]) / 10));
+		gpuq_put(a, v, "jobs", gpuq_list(a));
+		gpuq_put(a, v, "pods", gpuq_list(a));
+		gpuq_put(a, v, "parts", c.parts[i]);
+		gpuq_put(a, v, "parts_assumed", gpuq_bool(a, c.n_cards > 1));
+		gpuq_put(a, v, "state", gpuq_str(a, n->gone ? "lost" : "cut"));
+		gpuq_add(a, list, v);
+	}
+	return true;
+}
+
+/* ---- the node ---- */
+
+/* Return the pods that hold instances of a node. */
+static struct gpuq_val *view_holder(struct gpuq_arena *a, const struct pod *p, int64_t count)
+{
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "job", gpuq_str(a, view_key(a, p->job->key)));
+	gpuq_put(a, v, "pod", gpuq_int(a, p->index));
+	gpuq_put(a, v, "user", gpuq_str(a, p->job->user));
+	gpuq_put(a, v, "queue", gpuq_str(a, p->job->queue->name));
+	gpuq_put(a, v, "count", gpuq_int(a, count));
+	gpuq_put(a, v, "milli", gpuq_int(a, p->gpus_milli));
+	return v;
+}
+
+/* Return the instances of MIG profiles: how many there are, and how many are free. */
+static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (size_t i = 0; i < n->fact.n_mig; i++) {
+		const struct mig_fact *f = &n->fact.mig[i];
+		/* Instances are not assigned by gpuqd: they are counted by profile. */
+		int64_t left = (int64_t)f->count - n->foreign_mig[i];
+		struct gpuq_val *v = gpuq_map(a), *pods = gpuq_list(a);
+		const struct pod *p;
+
+		DL_FOREACH2(n->pods, p, node_next) {
+			const struct request_group *g = &p->job->request->spec.groups[p->group];
+
+			if (!model_pod_takes(p) || !g->mig ||
+			    !gpuq_profile_same(g->mig, f->profile))
+				continue;
+			left -= g->gpus_milli / 1000;
+			gpuq_add(a, pods, view_holder(a, p, g->gpus_milli / 1000));
+		}
+		gpuq_put(a, v, "profile", gpuq_str(a, f->profile));
+		gpuq_put(a, v, "count", gpuq_int(a, f->count));
+		gpuq_put(a, v, "free", gpuq_int(a, left > 0 && !n->gone ? left : 0));
+		gpuq_put(a, v, "foreign", gpuq_int(a, n->foreign_mig[i]));
+		gpuq_put(a, v, "milli", gpuq_int(a, cost_of_profile(f->profile)));
+		gpuq_put(a, v, "pods", pods);
+		gpuq_add(a, list, v);
+	}
+	return list;
+}
+
+/* Return the countable resources of a node: {name: {total, free}}. */
+static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *n)
+{
+	struct gpuq_val *map = gpuq_map(a);
+
+	for (size_t i = 0; i < n->fact.n_resources; i++) {
+		const struct gpuq_amount *f = &n->fact.resources[i];
+		const int64_t left = node_ledger_free(n, f->name);
+		struct gpuq_val *v = gpuq_map(a);
+
+		gpuq_put(a, v, "total", gpuq_int(a, f->count));
+		gpuq_put(a, v, "free", gpuq_int(a, left > 0 && !n->gone ? left : 0));
+		gpuq_put(a, map, f->name, v);
+	}
+	return map;
+}
+
+struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m)
+{
+	struct gpuq_val *all = gpuq_map(a);
+
+	node_each(m, n) {
+		const struct gpuq_val *one = n->gone ? NULL : view_resources(a, n);
+
+		for (uint32_t i = 0; one && i < one->n; i++) {
+			const struct gpuq_val *from = one->pairs[i].val;
+			struct gpuq_val *to = gpuq_get(all, one->pairs[i].key);
+
+			if (!to)
+				to = gpuq_put(a, all, one->pairs[i].key, gpuq_map(a));
+			gpuq_set(a, to, "total",
+				 gpuq_int(a, gpuq_get_int(to, "total", 0) +
+						     gpuq_get_int(from, "total", 0)));
+			gpuq_set(a, to, "free",
+				 gpuq_int(a, gpuq_get_int(to, "free", 0) +
+						     gpuq_get_int(from, "free", 0)));
+		}
+	}
+	return all;
+}
+
+/* Return the user of a device, and the amount it uses. */
+static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
+				    const struct device *d)
+{
+	const int64_t milli = p->gpus_milli / p->n_devices;
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "job", gpuq_str(a, view_key(a, p->job->key)));
+	gpuq_put(a, v, "pod", gpuq_int(a, p->index));
+	gpuq_put(a, v, "user", gpuq_str(a, p->job->user));
+	gpuq_put(a, v, "queue", gpuq_str(a, p->job->queue->name));
+	gpuq_put(a, v, "milli", gpuq_int(a, milli));
+	gpuq_put(a, v, "memory_mib",
+		 d->memory_mib ? gpuq_int(a, d->memory_mib * milli / 1000) : gpuq_null(a));
+	return v;
+}
+
+/* Return what the kubelet refuses although the node offers it; NULL = nothing. */
+static const char *node_short(struct gpuq_arena *a, const struct node *n, int64_t now_us)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	const char *out = NULL;
+
+	if (!n->shorts[0].resource) /* the first is used first */
+		return NULL;
+	for (size_t i = 0; i < NODE_SHORTS_MAX; i++)
+		if (n->shorts[i].resource && n->shorts[i].until_us > now_us)
+			gpuq_buf_printf(&text, "%s%s", text.len ? ", " : "its kubelet refuses ",
+					n->shorts[i].resource);
+	if (text.len)
+		out = gpuq_arena_strdup(a, gpuq_buf_str(&text));
+	gpuq_buf_done(&text);
+	return out;
+}
+
+/* Return why a node is not healthy; NULL: it is. */
+static const char *node_cause(const struct node *n, const char *refuses)
+{
+	int64_t milli;
+	const char *lacks;
+
+	/* The cause that has to be removed first is reported. */
+	if (n->gone)
+		return "gone; its pods may still run";
+	if (n->drain && n->drain_why && *n->drain_why)
+		return n->drain_why;
+	if (n->fact.note && *n->fact.note)
+		return n->fact.note;
+	if (!n->fact.ready)
+		return "not ready";
+	if (n->drain)
+		return "drained by an operator";
+	if (n->ill)
+		return n->ill;
+	if (n->fact.unschedulable)
+		return "marked unschedulable in the cluster";
+	if (n->frozen)
+		return n->frozen_why;
+	if (refuses)
+		return refuses;
+	if (n->suspect)
+		return "pods failed there of late";
+	lacks = accounting_node_stranded(n, &milli);
+	return !lacks                         ? NULL
+	       : strcmp(lacks, "cpu") == 0    ? "no free core for its free devices"
+	       : strcmp(lacks, "memory") == 0 ? "no free memory for its free devices"
+					      : "no free pod slot for its free devices";
+}
+
+void view_node_put_reservation(struct gpuq_arena *a, const struct model *m, struct gpuq_val *v,
+			       const struct site_reservation *r, int64_t now_us)
+{
+	const int64_t start_us = site_reservation_start(r, walltime_of(now_us, m->ahead_us));
+	const int64_t end_us = amount_sum(start_us, r->duration_us);
+
+	gpuq_put(a, v, "name", gpuq_str(a, r->name));
+	gpuq_put(a, v, "end_time",
+		 end_us == GPUQ_UNLIMITED ? gpuq_null(a)
+					  : gpuq_int(a, walltime_to_ledger(end_us, m->ahead_us)));
+}
+
+static struct gpuq_val *view_reservation(struct gpuq_arena *a, const struct model *m,
+					 const struct site_reservation *r, int64_t now_us)
+{
+	struct gpuq_val *v = r ? gpuq_map(a) : gpuq_null(a);
+
+	if (r)
+		view_node_put_reservation(a, m, v, r, now_us);
+	return v;
+}
+
+/* Return how its devices are handed out; NULL = it has none, or any part of them. */
+static const char *sharing_of(const struct node *n)
+{
+	return n->backend ? n->backend->word : n->fact.n_mig ? "mig" : NULL;
+}
+
+/* Add a device's pods to its lists. Return how much of it they hold. */
+static int64_t add_tenants(struct gpuq_arena *a, const struct node *n, uint32_t at,
+			   struct gpuq_val *jobs, struct gpuq_val *pods, struct gpuq_val *parts)
+{
+	const struct device *d = &n->devices[at];
+	const struct pod *p;
+	int64_t own = 0;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		for (uint32_t k = 0; model_pod_takes(p) && k < p->n_devices; k++) {
+			const struct part part = part_of(p, d);
+
+			if (p->devices[k] != at)
+				continue;
+			own += part.milli;
+			gpuq_add(a, jobs, gpuq_str(a, view_key(a, p->job->key)));
+			gpuq_add(a, pods, view_tenant(a, p, d));
+			add_part(a, parts, &part);
+		}
+	return own;
+}
+
+/* Return a device, of which so much is taken; add what is free of it to *free_milli. */
+static struct gpuq_val *view_device(struct gpuq_arena *a, const struct node *n, uint32_t at,
+				    int64_t taken, int64_t *free_milli)
+{
+	const struct device *d = &n->devices[at];
+	struct gpuq_val *v = gpuq_map(a), *jobs = gpuq_list(a), *pods = gpuq_list(a),
+			*parts = gpuq_list(a);
+	const int64_t own = add_tenants(a, n, at, jobs, pods, parts);
+	/* Nothing can start there, whatever is not in use. */
+	const int64_t left = taken > 1000 || !d->healthy || n->gone ? 0 : 1000 - taken;
+
+	taken = taken > 1000 ? 1000 : taken;
+	if (taken > own) {
+		const struct part rest = {
+			.kind = taken - own == 1000 ? "whole" : "part",
+			.milli = taken - own,
+			.memory_mib = d->memory_mib ? d->memory_mib * (taken - own) / 1000 : -1,
+			.cores = cores_of(n, taken - own, 0),
+			.foreign = true
+		};
+
+		add_part(a, parts, &rest);
+	}
+	*free_milli += left;
+	gpuq_put(a, v, "index", gpuq_int(a, at));
+	gpuq_put(a, v, "uuid", view_word(a, d->uuid));
+	gpuq_put(a, v, "product", view_word(a, d->product));
+	gpuq_put(a, v, "memory_mib", d->memory_mib ? gpuq_int(a, d->memory_mib) : gpuq_null(a));
+	gpuq_put(a, v, "free_milli", gpuq_int(a, left));
+	gpuq_put(a, v, "free_memory_mib",
+		 d->memory_mib ? gpuq_int(a, d->memory_mib * left / 1000) : gpuq_null(a));
+	gpuq_put(a, v, "used_memory_mib",
+		 d->memory_mib ? gpuq_int(a, d->memory_mib * taken / 1000) : gpuq_null(a));
+	gpuq_put(a, v, "free_cores", gpuq_int(a, left / 10));
+	gpuq_put(a, v, "used_cores", gpuq_int(a, taken / 10));
+	gpuq_put(a, v, "jobs", jobs);
+	gpuq_put(a, v, "pods", pods);
+	gpuq_put(a, v, "parts", parts);
+	gpuq_put(a, v, "parts_assumed", gpuq_bool(a, false));
+	gpuq_put(a, v, "state",
+		 gpuq_str(a, n->gone           ? "lost"
+			     : !d->healthy     ? "unhealthy"
+			     : left == 1000    ? "free"
+			     : left > 0        ? "shared"
+			     : jobs && jobs->n ? "allocated"
+					       : "foreign"));
+	return v;
+}
+
+struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n,
+			   int64_t now_us)
+{
+	const struct site_reservation *reserved = census_reservation(m, n, now_us);
+	const enum gpuq_node_state state = node_state(n);
+	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
+	struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
+	const struct cards cards = cards_of(n);
+	const char *refuses = node_short(a, n, now_us);
+	int64_t free_milli = 0, cpu_milli, memory_bytes, slots_left;
+
+	if (!slots || !v)
+		return NULL;
+	census_slots(n, slots);
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		gpuq_add(a, list, view_device(a, n, i, slots[i].taken_milli, &free_milli));
+	if (!add_cut_cards(a, n, &cards, list))
+		return NULL;
+	gpuq_put(a, v, "name", gpuq_str(a, n->name));
+	gpuq_put(a, v, "pool", gpuq_str(a, n->pool));
+	gpuq_put(a, v, "flavor",
+		 n->n_devices || n->fact.n_mig ? gpuq_str(a, n->flavor) : gpuq_null(a));
+	gpuq_put(a, v, "state",
+		 gpuq_str(a, gpuq_node_state_word(state == GPUQ_NODE_IDLE && reserved
+							  ? GPUQ_NODE_RESERVED
+							  : state)));
+	gpuq_put(a, v, "reservation", view_reservation(a, m, reserved, now_us));
+	gpuq_put(a, v, "gpus", gpuq_int(a, n->n_devices + cards.total_milli / 1000));
+	gpuq_put(a, v, "free_gpus",
+		 view_devices(a, free_milli + (n->gone ? 0 : cards.cut_milli - cards.taken_milli)));
+	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
+	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
+	accounting_node_left(n, &cpu_milli, &memory_bytes, &slots_left);
+	gpuq_put(a, v, "free_cpu_milli", gpuq_int(a, cpu_milli > 0 ? cpu_milli : 0));
+	gpuq_put(a, v, "free_memory_mib", gpuq_int(a, memory_bytes > 0 ? memory_bytes >> 20 : 0));
+	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
+	gpuq_put(a, v, "foreign_gpus", view_devices(a, n->foreign_gpus_milli));
+	gpuq_put(a, v, "cause", view_word(a, node_cause(n, refuses)));
+	gpuq_put(a, v, "note",
+		 view_word(a, n->frozen  ? n->frozen_why
+			      : n->drain ? n->drain_why
+			      : n->ill   ? n->ill
+			      : refuses  ? refuses
+					 : n->fact.note));
+	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));
+	gpuq_put(a, v, "last_seen", view_instant(a, n->seen_us));
+	for (size_t i = 0; i < n->fact.labels.n; i++)
+		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
+	gpuq_put(a, v, "labels", labels);
+	gpuq_put(a, v, "sharing", view_word(a, sharing_of(n)));
+	gpuq_put(a, v, "replicas",
+		 n->fact.replicas > 1 ? gpuq_int(a, n->fact.replicas) : gpuq_null(a));
+	gpuq_put(a, v, "devices", list);
+	if (n->fact.n_mig)
+		gpuq_put(a, v, "mig", view_mig(a, n));
+	gpuq_put(a, v, "resources", view_resources(a, n));
+	return v;
+}
