@@ -20,6 +20,8 @@ struct config_auth {
 	int certificate_user; /* 0 = a URI, 1 = an email address */
 	bool trusted_names;
 	int64_t token_max_age_us;
+	struct gpuq_objects oidc; /* struct auth_rule */
+	const char *proxy; /* to issuers; NULL = none */
 };
 
 extern const struct gpuq_schema config_tls_schema, config_auth_schema;

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuqd/auth/auth.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/base/sdnotify.h"
@@ -89,6 +90,7 @@ struct daemon {
 	struct outbox *outbox;
 	struct cluster *cluster;
 	struct methods *methods;
+	struct auth *auth; /* NULL = only tokens of gpuqd's own are known */
 	struct rpc_server *rpc;
 	struct fence fence;
 	struct loop_timer *fenced; /* the cluster is about to be made anew */
@@ -772,6 +774,17 @@ static int start_rota(struct daemon *d, struct gpuq_err *err)
 	return rota_new(d->journal, &o, &d->rota, err);
 }
 
+static int start_auth(struct daemon *d, struct gpuq_err *err)
+{
+	const struct config_auth *c = &d->config->auth;
+	const struct auth_opts o = { .rules = c->oidc.items,
+				     .n_rules = c->oidc.n,
+				     .proxy = c->proxy,
+				     .agent = "gpuqd/" PACKAGE_VERSION };
+
+	return c->oidc.n ? auth_new(d->loop, &o, &d->auth, err) : 0;
+}
+
 int daemon_exit_of(int rc)
 {
 	switch (rc) {
@@ -852,6 +865,8 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = methods_new(d->journal, d->reconcile,
 				 d->config->cluster == CLUSTER_KUBE ? "kube" : "local", &d->methods,
 				 err);
+	if (rc == 0)
+		rc = start_auth(d, err);
 	if (rc == 0) {
 		methods_set_schedule(d->methods, d->schedule);
 		methods_set_refusals(d->methods, d->refusals);
@@ -861,6 +876,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		methods_set_rota(d->methods, d->rota);
 		methods_set_operators_act(d->methods, d->config->operators_act_as_user);
 		methods_set_token_age(d->methods, d->config->auth.token_max_age_us);
+		methods_set_auth(d->methods, d->auth);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}
@@ -905,6 +921,7 @@ static void teardown(struct daemon *d, int code)
 	outbox_free(d->outbox);
 	estimator_free(d->estimator);
 	history_keep_free(d->history);
+	auth_free(d->auth);
 	rpc_server_free(d->rpc);
 	/* A thread that waits for a target that hangs has the store: all else is done. */
 	if (!rota_stop(d->rota))

@@ -44,6 +44,7 @@ enum rpc_auth {
 	RPC_AUTH_UNIX, /* by the kernel */
 	RPC_AUTH_CERT, /* by a client certificate */
 	RPC_AUTH_TOKEN, /* by a token that gpuqd issued */
+	RPC_AUTH_JWT, /* by a web token of an issuer that the configuration names */
 	RPC_AUTH_NONE, /* it is not: hello has not come */
 };
 
@@ -60,6 +61,7 @@ struct rpc_peer {
 	/* Not of unix, where all of it is without limit. */
 	uint32_t scopes; /* enum scope */
 	const char *queues; /* to which it is restricted, joined by commas; "" or NULL = all */
+	const char *groups; /* that its issuer says it is in, likewise; "" or NULL = none */
 	int64_t expires_us; /* ledger time; 0 = never */
 	const char *credential; /* id of a token, fingerprint of a certificate; NULL of unix */
 };
@@ -67,7 +69,7 @@ struct rpc_peer {
 /* The user of a token or a certificate; borrowed. */
 struct rpc_identity {
 	enum rpc_auth auth;
-	const char *user, *queues, *credential;
+	const char *user, *queues, *groups, *credential;
 	uint32_t scopes;
 	int64_t expires_us;
 };

@@ -65,7 +65,7 @@ const char *rpc_role_word(enum rpc_role r)
 	return (size_t)r < sizeof(role_words) / sizeof(role_words[0]) ? role_words[r] : "?";
 }
 
-static const char *const auth_words[] = { "unix", "certificate", "token", "none" };
+static const char *const auth_words[] = { "unix", "certificate", "token", "jwt", "none" };
 
 const char *rpc_auth_word(enum rpc_auth a)
 {
