@@ -54,23 +54,15 @@ static int wrong(struct gpuq_reader *r, const struct gpuq_val *v, const char *ke
 	return rc;
 }
 
-static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+/* What rules of both kinds have. */
+static int check_common(struct gpuq_reader *r, const struct gpuq_val *v, struct auth_rule *a)
 {
-	struct auth_rule *a = obj;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	if (strncmp(a->issuer, "https://", 8) != 0 || !a->issuer[8] || strpbrk(a->issuer, " \t?#"))
-		return wrong(r, v, "issuer", "expected https://host, perhaps with a path");
 	if (!*a->audience)
 		return wrong(r, v, "audience", "expected a text such as gpuq");
 	if (rule_check_user(a->user, a->trusted_names, &err) < 0)
 		return wrong(r, v, "user", err.text);
-	if (a->require.n > REQUIRE_MAX)
-		return wrong(r, v, "require", "expected at most 32 claims");
-	if (!a->require.n && is_open(a->issuer))
-		return wrong(r, v, "issuer",
-			     "this issuer is open to the public: expected require, such as the id "
-			     "of the owner of the repositories");
 	if (a->queues.n > QUEUES_MAX)
 		return wrong(r, v, "queues", "expected at most 64 queues");
 	for (size_t i = 0; i < a->queues.n; i++)
@@ -82,9 +74,70 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	return 0;
 }
 
+static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	struct auth_rule *a = obj;
+
+	if (strncmp(a->issuer, "https://", 8) != 0 || !a->issuer[8] || strpbrk(a->issuer, " \t?#"))
+		return wrong(r, v, "issuer", "expected https://host, perhaps with a path");
+	if (a->require.n > REQUIRE_MAX)
+		return wrong(r, v, "require", "expected at most 32 claims");
+	if (!a->require.n && is_open(a->issuer))
+		return wrong(r, v, "issuer",
+			     "this issuer is open to the public: expected require, such as the id "
+			     "of the owner of the repositories");
+	return check_common(r, v, a);
+}
+
 const struct gpuq_schema config_oidc_schema = {
 	.name = "oidc", .size = sizeof(struct auth_rule), .fields = fields, .check = check
 };
+
+/* clang-format off */
+static const struct gpuq_field review_fields[] = {
+	F("audience", GPUQ_K_STR, audience, .max = FORM_BYTES_MAX, .form = "string", .doc = "audience that a token must be for, as in the serviceAccountToken of a projected volume"),
+	F("user", GPUQ_K_STR, user, .max = FORM_BYTES_MAX, .form = "text with {namespace} and {name}", .doc = "user of a service account: text with a colon, its namespace, its name"),
+	F("scopes", GPUQ_K_STRLIST, scope_words, .form = "list of scopes", .doc = "scopes of the users, see gpuq-token(1); absent: read, submit and control"),
+	F("queues", GPUQ_K_STRLIST, queues, .form = "list of queues", .doc = "queues to which the users are restricted, with those below them; absent: all"),
+	F("trusted_names", GPUQ_K_BOOL, trusted_names, .doc = "whether user needs no text before {namespace}"),
+	{ .key = NULL },
+};
+/* clang-format on */
+
+static void review_defaults(void *obj)
+{
+	struct auth_rule *a = obj;
+
+	a->name = "kubernetes";
+	a->audience = "gpuq";
+	a->user = "k8s:{namespace}:{name}";
+}
+
+static const char *account_claim(const void *arg, const char *name)
+{
+	return strcmp(name, "namespace") == 0 || strcmp(name, "name") == 0 ? arg : NULL;
+}
+
+static int review_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	struct auth_rule *a = obj;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	char user[RULE_USER_BYTES];
+	int rc = check_common(r, v, a);
+
+	if (rc == 0 && (!strstr(a->user, "{namespace}") || !strstr(a->user, "{name}") ||
+			rule_user(a->user, account_claim, "a", user, &err) < 0))
+		rc = wrong(r, v, "user",
+			   "expected {namespace} and {name}, and no other claim, as in "
+			   "k8s:{namespace}:{name}");
+	return rc;
+}
+
+const struct gpuq_schema config_reviews_schema = { .name = "kubernetes",
+						   .size = sizeof(struct auth_rule),
+						   .fields = review_fields,
+						   .defaults = review_defaults,
+						   .check = review_check };
 
 static bool same(const char *a, const char *b)
 {
@@ -94,7 +147,7 @@ static bool same(const char *a, const char *b)
 static int check_pair(struct gpuq_reader *r, const struct gpuq_val *v, const struct auth_rule *a,
 		      const struct auth_rule *b)
 {
-	if (strcmp(a->issuer, b->issuer) == 0) {
+	if (a->issuer && strcmp(a->issuer, b->issuer) == 0) {
 		if (!same(a->ca, b->ca))
 			return wrong(r, v, "ca",
 				     "expected the ca of the other rule with this issuer");
@@ -107,7 +160,7 @@ static int check_pair(struct gpuq_reader *r, const struct gpuq_val *v, const str
 }
 
 int config_oidc_check(struct gpuq_reader *r, const struct gpuq_val *v,
-		      const struct gpuq_objects *oidc)
+		      const struct gpuq_objects *oidc, const struct auth_rule *kubernetes)
 {
 	const struct auth_rule *rules = oidc->items;
 	const struct gpuq_val *list = gpuq_get(v, "oidc");
@@ -117,11 +170,13 @@ int config_oidc_check(struct gpuq_reader *r, const struct gpuq_val *v,
 		return gpuq_reader_fail(r, list, GPUQ_ETOOBIG, "expected at most %u rules",
 					GPUQ_ISSUERS_MAX);
 	for (size_t i = 0; i < oidc->n; i++)
-		for (size_t k = 0; rc == 0 && k < i; k++) {
+		for (size_t k = 0; rc == 0 && k <= i; k++) {
+			const struct auth_rule *other = k < i ? &rules[k] : kubernetes;
 			const size_t outer = gpuq_reader_enter(r, "oidc");
 
 			gpuq_reader_enter_item(r, i);
-			rc = check_pair(r, list->items[i], &rules[k], &rules[i]);
+			if (other)
+				rc = check_pair(r, list->items[i], other, &rules[i]);
 			gpuq_reader_leave(r, outer);
 		}
 	return rc;

@@ -230,6 +230,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 	refusals_set_cluster(d->refusals, d->cluster);
 	bind_set_cluster(d->bind, d->cluster);
 	methods_set_cluster(d->methods, d->cluster);
+	auth_set_cluster(d->auth, d->cluster);
 	return 0;
 }
 
@@ -242,6 +243,7 @@ static void stop_cluster(struct daemon *d)
 	refusals_set_cluster(d->refusals, NULL);
 	bind_set_cluster(d->bind, NULL);
 	methods_set_cluster(d->methods, NULL);
+	auth_set_cluster(d->auth, NULL);
 	d->cluster->ops->free(d->cluster);
 	d->cluster = NULL;
 }
@@ -774,15 +776,29 @@ static int start_rota(struct daemon *d, struct gpuq_err *err)
 	return rota_new(d->journal, &o, &d->rota, err);
 }
 
+static bool is_in_use(void *arg, const char *credential)
+{
+	return rpc_server_uses(((struct daemon *)arg)->rpc, credential);
+}
+
+static void drop(void *arg, const char *credential, const struct gpuq_err *why)
+{
+	rpc_server_drop(((struct daemon *)arg)->rpc, credential, why);
+}
+
 static int start_auth(struct daemon *d, struct gpuq_err *err)
 {
 	const struct config_auth *c = &d->config->auth;
 	const struct auth_opts o = { .rules = c->oidc.items,
 				     .n_rules = c->oidc.n,
+				     .kubernetes = c->kubernetes,
+				     .arg = d,
+				     .in_use = is_in_use,
+				     .drop = drop,
 				     .proxy = c->proxy,
 				     .agent = "gpuqd/" PACKAGE_VERSION };
 
-	return c->oidc.n ? auth_new(d->loop, &o, &d->auth, err) : 0;
+	return c->oidc.n || c->kubernetes ? auth_new(d->loop, &o, &d->auth, err) : 0;
 }
 
 int daemon_exit_of(int rc)

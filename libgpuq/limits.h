@@ -57,6 +57,7 @@
 #define GPUQ_KEYS_LEAST_S 300 /* keys are kept for so long at least, whatever Cache-Control says */
 #define GPUQ_KEYS_MOST_S 86400 /* and at most; for so long they hold while the issuer is away */
 #define GPUQ_KEYS_UNKNOWN_S 60 /* between renewals for keys that are not known */
+#define GPUQ_REVIEWS_MAX 4096u /* tokens of the cluster in use, or used in the last minute */
 #define GPUQ_KEYS_WAITERS_MAX 256u /* of one issuer: hellos that wait for its keys */
 
 /* Sessions: exec, attach, port-forward. One piece for each item of credit is buffered for a slow

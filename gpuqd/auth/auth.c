@@ -5,6 +5,7 @@
 
 #include "gpuqd/auth/issuer.h"
 #include "gpuqd/auth/jwt.h"
+#include "gpuqd/auth/reviews.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/net/fetch.h"
 #include "libgpuq/buf.h"
@@ -15,6 +16,7 @@ struct auth {
 	struct fetcher *fetcher;
 	struct issuer **issuers; /* one for each that the rules name */
 	size_t n_issuers;
+	struct reviews *reviews; /* NULL = tokens of the cluster are refused */
 };
 
 /* A token whose key is being asked for. */
@@ -144,6 +146,11 @@ void auth_check(struct auth *a, const char *token, auth_fn fn, void *arg)
 		return;
 	}
 	q->issuer = issuer_find(a, jwt_issuer(q->token));
+	if (!q->issuer && a->reviews) {
+		reviews_check(a->reviews, token, jwt_expires_us(q->token), fn, arg);
+		end(q);
+		return;
+	}
 	if (!q->issuer) {
 		gpuq_fail(&err, GPUQ_EAUTH,
 			  "the issuer of the web token (iss) is none that auth.oidc names");
@@ -157,6 +164,12 @@ void auth_check(struct auth *a, const char *token, auth_fn fn, void *arg)
 		refuse(q);
 	}
 	end(q);
+}
+
+void auth_set_cluster(struct auth *a, struct cluster *c)
+{
+	if (a && a->reviews)
+		reviews_set_cluster(a->reviews, c);
 }
 
 static int add_issuer(struct auth *a, const struct auth_rule *r, struct gpuq_err *err)
@@ -187,6 +200,8 @@ int auth_new(struct loop *l, const struct auth_opts *o, struct auth **out, struc
 	rc = a->issuers ? fetcher_new(l, o->agent, &a->fetcher, err) : gpuq_no_memory(err);
 	for (size_t k = 0; rc == 0 && k < o->n_rules; k++)
 		rc = add_issuer(a, &o->rules[k], err);
+	if (rc == 0 && o->kubernetes && !(a->reviews = reviews_new(l, &a->opts)))
+		rc = gpuq_no_memory(err);
 	if (rc == 0)
 		*out = a;
 	else
@@ -201,6 +216,7 @@ void auth_free(struct auth *a)
 	for (size_t k = 0; k < a->n_issuers; k++)
 		issuer_free(a->issuers[k]);
 	free(a->issuers);
+	reviews_free(a->reviews);
 	fetcher_free(a->fetcher);
 	free(a);
 }

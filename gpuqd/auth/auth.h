@@ -7,6 +7,7 @@
 #ifndef GPUQD_AUTH_AUTH_H
 #define GPUQD_AUTH_AUTH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@
 #include "libgpuq/err.h"
 
 struct auth;
+struct cluster;
 struct loop;
 
 struct auth_opts {
@@ -21,13 +23,21 @@ struct auth_opts {
 	const struct auth_rule *rules;
 	size_t n_rules;
 	const char *proxy, *agent; /* live on; proxy NULL = none */
+	/* Tokens of the cluster's service accounts; NULL = they are refused. The rest belongs to it. */
+	const struct auth_rule *kubernetes;
+	void *arg;
+	/* True if a connection is there by this credential. */
+	bool (*in_use)(void *arg, const char *credential);
+	/* End those that are. */
+	void (*drop)(void *arg, const char *credential, const struct gpuq_err *why);
 };
 
 /* The user of a token; borrowed. */
 struct auth_identity {
 	const char *user, *groups, *queues; /* groups and queues are joined by commas */
-	const char *credential; /* "oidc:NAME" of the rule */
+	const char *credential; /* "oidc:NAME" of the rule, "review:N" */
 	uint32_t scopes;
+	bool reviewed; /* by the cluster; else its signature was verified */
 	int64_t expires_wall_us;
 };
 
@@ -36,6 +46,7 @@ typedef void (*auth_fn)(void *arg, const struct auth_identity *id, const struct 
 
 int auth_new(struct loop *l, const struct auth_opts *o, struct auth **out, struct gpuq_err *err);
 void auth_free(struct auth *a); /* answers what is open; NULL is allowed */
+void auth_set_cluster(struct auth *a, struct cluster *c); /* NULL = there is none now */
 
 /* Find out whose token it is. fn is called once, perhaps at once. */
 void auth_check(struct auth *a, const char *token, auth_fn fn, void *arg);

@@ -45,6 +45,7 @@ enum rpc_auth {
 	RPC_AUTH_CERT, /* by a client certificate */
 	RPC_AUTH_TOKEN, /* by a token that gpuqd issued */
 	RPC_AUTH_JWT, /* by a web token of an issuer that the configuration names */
+	RPC_AUTH_REVIEW, /* by a token that the cluster knows */
 	RPC_AUTH_NONE, /* it is not: hello has not come */
 };
 
@@ -149,6 +150,9 @@ void rpc_server_reload_tls(struct rpc_server *s);
 
 /* Show out all connections of this credential. */
 void rpc_server_drop(struct rpc_server *s, const char *credential, const struct gpuq_err *why);
+
+/* True if a connection is there by this credential. */
+bool rpc_server_uses(const struct rpc_server *s, const char *credential);
 
 /* The bound on connections of one user, the reserve beside it; of new connections. */
 void rpc_server_set_connections(struct rpc_server *s, unsigned per_user);

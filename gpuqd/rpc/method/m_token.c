@@ -452,6 +452,8 @@ static void on_vouched(void *arg, const struct auth_identity *is, const struct g
 	struct rpc_identity id = { .auth = RPC_AUTH_JWT };
 
 	if (is) {
+		if (is->reviewed)
+			id.auth = RPC_AUTH_REVIEW;
 		id.user = is->user;
 		id.queues = is->queues;
 		id.groups = is->groups;
