@@ -112,6 +112,16 @@ test_expect_success 'a stream ends when its token expires' '
 	exits 255 away "$short" gpuq queue --watch=1 && says err "has expired"
 '
 
+test_expect_success 'examples/ci/oidc.sh: a runner whose tokens hold for less than the job' '
+	mkdir bin && printf "#!/bin/sh\nsleep 9\nexit 7\n" >"$TMPDIR/slow" && chmod 755 "$TMPDIR/slow" && cat >bin/curl <<-END && chmod +x bin/curl && PATH=$PWD/bin:$PATH && export ACTIONS_ID_TOKEN_REQUEST_TOKEN=t ACTIONS_ID_TOKEN_REQUEST_URL=https://runner?x &&
+	#!/bin/sh
+	echo "\$*" >>"$PWD/curl.log"
+	echo "{\"value\": \"\$(/usr/bin/python3 "$issuer_py" token "$PWD/one.key" "ref=\\"main\\"" "iat=\\"-100\\"" "exp=\\"-53\\"")\"}"
+	END
+	exits 7 env GPUQ_SERVER="$address?pin=$pin" GPU_TEST_COMMAND="$TMPDIR/slow" "$test_source/examples/ci/oidc.sh" run-1 &&
+	says curl.log "audience=gpuq" && test "$(wc -l <curl.log)" -ge 2
+'
+
 test_expect_success 'a new key is got at once; a key that is none, not more than once a minute' '
 	before=$(n_keys) && /usr/bin/python3 "$issuer_py" keys one.key two.key >issuer/keys &&
 	exits 0 away "$(jwt two.key ref="\"main\"")" gpuq whoami && refused "not among those" "$(jwt three.key ref="\"main\"")" gpuq whoami &&
