@@ -560,7 +560,7 @@ Test(jwt, sets_that_are_none)
 		{ "{\"keys\":[{\"kty\":\"RSA\",\"kid\":\"a\",\"n\":\"AQAB\",\"e\":\"AQAB\"}]}",
 		  "no key" },
 		/* At a member that is cut libcjose would end the process. */
-		{ "{\"keys\":[{\"kty\":\"RSA\",\"kid\":\"a\",\"n\":\"AAAAA\",\"e\":\"AQAB\"}]}",
+		{ "{\"keys\":[{\"kty\":\"RSA\",\"kid\":\"a\",\"n\":\"AAAAA=\",\"e\":\"AQAB\"}]}",
 		  "no key" },
 		{ "{\"keys\":[{\"kty\":\"EC\",\"kid\":\"a\",\"crv\":\"P-256\",\"x\":\"A\",\"y\":"
 		  "\"A\"}]}",
