@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gpuqd/auth/rule.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/kube/metrics.h"
 #include "gpuqd/config_backup.h"
@@ -471,6 +472,21 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 			"tls.client_ca: jobs of the local cluster run as the account that a "
 			"certificate names: say auth.trusted_names: true where its CA may "
 			"decide that");
+	if (c->auth.kubernetes && c->cluster == CLUSTER_LOCAL)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "auth.kubernetes: the local cluster has no service accounts; it "
+				 "needs cluster: kube");
+	for (size_t i = 0; c->cluster == CLUSTER_LOCAL && i < c->auth.oidc.n; i++) {
+		const struct auth_rule *a = (const struct auth_rule *)c->auth.oidc.items + i;
+
+		if (!a->trusted_names)
+			return gpuq_fail(
+				err, GPUQ_EINVAL,
+				"auth.oidc %s: jobs of the local cluster run as the account that a "
+				"token names: say trusted_names: true there where its issuer may "
+				"decide that",
+				a->name);
+	}
 	config_notify_policy(&c->notify, &c->policy.notify);
 	return 0;
 }

@@ -1,5 +1,6 @@
 #include "gpuqd/config_remote.h"
 
+#include "gpuqd/config_oidc.h"
 #include "libgpuq/units.h"
 
 #define F(type_, key_, kind_, member_, ...)                                                        \
@@ -22,6 +23,9 @@ static const struct gpuq_field auth_fields[] = {
 	F(config_auth, "certificate_user", GPUQ_K_ENUM, certificate_user, .names = certificate_words, .doc = "kind of subject alternative name that is the user of a client certificate: a URI or an email address"),
 	F(config_auth, "trusted_names", GPUQ_K_BOOL, trusted_names, .doc = "whether names in client certificates are accounts of this machine; without it the local cluster allows no client_ca"),
 	F(config_auth, "token_max_age", GPUQ_K_DURATION, token_max_age_us, .doc = "maximum time until a token expires"),
+	F(config_auth, "oidc", GPUQ_K_OBJECTS, oidc, .sub = &config_oidc_schema, .doc = "issuers whose web tokens (OpenID Connect) are users, such as CI systems; at most 32 rules"),
+	F(config_auth, "kubernetes", GPUQ_K_OBJECT_PTR, kubernetes, .sub = &config_reviews_schema, .doc = "tokens of service accounts of the cluster that runs the jobs are users; needs a right of etc/kubernetes/optional/identity.yaml"),
+	F(config_auth, "proxy", GPUQ_K_STR, proxy, .form = "URL", .doc = "proxy to issuers; proxy settings of the environment are ignored"),
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -40,7 +44,7 @@ static int auth_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	if (a->token_max_age_us < 60 * GPUQ_US_PER_S)
 		return gpuq_reader_fail(r, gpuq_get(v, "token_max_age"), GPUQ_EINVAL,
 					"expected 1m or more");
-	return 0;
+	return config_oidc_check(r, v, &a->oidc, a->kubernetes);
 }
 
 const struct gpuq_schema config_tls_schema = { .name = "tls",

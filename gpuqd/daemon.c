@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuqd/auth/auth.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/base/sdnotify.h"
@@ -89,6 +90,7 @@ struct daemon {
 	struct outbox *outbox;
 	struct cluster *cluster;
 	struct methods *methods;
+	struct auth *auth; /* NULL = only tokens of gpuqd's own are known */
 	struct rpc_server *rpc;
 	struct fence fence;
 	struct loop_timer *fenced; /* the cluster is about to be made anew */
@@ -228,6 +230,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 	refusals_set_cluster(d->refusals, d->cluster);
 	bind_set_cluster(d->bind, d->cluster);
 	methods_set_cluster(d->methods, d->cluster);
+	auth_set_cluster(d->auth, d->cluster);
 	return 0;
 }
 
@@ -240,6 +243,7 @@ static void stop_cluster(struct daemon *d)
 	refusals_set_cluster(d->refusals, NULL);
 	bind_set_cluster(d->bind, NULL);
 	methods_set_cluster(d->methods, NULL);
+	auth_set_cluster(d->auth, NULL);
 	d->cluster->ops->free(d->cluster);
 	d->cluster = NULL;
 }
@@ -772,6 +776,31 @@ static int start_rota(struct daemon *d, struct gpuq_err *err)
 	return rota_new(d->journal, &o, &d->rota, err);
 }
 
+static bool is_in_use(void *arg, const char *credential)
+{
+	return rpc_server_uses(((struct daemon *)arg)->rpc, credential);
+}
+
+static void drop(void *arg, const char *credential, const struct gpuq_err *why)
+{
+	rpc_server_drop(((struct daemon *)arg)->rpc, credential, why);
+}
+
+static int start_auth(struct daemon *d, struct gpuq_err *err)
+{
+	const struct config_auth *c = &d->config->auth;
+	const struct auth_opts o = { .rules = c->oidc.items,
+				     .n_rules = c->oidc.n,
+				     .kubernetes = c->kubernetes,
+				     .arg = d,
+				     .in_use = is_in_use,
+				     .drop = drop,
+				     .proxy = c->proxy,
+				     .agent = "gpuqd/" PACKAGE_VERSION };
+
+	return c->oidc.n || c->kubernetes ? auth_new(d->loop, &o, &d->auth, err) : 0;
+}
+
 int daemon_exit_of(int rc)
 {
 	switch (rc) {
@@ -852,6 +881,8 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = methods_new(d->journal, d->reconcile,
 				 d->config->cluster == CLUSTER_KUBE ? "kube" : "local", &d->methods,
 				 err);
+	if (rc == 0)
+		rc = start_auth(d, err);
 	if (rc == 0) {
 		methods_set_schedule(d->methods, d->schedule);
 		methods_set_refusals(d->methods, d->refusals);
@@ -861,6 +892,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		methods_set_rota(d->methods, d->rota);
 		methods_set_operators_act(d->methods, d->config->operators_act_as_user);
 		methods_set_token_age(d->methods, d->config->auth.token_max_age_us);
+		methods_set_auth(d->methods, d->auth);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}
@@ -905,6 +937,7 @@ static void teardown(struct daemon *d, int code)
 	outbox_free(d->outbox);
 	estimator_free(d->estimator);
 	history_keep_free(d->history);
+	auth_free(d->auth);
 	rpc_server_free(d->rpc);
 	/* A thread that waits for a target that hangs has the store: all else is done. */
 	if (!rota_stop(d->rota))

@@ -56,6 +56,15 @@
 #define GPUQ_TOKEN_KEEP_S (30 * 86400) /* an expired or revoked token is listed for so long */
 #define GPUQ_TOKEN_OPERATE_S 86400 /* longest life of a token with scope operate */
 
+/* Issuers of web tokens. */
+#define GPUQ_ISSUERS_MAX 32u /* rules of auth.oidc */
+#define GPUQ_JWKS_BYTES_MAX (256u << 10) /* of the set of keys, and of what says where it is */
+#define GPUQ_KEYS_LEAST_S 300 /* keys are kept for so long at least, whatever Cache-Control says */
+#define GPUQ_KEYS_MOST_S 86400 /* and at most; for so long they hold while the issuer is away */
+#define GPUQ_KEYS_UNKNOWN_S 60 /* between renewals for keys that are not known */
+#define GPUQ_REVIEWS_MAX 4096u /* tokens of the cluster in use, or used in the last minute */
+#define GPUQ_KEYS_WAITERS_MAX 256u /* of one issuer: hellos that wait for its keys */
+
 /* Sessions: exec, attach, port-forward. One piece for each item of credit is buffered for a slow
  * reader, in either direction. */
 #define GPUQ_SESSION_PIECE_BYTES 16384u

@@ -127,6 +127,17 @@ enum trial_outcome {
 typedef void (*cluster_trial_fn)(void *arg, enum trial_outcome o, const char *message,
 				 const char *warnings);
 
+/* The answer of the cluster about one of its tokens. */
+enum review_outcome {
+	REVIEW_IS, /* it is user's, for the audience that was asked for */
+	REVIEW_IS_NOT, /* it is not, or no longer */
+	REVIEW_UNKNOWN, /* no answer, or gpuqd may not ask: message says which */
+};
+
+/* Called once, unless it was cancelled. */
+typedef void (*cluster_review_fn)(void *arg, enum review_outcome o, const char *user,
+				  const char *message);
+
 /* ---- what is asked ---- */
 
 /* How the other pods of a gang find one. */
@@ -250,6 +261,7 @@ struct cluster;
 struct cluster_log; /* one log being read */
 struct cluster_session;
 struct cluster_trial; /* one pod being judged */
+struct cluster_review; /* one token being judged */
 
 struct cluster_ops {
 	const char *kind; /* "kube", "local" */
@@ -267,6 +279,12 @@ struct cluster_ops {
 	struct cluster_trial *(*pod_try)(struct cluster *c, const struct pod_order *order,
 					 cluster_trial_fn fn, void *arg, struct gpuq_err *err);
 	void (*trial_cancel)(struct cluster_trial *t); /* no callback after this */
+	/* Ask whose a token of the cluster is, and whether it is for this audience. Returns the review, or
+	 * NULL without memory. NULL as a function = the cluster has no tokens. */
+	struct cluster_review *(*token_review)(struct cluster *c, const char *token,
+					       const char *audience, cluster_review_fn fn,
+					       void *arg);
+	void (*review_cancel)(struct cluster_review *r); /* no callback after this */
 	/* More waits to be sent than can be under way at once: what is asked now would only be
 	 * kept in memory. Ends by itself; NULL = never. */
 	bool (*busy)(struct cluster *c);

@@ -559,6 +559,8 @@ void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_a
 	/* The call may outlive its connection. */
 	if (c->peer.queues)
 		call->peer.queues = gpuq_arena_strdup(&call->arena, c->peer.queues);
+	if (c->peer.groups)
+		call->peer.groups = gpuq_arena_strdup(&call->arena, c->peer.groups);
 	if (c->peer.credential)
 		call->peer.credential = gpuq_arena_strdup(&call->arena, c->peer.credential);
 	call->params = m->params ? (struct gpuq_val *)m->params : gpuq_map(&call->arena);

@@ -82,6 +82,7 @@ void conn_kill(struct rpc_conn *c)
 	free(c->client);
 	free(c->claims);
 	free(c->queues);
+	free(c->groups);
 	free(c->credential);
 	free(c);
 }

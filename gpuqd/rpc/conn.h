@@ -71,7 +71,7 @@ struct rpc_conn {
 	char *claims; /* the same until hello was accepted */
 	char address[64]; /* of the other machine; "" = unix */
 	struct stranger *stranger; /* until it is known who it is: remote.h */
-	char *queues, *credential; /* of peer */
+	char *queues, *groups, *credential; /* of peer */
 	struct ask *asking; /* whose a token is has been asked: nothing is parsed meanwhile */
 	struct tls_conn *tls; /* NULL = unix */
 	bool shaking; /* the handshake is not over */

@@ -127,10 +127,12 @@ static int take(struct rpc_conn *c, const struct rpc_identity *id, struct gpuq_e
 		return GPUQ_EAUTH;
 	}
 	c->queues = strdup(id->queues ? id->queues : "");
+	c->groups = strdup(id->groups ? id->groups : "");
 	c->credential = strdup(id->credential);
-	if (!c->queues || !c->credential)
+	if (!c->queues || !c->groups || !c->credential)
 		return gpuq_no_memory(err);
 	p.queues = c->queues;
+	p.groups = c->groups;
 	p.credential = c->credential;
 	p.user = id->user; /* replaced by the server's own copy */
 	return server_conn_known(c->server, c, &p, err);

@@ -44,6 +44,8 @@ enum rpc_auth {
 	RPC_AUTH_UNIX, /* by the kernel */
 	RPC_AUTH_CERT, /* by a client certificate */
 	RPC_AUTH_TOKEN, /* by a token that gpuqd issued */
+	RPC_AUTH_JWT, /* by a web token of an issuer that the configuration names */
+	RPC_AUTH_REVIEW, /* by a token that the cluster knows */
 	RPC_AUTH_NONE, /* it is not: hello has not come */
 };
 
@@ -60,6 +62,7 @@ struct rpc_peer {
 	/* Not of unix, where all of it is without limit. */
 	uint32_t scopes; /* enum scope */
 	const char *queues; /* to which it is restricted, joined by commas; "" or NULL = all */
+	const char *groups; /* that its issuer says it is in, likewise; "" or NULL = none */
 	int64_t expires_us; /* ledger time; 0 = never */
 	const char *credential; /* id of a token, fingerprint of a certificate; NULL of unix */
 };
@@ -67,7 +70,7 @@ struct rpc_peer {
 /* The user of a token or a certificate; borrowed. */
 struct rpc_identity {
 	enum rpc_auth auth;
-	const char *user, *queues, *credential;
+	const char *user, *queues, *groups, *credential;
 	uint32_t scopes;
 	int64_t expires_us;
 };
@@ -147,6 +150,9 @@ void rpc_server_reload_tls(struct rpc_server *s);
 
 /* Show out all connections of this credential. */
 void rpc_server_drop(struct rpc_server *s, const char *credential, const struct gpuq_err *why);
+
+/* True if a connection is there by this credential. */
+bool rpc_server_uses(const struct rpc_server *s, const char *credential);
 
 /* The bound on connections of one user, the reserve beside it; of new connections. */
 void rpc_server_set_connections(struct rpc_server *s, unsigned per_user);

@@ -65,7 +65,7 @@ const char *rpc_role_word(enum rpc_role r)
 	return (size_t)r < sizeof(role_words) / sizeof(role_words[0]) ? role_words[r] : "?";
 }
 
-static const char *const auth_words[] = { "unix", "certificate", "token", "none" };
+static const char *const auth_words[] = { "unix", "certificate", "token", "jwt", "review", "none" };
 
 const char *rpc_auth_word(enum rpc_auth a)
 {
@@ -332,6 +332,14 @@ void rpc_server_drop(struct rpc_server *s, const char *credential, const struct 
 	for (struct rpc_conn *c = s->conns; c; c = c->next)
 		if (c->credential && strcmp(c->credential, credential) == 0)
 			conn_close(c, why);
+}
+
+bool rpc_server_uses(const struct rpc_server *s, const char *credential)
+{
+	for (const struct rpc_conn *c = s->conns; c; c = c->next)
+		if (c->credential && strcmp(c->credential, credential) == 0)
+			return true;
+	return false;
 }
 
 void rpc_server_reload_tls(struct rpc_server *s)

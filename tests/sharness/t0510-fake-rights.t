@@ -46,10 +46,10 @@ import glob, os, sys, yaml
 top = sys.argv[1]
 k = yaml.safe_load(open(top + \"/kustomization.yaml\"))
 files = sorted(\"base/\" + os.path.basename(f) for f in glob.glob(top + \"/base/*.yaml\"))
-assert files and k[\"resources\"] == files, (k[\"resources\"], files)
+assert files and k[\"resources\"] == files + [\"optional/identity.yaml\"], (k[\"resources\"], files)
 pod = [d for d in yaml.safe_load_all(open(top + \"/base/40-gpuqd.yaml\")) if d[\"kind\"] == \"Deployment\"][0][\"spec\"][\"template\"][\"spec\"]
-images = [c[\"image\"].rsplit(\":\", 1)[0] for c in pod[\"containers\"]]
-assert images == [k[\"images\"][0][\"name\"]], images" "$test_source/etc/kubernetes"
+images = set(c[\"image\"].rsplit(\":\", 1)[0] for c in pod[\"containers\"] + pod[\"initContainers\"])
+assert list(images) == [k[\"images\"][0][\"name\"]], images" "$test_source/etc/kubernetes"
 '
 
 test_done

@@ -17,6 +17,7 @@
 #include "gpuqd/cluster/kube/logs.h"
 #include "gpuqd/cluster/kube/metrics.h"
 #include "gpuqd/cluster/kube/pod_events.h"
+#include "gpuqd/cluster/kube/review.h"
 #include "gpuqd/cluster/kube/rights.h"
 #include "gpuqd/cluster/kube/session.h"
 #include "gpuqd/cluster/kube/signal.h"
@@ -210,6 +211,13 @@ static struct cluster_trial *kube_pod_try(struct cluster *c, const struct pod_or
 	return trial_start(k->http, k->namespace_, order, fn, arg, err);
 }
 
+static struct cluster_review *kube_token_review(struct cluster *c, const char *token,
+						const char *audience, cluster_review_fn fn,
+						void *arg)
+{
+	return review_start(of(c)->http, token, audience, fn, arg);
+}
+
 static const char *namespace_of(const struct kube *k, const struct pod_ref *ref)
 {
 	return ref->namespace_ && *ref->namespace_ ? ref->namespace_ : k->namespace_;
@@ -336,6 +344,8 @@ static const struct cluster_ops ops = {
 	.spec_check = kube_spec_check,
 	.pod_try = kube_pod_try,
 	.trial_cancel = trial_cancel,
+	.token_review = kube_token_review,
+	.review_cancel = review_cancel,
 	.busy = kube_busy,
 	.pod_create = kube_pod_create,
 	.refusal_probe = kube_refusal_probe,

@@ -7,6 +7,19 @@
 #include "gpuqd/site/walls.h"
 #include "gpuqd/state/record/token.h"
 
+/* True if any of groups is in said, which is joined by commas. */
+static bool is_said(const struct gpuq_strlist *groups, const char *said)
+{
+	for (; said && *said; said += strcspn(said, ","), said += *said == ',')
+		for (size_t i = 0; i < groups->n; i++) {
+			const size_t n = strlen(groups->items[i]);
+
+			if (n == strcspn(said, ",") && memcmp(said, groups->items[i], n) == 0)
+				return true;
+		}
+	return false;
+}
+
 static bool in_group(const struct model *m, const struct gpuq_strlist *groups, const char *user)
 {
 	site_each(site_user, m->site->users, u) {
@@ -27,7 +40,8 @@ bool access_manage(const struct model *m, const struct queue *q, const char *use
 	return operator_;
 }
 
-bool access_submit(const struct model *m, const struct queue *q, const char *user, bool operator_)
+bool access_submit(const struct model *m, const struct queue *q, const char *user,
+		   const char *groups, bool operator_)
 {
 	if (access_manage(m, q, user, operator_))
 		return true;
@@ -35,7 +49,8 @@ bool access_submit(const struct model *m, const struct queue *q, const char *use
 	for (; q; q = q->parent)
 		if (q->site->users.n || q->site->groups.n)
 			return gpuq_strlist_has(&q->site->users, user) ||
-			       in_group(m, &q->site->groups, user);
+			       in_group(m, &q->site->groups, user) ||
+			       is_said(&q->site->groups, groups);
 	return true;
 }
 

@@ -20,8 +20,10 @@ enum access_right {
 };
 
 /* True if the user may submit to q. A queue is open to all users when neither it nor any queue
- * above it names users or groups. */
-bool access_submit(const struct model *m, const struct queue *q, const char *user, bool operator_);
+ * above it names users or groups. groups: those that its issuer says it is in, besides the site's, joined by
+ * commas; NULL = none. */
+bool access_submit(const struct model *m, const struct queue *q, const char *user,
+		   const char *groups, bool operator_);
 /* True if the user manages q or a queue above it. */
 bool access_manage(const struct model *m, const struct queue *q, const char *user, bool operator_);
 /* Return the rights (enum access_right) of a caller over a job of this owner in q; 0 = none: the

@@ -41,7 +41,7 @@ int draft_unknown(const char *what, const char *field, const char *name, const c
 /* Among those to which its token is restricted, too. */
 static bool may_submit(const struct draft *d, const struct queue *q)
 {
-	return access_submit(d->m, q, d->who->user, d->who->operator_) &&
+	return access_submit(d->m, q, d->who->user, d->who->groups, d->who->operator_) &&
 	       token_has_queue(d->who->queues, q);
 }
 

@@ -26,6 +26,7 @@ struct submit_who {
 	uint32_t uid, gid;
 	bool operator_;
 	const char *queues; /* restricted to these and those below: token.h; NULL or "" = all */
+	const char *groups; /* besides those of the site: as queues; NULL or "" = none */
 	bool as_owner; /* an operator with the rights of a job's owner */
 };
 

@@ -215,6 +215,8 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 	if (given(set, "array") && !whole)
 		rc = change_array(a, job, tree, err);
 	/* An operator who changes another user's job does not lend it an operator's rights. */
+	if (strcmp(owner.user, job->user) != 0)
+		owner.groups = NULL;
 	owner.user = job->user;
 	owner.operator_ = who->operator_ && strcmp(who->user, job->user) == 0;
 	d.now_us = loop_now_us(journal_loop(j));

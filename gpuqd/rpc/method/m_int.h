@@ -51,6 +51,7 @@ struct methods {
 	const struct outbox *outbox; /* NULL while there is none */
 	int64_t start_us; /* of the daemon */
 	int64_t token_age_us; /* maximum life of a token */
+	struct auth *auth; /* NULL = web tokens are refused */
 	struct rota *rota; /* NULL = gpuqd makes no copies by itself */
 	const char *backup_dir; /* where operators may have copies written; NULL = nowhere */
 	struct rpc_server *server; /* NULL while there is none */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpuqd/auth/auth.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/audit.h"
@@ -14,6 +15,7 @@
 #include "gpuqd/rpc/token_text.h"
 #include "gpuqd/state/record/token.h"
 #include "gpuqd/util/scope.h"
+#include "gpuqd/util/walltime.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
@@ -438,6 +440,47 @@ static void note_use(struct methods *m, const struct token *t)
 		log_info("token.used", "id=%s error=%s", t->id, LOGS(err.text));
 }
 
+/* A web token whose user has been asked for. */
+struct asked {
+	struct methods *m;
+	rpc_authed_fn fn;
+	void *arg;
+};
+
+static void on_vouched(void *arg, const struct auth_identity *is, const struct gpuq_err *why)
+{
+	struct asked *k = arg;
+	struct loop *l = journal_loop(k->m->j);
+	struct rpc_identity id = { .auth = RPC_AUTH_JWT };
+
+	if (is) {
+		if (is->reviewed)
+			id.auth = RPC_AUTH_REVIEW;
+		id.user = is->user;
+		id.queues = is->queues;
+		id.groups = is->groups;
+		id.credential = is->credential;
+		id.scopes = is->scopes;
+		id.expires_us = walltime_to_ledger(is->expires_wall_us, loop_ahead_us(l));
+	}
+	k->fn(k->arg, is ? &id : NULL, why);
+	free(k);
+}
+
+static void ask_others(struct methods *m, const char *text, rpc_authed_fn fn, void *fn_arg)
+{
+	struct asked *k = malloc(sizeof(*k));
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (!k) {
+		gpuq_no_memory(&err);
+		fn(fn_arg, NULL, &err);
+		return;
+	}
+	*k = (struct asked){ m, fn, fn_arg };
+	auth_check(m->auth, text, on_vouched, k);
+}
+
 void tokens_authenticate(void *arg, const char *text, rpc_authed_fn fn, void *fn_arg)
 {
 	struct methods *m = arg;
@@ -445,6 +488,10 @@ void tokens_authenticate(void *arg, const char *text, rpc_authed_fn fn, void *fn
 	struct rpc_identity id = { .auth = RPC_AUTH_TOKEN };
 	const struct token *t = NULL;
 
+	if (m->auth && !token_text_is(text)) {
+		ask_others(m, text, fn, fn_arg);
+		return;
+	}
 	if (find(m, text, &t, &err) < 0) {
 		fn(fn_arg, NULL, &err);
 		return;

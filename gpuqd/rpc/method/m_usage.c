@@ -313,7 +313,7 @@ static void add_users(struct gpuq_arena *a, struct gpuq_val *list, const struct 
 	}
 	for (size_t i = 0; seen && i < users->n; i++)
 		if (!seen[i] && q->n_children == 0 && purse_of(q) &&
-		    access_submit(m, q, users->items[i], false))
+		    access_submit(m, q, users->items[i], NULL, false))
 			gpuq_add(a, list,
 				 view_user(a, m, q, users->items[i], NULL, 0, spent, now_us));
 }

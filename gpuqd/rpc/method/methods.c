@@ -97,6 +97,7 @@ struct submit_who peer_who(const struct methods *m, const struct rpc_call *c)
 				    .gid = peer->gid,
 				    .operator_ = operator_,
 				    .queues = peer->auth == RPC_AUTH_UNIX ? NULL : peer->queues,
+				    .groups = peer->auth == RPC_AUTH_UNIX ? NULL : peer->groups,
 				    .as_owner = operator_ && ((peer->auth == RPC_AUTH_UNIX &&
 							       peer->uid == geteuid()) ||
 							      m->operators_act_as_user) };
@@ -337,6 +338,11 @@ void methods_set_operators_act(struct methods *m, bool act)
 void methods_set_token_age(struct methods *m, int64_t max_us)
 {
 	m->token_age_us = max_us;
+}
+
+void methods_set_auth(struct methods *m, struct auth *a)
+{
+	m->auth = a;
 }
 
 void methods_set_outbox(struct methods *m, const struct outbox *o)

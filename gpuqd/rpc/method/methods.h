@@ -12,6 +12,7 @@
 #include "gpuqd/rpc/rpc.h"
 #include "libgpuq/err.h"
 
+struct auth;
 struct cluster;
 struct estimator;
 struct journal;
@@ -38,6 +39,7 @@ void methods_set_rota(struct methods *m, struct rota *k); /* NULL = none */
  * what it runs. The user that gpuqd runs as always may. */
 void methods_set_operators_act(struct methods *m, bool act);
 void methods_set_token_age(struct methods *m, int64_t max_us);
+void methods_set_auth(struct methods *m, struct auth *a); /* NULL = web tokens are refused */
 void methods_set_outbox(struct methods *m, const struct outbox *o);
 void methods_set_server(struct methods *m, struct rpc_server *s);
 
