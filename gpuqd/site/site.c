@@ -941,8 +941,6 @@ struct site *site_default(void)
 
 	gpuq_put(&mem, v, "version", gpuq_int(&mem, 1));
 	gpuq_put(&mem, q, "name", gpuq_str(&mem, "default"));
-	gpuq_put(&mem, q, "quota", gpuq_str(&mem, "unlimited"));
-	gpuq_put(&mem, q, "limit", gpuq_str(&mem, "unlimited"));
 	gpuq_add(&mem, list, q);
 	gpuq_put(&mem, v, "queues", list);
 	if (!v || site_read(v, NULL, 0, &s, NULL) != 0)

@@ -215,7 +215,7 @@ int site_read(const struct gpuq_val *v, const char *file, int64_t now_us, struct
 int site_read_stored(const struct gpuq_val *v, int64_t now_us, struct site **out,
 		     struct gpuq_err *err);
 
-/* Return the site of an empty database: queue `default` without quota or limit. */
+/* Return the site of an empty database: queue `default`, without a quota: see quotas.h. */
 struct site *site_default(void);
 void site_free(struct site *s);
 
