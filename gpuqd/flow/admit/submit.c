@@ -25,6 +25,7 @@
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/admit/limits.h"
+#include "gpuqd/flow/admit/place_warn.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
@@ -518,6 +519,7 @@ int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *e
 	if (rc == 0) {
 		warn_unsatisfiable(d);
 		flavor_warn(d->m, &d->spec, &d->warnings);
+		place_warn(d->m, &d->spec, &d->warnings);
 	}
 	return rc;
 }
