@@ -35,6 +35,7 @@
 #include "gpuqd/flow/copies/restore.h"
 #include "gpuqd/flow/copies/rota.h"
 #include "gpuqd/flow/report/history_keep.h"
+#include "gpuqd/default_rule.h"
 #include "gpuqd/fence.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/load.h"
@@ -93,6 +94,7 @@ struct daemon {
 	struct auth *auth; /* NULL = only tokens of gpuqd's own are known */
 	struct rpc_server *rpc;
 	struct fence fence;
+	struct default_rule *default_rule;
 	struct loop_timer *fenced; /* the cluster is about to be made anew */
 	struct loop_timer *space, *place, *keys, *watchdog, *reload, *clock;
 	int64_t asleep_us; /* as the clock said last */
@@ -703,6 +705,8 @@ static int open_store(struct daemon *d, struct gpuq_err *err)
 		rc = load_model(d->store, d->config, &d->model, &empty, err);
 	if (rc == 0)
 		rc = resume_clock(d, empty, err);
+	if (rc == 0)
+		rc = default_rule_settle(d->model, loop_now_us(d->loop), err);
 	if (rc < 0)
 		return rc;
 	is_copy = store_is_copy(d->store, &why_copy);
@@ -874,6 +878,8 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = history_keep_new(d->journal, d->config->history_keep_us,
 				      d->config->history_max, &d->history, err);
 	if (rc == 0)
+		rc = default_rule_new(d->journal, &d->default_rule, err);
+	if (rc == 0)
 		rc = start_rota(d, err);
 	if (rc == 0)
 		rc = start_outbox(d, err);
@@ -935,6 +941,7 @@ static void teardown(struct daemon *d, int code)
 	if (d->journal && journal_flush(d->journal, &err) < 0)
 		log_err("journal.flush", "error=%s", LOGS(err.text));
 	outbox_free(d->outbox);
+	default_rule_free(d->default_rule);
 	estimator_free(d->estimator);
 	history_keep_free(d->history);
 	auth_free(d->auth);

@@ -52,10 +52,17 @@ struct gpuq_toleration {
 	int64_t seconds; /* tolerationSeconds of NoExecute; -1 = for ever */
 };
 
+struct gpuq_nfs {
+	const char *server, *path; /* path: the directory that is exported */
+};
+
 struct gpuq_volume {
-	const char *claim, *config_map, *secret, *host_path; /* exactly one, or memory */
+	const char *claim, *config_map, *secret, *host_path; /* exactly one, or nfs, or memory */
+	struct gpuq_nfs *nfs;
 	const char *path; /* where it is mounted */
+	const char *sub_path; /* the part of it that is; NULL = all */
 	bool read_only;
+	bool given; /* by the site, not by the job: no key */
 	int64_t memory_bytes; /* > 0: a memory-backed emptyDir of that size (/dev/shm) */
 };
 
@@ -210,7 +217,7 @@ struct gpuq_spec {
 	bool slurm_env; /* SLURM_* beside GPUQ_* variables; scripts with #SBATCH lines have them */
 };
 
-extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema;
+extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema, gpuq_volume_schema;
 bool gpuq_spec_has_key(const char *key); /* of a job file */
 
 /* The annotation by which a template's pods have an index of their own, as those of an Indexed
@@ -310,6 +317,11 @@ void gpuq_spec_told(const struct gpuq_spec *spec, const char *submitter, struct 
 /* The devices that a group requests by the name of their resource, which is among its resources;
  * NULL = by none. */
 const struct gpuq_amount *gpuq_group_device(const struct gpuq_group *g);
+
+/* Return the volume of the group that an absolute path lies below, the innermost; NULL = none. */
+const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path);
+/* True if a part of the path is "..". */
+bool gpuq_path_goes_up(const char *path);
 
 /* Totals of one job or array element. */
 int64_t gpuq_spec_pods(const struct gpuq_spec *spec); /* sum of pods_min */

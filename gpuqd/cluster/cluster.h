@@ -268,10 +268,12 @@ struct cluster_ops {
 	bool nodes_remove; /* a pod that was signalled to end goes for good by itself, once it ended */
 	/* Begin: list, then report changes. The sink is kept. */
 	int (*start)(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err);
-	/* Check whether this cluster can run the job. NULL = it accepts anything. queue_image is
+	/* Check whether this cluster can run the job. NULL = it accepts anything. whole is the spec
+	 * with what the site adds to it, queue_image is
 	 * the queue's ("" none), walls are what its pods may mount. Keys without effect here are reported in
 	 * warnings, a line each. Returns 0 or GPUQ_EINVAL with the field's path. */
-	int (*spec_check)(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
+	int (*spec_check)(struct cluster *c, const struct gpuq_spec *spec,
+			  const struct gpuq_spec *whole, const char *queue_image,
 			  const struct site_walls *walls, struct gpuq_buf *warnings,
 			  struct gpuq_err *err);
 	/* Have a pod judged as if it were made (name and node do not matter). Returns the trial, or

@@ -352,8 +352,24 @@ static void set_queue(struct pod_order *o, const struct site *site, const struct
 	walls_of_queue(site, queue->name, &o->walls);
 	o->image = o->spec->groups[o->group].image;
 	if (!o->image)
-		o->image = INHERIT(queue, image);
+		o->image = INHERIT(queue, pod.image);
 	o->queue = queue->name;
+}
+
+/* Return the spec with what the site, the queue and the flavor add to it. */
+static const struct gpuq_spec *with_site(const struct model *m, const char *queue, const char *user,
+					 const char *flavor, bool local,
+					 const struct gpuq_spec *spec, struct gpuq_arena *a,
+					 struct gpuq_err *err)
+{
+	const struct pod_keys_for f = { queue, user, flavor ? flavor : "", local };
+	struct gpuq_spec *whole = gpuq_arena_calloc(a, 1, sizeof(*whole));
+
+	if (!whole) {
+		gpuq_no_memory(err);
+		return NULL;
+	}
+	return pod_keys_merge(m->site, &f, spec, a, whole, err) < 0 ? NULL : whole;
 }
 
 int order_try(const struct model *m, const struct queue *q, const char *user,
@@ -366,6 +382,9 @@ int order_try(const struct model *m, const struct queue *q, const char *user,
 	if (!name || !names)
 		return GPUQ_ENOMEM;
 	names[0] = name;
+	spec = with_site(m, q->name, user, "", false, spec, a, NULL);
+	if (!spec)
+		return GPUQ_ENOMEM;
 	*out = (struct pod_order){ .spec = spec,
 				   .name = name,
 				   .token = "",
@@ -429,7 +448,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	       struct pod_order *out, struct gpuq_err *err)
 {
 	const struct site_qos *qos = site_qos_find(m->site, j->qos);
-	struct pod_order o = { .spec = spec };
+	struct pod_order o = { .n_pods = 0 };
 	const struct pod *other;
 	struct pod_host *hosts;
 	const char **names;
@@ -447,6 +466,10 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.env.vals = gpuq_arena_calloc(a, POD_ENV_MAX, sizeof(char *));
 	if (!name || !names || !hosts || !devices || !uuids || !o.env.keys || !o.env.vals)
 		return gpuq_no_memory(err);
+	spec = with_site(m, j->queue->name, j->user, j->life->flavor, local, spec, a, err);
+	if (!spec)
+		return GPUQ_ENOMEM;
+	o.spec = spec;
 	model_pod_name(m, p, name);
 	n = 0;
 	DL_FOREACH2(j->pods, other, job_next) {

@@ -738,6 +738,7 @@ static void on_event(void *arg, const struct event *ev)
 			schedule_kick(s);
 		return;
 	case EV_SITE_APPLIED:
+	case EV_DEFAULT_RULED:
 		s->site_told = false;
 		if (s->at == PREPARE)
 			s->site_changed = true;

@@ -168,6 +168,7 @@ void since_note(struct since *s, const struct event *ev, bool own)
 		node_changed(s, ev->foreign->node);
 		break;
 	case EV_SITE_APPLIED:
+	case EV_DEFAULT_RULED:
 	case EV_QUEUE_REFUSED:
 	case EV_FENCED:
 	case EV_RECOVERY_BEGUN:

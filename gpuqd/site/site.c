@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/site/site_caps.h"
 #include "gpuqd/site/walls.h"
 #include "libgpuq/units.h"
 
@@ -143,150 +144,6 @@ static struct gpuq_val *write_factor(struct gpuq_arena *mem, const void *in)
 
 static const struct gpuq_custom factor = { read_factor, write_factor };
 
-/* ---- caps: 20, {user: 20, job: 8, queue: 100} ---- */
-
-#define CAP_MOST 1000000000
-
-/* True if the value is a count of jobs or `unlimited'. */
-static bool is_cap(const struct gpuq_val *v, int64_t *out)
-{
-	if (v->type == GPUQ_STR && strcmp(v->s, "unlimited") == 0)
-		*out = GPUQ_UNLIMITED;
-	else if (v->type == GPUQ_INT && v->i >= 0 && v->i <= CAP_MOST)
-		*out = v->i;
-	else
-		return false;
-	return true;
-}
-
-/* of_jobs: they are counted, so that there is none of a single one. */
-static int read_caps(struct gpuq_reader *r, const struct gpuq_val *v, bool of_jobs, void *out)
-{
-	static const char *const keys[] = { "user", "queue", "job", NULL };
-	struct site_cap *c = out;
-	int64_t *const to[] = { &c->user, &c->queue, &c->job };
-	const char *words = of_jobs ? "user or queue" : "user, queue or job";
-
-	c->user = c->job = c->queue = GPUQ_UNLIMITED;
-	if (v->type != GPUQ_MAP && is_cap(v, &c->queue))
-		return 0;
-	if (v->type != GPUQ_MAP)
-		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
-					"expected a number from 0 to %d, unlimited, or a map of "
-					"%s",
-					CAP_MOST, words);
-	for (uint32_t i = 0; i < v->n; i++) {
-		const struct gpuq_pair *p = &v->pairs[i];
-		size_t mark = gpuq_reader_enter(r, p->key);
-		int k = 0;
-
-		while (keys[k] && strcmp(keys[k], p->key) != 0)
-			k++;
-		if (!keys[k] || (of_jobs && to[k] == &c->job))
-			return gpuq_reader_fail(r, p->val, GPUQ_EINVAL, "unknown key: expected %s",
-						words);
-		if (!is_cap(p->val, to[k]))
-			return gpuq_reader_fail(r, p->val, GPUQ_EINVAL,
-						"expected a number from 0 to %d, or unlimited",
-						CAP_MOST);
-		gpuq_reader_leave(r, mark);
-	}
-	return 0;
-}
-
-static int read_cap(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
-{
-	return read_caps(r, v, false, out);
-}
-
-static int read_count(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
-{
-	return read_caps(r, v, true, out);
-}
-
-/* Print the caps that are set, always as a map. */
-static struct gpuq_val *write_cap(struct gpuq_arena *mem, const void *in)
-{
-	const struct site_cap *c = in;
-	struct gpuq_val *v;
-
-	if (c->user == GPUQ_UNLIMITED && c->job == GPUQ_UNLIMITED && c->queue == GPUQ_UNLIMITED)
-		return NULL;
-	v = gpuq_map(mem);
-	if (c->user != GPUQ_UNLIMITED)
-		gpuq_put(mem, v, "user", gpuq_int(mem, c->user));
-	if (c->job != GPUQ_UNLIMITED)
-		gpuq_put(mem, v, "job", gpuq_int(mem, c->job));
-	if (c->queue != GPUQ_UNLIMITED)
-		gpuq_put(mem, v, "queue", gpuq_int(mem, c->queue));
-	return v;
-}
-
-#define NO_CAP                                                                                     \
-	{                                                                                          \
-		GPUQ_UNLIMITED, GPUQ_UNLIMITED, GPUQ_UNLIMITED                                     \
-	}
-static const struct site_cap no_cap = NO_CAP;
-static const struct gpuq_custom cap = { read_cap, write_cap };
-static const struct gpuq_custom count = { read_count, write_cap };
-
-/* ---- node_loss: strict, or {mode: available, after: 5m} ---- */
-
-static const char *const node_loss_modes[] = { "strict", "available", NULL };
-
-static const struct gpuq_field node_loss_fields[] = {
-	F(site_node_loss, "mode", GPUQ_K_ENUM, mode, .names = node_loss_modes,
-	  .doc = "what happens to a job whose node is lost"),
-	F(site_node_loss, "after", GPUQ_K_DURATION, after_us, .doc = "available: requeue after"),
-	END,
-};
-
-static void node_loss_defaults(void *obj)
-{
-	((struct site_node_loss *)obj)->after_us = 5 * 60 * GPUQ_US_PER_S;
-}
-
-static const struct gpuq_schema node_loss_schema = { .name = "node_loss",
-						     .size = sizeof(struct site_node_loss),
-						     .fields = node_loss_fields,
-						     .defaults = node_loss_defaults };
-
-/* Read what happens to the jobs of a lost node: the mode alone, or with the time after which it
- * counts as lost. */
-static int read_node_loss(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
-{
-	struct site_node_loss *n = out;
-
-	if (v->type == GPUQ_MAP)
-		return gpuq_schema_read(r, &node_loss_schema, v, n);
-	node_loss_defaults(n);
-	for (int i = 0; node_loss_modes[i]; i++)
-		if (v->type == GPUQ_STR && strcmp(v->s, node_loss_modes[i]) == 0) {
-			n->mode = i;
-			return 0;
-		}
-	return gpuq_reader_fail(r, v, GPUQ_EINVAL,
-				"expected strict, available or {mode: available, after: 5m}");
-}
-
-/* Print it as a map unless it is the default. */
-static struct gpuq_val *write_node_loss(struct gpuq_arena *mem, const void *in)
-{
-	const struct site_node_loss *n = in;
-	struct gpuq_val *v;
-	char text[32];
-
-	if (n->mode == 0)
-		return NULL;
-	v = gpuq_map(mem);
-	gpuq_duration_print(n->after_us, text, sizeof(text));
-	gpuq_put(mem, v, "mode", gpuq_str(mem, node_loss_modes[n->mode]));
-	gpuq_put(mem, v, "after", gpuq_str(mem, text));
-	return v;
-}
-
-static const struct gpuq_custom node_loss = { read_node_loss, write_node_loss };
-
 /* ---- tables ---- */
 
 static const char *const sharings[] = { "auto", "whole",    "mig",         "time-slicing",
@@ -313,6 +170,16 @@ static const struct gpuq_schema match_schema = { .name = "match",
 						 .size = sizeof(struct site_match),
 						 .fields = match_fields };
 
+/* Keys that the site, a flavor and a queue have alike. */
+#define POD_KEYS(type, image_doc)                                                                  \
+	F(type, "image", GPUQ_K_STR, pod.image, .doc = image_doc),                                 \
+		F(type, "volumes", GPUQ_K_OBJECTS, pod.volumes, .sub = &gpuq_volume_schema,        \
+		  .doc = "volumes of its pods, as in gpuq-job(5), with %u, %q and %g in path and " \
+			 "sub_path"),                                                              \
+		F(type, "workdir", GPUQ_K_STR, pod.workdir,                                        \
+		  .doc = "working directory of jobs that name none"),                              \
+		F(type, "env", GPUQ_K_STRMAP, pod.env, .doc = "environment variables of its pods")
+
 static const struct gpuq_field flavor_fields[] = {
 	F(site_flavor, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
 	  .doc = "name used by quotas and jobs"),
@@ -325,6 +192,7 @@ static const struct gpuq_field flavor_fields[] = {
 	F(site_flavor, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
 	  .form = "number or map",
 	  .doc = "price per device and hour: 2.50, or {on_demand: 3.10, committed: 1.20}"),
+	POD_KEYS(site_flavor, "image of jobs that name none"),
 	END,
 };
 
@@ -339,7 +207,7 @@ static int flavor_check(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 	const struct gpuq_val *at = gpuq_get(v, "resource");
 
 	if (!f->resource || inventory_may_be_device(f->resource))
-		return 0;
+		return pod_keys_check(r, v, &f->pod);
 	gpuq_reader_enter(r, "resource");
 	return gpuq_reader_fail(r, at ? at : v, GPUQ_EINVAL,
 				"expected a resource of devices such as amd.com/gpu or "
@@ -414,11 +282,12 @@ static const struct gpuq_field qos_fields[] = {
 	  .doc = "whether its jobs are interactive"),
 	F(site_qos, "idle", GPUQ_K_DURATION, idle_us,
 	  .doc = "time after which a job is stopped if all its devices are idle; see IDLE DEVICES"),
-	F(site_qos, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &count, .form = "caps",
-	  .doc = "maximum number of running jobs: in total, or {user: 4}"),
-	F(site_qos, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap, .form = "caps",
-	  .doc = "maximum number of devices: in total, or {user: 8, job: 4}"),
-	F(site_qos, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &count, .form = "caps",
+	F(site_qos, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &site_caps_count_custom,
+	  .form = "caps", .doc = "maximum number of running jobs: in total, or {user: 4}"),
+	F(site_qos, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &site_caps_custom,
+	  .form = "caps", .doc = "maximum number of devices: in total, or {user: 8, job: 4}"),
+	F(site_qos, "max_submitted", GPUQ_K_CUSTOM, max_submitted,
+	  .custom = &site_caps_count_custom, .form = "caps",
 	  .doc = "maximum number of pending and running jobs: in total, or {user: 100}"),
 	END,
 };
@@ -430,7 +299,7 @@ static void qos_defaults(void *obj)
 
 	q->preemptible = true;
 	q->usage_factor_milli = 1000;
-	q->max_running = q->max_gpus = q->max_submitted = no_cap;
+	q->max_running = q->max_gpus = q->max_submitted = site_caps_none;
 }
 
 /* A rule that can never apply is a mistake. */
@@ -533,7 +402,7 @@ static const struct gpuq_field queue_fields[] = {
 	  .doc = "service account of its pods"),
 	F(site_queue, "priority_class", GPUQ_K_NAME, priority_class,
 	  .doc = "Kubernetes PriorityClass of its pods"),
-	F(site_queue, "image", GPUQ_K_STR, image, .doc = "default image of scripts"),
+	POD_KEYS(site_queue, "default image of scripts"),
 	F(site_queue, "service_accounts", GPUQ_K_STRLIST, service_accounts,
 	  .doc = "service accounts that manifests may name, with * and ?, or any; others are "
 		 "refused; absent: service accounts of manifests are ignored, with a warning"),
@@ -566,16 +435,17 @@ static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "max_time", GPUQ_K_DURATION, max_time_us, .doc = "maximum time limit"),
 	F(site_queue, "idle", GPUQ_K_DURATION, idle_us,
 	  .doc = "time after which a job is stopped if all its devices are idle"),
-	F(site_queue, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &count, .form = "caps",
-	  .doc = "maximum number of running jobs"),
-	F(site_queue, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap, .form = "caps",
-	  .doc = "maximum number of devices"),
-	F(site_queue, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &count,
-	  .form = "caps", .doc = "maximum number of pending and running jobs"),
+	F(site_queue, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &site_caps_count_custom,
+	  .form = "caps", .doc = "maximum number of running jobs"),
+	F(site_queue, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &site_caps_custom,
+	  .form = "caps", .doc = "maximum number of devices"),
+	F(site_queue, "max_submitted", GPUQ_K_CUSTOM, max_submitted,
+	  .custom = &site_caps_count_custom, .form = "caps",
+	  .doc = "maximum number of pending and running jobs"),
 	F(site_queue, "start_timeout", GPUQ_K_DURATION, start_timeout_us,
 	  .doc = "maximum time from placement until the job runs; default: that of the parent "
 		 "queue, then of gpuqd.yaml(5)"),
-	F(site_queue, "node_loss", GPUQ_K_CUSTOM, node_loss, .custom = &node_loss,
+	F(site_queue, "node_loss", GPUQ_K_CUSTOM, node_loss, .custom = &site_caps_loss_custom,
 	  .form = "word or map",
 	  .doc = "handling of lost nodes: strict, or {mode: available, after: TIME}"),
 	F(site_queue, "accounting_finalizer", GPUQ_K_BOOL, accounting_finalizer,
@@ -593,11 +463,12 @@ static void queue_defaults(void *obj)
 	struct site_queue *q = obj;
 
 	q->policy = policy_queue_default();
-	q->max_running = q->max_gpus = q->max_submitted = no_cap;
-	node_loss_defaults(&q->node_loss);
+	q->max_running = q->max_gpus = q->max_submitted = site_caps_none;
+	site_caps_loss_defaults(&q->node_loss);
 }
 
 #define POD_POLICIES "expected baseline, restricted or privileged"
+#define HOST_PATHS "host_path is for queues whose pod_policy is privileged: use a claim or nfs"
 
 static bool is_pod_policy(const char *s)
 {
@@ -634,6 +505,8 @@ static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 		return GPUQ_EINVAL;
 	if (q->start && strcmp(q->start, "direct") != 0 && strcmp(q->start, "bind") != 0)
 		return wrong(r, v, "start", "expected direct or bind");
+	if (pod_keys_check(r, v, &q->pod) < 0)
+		return GPUQ_EINVAL;
 	if (q->max_time_us && q->default_time_us > q->max_time_us)
 		return wrong(r, v, "default_time", "longer than max_time");
 	return idle_check(r, v, q->idle_us, q->max_time_us);
@@ -768,7 +641,7 @@ static const struct gpuq_field site_fields[] = {
 	  .doc = "of queues that have none: baseline (default), restricted or privileged"),
 	F(site, "default_budget", GPUQ_K_OBJECT_PTR, default_budget, .sub = &budget_schema,
 	  .doc = "GPU-minutes of every queue that has no budget and no queue below it"),
-	F(site, "max_submitted", GPUQ_K_LIMIT, max_submitted, .max = CAP_MOST,
+	F(site, "max_submitted", GPUQ_K_LIMIT, max_submitted, .max = SITE_CAP_MOST,
 	  .doc = "maximum number of jobs of one user that have not ended; an array is one"),
 	F(site, "max_stored", GPUQ_K_CUSTOM, max_stored_bytes, .custom = &stored,
 	  .form = "size or unlimited",
@@ -784,6 +657,7 @@ static const struct gpuq_field site_fields[] = {
 	F(site, "licenses", GPUQ_K_OBJECTS, licenses, .sub = &license_schema, .doc = "counters"),
 	F(site, "reservations", GPUQ_K_OBJECTS, reservations, .sub = &site_reservation_schema,
 	  .doc = "the calendar"),
+	POD_KEYS(site, "image of jobs that name none"),
 	F(site, "inventory", GPUQ_K_OBJECTS, inventory, .sub = &site_inventory_schema,
 	  .doc = "devices of nodes that do not report them"),
 	F(site, "gres", GPUQ_K_STRMAP, gres, .doc = "resources of nodes by the names of --gres"),
@@ -862,6 +736,26 @@ static int check_circle(struct gpuq_reader *r, const struct gpuq_val *v, const s
 	return GPUQ_EINVAL;
 }
 
+/* Refuse a volume that is a directory of the node where the pod policy does not allow one. */
+static int check_host_paths(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s)
+{
+	const struct site_queue *q = s->queues.items;
+	struct site_walls walls;
+	bool all = s->pod_policy && strcmp(s->pod_policy, "privileged") == 0;
+
+	if (pod_keys_host(&s->pod) && !all)
+		return wrong(r, v, "volumes", HOST_PATHS);
+	site_each(site_flavor, s->flavors, f)
+		if (pod_keys_host(&f->pod) && !all)
+			return wrong(r, v, "flavors", HOST_PATHS);
+	for (size_t i = 0; i < s->queues.n; i++) {
+		walls_of_queue(s, q[i].name, &walls);
+		if (pod_keys_host(&q[i].pod) && strcmp(walls.pod_policy, "privileged") != 0)
+			return wrong(r, gpuq_get(v, "queues")->items[i], "volumes", HOST_PATHS);
+	}
+	return 0;
+}
+
 /* Check what objects say of each other. */
 static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
@@ -870,6 +764,11 @@ static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	const struct site_queue *q = s->queues.items;
 	const struct site_pool *p = s->pools.items;
 	int rc = is_pod_policy(s->pod_policy) ? 0 : wrong(r, v, "pod_policy", POD_POLICIES);
+
+	if (rc == 0)
+		rc = pod_keys_check(r, v, &s->pod);
+	if (rc == 0)
+		rc = check_host_paths(r, v, s);
 
 	for (size_t i = 0; rc == 0 && i < s->queues.n; i++) {
 		rc = check_known(r, v, "queues", i, "parent", q[i].parent, queues, NULL);
@@ -944,8 +843,6 @@ struct site *site_default(void)
 
 	gpuq_put(&mem, v, "version", gpuq_int(&mem, 1));
 	gpuq_put(&mem, q, "name", gpuq_str(&mem, "default"));
-	gpuq_put(&mem, q, "quota", gpuq_str(&mem, "unlimited"));
-	gpuq_put(&mem, q, "limit", gpuq_str(&mem, "unlimited"));
 	gpuq_add(&mem, list, q);
 	gpuq_put(&mem, v, "queues", list);
 	if (!v || site_read(v, NULL, 0, &s, NULL) != 0)
@@ -967,9 +864,9 @@ const struct site_qos *site_qos_find(const struct site *s, const char *name)
 	static const struct site_qos normal = { .name = "normal",
 						.preemptible = true,
 						.usage_factor_milli = 1000,
-						.max_running = NO_CAP,
-						.max_gpus = NO_CAP,
-						.max_submitted = NO_CAP };
+						.max_running = SITE_NO_CAP,
+						.max_gpus = SITE_NO_CAP,
+						.max_submitted = SITE_NO_CAP };
 
 	site_each(site_qos, s->qos, q)
 		if (strcmp(q->name, name) == 0)

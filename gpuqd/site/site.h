@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "gpuqd/site/inventory.h"
+#include "gpuqd/site/pod_keys.h"
 #include "gpuqd/site/policy_queue.h"
 #include "gpuqd/site/price.h"
 #include "gpuqd/site/provision.h"
@@ -45,6 +46,7 @@ struct site_flavor {
 	const char *resource; /* NULL, or what nodes offer its devices as: "amd.com/gpu" */
 	int64_t rate_milli; /* billing weight, default 1000 */
 	struct price price;
+	struct site_pod_keys pod;
 };
 
 enum site_placement { SITE_PLACEMENT_PACK, SITE_PLACEMENT_SPREAD };
@@ -107,8 +109,9 @@ struct site_queue {
 	struct site_amount shared_quota; /* without quota: more than the children's sum */
 	POLICY_QUEUE_GROUP(policy);
 	struct site_budget *budget; /* NULL = none */
-	const char *namespace_, *service_account, *priority_class, *image,
+	const char *namespace_, *service_account, *priority_class,
 		*pod_policy; /* what its pods get; NULL = inherited */
+	struct site_pod_keys pod;
 	struct gpuq_strlist service_accounts; /* globs: a manifest may name these; none = none */
 	struct gpuq_strlist secrets, config_maps, volume_claims; /* walls.h */
 	bool service_account_token;
@@ -195,6 +198,7 @@ struct site {
 	struct site_budget *default_budget; /* of leaves that have none of their own */
 	int64_t max_submitted, max_stored_bytes; /* of one user, struct stored; GPUQ_UNLIMITED */
 	struct gpuq_objects flavors, pools, qos, queues, users, groups, licenses, reservations;
+	struct site_pod_keys pod; /* of the pods of all queues */
 	struct gpuq_objects inventory; /* devices of nodes that do not report them */
 	struct gpuq_strmap gres; /* names of --gres to resources of nodes */
 	struct gpuq_objects health; /* rules by which a node is ill */
@@ -215,7 +219,7 @@ int site_read(const struct gpuq_val *v, const char *file, int64_t now_us, struct
 int site_read_stored(const struct gpuq_val *v, int64_t now_us, struct site **out,
 		     struct gpuq_err *err);
 
-/* Return the site of an empty database: queue `default` without quota or limit. */
+/* Return the site of an empty database: queue `default`, without a quota: see quotas.h. */
 struct site *site_default(void);
 void site_free(struct site *s);
 

@@ -72,13 +72,15 @@ static void take_queues(struct taking *t)
 	for (uint32_t i = 0; i < t->m->n_queues; i++) {
 		const struct queue *q = t->m->queues[i];
 		const struct site_queue *sq = q->site;
+		const bool free_ = queue_is_free(t->m, q);
 		struct snap_queue sn;
 
 		snapshot_queue_default(&sn);
 		for (uint32_t r = 0; r < t->n_flavors + 2; r++)
 			snapshot_share_default(&shares[r]);
 		for (uint32_t f = 0; f < t->n_flavors; f++) {
-			shares[f].quota = site_amount_of(&sq->quota, t->flavors[f], SNAP_AUTO);
+			shares[f].quota = site_amount_of(&sq->quota, t->flavors[f],
+							 free_ ? GPUQ_UNLIMITED : SNAP_AUTO);
 			shares[f].limit = site_amount_of(&sq->limit, t->flavors[f], GPUQ_UNLIMITED);
 			shares[f].lend = site_amount_of(&sq->lend, t->flavors[f], GPUQ_UNLIMITED);
 			shares[f].shared = site_amount_of(&sq->shared_quota, t->flavors[f], 0);

@@ -89,7 +89,8 @@
 	X(POD_AMOUNTS, "pod.amounts", true, pod_apply_amounts)                                     \
 	X(TOKEN_ISSUED, "token.issued", true, token_apply_issued)                                  \
 	X(TOKEN_REVOKED, "token.revoked", true, token_apply_revoked)                               \
-	X(TOKEN_USED, "token.used", true, token_apply_used)
+	X(TOKEN_USED, "token.used", true, token_apply_used)                                        \
+	X(DEFAULT_RULED, "default.ruled", true, queue_apply_default)
 
 enum event_type {
 #define X(sym, word, stored, apply) EV_##sym,

@@ -489,6 +489,10 @@ struct model {
 	struct site *site; /* what the operator wrote last */
 	bool site_dirty;
 	uint32_t site_generation; /* number of sites applied */
+	/* The rule of quotas.h for `default`: when it takes effect in a database from before, 0 in
+	 * others, -1 until that database is settled; spared: until then `default` has all. */
+	int64_t default_from_us;
+	bool default_spared;
 	struct queue **queues; /* by ix: parents first, otherwise as in the file */
 	uint32_t n_queues;
 	struct job *jobs; /* in order of arrival */
@@ -632,6 +636,8 @@ int queue_site_allowed(const struct model *m, const struct site *s, struct gpuq_
 /* Take the site as it is, whether or not a site file could describe it: before the first job, or
  * after queue_site_allowed(). */
 void queue_set_site(struct model *m, struct site *s);
+/* True if it is a `default` without a quota that has all devices: quotas.h. */
+bool queue_is_free(const struct model *m, const struct queue *q);
 /* Set the user's usage in that queue before the first event, in the unit of account_each(). */
 void account_set(struct model *m, const char *queue, const char *user, usage_q32 used,
 		 int64_t now_us);

@@ -1,3 +1,4 @@
+#include "gpuqd/site/quotas.h"
 #include "gpuqd/state/model_int.h"
 
 #include <stdlib.h>
@@ -149,6 +150,17 @@ int queue_apply_share(struct model *m, const struct event *ev, struct gpuq_err *
 	return 0;
 }
 
+/* Put a site in place of the one there is, with what is kept by its queues. */
+static void change_site(struct model *m, struct site *s, int64_t now_us)
+{
+	account_site_changing(m, now_us);
+	queue_set_site(m, s);
+	m->site_generation++;
+	m->meta_dirty = true;
+	accounting_charge_site_changed(m);
+	account_site_changed(m, now_us);
+}
+
 int queue_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	static const struct gpuq_mp_limits lim = { GPUQ_MSG_BYTES_MAX, GPUQ_MSG_DEPTH_MAX,
@@ -165,14 +177,43 @@ int queue_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 	if (rc == 0)
 		rc = queue_site_allowed(m, s, err);
 	if (rc == 0) {
-		account_site_changing(m, ev->at_us);
-		queue_set_site(m, s);
-		m->site_generation++;
-		m->meta_dirty = true;
-		accounting_charge_site_changed(m);
-		account_site_changed(m, ev->at_us);
+		change_site(m, s, ev->at_us);
 	} else {
 		site_free(s);
 	}
+	return rc;
+}
+
+bool queue_is_free(const struct model *m, const struct queue *q)
+{
+	return quotas_is_bare_default(q->site) &&
+	       (m->default_spared || quotas_default_is_free(m->site));
+}
+
+/* Settle a database from before the rule of `default`, or end the time for which that was spared. */
+int queue_apply_default(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	const struct site_queue *q;
+	struct gpuq_val *tree;
+	struct site *s = NULL;
+	int rc = 0;
+
+	if (m->default_from_us < 0) {
+		tree = quotas_upgrade(&mem, m->site);
+		if (tree)
+			rc = site_read_stored(tree, ev->at_us, &s, err);
+		if (s)
+			change_site(m, s, ev->at_us);
+		q = rc == 0 ? site_queue_find(m->site, QUOTAS_DEFAULT) : NULL;
+		m->default_spared =
+			q && quotas_is_bare_default(q) && !quotas_default_is_free(m->site) && s;
+		m->default_from_us = m->default_spared ? ev->at_us + QUOTAS_SPARE_US : 0;
+	} else {
+		m->default_spared = false;
+		m->site_generation++;
+	}
+	gpuq_arena_done(&mem);
+	m->meta_dirty = true;
 	return rc;
 }

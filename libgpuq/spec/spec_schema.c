@@ -6,19 +6,34 @@
 
 #include "libgpuq/limits.h"
 
+/* True if a path is not one below the volume. */
+static bool is_outside(const char *path)
+{
+	return !*path || *path == '/' || gpuq_path_goes_up(path);
+}
+
 static int volume_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct gpuq_volume *o = obj;
-	const int n =
-		!!o->claim + !!o->config_map + !!o->secret + !!o->host_path + (o->memory_bytes > 0);
+	const int n = !!o->claim + !!o->config_map + !!o->secret + !!o->host_path + !!o->nfs +
+		      (o->memory_bytes > 0);
 
 	if (n != 1)
-		return spec_fail(
-			r, v, GPUQ_EINVAL,
-			"expected exactly one of claim, config_map, secret, host_path, memory");
+		return spec_fail(r, v, GPUQ_EINVAL,
+				 "expected exactly one of claim, config_map, secret, host_path, "
+				 "nfs, memory");
 	if (o->path[0] != '/')
 		return spec_fail(r, v, GPUQ_EINVAL, "expected path to begin with '/', not '%.80s'",
 				 o->path);
+	if (o->nfs && o->nfs->path[0] != '/')
+		return spec_fail(r, v, GPUQ_EINVAL,
+				 "expected nfs.path to begin with '/', not '%.80s'", o->nfs->path);
+	if (o->sub_path && is_outside(o->sub_path))
+		return spec_fail(
+			r, v, GPUQ_EINVAL,
+			"expected sub_path to be a path below the volume, without '..', not "
+			"'%.80s'",
+			o->sub_path);
 	return 0;
 }
 
@@ -36,19 +51,35 @@ static int volume_check(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 	{ .key = name, .kind = GPUQ_K_CUSTOM, .custom = &spec_##kind_##_kind, \
 	  .offset = offsetof(struct gpuq_spec, member), __VA_ARGS__ }
 
+#define N(name, member, ...) \
+	{ .key = name, .kind = GPUQ_K_STR, .offset = offsetof(struct gpuq_nfs, member), \
+	  .flags = GPUQ_F_REQUIRED, __VA_ARGS__ }
+
+static const struct gpuq_field nfs_fields[] = {
+	N("server", server, .doc = "Host of the file server."),
+	N("path", path, .doc = "Directory that it exports."),
+	{ .key = NULL },
+};
+
+static const struct gpuq_schema nfs_schema = {
+	.name = "nfs", .size = sizeof(struct gpuq_nfs), .fields = nfs_fields,
+};
+
 static const struct gpuq_field volume_fields[] = {
 	V("claim", STR, claim, .doc = "A PersistentVolumeClaim of the queue's namespace."),
 	V("config_map", STR, config_map, .doc = "A ConfigMap of the queue's namespace."),
 	V("secret", STR, secret, .doc = "A Secret of the queue's namespace."),
 	V("host_path", STR, host_path, .doc = "A directory of the node, where the queue allows it."),
+	V("nfs", OBJECT_PTR, nfs, .sub = &nfs_schema, .doc = "A directory of a file server: {server, path}."),
 	V("memory", BYTES, memory_bytes, .min = 1, .max = INT64_MAX,
 	  .doc = "Size of a memory file system, such as for /dev/shm."),
 	V("path", STR, path, .flags = GPUQ_F_REQUIRED, .doc = "Mount path in the pod."),
+	V("sub_path", STR, sub_path, .doc = "Directory of the volume that is mounted; default: its root."),
 	V("read_only", BOOL, read_only, .doc = "The pod may not write to it."),
 	{ .key = NULL },
 };
 
-static const struct gpuq_schema volume_schema = {
+const struct gpuq_schema gpuq_volume_schema = {
 	.name = "volume", .size = sizeof(struct gpuq_volume), .fields = volume_fields,
 	.check = volume_check,
 };
@@ -69,7 +100,7 @@ static const struct gpuq_field group_fields[] = {
 	C("command", command, command, .doc = "Program and arguments; a string is run by /bin/sh -c."),
 	G("args", STRLIST, args, .doc = "Further arguments, after the command."),
 	G("env", STRMAP, env, .doc = "Environment variables."),
-	G("volumes", OBJECTS, volumes, .sub = &volume_schema, .doc = "Volumes mounted into each pod."),
+	G("volumes", OBJECTS, volumes, .sub = &gpuq_volume_schema, .doc = "Volumes mounted into each pod."),
 	G("workdir", STR, workdir, .doc = "Working directory in the container."),
 	G("runtime_class", STR, runtime_class, .doc = "RuntimeClass of the pods."),
 	C("topology", topology, topology_required, .doc = "Proximity of the pods: {required: LEVEL, preferred: LEVEL, slices: [...]}."),

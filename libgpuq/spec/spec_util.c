@@ -156,3 +156,35 @@ const char *spec_name_from(struct gpuq_arena *a, const char *text)
 		n--;
 	return n ? gpuq_arena_strndup(a, name, n) : gpuq_arena_strdup(a, "job");
 }
+
+bool gpuq_path_goes_up(const char *path)
+{
+	for (const char *p = path; *p;) {
+		const size_t n = strcspn(p, "/");
+
+		if (n == 2 && p[0] == '.' && p[1] == '.')
+			return true;
+		p += n + (p[n] == '/');
+	}
+	return false;
+}
+
+const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path)
+{
+	const struct gpuq_volume *found = NULL;
+	size_t longest = 0;
+
+	for (size_t i = 0; i < g->n_volumes && path && *path == '/' && !gpuq_path_goes_up(path);
+	     i++) {
+		size_t n = strlen(g->volumes[i].path);
+
+		while (n > 1 && g->volumes[i].path[n - 1] == '/')
+			n--;
+		if (n >= longest && strncmp(g->volumes[i].path, path, n) == 0 &&
+		    (!path[n] || path[n] == '/' || n == 1)) {
+			found = &g->volumes[i];
+			longest = n;
+		}
+	}
+	return found;
+}

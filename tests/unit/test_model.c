@@ -12,6 +12,7 @@
 #include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
+#include "gpuqd/site/quotas.h"
 #include "tests/unit/model_rig.h"
 
 /* ---- tests ---- */
@@ -446,6 +447,73 @@ Test(model, a_site_with_jobs_in_a_queue_cannot_lose_it)
 	gpuq_buf_done(&b);
 	gpuq_arena_done(&a);
 	model_free(m);
+}
+
+/* Forget what a release without the rule of `default` did not store: the last two members. */
+static void make_old(struct disk *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		struct record *r = &d->r[i];
+
+		if (r->table != TABLE_META || r->key_len != 5)
+			continue;
+		cr_assert_eq(r->val[0], 0x9d, "13 members");
+		r->val[0] = 0x9b;
+		r->val_len -= 2;
+	}
+}
+
+static int rule(struct model *m, int64_t at_us)
+{
+	struct event ev = { .type = EV_DEFAULT_RULED, .at_us = at_us };
+
+	return model_apply(m, &ev, NULL);
+}
+
+/* Usage is kept by a queue that exists. */
+static bool account_is_of_a_queue(void *arg, struct queue *q, const char *user, usage_q32 used)
+{
+	const struct model *m = arg;
+
+	(void)used;
+	cr_expect_eq(q, model_find_queue(m, "default"), "%s", user);
+	return true;
+}
+
+Test(model, default_of_an_old_database_keeps_its_quota_for_a_while)
+{
+	struct model *m = fresh(1, 1);
+	struct disk d = { NULL, 0 };
+
+	rig_site(m,
+		 "{version: 1, queues: [{name: default, quota: unlimited}, {name: a, quota: 4}]}");
+	cr_expect_eq(m->default_from_us, 0);
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
+	cr_assert_eq(place(m, J1, 1, "n0", 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 10, 0, 0), 0);
+	disk_write(&d, m);
+	model_free(m);
+	make_old(&d);
+	m = disk_load(&d);
+	cr_assert_eq(m->default_from_us, -1);
+	cr_assert_eq(rule(m, T0), 0);
+	cr_expect_eq(m->default_from_us, T0 + QUOTAS_SPARE_US);
+	cr_expect(!model_find_queue(m, "default")->site->quota.given);
+	cr_expect(queue_is_free(m, model_find_queue(m, "default")));
+	account_each(m, T0, account_is_of_a_queue, m);
+	disk_write(&d, m);
+	model_free(m);
+	m = disk_load(&d); /* it was stopped meanwhile */
+	cr_expect_eq(m->default_from_us, T0 + QUOTAS_SPARE_US);
+	cr_expect(queue_is_free(m, model_find_queue(m, "default")));
+	cr_assert_eq(rule(m, T0 + QUOTAS_SPARE_US), 0);
+	cr_expect(!queue_is_free(m, model_find_queue(m, "default")));
+	disk_write(&d, m);
+	model_free(m);
+	m = disk_load(&d);
+	cr_expect(!queue_is_free(m, model_find_queue(m, "default")));
+	model_free(m);
+	disk_free(&d);
 }
 
 /* ---- any history of events survives a restart ---- */

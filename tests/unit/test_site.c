@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpuqd/site/health.h"
+#include "gpuqd/site/quotas.h"
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/site/walls.h"
 #include "tests/prop/prop.h"
@@ -193,7 +194,7 @@ Test(site, objects_are_removed_from_a_tree_of_their_own)
 }
 
 /* A list that is not known as one would be taken as a whole: what a file does not mention of
- * it would go. Entries of health and inventory have no names: such a list is one setting. */
+ * it would go. Entries of health, inventory and volumes have no names: such a list is one setting. */
 Test(site, every_list_is_keyed_by_name)
 {
 	for (const struct gpuq_field *f = site_schema.fields; f->key; f++) {
@@ -202,7 +203,8 @@ Test(site, every_list_is_keyed_by_name)
 		while (k->list && strcmp(k->list, f->key) != 0)
 			k++;
 		cr_expect_eq(f->kind == GPUQ_K_OBJECTS && strcmp(f->key, "health") != 0 &&
-				     strcmp(f->key, "inventory") != 0,
+				     strcmp(f->key, "inventory") != 0 &&
+				     strcmp(f->key, "volumes") != 0,
 			     k->list != NULL, "%s", f->key);
 	}
 }
@@ -798,6 +800,46 @@ Test(walls, wrong_forms_are_refused)
 		cr_expect_eq(site_read(parse(wrong[i]), "f", 0, &s, &err), GPUQ_EINVAL, "%s",
 			     wrong[i]);
 		site_free(s);
+	}
+}
+
+/* ---- the quota of `default` ---- */
+
+static const struct {
+	const char *queues;
+	bool free, some_end;
+	const char *upgraded; /* the quota of default in a database from before; NULL = as it was */
+} defaults[] = {
+	{ "[{name: default}]", true, false, "0" },
+	{ "[{name: default, quota: unlimited}]", true, false, "" },
+	{ "[{name: default}, {name: a}]", true, false, "0" },
+	{ "[{name: default}, {name: a, quota: 0}]", true, false, "0" },
+	{ "[{name: default}, {name: a, quota: 4}]", false, true, NULL },
+	{ "[{name: default, quota: unlimited}, {name: a, quota: {x: 0, default: 2}}]", false, true,
+	  "" },
+	{ "[{name: default, quota: 3}, {name: a, shared_quota: 4}]", false, true, NULL },
+	{ "[{name: default}, {name: a, quota: unlimited}]", false, false, NULL },
+	{ "[{name: a, quota: 4}]", false, true, NULL },
+};
+
+Test(quotas, default_has_all_until_another_queue_has_a_quota)
+{
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++) {
+		struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+		struct site *s = site_of(parse(gpuq_arena_printf(
+			&a, "version: 1\nflavors: [{name: x}]\nqueues: %s\n", defaults[i].queues)));
+		const struct gpuq_val *v = quotas_upgrade(&a, s);
+		const struct gpuq_val *q = v ? site_member(v, "queues", "default") : NULL;
+
+		cr_expect_eq(quotas_default_is_free(s), defaults[i].free, "%s", defaults[i].queues);
+		cr_expect_eq(quotas_some_end(s), defaults[i].some_end, "%s", defaults[i].queues);
+		cr_expect_eq(v != NULL, defaults[i].upgraded != NULL, "%s", defaults[i].queues);
+		if (q && *defaults[i].upgraded)
+			cr_expect_eq(gpuq_get_int(q, "quota", -1), 0, "%s", defaults[i].queues);
+		else if (q)
+			cr_expect_null(gpuq_get(q, "quota"), "%s", defaults[i].queues);
+		site_free(s);
+		gpuq_arena_done(&a);
 	}
 }
 

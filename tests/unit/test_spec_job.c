@@ -461,7 +461,7 @@ static const struct spec_case refused[] = {
 	{ .text = "command: x\n"
 	  "volumes: [{claim: a, secret: b, path: /d}]\n",
 	  .want = "job.yaml:2:11: volumes[0]: expected exactly one of claim, config_map, secret, host_path,"
-	  " memory" },
+	  " nfs, memory" },
 	{ .text = "command: x\n"
 	  "volumes: [{claim: a}]\n",
 	  .want = "job.yaml:2:11: volumes[0].path: missing; a volume needs it (text)" },

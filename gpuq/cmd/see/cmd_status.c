@@ -430,6 +430,20 @@ static void recovering_line(const struct gpuq_val *status, struct gpuq_buf *text
 	line_print("Recovering", text);
 }
 
+/* Print what an upgrade means for the queue default. */
+static void default_line(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *q = gpuq_get(status, "quotas");
+
+	if (!line_says(gpuq_get(q, "default_time")))
+		return;
+	gpuq_buf_printf(text, "queue default has quota 0 %s ",
+			gpuq_get_bool(q, "default_spared", false) ? "from" : "since");
+	view_time(text, gpuq_get(q, "default_time"));
+	gpuq_buf_adds(text, ", as other queues have one: gpuq doctor");
+	line_print("Quotas", text);
+}
+
 /* Print what is wrong with the copies; nothing while all is well. */
 static void backup_line(const struct gpuq_val *status, struct gpuq_buf *text)
 {
@@ -519,6 +533,7 @@ static void print_cluster(struct cli *c, const struct gpuq_val *status)
 	refused_lines(cluster, &text);
 	fence_line(cluster, &text);
 	recovering_line(status, &text);
+	default_line(status, &text);
 	backup_line(status, &text);
 	device_line(status, &text);
 	resources_line(status, &text);

@@ -144,6 +144,42 @@ static void print_free(const struct gpuq_val *w, struct gpuq_buf *text)
 	line_print("Free", text);
 }
 
+/* Print whose jobs hold the devices, and why they may stay. */
+static void print_holders(const struct gpuq_val *w, struct gpuq_buf *text)
+{
+	static const struct {
+		const char *why, *means;
+	} words[] = {
+		{ "not_preemptible", "their qos is not preemptible" },
+		{ "own_queue", "they are of the same queue" },
+		{ "unlimited_quota", "its quota is unlimited" },
+		{ "quota", "within its quota" },
+		{ "not_reclaimable", "reclaimable is false" },
+		{ "min_runtime", "within their minimum run time" },
+		{ "fair_share", "within its fair share" },
+		{ "room", "preempting them would not let this job start" },
+	};
+	const struct gpuq_val *list = gpuq_get(w, "holders");
+
+	for (size_t i = 0; i < count(list); i++) {
+		const struct gpuq_val *h = list->items[i], *users = gpuq_get(h, "users");
+		const int64_t n = gpuq_get_int(h, "jobs", 0);
+		const char *why = gpuq_get_str(h, "why", ""), *means = why;
+
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+			if (strcmp(words[k].why, why) == 0)
+				means = words[k].means;
+		gpuq_buf_printf(text, "%s: ", gpuq_get_str(h, "queue", "?"));
+		view_cell(text, gpuq_get(h, "gpus"));
+		gpuq_buf_printf(text, " GPUs of %" PRId64 " job%s of ", n, line_s(n));
+		for (size_t k = 0; k < count(users); k++)
+			if (users->items[k]->type == GPUQ_STR)
+				gpuq_buf_printf(text, "%s%s", k ? ", " : "", users->items[k]->s);
+		gpuq_buf_printf(text, ": %s", means);
+		line_print(line_label("Held by", i), text);
+	}
+}
+
 static void print_queues(const struct gpuq_val *w, struct gpuq_buf *text)
 {
 	const struct gpuq_val *queues = gpuq_get(w, "queues");
@@ -408,6 +444,7 @@ void why_print(const struct gpuq_val *v, FILE *f)
 	if (line_says(w)) {
 		print_standing(job, w, &text);
 		print_free(w, &text);
+		print_holders(w, &text);
 		start_lines(gpuq_get(v, "start"), now_us, &text);
 		print_changes(w, now_us, &text);
 		print_bounds(w, &text);

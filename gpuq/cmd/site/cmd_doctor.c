@@ -538,6 +538,32 @@ static const char *backup_trouble(struct exam *x, const struct gpuq_val *b, stru
 	return NULL;
 }
 
+/* Quotas that surprise the owners of devices. */
+static void check_quotas(struct exam *x)
+{
+	const struct gpuq_val *q = gpuq_get(x->diag, "quotas");
+	const struct gpuq_val *list = gpuq_get(q, "unlimited");
+	struct gpuq_buf at = GPUQ_BUF_INIT;
+
+	if (line_says(gpuq_get(q, "default_time"))) {
+		view_time(&at, gpuq_get(q, "default_time"));
+		find(x, WARN, "quotas",
+		     "to let it keep all devices, apply quota: unlimited to it; see "
+		     "gpuq-site(5)",
+		     "other queues have quotas and default says nothing: it has quota 0 %s %s, and "
+		     "its jobs can be preempted",
+		     gpuq_get_bool(q, "default_spared", false) ? "from" : "since",
+		     gpuq_buf_str(&at));
+	}
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
+		if (list->items[i]->type == GPUQ_STR)
+			find(x, WARN, "quotas", "give it a quota that ends, or none",
+			     "queue %s has an unlimited quota beside limited ones: no queue can "
+			     "reclaim devices from it",
+			     list->items[i]->s);
+	gpuq_buf_done(&at);
+}
+
 /* No finding where gpuqd makes no backups by itself. */
 static void check_backup(struct exam *x)
 {
@@ -599,7 +625,7 @@ static void examine(struct exam *x)
 		check_version,  check_rights,   check_clock,  check_jumps,     check_disk,
 		check_cluster,  check_refused,  check_nodes,  check_inventory, check_scheduler,
 		check_loop,     check_measured, check_notify, check_account,   check_fence,
-		check_recovery, check_backup,
+		check_recovery, check_backup,   check_quotas,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

@@ -185,6 +185,26 @@ static int print_victims(const struct gpuq_val *reply, bool dry_run)
 	return rc;
 }
 
+/* Name the jobs that keep running, but can be preempted from now on. */
+static void print_evictable(const struct gpuq_val *reply, bool dry_run)
+{
+	const struct gpuq_val *list = gpuq_get(reply, "evictable");
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	if (!list || list->type != GPUQ_LIST || list->n == 0)
+		return;
+	printf("%s %u job%s evictable, as queue %s has no quota any more:",
+	       dry_run ? "Would make" : "Makes", list->n, line_s(list->n),
+	       gpuq_get_str(list->items[0], "queue", "default"));
+	for (uint32_t i = 0; i < list->n; i++) {
+		gpuq_buf_adds(&text, i ? ", " : " ");
+		view_job_id(&text, list->items[i]);
+		gpuq_buf_printf(&text, " (%s)", gpuq_get_str(list->items[i], "user", "?"));
+	}
+	printf("%s\n", gpuq_buf_str(&text));
+	gpuq_buf_done(&text);
+}
+
 static void print_warnings(const struct gpuq_val *reply)
 {
 	const struct gpuq_val *list = gpuq_get(reply, "warnings");
@@ -208,6 +228,7 @@ static int print(const struct gpuq_val *reply, bool dry_run, const char *done)
 	}
 	if (print_victims(reply, dry_run) < 0)
 		return EXIT_REFUSED;
+	print_evictable(reply, dry_run);
 	if (dry_run)
 		printf("%u change%s, not applied; the site is at generation %" PRId64 "\n", n,
 		       line_s(n), gpuq_get_int(reply, "generation", 0));

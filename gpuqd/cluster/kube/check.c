@@ -4,10 +4,18 @@
 #include <string.h>
 
 #include "gpuqd/cluster/kube/pods/mounts.h"
+#include "gpuqd/cluster/kube/pods/podspec_output.h"
 #include "gpuqd/cluster/kube/pods/policy.h"
 
-int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
-		    const struct site_walls *walls, struct gpuq_buf *warnings, struct gpuq_err *err)
+/* True if the file has no effect. */
+static bool is_lost(const struct gpuq_spec *spec, const char *file)
+{
+	return file && *file && !podspec_output_kept(&spec->groups[0], file);
+}
+
+int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const struct gpuq_spec *whole,
+		    const char *queue_image, const struct site_walls *walls,
+		    struct gpuq_buf *warnings, struct gpuq_err *err)
 {
 	const char *policy = walls->pod_policy;
 	enum kube_policy level = strcmp(policy, "privileged") == 0   ? KUBE_POLICY_PRIVILEGED
@@ -28,8 +36,11 @@ int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char 
 			"expected an image: name one (image:, --image), or have one set "
 			"for the queue");
 	}
-	if (spec->output || spec->error || spec->input)
-		gpuq_buf_adds(warnings, "output files are ignored on Kubernetes: see gpuq logs\n");
-	rc = podspec_check(spec, level, err);
+	if (is_lost(whole, spec->output) || is_lost(whole, spec->error) ||
+	    is_lost(whole, spec->input))
+		gpuq_buf_adds(warnings,
+			      "output files that are not on a volume of the job are ignored "
+			      "on Kubernetes: see gpuq logs\n");
+	rc = podspec_check(whole, level, err);
 	return rc == 0 ? mounts_check(spec, walls, err) : rc;
 }

@@ -3,14 +3,14 @@
 #include <stdio.h>
 
 /* An image has a command of its own that a process of this machine has not. */
-int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
-		     const struct site_walls *walls, struct gpuq_buf *warnings,
-		     struct gpuq_err *err)
+int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const struct gpuq_spec *whole,
+		     const char *queue_image, const struct site_walls *walls,
+		     struct gpuq_buf *warnings, struct gpuq_err *err)
 {
 	bool image = false, volumes = false, runtime = false;
 	char path[64];
 
-	(void)c, (void)queue_image, (void)walls;
+	(void)c, (void)whole, (void)queue_image, (void)walls;
 	for (size_t i = 0; i < spec->n_groups; i++) {
 		const struct gpuq_group *g = &spec->groups[i];
 

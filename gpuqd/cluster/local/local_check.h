@@ -8,8 +8,8 @@
 
 #include "gpuqd/cluster/local/local_int.h"
 
-int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
-		     const struct site_walls *walls, struct gpuq_buf *warnings,
-		     struct gpuq_err *err);
+int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const struct gpuq_spec *whole,
+		     const char *queue_image, const struct site_walls *walls,
+		     struct gpuq_buf *warnings, struct gpuq_err *err);
 
 #endif

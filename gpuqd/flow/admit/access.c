@@ -76,7 +76,7 @@ unsigned access_job(const struct model *m, const struct queue *q, const char *ow
 static const size_t pod_keys[] = {
 	offsetof(struct site_queue, namespace_),
 	offsetof(struct site_queue, service_account),
-	offsetof(struct site_queue, image),
+	offsetof(struct site_queue, pod.image),
 };
 
 static bool same_mounts(const struct site_mounts *a, const struct site_mounts *b)

@@ -9,6 +9,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/base/worker.h"
+#include "gpuqd/site/quotas.h"
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/admit/calendar_check.h"
@@ -34,6 +35,8 @@ struct pending {
 	apply_fn fn;
 	void *arg;
 	struct gpuq_val *changes;
+	struct gpuq_val *evictable; /* jobs that lose their quota: `default` */
+	struct gpuq_val *boundless; /* warnings of unlimited quotas */
 	struct gpuq_buf bytes; /* encoded tree of the new site */
 	uint32_t generation; /* of the site it was merged with */
 	struct whatif *whatif; /* NULL = the change can evict no job */
@@ -146,6 +149,56 @@ static int check_removed(const struct gpuq_val *merged, const struct gpuq_strlis
 	return 0;
 }
 
+/* List the running jobs of `default` that the change takes its unlimited quota from: any queue that is
+ * owed devices may preempt them from then on. */
+static struct gpuq_val *list_evictable(struct gpuq_arena *a, const struct model *m,
+				       const struct site *new_)
+{
+	const struct queue *q = model_find_queue(m, QUOTAS_DEFAULT);
+	const struct site_queue *is = site_queue_find(new_, QUOTAS_DEFAULT);
+	struct gpuq_val *list = gpuq_list(a);
+
+	if (!q || !is || !(quotas_unlimited(q->site) || queue_is_free(m, q)) ||
+	    quotas_unlimited(is) || m->default_spared ||
+	    (quotas_is_bare_default(is) && quotas_default_is_free(new_)))
+		return list;
+	job_each(m, j) {
+		const struct site_qos *qos = site_qos_find(new_, j->qos);
+		struct gpuq_val *v;
+
+		if (j->queue != q || !model_job_is_live(j) || (qos && !qos->preemptible))
+			continue;
+		v = gpuq_map(a);
+		gpuq_put(a, v, "id", gpuq_int(a, j->key.id));
+		gpuq_put(a, v, "array_index",
+			 j->key.index < 0 ? gpuq_null(a) : gpuq_int(a, j->key.index));
+		gpuq_put(a, v, "name", gpuq_str(a, j->name));
+		gpuq_put(a, v, "user", gpuq_str(a, j->user));
+		gpuq_put(a, v, "queue", gpuq_str(a, j->queue->name));
+		gpuq_add(a, list, v);
+	}
+	return list;
+}
+
+/* Warn of each queue whose unlimited quota stands beside quotas that end: it is owed all that they
+ * are owed. */
+static struct gpuq_val *list_boundless(struct gpuq_arena *a, const struct site *s)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	if (quotas_some_end(s))
+		site_each(site_queue, s->queues, q)
+			if (quotas_unlimited(q))
+				gpuq_add(a, list,
+					 gpuq_str(a, gpuq_arena_printf(
+							     a,
+							     "queue %s has an unlimited quota "
+							     "beside limited ones: no queue can "
+							     "reclaim devices from it",
+							     q->name)));
+	return list;
+}
+
 static int merge(struct pending *p, struct gpuq_err *err)
 {
 	const struct model *m = journal_model(p->ap->j);
@@ -170,6 +223,8 @@ static int merge(struct pending *p, struct gpuq_err *err)
 		rc = site_check_names(s, merged, ask->text ? ask->file : NULL, err);
 	if (rc == 0) {
 		p->changes = site_diff(ask->arena, m->site->tree, s->tree);
+		p->evictable = list_evictable(ask->arena, m, s);
+		p->boundless = list_boundless(ask->arena, s);
 		gpuq_buf_clear(&p->bytes);
 		gpuq_mp_write(&p->bytes, s->tree);
 		if (!p->changes || p->bytes.failed)
@@ -313,6 +368,8 @@ static struct gpuq_val *view(const struct pending *p, const struct whatif_result
 		gpuq_add(a, warnings, gpuq_str(a, r->warnings[i]));
 	warn_nodes(p, warnings);
 	warn_kept(p, warnings);
+	for (uint32_t i = 0; i < p->boundless->n && p->changes->n; i++)
+		gpuq_add(a, warnings, p->boundless->items[i]);
 	for (size_t i = 0; i < r->n_victims; i++)
 		gpuq_add(a, evictions, view_victim(a, &r->victims[i]));
 	gpuq_put(a, v, "applied", gpuq_bool(a, applied));
@@ -321,6 +378,7 @@ static struct gpuq_val *view(const struct pending *p, const struct whatif_result
 	gpuq_put(a, v, "warnings", warnings);
 	gpuq_put(a, v, "evicts", gpuq_int(a, (int64_t)r->n_victims));
 	gpuq_put(a, v, "evictions", evictions);
+	gpuq_put(a, v, "evictable", p->evictable);
 	gpuq_put(a, v, "lost_gpu_seconds", seconds(a, r->lost_us));
 	gpuq_put(a, v, "cut_short", gpuq_bool(a, r->cut_short));
 	return v;

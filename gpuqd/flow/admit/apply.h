@@ -44,7 +44,8 @@ struct apply_ask {
 
 /* result: {applied, generation, changes (site/site_merge.h), warnings, evicts, evictions [{id,
  * array_index, name, user, queue, flavor, cause, rule, by, by_queue, gpus, ran_s, lost_gpu_seconds,
- * shrinks, restarts}], lost_gpu_seconds, cut_short}. rc < 0: nothing was changed; GPUQ_ECONFLICT:
+ * shrinks, restarts}], evictable [{id, array_index, name, user, queue}] (jobs of `default` that lose
+ * its unlimited quota), lost_gpu_seconds, cut_short}. rc < 0: nothing was changed; GPUQ_ECONFLICT:
  * jobs depend on an object that would be removed, more than yes_evict jobs would be evicted, or the
  * site is no longer of the requested generation. */
 typedef void (*apply_fn)(void *arg, int rc, const struct gpuq_err *err,

@@ -44,6 +44,9 @@ static const struct {
 	{ "budget", BELOW },
 	{ "parent", BELOW },
 	{ "image", CALM }, /* what other users' pods execute */
+	{ "volumes", CALM },
+	{ "workdir", CALM },
+	{ "env", CALM },
 	{ "namespace", CALM },
 	{ "service_account", CALM },
 	{ "priority_class", CALM },

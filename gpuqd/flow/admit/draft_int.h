@@ -22,6 +22,7 @@ struct draft {
 	struct cluster *cluster;
 	const struct submit_who *who;
 	struct gpuq_spec spec;
+	struct gpuq_spec whole; /* with what the site adds to it */
 	const struct queue *queue;
 	const struct site_qos *qos;
 	bool names_devices; /* by a resource that is no flavor's: default flavors are of others */

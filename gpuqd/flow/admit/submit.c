@@ -25,6 +25,7 @@
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/admit/limits.h"
+#include "gpuqd/flow/admit/place_warn.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
@@ -340,16 +341,24 @@ static int check_licenses(struct draft *d, struct gpuq_err *err)
 
 static int check_cluster(struct draft *d, struct gpuq_err *err)
 {
-	const char *image = NULL;
+	const struct pod_keys_for f = { .queue = d->queue->name,
+					.user = d->who->user,
+					.flavor = "",
+					.local = d->cluster && d->cluster->ops->kind &&
+						 strcmp(d->cluster->ops->kind, "local") == 0 };
 	struct site_walls walls;
+	const char *image = NULL;
+	int rc = pod_keys_merge(d->m->site, &f, &d->spec, d->a, &d->whole, err);
 
-	if (!d->cluster || !d->cluster->ops->spec_check)
-		return 0;
+	if (rc < 0 || !d->cluster || !d->cluster->ops->spec_check)
+		return rc;
+	if (d->whole.n_groups && !d->spec.groups[0].image)
+		image = d->whole.groups[0].image;
 	for (const struct queue *q = d->queue; q && !image; q = q->parent)
-		image = q->site->image;
+		image = q->site->pod.image;
 	walls_of_queue(d->m->site, d->queue->name, &walls);
-	return d->cluster->ops->spec_check(d->cluster, &d->spec, image ? image : "", &walls,
-					   &d->warnings, err);
+	return d->cluster->ops->spec_check(d->cluster, &d->spec, &d->whole, image ? image : "",
+					   &walls, &d->warnings, err);
 }
 
 /* True if the node has of each countable resource what a pod takes. Local storage that it does not
@@ -462,7 +471,7 @@ static int check_encoding(struct draft *d, struct gpuq_err *err)
 				 "the job takes %zu bytes with its script and environment, %u are "
 				 "allowed: put large data in a file or volume",
 				 d->bytes.len, GPUQ_SPEC_BYTES_MAX);
-	rc = request_encode(&d->spec, &d->request, err);
+	rc = request_encode(&d->whole, &d->request, err);
 	return rc;
 }
 
@@ -509,6 +518,7 @@ int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *e
 	if (rc == 0) {
 		warn_unsatisfiable(d);
 		flavor_warn(d->m, &d->spec, &d->warnings);
+		place_warn(d->m, &d->spec, &d->warnings);
 	}
 	return rc;
 }

@@ -254,6 +254,8 @@ int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	gpuq_put(a, v, "backup", view_backup(m, a, peer_is_operator(c)));
 	gpuq_put(a, v, "cluster", cluster_figures(m, a));
 	gpuq_put(a, v, "measured", view_measured(m, a));
+	gpuq_put(a, v, "quotas",
+		 view_quotas(a, journal_model(m->j), loop_now_us(journal_loop(m->j))));
 	if (p->reset)
 		loop_reset_stats(journal_loop(m->j));
 	rpc_reply(c, v);

@@ -64,7 +64,8 @@ void recent_on_event(struct methods *m, const struct event *ev)
 	    ev->type == EV_HISTORY_EXPIRED || ev->type == EV_JOB_FRAGMENTED ||
 	    ev->type == EV_NOTICES_DONE || ev->type == EV_CHARGES_EXPIRED ||
 	    ev->type == EV_CLOCK_SET || ev->type == EV_TOKEN_ISSUED ||
-	    ev->type == EV_TOKEN_REVOKED || ev->type == EV_TOKEN_USED)
+	    ev->type == EV_TOKEN_REVOKED || ev->type == EV_TOKEN_USED ||
+	    ev->type == EV_DEFAULT_RULED)
 		return;
 	if (!m->recent)
 		m->recent = calloc(1, sizeof(*m->recent));

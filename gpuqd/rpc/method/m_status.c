@@ -8,6 +8,11 @@
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/refusal/refusals.h"
 #include "gpuqd/rpc/method/m_int.h"
+#include "gpuqd/site/quotas.h"
+#include "libgpuq/units.h"
+
+/* For so long after `default` lost its unlimited quota, status and doctor say so. */
+#define TOLD_US (24 * 3600 * GPUQ_US_PER_S)
 
 /* Other jobs are in its way, not its own request. */
 static bool waits_for_others(const struct job *j)
@@ -131,6 +136,23 @@ void view_fence(const struct model *m, struct gpuq_arena *a, struct gpuq_val *cl
 	gpuq_put(a, cluster, "keeps_out", *m->keeps_out ? gpuq_str(a, m->keeps_out) : gpuq_null(a));
 }
 
+/* Queues with unlimited quotas beside limited ones, and when the rule of site/quotas.h takes effect in a
+ * database from before. */
+struct gpuq_val *view_quotas(struct gpuq_arena *a, const struct model *m, int64_t now_us)
+{
+	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a);
+	const bool told = m->default_from_us > 0 && now_us < m->default_from_us + TOLD_US;
+
+	if (quotas_some_end(m->site))
+		site_each(site_queue, m->site->queues, q)
+			if (quotas_unlimited(q))
+				gpuq_add(a, list, gpuq_str(a, q->name));
+	gpuq_put(a, v, "unlimited", list);
+	gpuq_put(a, v, "default_time", told ? gpuq_int(a, m->default_from_us) : gpuq_null(a));
+	gpuq_put(a, v, "default_spared", gpuq_bool(a, m->default_spared));
+	return v;
+}
+
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
@@ -159,6 +181,7 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	gpuq_put(a, v, "recovering", view_recovering(m, a));
 	gpuq_put(a, v, "backup", view_backup(m, a, peer_is_operator(c)));
 	gpuq_put(a, v, "measured", view_measured(m, a));
+	gpuq_put(a, v, "quotas", view_quotas(a, model, now_us));
 	gpuq_put(a, v, "loop", view_loop(a, journal_loop(m->j)));
 	rpc_reply(c, v);
 	return 0;

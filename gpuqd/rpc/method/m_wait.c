@@ -481,7 +481,8 @@ void watches_on_event(struct methods *m, const struct event *ev)
 	    ev->type == EV_AUDIT_DROPPED || ev->type == EV_JOB_FRAGMENTED ||
 	    ev->type == EV_NOTICES_DONE || ev->type == EV_CHARGES_EXPIRED ||
 	    ev->type == EV_CLOCK_SET || ev->type == EV_TOKEN_ISSUED ||
-	    ev->type == EV_TOKEN_REVOKED || ev->type == EV_TOKEN_USED)
+	    ev->type == EV_TOKEN_REVOKED || ev->type == EV_TOKEN_USED ||
+	    ev->type == EV_DEFAULT_RULED)
 		return; /* estimates are no events; the audit is not for all users */
 	news_add(m->news, ev);
 	DL_FOREACH_SAFE(m->watches, w, next) {

@@ -371,7 +371,7 @@ void record_meta(struct model *m, struct batch *out)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
-	varint_array(&b, 11);
+	varint_array(&b, 13);
 	varint_str(&b, m->cluster_id);
 	varint_int(&b, m->next_job_id);
 	varint_int(&b, m->next_request_id);
@@ -383,6 +383,8 @@ void record_meta(struct model *m, struct batch *out)
 	varint_int(&b, m->clock_base_us);
 	varint_int(&b, m->ahead_us);
 	varint_int(&b, m->now_us > m->newest_us ? m->now_us : m->newest_us);
+	varint_int(&b, m->default_from_us);
+	varint_int(&b, m->default_spared);
 	record_put(out, TABLE_META, (const unsigned char *)"model", 5, &b);
 }
 
@@ -448,6 +450,8 @@ static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
 		m->ahead_us = rec_get_int(r);
 		clock_seen(m, rec_get_int(r));
 	}
+	m->default_from_us = n > 12 ? rec_get_int(r) : -1;
+	m->default_spared = n > 12 && rec_get_int(r) != 0;
 	m->meta_dirty = false;
 	return r->bad || m->next_job_id == 0
 		       ? gpuq_fail(err, GPUQ_ECORRUPT, "the counters are incomplete")

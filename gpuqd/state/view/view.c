@@ -129,6 +129,8 @@ static int64_t quota_of(const struct model *m, const struct queue *q, const char
 
 	if (own >= 0)
 		return own;
+	if (queue_is_free(m, q))
+		return GPUQ_UNLIMITED;
 	for (uint32_t i = 0; i < m->n_queues; i++)
 		if (m->queues[i]->parent == q)
 			sum = amount_sum(sum, quota_of(m, m->queues[i], flavor));
@@ -145,6 +147,8 @@ static struct gpuq_val *view_quota(struct gpuq_arena *a, const struct model *m,
 
 	if (q->site->quota.given)
 		return view_amount(a, &q->site->quota, 0);
+	if (queue_is_free(m, q))
+		return view_devices(a, GPUQ_UNLIMITED);
 	for (uint32_t i = 0; i < m->n_queues; i++) {
 		const struct site_queue *s = m->queues[i]->site;
 

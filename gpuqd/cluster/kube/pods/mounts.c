@@ -102,6 +102,8 @@ int mounts_each(const struct gpuq_group *g, mount_fn fn, void *arg)
 	for (size_t i = 0; !g->template_ && i < g->n_volumes && rc == 0; i++) {
 		const struct gpuq_volume *v = &g->volumes[i];
 
+		if (v->given) /* an operator chose it */
+			continue;
 		snprintf(w.path, sizeof(w.path), "volumes[%zu]", i);
 		if (v->secret)
 			rc = fn(arg, MOUNT_SECRET, v->secret, w.path);

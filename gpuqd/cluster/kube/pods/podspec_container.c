@@ -1,4 +1,5 @@
 #include "gpuqd/cluster/kube/pods/podspec_container.h"
+#include "gpuqd/cluster/kube/pods/podspec_output.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -213,6 +214,8 @@ static void put_volumes(const struct gpuq_group *g, json_t *spec, json_t *contai
 		mount = json_pack("{s:s, s:s}", "name", name, "mountPath", v->path);
 		if (v->read_only)
 			json_object_set_new(mount, "readOnly", json_true());
+		if (v->sub_path)
+			set(mount, "subPath", v->sub_path);
 		if (v->claim)
 			json_object_set_new(vol, "persistentVolumeClaim",
 					    json_pack("{s:s}", "claimName", v->claim));
@@ -225,6 +228,10 @@ static void put_volumes(const struct gpuq_group *g, json_t *spec, json_t *contai
 		else if (v->host_path)
 			json_object_set_new(vol, "hostPath",
 					    json_pack("{s:s}", "path", v->host_path));
+		else if (v->nfs)
+			json_object_set_new(vol, "nfs",
+					    json_pack("{s:s, s:s}", "server", v->nfs->server,
+						      "path", v->nfs->path));
 		else {
 			char bytes[24];
 
@@ -361,6 +368,8 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		set(first, "image", o->image);
 	if (podspec_has_script(o))
 		put_script(o, first);
+	if (!g->template_)
+		podspec_output(o, g, first);
 	put_terminal(o, first);
 	/* Where no container says so, the devices of the group are the first one's. */
 	one_has = podspec_asks_devices(list) || (!g->gpus_milli && !g->mig);

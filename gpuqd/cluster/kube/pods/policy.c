@@ -401,9 +401,11 @@ static int check_group(struct walk *w, const struct gpuq_group *g, enum kube_pol
 		leave(w, mark);
 	}
 	for (size_t i = 0; i < g->n_volumes && rc == 0 && !t; i++) {
-		if (!g->volumes[i].host_path)
+		const bool nfs = g->volumes[i].nfs && w->restricted;
+
+		if (!g->volumes[i].host_path && !nfs)
 			continue;
-		enter(w, ".volumes[%zu].host_path", i);
+		enter(w, ".volumes[%zu].%s", i, nfs ? "nfs" : "host_path");
 		rc = refuse(w, "not allowed in this queue: use a claim");
 	}
 	return rc;
