@@ -80,6 +80,89 @@ const struct gpuq_volume *pod_keys_host(const struct site_pod_keys *k)
 	return NULL;
 }
 
+/* ---- two queues ---- */
+
+/* Return the next object with keys, from the queue upwards to the site, which is the last; NULL = there is
+ * none. *q is the queue to go on with, *ended is set after the site. */
+static const struct site_pod_keys *next_given(const struct site *s, const struct site_queue **q,
+					      bool *ended)
+{
+	while (!*ended) {
+		const struct site_pod_keys *k = *q ? &(*q)->pod : &s->pod;
+
+		if (*q)
+			*q = site_queue_above(s, *q);
+		else
+			*ended = true;
+		if (k->image || k->workdir || k->env.n || k->volumes.n)
+			return k;
+	}
+	return NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_volumes(const struct gpuq_objects *a, const struct gpuq_objects *b)
+{
+	const struct gpuq_volume *x = a->items, *y = b->items;
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	bool same = a->n == b->n;
+
+	for (size_t i = 0; same && i < a->n; i++) {
+		const struct gpuq_val *v = gpuq_schema_write(&mem, &gpuq_volume_schema, &x[i]);
+		const struct gpuq_val *w = gpuq_schema_write(&mem, &gpuq_volume_schema, &y[i]);
+
+		same = v && w && gpuq_val_equal(v, w);
+	}
+	gpuq_arena_done(&mem);
+	return same;
+}
+
+static bool same_env(const struct gpuq_strmap *a, const struct gpuq_strmap *b)
+{
+	bool same = a->n == b->n;
+
+	for (size_t i = 0; same && i < a->n; i++)
+		same = same_text(gpuq_strmap_get(b, a->keys[i]), a->vals[i]);
+	return same;
+}
+
+/* True if a path has the name of the queue in it. */
+static bool has_queue(const struct site_pod_keys *k)
+{
+	const struct gpuq_volume *vols = k->volumes.items;
+	bool has = k->workdir && strstr(k->workdir, "%q");
+
+	for (size_t i = 0; i < k->volumes.n; i++)
+		has |= strstr(vols[i].path, "%q") ||
+		       (vols[i].sub_path && strstr(vols[i].sub_path, "%q"));
+	return has;
+}
+
+bool pod_keys_same(const struct site *s, const char *queue, const struct site *other_site,
+		   const char *other_queue)
+{
+	const struct site_queue *q = site_queue_find(s, queue);
+	const struct site_queue *other_q = site_queue_find(other_site, other_queue);
+	const bool renamed = strcmp(queue, other_queue) != 0;
+	const struct site_pod_keys *a, *b;
+	bool ended = false, other_ended = false;
+
+	do {
+		a = next_given(s, &q, &ended);
+		b = next_given(other_site, &other_q, &other_ended);
+		if (a && b &&
+		    !(same_text(a->image, b->image) && same_text(a->workdir, b->workdir) &&
+		      same_env(&a->env, &b->env) && same_volumes(&a->volumes, &b->volumes) &&
+		      !(renamed && has_queue(a))))
+			return false;
+	} while (a && b);
+	return a == b;
+}
+
 /* ---- a job ---- */
 
 struct merge {

@@ -28,6 +28,11 @@ int pod_keys_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct
 /* Return the first volume that is a directory of the node; NULL = none. */
 const struct gpuq_volume *pod_keys_host(const struct site_pod_keys *k);
 
+/* True if pods of both queues get the same from their queues and sites. Keys that add up to the same in
+ * another order count as different. */
+bool pod_keys_same(const struct site *s, const char *queue, const struct site *other_site,
+		   const char *other_queue);
+
 /* The queue, user and flavor of the pods. */
 struct pod_keys_for {
 	const char *queue, *user;

@@ -146,3 +146,47 @@ Test(pod_keys, wrong_volumes_of_a_site_are_refused)
 		gpuq_arena_done(&a);
 	}
 }
+
+/* Queues of which each differs in one key from the first, and two that do not. */
+Test(pod_keys, queues_give_the_same_or_not)
+{
+	static const char text[] =
+		"version: 1\n"
+		"env: {S: s}\n"
+		"queues:\n"
+		"- {name: a, env: {A: x, B: y}, volumes: [{claim: c, path: /d}], workdir: /d, "
+		"image: i}\n"
+		"- {name: same, env: {B: y, A: x}, volumes: [{claim: c, path: /d}], workdir: /d, "
+		"image: i}\n"
+		"- {name: below, parent: a}\n"
+		"- {name: env, env: {A: x, B: z}, volumes: [{claim: c, path: /d}], workdir: /d, "
+		"image: i}\n"
+		"- {name: claim, env: {A: x, B: y}, volumes: [{claim: o, path: /d}], workdir: /d, "
+		"image: i}\n"
+		"- {name: sub, env: {A: x, B: y}, volumes: [{claim: c, path: /d, sub_path: s}], "
+		"workdir: /d, "
+		"image: i}\n"
+		"- {name: workdir, env: {A: x, B: y}, volumes: [{claim: c, path: /d}], image: i}\n"
+		"- {name: image, env: {A: x, B: y}, volumes: [{claim: c, path: /d}], workdir: /d}\n"
+		"- {name: more, parent: a, env: {C: z}}\n"
+		"- {name: marked, volumes: [{claim: c, path: '/%q'}]}\n"
+		"- {name: marked2, parent: marked}\n";
+	static const struct {
+		const char *other;
+		bool same;
+	} rows[] = { { "same", true },   { "below", true }, { "env", false },
+		     { "claim", false }, { "sub", false },  { "workdir", false },
+		     { "image", false }, { "more", false }, { "marked", false } };
+	struct site *s = site_of(parse(text));
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cr_expect_eq(pod_keys_same(s, "a", s, rows[i].other), rows[i].same, "%s",
+			     rows[i].other);
+		cr_expect_eq(pod_keys_same(s, rows[i].other, s, "a"), rows[i].same, "%s",
+			     rows[i].other);
+	}
+	cr_expect(pod_keys_same(s, "marked", s, "marked"));
+	cr_expect(!pod_keys_same(s, "marked", s, "marked2"), "its name is part of a path");
+	site_free(s);
+	gpuq_arena_done(&mem);
+}

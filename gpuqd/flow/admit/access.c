@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpuqd/flow/admit/submit.h"
+#include "gpuqd/site/pod_keys.h"
 #include "gpuqd/site/walls.h"
 #include "gpuqd/state/record/token.h"
 
@@ -76,7 +77,6 @@ unsigned access_job(const struct model *m, const struct queue *q, const char *ow
 static const size_t pod_keys[] = {
 	offsetof(struct site_queue, namespace_),
 	offsetof(struct site_queue, service_account),
-	offsetof(struct site_queue, pod.image),
 };
 
 static bool same_mounts(const struct site_mounts *a, const struct site_mounts *b)
@@ -126,7 +126,7 @@ bool access_same_pods(const struct site *s, const char *queue, const struct site
 
 	walls_of_queue(s, queue, &w);
 	walls_of_queue(other_site, other_queue, &v);
-	same = same_walls(&w, &v);
+	same = same_walls(&w, &v) && pod_keys_same(s, queue, other_site, other_queue);
 
 	for (size_t i = 0; same && i < sizeof(pod_keys) / sizeof(pod_keys[0]); i++)
 		same = strcmp(inherited(s, x, pod_keys[i]),

@@ -167,8 +167,8 @@ static int check_queue(const struct site *old, const struct site *new_,
 		return gpuq_fail(
 			err, GPUQ_EPERM,
 			"queue %s: only an operator may put it below queue %s: its pods would "
-			"get another namespace, service account, image, pull secrets or pod "
-			"policy",
+			"get another namespace, service account, image, volumes, environment, "
+			"pull secrets or pod policy",
 			name, is->parent);
 	if (was && is && !is->parent && was->parent)
 		return gpuq_fail(err, GPUQ_EPERM,

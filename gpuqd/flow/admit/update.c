@@ -171,7 +171,8 @@ static int check_move(const struct model *m, const struct job *job, const struct
 	return gpuq_fail_field(
 		err, GPUQ_EPERM, "queue",
 		"only the job's owner may move it to queue %s: pods of queue %s differ "
-		"in namespace, service account, image, pull secrets or pod policy",
+		"in namespace, service account, image, volumes, environment, pull secrets or pod "
+		"policy",
 		to->name, job->queue->name);
 }
 
