@@ -29,6 +29,7 @@
 #include "gpuqd/flow/admit/zones.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/bind/bind.h"
+#include "gpuqd/flow/provision/asker.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"
 #include "gpuqd/flow/copies/restore.h"
@@ -84,6 +85,7 @@ struct daemon {
 	struct refusals *refusals;
 	struct troubles *troubles;
 	struct bind *bind;
+	struct asker *asker;
 	struct history_keep *history;
 	struct rota *rota; /* of backups; NULL = none are made */
 	struct outbox *outbox;
@@ -227,6 +229,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 	dispatch_set_cluster(d->dispatch, d->cluster);
 	refusals_set_cluster(d->refusals, d->cluster);
 	bind_set_cluster(d->bind, d->cluster);
+	asker_set_cluster(d->asker, d->cluster);
 	methods_set_cluster(d->methods, d->cluster);
 	return 0;
 }
@@ -239,6 +242,7 @@ static void stop_cluster(struct daemon *d)
 	dispatch_set_cluster(d->dispatch, NULL);
 	refusals_set_cluster(d->refusals, NULL);
 	bind_set_cluster(d->bind, NULL);
+	asker_set_cluster(d->asker, NULL);
 	methods_set_cluster(d->methods, NULL);
 	d->cluster->ops->free(d->cluster);
 	d->cluster = NULL;
@@ -836,6 +840,8 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		reconcile_on_unbound(d->reconcile, bind_seen, d->bind);
 	if (rc == 0)
+		rc = asker_new(d->journal, &d->asker, err);
+	if (rc == 0)
 		reconcile_adopt(d->reconcile, d->config->adopt_cluster);
 	if (rc == 0)
 		rc = refusals_new(d->journal, d->reconcile, &d->refusals, err);
@@ -914,6 +920,7 @@ static void teardown(struct daemon *d, int code)
 	troubles_free(d->troubles);
 	refusals_free(d->refusals);
 	reconcile_free(d->reconcile);
+	asker_free(d->asker);
 	bind_free(d->bind);
 	dispatch_free(d->dispatch);
 	schedule_free(d->schedule);
