@@ -27,14 +27,16 @@ one_each() {
 	[ "$one_got" = "$2" ] || { echo "$one_got requests for job $1, not $2"; cat scaler/log; return 1; }
 }
 
-# killed_at PLACE WHAT ATTEMPTS [WHAT-AFTER]: the daemon ends there, and its successor goes on
+# killed_at PLACE WHAT ATTEMPTS [WHAT-AFTER]: the daemon ends there, perhaps before the submission is answered,
+# and its successor goes on
 killed_at() {
-	becomes "$2" && kill_gpuqd && GPUQ_FAILPOINT="$1=kill" && export GPUQ_FAILPOINT &&
-		{ again || daemon_died; } && killed_job=$(grow 'gpus: 8\ntime: 1h') && wait_for 60 daemon_died
+	becomes "$2" && kill_gpuqd && GPUQ_FAILPOINT="$1=kill" && export GPUQ_FAILPOINT && again || return 1
+	grow 'gpus: 8\ntime: 1h' >submit.out 2>&1
+	wait_for 60 daemon_died
 	killed_status=$?
 	unset GPUQ_FAILPOINT
-	[ $killed_status = 0 ] && becomes "${4-serve}" && wait "$gpuqd_pid"
-	again && job_becomes "$killed_job" RUNNING 90 && n_pods "$killed_job" 1 && gpuq cancel "$killed_job" &&
+	[ $killed_status = 0 ] && becomes "${4-serve}" && again && killed_job=$(gpuq queue -h -o JOBID | tr -d ' ') &&
+		job_becomes "$killed_job" RUNNING 90 && n_pods "$killed_job" 1 && gpuq cancel "$killed_job" &&
 		wait_for 60 no_requests && wait_for 60 no_nodes && one_each "$killed_job" "$3"
 }
 
