@@ -30,6 +30,7 @@
 #include "gpuqd/flow/admit/zones.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/bind/bind.h"
+#include "gpuqd/flow/provision/asker.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"
 #include "gpuqd/flow/copies/restore.h"
@@ -37,6 +38,7 @@
 #include "gpuqd/flow/report/history_keep.h"
 #include "gpuqd/default_rule.h"
 #include "gpuqd/fence.h"
+#include "gpuqd/site_file.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/load.h"
 #include "gpuqd/flow/notify/outbox.h"
@@ -86,6 +88,7 @@ struct daemon {
 	struct refusals *refusals;
 	struct troubles *troubles;
 	struct bind *bind;
+	struct asker *asker;
 	struct history_keep *history;
 	struct rota *rota; /* of backups; NULL = none are made */
 	struct outbox *outbox;
@@ -101,50 +104,11 @@ struct daemon {
 	bool stopping;
 };
 
-/* ---- the site file ---- */
-
-static int read_site(const char *path, struct gpuq_buf *bytes, struct gpuq_err *err)
-{
-	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	struct gpuq_buf text = GPUQ_BUF_INIT_MAX(GPUQ_YAML_BYTES_MAX);
-	struct gpuq_val **docs;
-	struct site *site = NULL;
-	FILE *f = fopen(path, "re");
-	char chunk[4096];
-	size_t n, n_docs;
-	int rc = 0;
-
-	if (!f)
-		return gpuq_fail(err, GPUQ_EIO, "%s: %s", path, strerror(errno));
-	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-		gpuq_buf_add(&text, chunk, n);
-	fclose(f);
-	if (text.failed)
-		rc = gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than a site file can be", path);
-	if (rc == 0)
-		rc = gpuq_yaml_parse(&mem, path, text.data ? text.data : "", text.len, &docs,
-				     &n_docs, err);
-	if (rc == 0 && n_docs != 1)
-		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:1:1: expected one document", path);
-	if (rc == 0)
-		zones_settle(&mem, docs[0], (int64_t)time(NULL) * GPUQ_US_PER_S);
-	if (rc == 0)
-		rc = site_read(docs[0], path, 0, &site, err);
-	if (rc == 0)
-		rc = site_check_names(site, docs[0], path, err);
-	if (rc == 0)
-		gpuq_mp_write(bytes, docs[0]);
-	site_free(site);
-	gpuq_buf_done(&text);
-	gpuq_arena_done(&mem);
-	return rc;
-}
-
 int daemon_check(const struct config *c)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_buf bytes = GPUQ_BUF_INIT;
-	int rc = c->site ? read_site(c->site, &bytes, &err) : 0;
+	int rc = c->site ? site_file_read(c->site, &bytes, &err) : 0;
 
 	gpuq_buf_done(&bytes);
 	if (rc < 0) {
@@ -231,6 +195,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 	dispatch_set_cluster(d->dispatch, d->cluster);
 	refusals_set_cluster(d->refusals, d->cluster);
 	bind_set_cluster(d->bind, d->cluster);
+	asker_set_cluster(d->asker, d->cluster);
 	methods_set_cluster(d->methods, d->cluster);
 	auth_set_cluster(d->auth, d->cluster);
 	return 0;
@@ -244,6 +209,7 @@ static void stop_cluster(struct daemon *d)
 	dispatch_set_cluster(d->dispatch, NULL);
 	refusals_set_cluster(d->refusals, NULL);
 	bind_set_cluster(d->bind, NULL);
+	asker_set_cluster(d->asker, NULL);
 	methods_set_cluster(d->methods, NULL);
 	auth_set_cluster(d->auth, NULL);
 	d->cluster->ops->free(d->cluster);
@@ -607,7 +573,7 @@ static int apply_site_file(struct daemon *d, struct gpuq_err *err)
 {
 	struct gpuq_buf bytes = GPUQ_BUF_INIT;
 	struct event ev = { .type = EV_SITE_APPLIED };
-	int rc = read_site(d->config->site, &bytes, err);
+	int rc = site_file_read(d->config->site, &bytes, err);
 
 	if (rc == 0) {
 		ev.at_us = loop_now_us(d->loop);
@@ -869,6 +835,8 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		reconcile_on_unbound(d->reconcile, bind_seen, d->bind);
 	if (rc == 0)
+		rc = asker_new(d->journal, &d->asker, err);
+	if (rc == 0)
 		reconcile_adopt(d->reconcile, d->config->adopt_cluster);
 	if (rc == 0)
 		rc = refusals_new(d->journal, d->reconcile, &d->refusals, err);
@@ -954,6 +922,7 @@ static void teardown(struct daemon *d, int code)
 	troubles_free(d->troubles);
 	refusals_free(d->refusals);
 	reconcile_free(d->reconcile);
+	asker_free(d->asker);
 	bind_free(d->bind);
 	dispatch_free(d->dispatch);
 	schedule_free(d->schedule);

@@ -22,6 +22,7 @@
 #include "libgpuq/err.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/spec.h"
+#include "gpuqd/cluster/capacity.h"
 #include "gpuqd/site/walls.h"
 #include "gpuqd/state/fact.h"
 #include "gpuqd/state/objects/object.h"
@@ -185,6 +186,8 @@ struct pod_order {
 	bool preemptible; /* drains and autoscalers may move it */
 	bool accounting_finalizer;
 	struct site_walls walls; /* of the queue */
+	/* The request by which its node came, and its class; "" = by none. */
+	const char *capacity, *capacity_class;
 };
 
 struct pod_ref {
@@ -316,6 +319,15 @@ struct cluster_ops {
 	 * restart. NULL = nothing is made beside pods. */
 	void (*job_forget)(struct cluster *c, uint32_t job, int64_t array_index,
 			   const char *namespace_);
+	/* Tell what requests for nodes there are, from now on; NULL as the sink = no longer. NULL as a
+	 * function = the cluster makes no nodes. */
+	void (*capacity_watch)(struct cluster *c, const struct capacity_sink *sink);
+	/* Make a request; sink->asked follows. order lives until this call returns. */
+	void (*capacity_ask)(struct cluster *c, const struct capacity_order *order);
+	/* Take it back, with all that was made for it, also while it is being made; sink->dropped
+	 * follows. An object with another token stays. May be said again. */
+	void (*capacity_drop)(struct cluster *c, const char *namespace_, const char *name,
+			      const char *token);
 	/* The highest number of a job of which anything but pods is kept, such as output; 0 none.
 	 * Takes long: for the first list after a restore. NULL = nothing is. */
 	uint32_t (*highest_job)(struct cluster *c);

@@ -8,6 +8,7 @@
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/carry/carry.h"
+#include "gpuqd/carry/carry_asks.h"
 #include "gpuqd/flow/journal.h"
 
 /* A plan that is being carried out. */
@@ -121,6 +122,15 @@ bool carry_out(struct journal *j, const struct since *since, const struct plan *
 				     .arg = &o };
 
 	return carry_some(&to, journal_model(j), since->sn, p, mem, at, most);
+}
+
+void carry_out_asks(struct journal *j, const struct since *since, const struct plan *p)
+{
+	struct out o = { j, since->sn, p, since };
+	const struct carry_to to = { .apply = into_journal, .token = carry_out_token, .arg = &o };
+
+	if (p->n_asks)
+		carry_asks(&to, journal_model(j), p);
 }
 
 static bool is_lost(const struct model *m, const struct promise *p)

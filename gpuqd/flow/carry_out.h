@@ -24,6 +24,10 @@ struct journal;
 bool carry_out(struct journal *j, const struct since *since, const struct plan *p,
 	       struct carry_at *at, uint32_t most, struct gpuq_arena *mem);
 
+/* Make and withdraw the requests for nodes that a plan for all jobs has. Nodes are as they were in its
+ * snapshot. */
+void carry_out_asks(struct journal *j, const struct since *since, const struct plan *p);
+
 /* Draw the token of a new attempt. */
 void carry_out_token(char out[33]);
 

@@ -7,6 +7,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/flow/env/pod_env.h"
 #include "gpuqd/flow/env/slurm_env.h"
+#include "gpuqd/state/record/ask.h"
 #include "gpuqd/state/record/podrecord.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/devices/backend.h"
@@ -443,6 +444,27 @@ static int fill_claims(const struct model *m, const struct job *j, const struct 
 	return 0;
 }
 
+/* A node that came by a request keeps as long as its pods name it. They can do so in its namespace
+ * only. */
+static int fill_capacity(const struct model *m, const struct job *j, const struct pod *p,
+			 struct gpuq_arena *a, struct pod_order *o, struct gpuq_err *err)
+{
+	bool stale;
+	const struct ask *ask = m->asks ? ask_of_node(m, p->node->name, &stale) : NULL;
+	char *name;
+
+	if (!ask || stale || ask->state == ASK_STATE_ENDED ||
+	    strcmp(ask->namespace_, order_namespace(j->queue)) != 0)
+		return 0;
+	name = gpuq_arena_alloc(a, ASK_NAME_ROOM);
+	if (!name)
+		return gpuq_no_memory(err);
+	ask_name(m, ask, name);
+	o->capacity = name;
+	o->capacity_class = ask->class_;
+	return 0;
+}
+
 int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	       const struct gpuq_spec *spec, bool local, struct gpuq_arena *a,
 	       struct pod_order *out, struct gpuq_err *err)
@@ -499,6 +521,8 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.node = p->node->name;
 	if (fill_claims(m, j, &spec->groups[p->group], j->request->spec.groups[p->group].where, a,
 			&o, err) < 0)
+		return GPUQ_ENOMEM;
+	if (fill_capacity(m, j, p, a, &o, err) < 0)
 		return GPUQ_ENOMEM;
 	o.devices = devices;
 	o.uuids = uuids;

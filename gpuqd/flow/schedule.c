@@ -24,6 +24,7 @@
 #include "gpuqd/flow/since.h"
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "gpuqd/state/equivalent.h"
+#include "gpuqd/state/record/ask.h"
 #include "libgpuq/limits.h"
 
 /* A burst of submissions is one decision; a single one has no noticeable delay. On a large site a
@@ -174,8 +175,8 @@ static bool end_hopeless(struct schedule *s, int64_t now)
 	return false;
 }
 
-/* Return when a node that is avoided, or short of a resource, may be tried again, which the core does
- * not know. */
+/* Return when a node that is avoided, or short of a resource, or a pool whose requests failed may be
+ * tried again, which the core does not know. */
 static int64_t next_backoff_end(const struct model *m, int64_t now)
 {
 	int64_t next = GPUQ_UNLIMITED;
@@ -187,6 +188,9 @@ static int64_t next_backoff_end(const struct model *m, int64_t now)
 			next = n->backoff_until_us;
 		next = short_until < next ? short_until : next;
 	}
+	for (const struct ask_pool *p = m->ask_pools; p; p = p->hh.next)
+		if (p->closed_until_us > now && p->closed_until_us < next)
+			next = p->closed_until_us;
 	return next;
 }
 
@@ -475,6 +479,11 @@ static bool carry_on(struct schedule *s)
 	loop_enter(s->l, "schedule.carry");
 	s->carrying = true;
 	all = !s->acts || carry_out(s->j, &s->since, &s->plan, &s->carried, CARRY_STEP, &s->mem);
+	/* A node that came or went since the snapshot may make a request needless. */
+	if (all && s->acts && !s->part && journal_model(s->j)->n_node_changes == s->n_node_changes)
+		carry_out_asks(s->j, &s->since, &s->plan);
+	else if (all && s->acts && s->plan.n_asks)
+		s->again = true;
 	s->carrying = false;
 	return !all || carried_out(s);
 }

@@ -441,6 +441,8 @@ static void note_places(struct cycle *c, uint32_t job)
 			c->plan.asks[ask].key = key;
 		}
 		c->plan.asks[ask].n_jobs++;
+		if (c->s->jobs[job].walltime_us > c->plan.asks[ask].run_us)
+			c->plan.asks[ask].run_us = c->s->jobs[job].walltime_us;
 	}
 	*why = (struct plan_reason){ .code = GPUQ_R_PROVISIONING,
 				     .unit = PLAN_COUNT,

@@ -156,6 +156,9 @@ static const struct {
 	{ "booking", { [PROVISION_REQUEST] = true } },
 	{ "node_selector_from", { [PROVISION_REQUEST] = true } },
 	{ "placeholders", { [PROVISION_AUTOSCALER] = true } },
+	/* Nodes of a request stay and go as its class has it. */
+	{ "min_nodes", { [PROVISION_AUTOSCALER] = true } },
+	{ "min_idle", { [PROVISION_AUTOSCALER] = true } },
 };
 
 static bool uses(int kind, const char *key)
@@ -254,7 +257,7 @@ static int read_any(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 	rc = gpuq_schema_read(r->lenient ? &quiet : r, &schema, v, p);
 	if (rc == GPUQ_ENOMEM || (rc < 0 && !r->lenient))
 		return rc;
-	if (rc < 0 || (r->lenient && p->kind != PROVISION_NONE))
+	if (rc < 0 || (r->lenient && p->kind == PROVISION_AUTOSCALER))
 		*p = (struct provision){ .kind = PROVISION_NONE, .dropped = true };
 	*(struct provision **)out = p;
 	return 0;
@@ -273,7 +276,7 @@ int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struc
 		    const struct gpuq_strmap *selector, const char *flavor)
 {
 	const struct gpuq_val *in = gpuq_get(v, "provisioning"), *machine;
-	int rc = 0;
+	size_t mark;
 
 	if (!p || p->kind == PROVISION_NONE)
 		return 0;
@@ -283,8 +286,8 @@ int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struc
 	if (selector->n == 0)
 		return wrong(r, v, "selector",
 			     "missing; a pool that grows needs it, to know its nodes");
-	gpuq_reader_enter(r, "provisioning");
-	for (size_t i = 0; rc == 0 && i < selector->n; i++) {
+	mark = gpuq_reader_enter(r, "provisioning");
+	for (size_t i = 0; i < selector->n; i++) {
 		const char *has = gpuq_strmap_get(&p->machine->labels, selector->keys[i]);
 		const struct gpuq_val *at = gpuq_get(machine, "labels");
 
@@ -297,5 +300,9 @@ int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struc
 					"asks for",
 					selector->keys[i], selector->vals[i]);
 	}
-	return wrong(r, in, "kind", "expected none: gpuqd cannot request nodes");
+	if (p->kind == PROVISION_AUTOSCALER)
+		return wrong(r, in, "kind",
+			     "expected request or none: gpuqd makes no pods that stand for nodes");
+	gpuq_reader_leave(r, mark);
+	return 0;
 }

@@ -5,8 +5,8 @@
  * Used by  site/site.c.
  *
  * Every key must have an effect: one that the kind of the pool does not use is refused, as is a
- * kind without all that it needs. gpuqd itself cannot request nodes yet; for it the only kind is
- * none, and the others are refused once they are complete otherwise.
+ * kind without all that it needs. gpuqd makes no pods that stand for nodes yet: kind autoscaler is
+ * refused once it is complete otherwise.
  */
 #ifndef GPUQD_SITE_PROVISION_H
 #define GPUQD_SITE_PROVISION_H

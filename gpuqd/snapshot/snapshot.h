@@ -133,6 +133,7 @@ struct snap_node {
 	const char *pool; /* for reservations of amounts */
 	uint32_t flavor; /* of its devices */
 	int state; /* enum snap_node_state */
+	bool made_up; /* it does not exist, whatever its state */
 	uint32_t ask; /* SNAP_ASKED: number of the request that it is part of, from 1 */
 	int64_t price; /* of one that does not exist: a cheaper pool of a flavor comes first */
 	int64_t cpu_milli, memory_bytes, pods; /* allocatable */

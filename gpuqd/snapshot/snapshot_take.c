@@ -1,10 +1,10 @@
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "gpuqd/snapshot/snapshot_take_calendar.h"
 #include "gpuqd/snapshot/snapshot_take_caps.h"
-#include "gpuqd/snapshot/snapshot_take_guest.h"
 #include "gpuqd/snapshot/snapshot_take_more.h"
 #include "gpuqd/snapshot/snapshot_take_objects.h"
 #include "gpuqd/snapshot/snapshot_take_past.h"
+#include "gpuqd/snapshot/snapshot_take_pools.h"
 #include "gpuqd/snapshot/snapshot_take_usage.h"
 #include "gpuqd/snapshot/snapshot_taking.h"
 
@@ -283,6 +283,8 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	/* A job is spread only where every pool with its flavors is. */
 	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
 		t->packs[sn.flavor] = true;
+	if (t->n_came)
+		snapshot_pools_node(t, n, &sn);
 	MORE(t, node, n, &sn);
 	*handle = snapshot_add_node(t->s, &sn);
 }
@@ -516,8 +518,10 @@ static bool take_before_jobs(struct taking *t)
 	t->objects = snapshot_objects_new(m, &t->mem);
 	take_config(t);
 	take_queues(t);
+	snapshot_pools_begin(t);
 	for (struct node *n = m->nodes; n; n = n->hh.next)
 		take_node(t, n, &n->snap_ix);
+	snapshot_pools_add(t);
 	MORE(t, made_up, t->s);
 	take_requests(t);
 	if (t->queue_of)

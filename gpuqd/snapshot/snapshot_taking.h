@@ -15,6 +15,15 @@ struct snap_amounts;
 struct snap_caps;
 struct snap_objects;
 
+struct ask;
+
+/* A node that has come for an ask: record/ask.h. */
+struct taking_came {
+	const char *name; /* interned */
+	const struct ask *ask;
+	bool stale;
+};
+
 /* State of building a snapshot from the model. */
 struct taking {
 	const struct model *m;
@@ -39,6 +48,8 @@ struct taking {
 	struct snap_objects *objects; /* NULL = no job is taken */
 	uint64_t early; /* requests with this turn are in the snapshot already; 0 = none is */
 	uint32_t early_at; /* id of the last of them */
+	struct taking_came *came;
+	uint32_t n_came;
 	bool part; /* without settled jobs, and requests that no other job has */
 };
 

@@ -90,7 +90,16 @@
 	X(TOKEN_ISSUED, "token.issued", true, token_apply_issued)                                  \
 	X(TOKEN_REVOKED, "token.revoked", true, token_apply_revoked)                               \
 	X(TOKEN_USED, "token.used", true, token_apply_used)                                        \
-	X(DEFAULT_RULED, "default.ruled", true, queue_apply_default)
+	X(DEFAULT_RULED, "default.ruled", true, queue_apply_default)                               \
+	X(ASK_MADE, "ask.made", true, ask_apply_made)                                              \
+	X(ASK_OWNED, "ask.owned", true, ask_apply_owned)                                           \
+	X(ASK_HEARD, "ask.heard", true, ask_apply_heard)                                           \
+	X(ASK_FAILED, "ask.failed", true, ask_apply_failed)                                        \
+	X(ASK_TRIED, "ask.tried", true, ask_apply_tried)                                           \
+	X(ASK_ENDED, "ask.ended", true, ask_apply_ended)                                           \
+	X(ASK_CLEARED, "ask.cleared", true, ask_apply_cleared)                                     \
+	X(ASK_CLOSED, "ask.closed", true, ask_apply_closed)                                        \
+	X(ASKS_KNOWN, "asks.known", false, ask_apply_known)
 
 enum event_type {
 #define X(sym, word, stored, apply) EV_##sym,
@@ -393,6 +402,29 @@ struct event {
 			uint32_t scopes;
 			int64_t expires_us;
 		} token;
+		struct { /* ASK_*: state/record/ask.h; job is the owner of ASK_MADE and ASK_OWNED */
+			uint32_t number;
+			uint32_t attempt; /* ASK_HEARD, ASK_FAILED: of which that is told */
+			/* ASK_MADE; pool of ASK_CLOSED too, token of ASK_TRIED too */
+			const char *pool, *flavor, *class_, *namespace_, *token;
+			uint32_t n_nodes;
+			int64_t run_us;
+			/* ASK_HEARD and ASK_FAILED: the condition that the cloud set, and its words.
+			 * message of ASK_ENDED and ASK_CLOSED too. */
+			const char *condition, *reason, *message;
+			int state; /* ASK_HEARD: that it is in at least: enum ask_state */
+			const struct gpuq_strmap
+				*labels; /* ASK_HEARD: of its nodes; NULL = not told */
+			/* ASK_HEARD: since when it is provisioned; ASK_FAILED: when it is tried again;
+			 * ASK_CLOSED: before which nothing is asked of the pool */
+			int64_t until_us;
+			bool counts; /* ASK_FAILED: as one of the pool's retries */
+		} ask;
+		struct { /* ASKS_KNOWN: not stored */
+			int known; /* enum asks_known */
+			const char
+				*why; /* ASKS_OFF: why requests cannot be made; NULL or "" none */
+		} asks;
 	};
 };
 

@@ -1,5 +1,6 @@
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/notify.h"
+#include "gpuqd/state/record/ask.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -503,6 +504,8 @@ int job_apply_placed(struct model *m, const struct event *ev, struct gpuq_err *e
 		j->time_limit_us = ev->placed.time_limit_us;
 	for (uint32_t i = 0; i < ev->placed.n_pods; i++)
 		job_placed_add(m, j, &ev->placed.pods[i], ev->at_us);
+	for (uint32_t i = 0; m->asks && i < ev->placed.n_pods; i++)
+		ask_node_used(m, ev->placed.pods[i].node);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
 	job_set_state(m, j, GPUQ_JOB_STARTING);
 	model_job_dirty(m, j);

@@ -1,5 +1,6 @@
 #include "gpuqd/site/policy.h"
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/state/record/ask.h"
 #include "gpuqd/state/record/token.h"
 
 #include <stdio.h>
@@ -84,6 +85,7 @@ void model_free(struct model *m)
 	}
 	account_free_all(m);
 	token_free_all(m);
+	ask_free_all(m);
 	for (uint32_t i = 0; i < m->n_queues; i++) {
 		free(m->queues[i]->refused);
 		free(m->queues[i]);

@@ -369,6 +369,7 @@ struct node {
 	int64_t backoff_until_us;
 	struct node_short shorts[NODE_SHORTS_MAX]; /* not stored; the oldest gives way */
 	int64_t seen_us; /* last news of it */
+	int64_t first_us; /* when this run first heard of it as new; 0 = it was stored; not stored */
 	uint32_t snap_ix; /* handle in the snapshot being taken */
 	struct pod *pods;
 	/* Devices stranded beside its pods (accounting_charge_strand), not stored: since when, how
@@ -472,6 +473,13 @@ struct marks {
 	size_t n, room;
 };
 
+/* How much the daemon knows of requests for nodes in the cluster. */
+enum asks_known {
+	ASKS_OFF, /* it can make none there */
+	ASKS_UNKNOWN, /* the first list has not come */
+	ASKS_KNOWN,
+};
+
 struct model {
 	char cluster_id[9]; /* 8 hex */
 	char cluster_uid[64]; /* the cluster's own identity; "" = not known */
@@ -510,6 +518,11 @@ struct model {
 	struct objects *objects; /* of the cluster, that pods depend on; not stored */
 	struct keys keys;
 	struct token *tokens; /* issued tokens: token.h; hash by id */
+	struct ask *asks; /* for nodes that do not exist: record/ask.h; by number */
+	struct ask_pool *ask_pools; /* hash by name */
+	uint32_t last_ask; /* number given last */
+	int asks_known; /* enum asks_known; not stored */
+	const char *asks_why; /* interned: why requests cannot be made; not stored */
 	struct usage *usages; /* the ledger, by day */
 	struct account *accounts, *dirty_accounts;
 	struct readers *readers; /* equivalent.h */
@@ -745,5 +758,8 @@ bool model_job_attempt_over(const struct job *j);
 	for (const struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->next, 1);        \
 	     it = it##_next)
 #define node_each(m, it) for (const struct node *it = (m)->nodes; it; it = it->hh.next)
+
+/* The job, or the number of entries in its log, is to be written. */
+void model_job_dirty(struct model *m, struct job *j);
 
 #endif

@@ -82,7 +82,6 @@ static inline uint32_t job_key_hash(struct job_key key)
 	return hash_number(key.index < 0 ? key.id : (uint64_t)key.id << 32 | (uint32_t)key.index);
 }
 
-void model_job_dirty(struct model *m, struct job *j);
 /* Avoid a node that failed it, for a while and if there are others. node is interned. */
 void pod_avoid(struct model *m, struct job *j, const char *node, int64_t until_us);
 void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s);

@@ -1,4 +1,5 @@
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/state/record/ask.h"
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/health.h"
 
@@ -674,8 +675,10 @@ int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *er
 		n->seen_us = ev->at_us;
 		return 0;
 	}
-	if (!n)
+	if (!n || n->gone) {
 		n = node_get(m, CLUSTER_DEFAULT, ev->node->name);
+		n->first_us = ev->at_us;
+	}
 	/* Charge what was stranded until now by the old fact; the second call begins with the new
 	 * one. */
 	accounting_charge_strand(m, n);
@@ -684,6 +687,7 @@ int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *er
 	accounting_charge_strand(m, n);
 	n->seen_us = ev->at_us;
 	touch(m, n);
+	ask_node_seen(m, n);
 	return 0;
 }
 
@@ -698,6 +702,7 @@ int node_apply_gone(struct model *m, const struct event *ev, struct gpuq_err *er
 	/* Not ready even if it is kept for its pods. */
 	n->fact.ready = false;
 	touch(m, n);
+	ask_node_gone(m, n->name);
 	node_drop_if_empty(m, n);
 	return 0;
 }

@@ -314,10 +314,10 @@ uint64_t check_records(const struct check *c)
 
 /* Tables in the order of need: first those that a start loads, then those needed soon, then the
  * rest. */
-static const enum table first[] = { TABLE_META,    TABLE_SITE,  TABLE_NODE,   TABLE_REQUEST,
-				    TABLE_JOB,     TABLE_KEY,   TABLE_POD,    TABLE_USAGE,
-				    TABLE_ACCOUNT, TABLE_TOKEN, TABLE_BESIDE, TABLE_OUTBOX,
-				    TABLE_SPEC,    TABLE_TEXT };
+static const enum table first[] = { TABLE_META,    TABLE_SITE,  TABLE_NODE, TABLE_REQUEST,
+				    TABLE_JOB,     TABLE_KEY,   TABLE_POD,  TABLE_USAGE,
+				    TABLE_ACCOUNT, TABLE_TOKEN, TABLE_ASK,  TABLE_BESIDE,
+				    TABLE_OUTBOX,  TABLE_SPEC,  TABLE_TEXT };
 enum { N_FIRST = sizeof(first) / sizeof(first[0]) };
 
 /* True for a table that a start does not need soon. */

@@ -13,7 +13,7 @@ bool walltime_is_instant(const char *key)
 		"next_time",    "node_seen_time", "oldest_time",     "failed_time",
 		"now_time",     "reset_time",     "jump_time",       "last_slow_time",
 		"audit_time",   "log_time",       "log_failed_time", "created_time",
-		"expires_time", "revoked_time",   "used_time",
+		"expires_time", "revoked_time",   "used_time",       "deadline_time",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -318,7 +318,7 @@ Test(replay, what_is_no_record_is_refused_by_name)
 	} rows[] = {
 		{ "version: 1\n", 11, GPUQ_ECORRUPT, "record_dir" },
 		{ "\x96\xaagpuq-cycle\x02\xa1x\x01\x90\xa0", 17, GPUQ_EVERSION, "version 2" },
-		{ "\x96\xaagpuq-cycle\x01\xa1x\x01\x90\xa0", 17, GPUQ_ECORRUPT, "whole" },
+		{ "\x96\xaagpuq-cycle\x01\xa1x\x01\x90\xa0", 17, GPUQ_ECORRUPT, "incomplete" },
 		{ "\x90", 1, GPUQ_ECORRUPT, "expected" },
 	};
 

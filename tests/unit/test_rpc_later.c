@@ -224,7 +224,7 @@ Test(rpc_later, calls_without_an_answer_are_limited)
 	say(&p, 1000, "echo", "{}");
 	HEAR(&p, "[1,1000,null,{}]");
 	say(&p, 5, "echo", "{}");
-	HEAR_START(&p, "[2,\"$/error\",[{\"code\":9,\"name\":\"protocol\",\"msg\":\"the id 5");
+	HEAR_START(&p, "[2,\"$/error\",[{\"code\":9,\"name\":\"protocol\",\"msg\":\"id 5 belongs");
 	peer_done(&p);
 }
 

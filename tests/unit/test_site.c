@@ -463,8 +463,6 @@ static const struct {
 	{ GROWS("machine: {gpus: 8, taints: [{key: k, effect: Never}]}"),
 	  "f:2:155: pools[p].provisioning.machine.taints[].effect: expected NoSchedule, NoExecute "
 	  "or PreferNoSchedule, found 'Never'" },
-	{ GROWS("min_nodes: 3, " SHAPE), "f:2:121: pools[p].provisioning.min_nodes: more than "
-					 "max_nodes" },
 	{ GROWS("max_run: 8d, " SHAPE), "f:2:119: pools[p].provisioning.max_run: expected 7d at "
 					"most, and more than 0" },
 	{ GROWS("booking: 0, " SHAPE), "f:2:119: pools[p].provisioning.booking: expected more than "
@@ -484,8 +482,12 @@ static const struct {
 	{ "version: 1\npools: [{name: p, flavor: default, provisioning: {kind: request, class: c, "
 	  "max_nodes: 1, " SHAPE "}}]",
 	  "f:2:9: pools[p].selector: missing; a pool that grows needs it, to know its nodes" },
-	{ GROWS(SHAPE), "f:2:75: pools[p].provisioning.kind: expected none: gpuqd cannot request "
-			"nodes" },
+	{ GROWS(SHAPE), NULL },
+	{ GROWS("min_nodes: 1, " SHAPE),
+	  "f:2:121: pools[p].provisioning.min_nodes: has no effect with kind request" },
+	{ POOL("provisioning: {kind: autoscaler, max_nodes: 2, " SHAPE "}"),
+	  "f:2:75: pools[p].provisioning.kind: expected request or none: gpuqd makes no pods that "
+	  "stand for nodes" },
 };
 
 Test(site, pools_that_grow_are_complete_or_refused)
@@ -511,7 +513,7 @@ Test(site, stored_provisioning_without_effect_is_left_out)
 	static const char *const texts[] = {
 		POOL("provisioning: {class: x, max_nodes: 3, parameters: {a: [1, 2.5, null]}}"),
 		POOL("provisioning: {kind: request, what: [ever]}"), POOL("provisioning: 7"),
-		GROWS(SHAPE)
+		POOL("provisioning: {kind: autoscaler, max_nodes: 2, " SHAPE "}")
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

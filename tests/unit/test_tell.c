@@ -6,7 +6,7 @@
 
 #include "gpuqd/sched/sched.h"
 #include "gpuqd/snapshot/snapshot_take.h"
-#include "gpuqd/snapshot/snapshot_take_guest.h"
+#include "gpuqd/snapshot/snapshot_take.h"
 #include "gpuqd/flow/publish.h"
 #include "tests/unit/journal_rig.h"
 #include "gpuqd/state/record/model_apply.h"

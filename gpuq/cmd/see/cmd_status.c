@@ -11,6 +11,7 @@
 #include "gpuq/lines.h"
 #include "gpuq/list.h"
 #include "gpuq/out.h"
+#include "gpuq/cmd/see/provisioning.h"
 #include "gpuq/reasons.h"
 #include "gpuq/view.h"
 #include "libgpuq/names.h"
@@ -195,6 +196,7 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 	view_cell(&text, gpuq_get(job, "state"));
 	line_print("State", &text);
 	reason_lines(job, now_us, &text);
+	provisioning_lines(job, now_us, &text);
 	line_value("Depends on", job, "depends", &text);
 	line_value("Message", job, "message", &text);
 	line_value("End cause", job, "end_cause", &text);

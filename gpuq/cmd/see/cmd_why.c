@@ -10,6 +10,7 @@
 #include "gpuq/filter.h"
 #include "gpuq/lines.h"
 #include "gpuq/out.h"
+#include "gpuq/cmd/see/provisioning.h"
 #include "gpuq/reasons.h"
 #include "gpuq/cmd/job/start.h"
 #include "gpuq/view.h"
@@ -441,6 +442,7 @@ void why_print(const struct gpuq_val *v, FILE *f)
 	line_to(f);
 	print_head(job, now_us, &text);
 	print_reasons(job, now_us, &text);
+	provisioning_lines(job, now_us, &text);
 	if (line_says(w)) {
 		print_standing(job, w, &text);
 		print_free(w, &text);

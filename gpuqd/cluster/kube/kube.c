@@ -4,6 +4,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/cluster/kube/capacity/capacity.h"
 #include "gpuqd/cluster/kube/pods/api.h"
 #include "gpuqd/cluster/kube/pods/api_bind.h"
 #include "gpuqd/cluster/kube/pods/api_remove.h"
@@ -40,6 +41,7 @@ struct kube {
 	struct asks *asks;
 	struct signals *signals;
 	struct pod_events *pod_events;
+	struct capacity *capacity;
 	struct metrics *metrics; /* NULL: not wanted */
 	struct gpuq_strlist metrics_urls; /* the caller's, until start */
 	int64_t measure_every_us;
@@ -69,6 +71,7 @@ static void kube_free(struct cluster *c)
 	rights_free(k->rights);
 	signals_free(k->signals);
 	pod_events_free(k->pod_events);
+	capacity_free(k->capacity);
 	asks_free(k->asks);
 	watch_free(k->watch);
 	http_free(k->http);
@@ -177,6 +180,9 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 		rc = pod_events_new(k->loop, k->http, &k->sink, &k->pod_events, err);
 	if (rc == 0)
 		rc = watch_new(k->loop, k->http, k->cluster_id, &k->sink, &k->watch, err);
+	if (rc == 0)
+		rc = capacity_new(k->loop, k->http, k->watch, k->namespace_, k->cluster_id,
+				  &k->capacity, err);
 	if (rc == 0 && k->sink.identity) {
 		http_hold(k->http, true);
 		k->identity = identity_ask(k->loop, k->http, on_identity, on_silence, k);
@@ -271,6 +277,22 @@ static void kube_job_forget(struct cluster *c, uint32_t job, int64_t array_index
 	asks_job_forget(of(c)->asks, job, array_index, namespace_);
 }
 
+static void kube_capacity_watch(struct cluster *c, const struct capacity_sink *sink)
+{
+	capacity_watch(of(c)->capacity, sink);
+}
+
+static void kube_capacity_ask(struct cluster *c, const struct capacity_order *order)
+{
+	capacity_ask(of(c)->capacity, order);
+}
+
+static void kube_capacity_drop(struct cluster *c, const char *namespace_, const char *name,
+			       const char *token)
+{
+	capacity_drop(of(c)->capacity, namespace_, name, token);
+}
+
 /* While fenced, a request would wait for as long as the other daemon lives. */
 static bool may_read(const struct kube *k, struct gpuq_err *err)
 {
@@ -356,6 +378,9 @@ static const struct cluster_ops ops = {
 	.pod_signal = kube_pod_signal,
 	.pod_forget = kube_pod_forget,
 	.job_forget = kube_job_forget,
+	.capacity_watch = kube_capacity_watch,
+	.capacity_ask = kube_capacity_ask,
+	.capacity_drop = kube_capacity_drop,
 	.log_open = kube_log_open,
 	.log_resume = logs_resume,
 	.log_close = logs_close,

@@ -410,6 +410,21 @@ static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, int6
 				(double)largest / (double)unit);
 }
 
+/* True if a node of a pool that grows could hold a pod of the group. */
+static bool may_come(const struct model *m, const struct gpuq_group *g)
+{
+	site_each(site_pool, m->site->pools, p) {
+		const struct provision_machine *is =
+			p->provisioning ? p->provisioning->machine : NULL;
+
+		if (is && g->gpus_milli <= is->gpus * 1000 && g->n_resources == 0 &&
+		    (!is->cpu_milli || g->cpu_milli <= is->cpu_milli) &&
+		    (!is->memory_bytes || g->memory_bytes <= is->memory_bytes))
+			return true;
+	}
+	return false;
+}
+
 /* Warn if no node, even empty, could hold a pod. Nodes come and go, so it is only a warning. */
 static void warn_unsatisfiable(struct draft *d)
 {
@@ -418,7 +433,7 @@ static void warn_unsatisfiable(struct draft *d)
 		int64_t gpus_milli = 0, cpu_milli = 0, memory_bytes = 0;
 		int64_t largest[GPUQ_RESOURCES_MAX] = { 0 };
 		struct gpuq_buf why = GPUQ_BUF_INIT;
-		bool fits = false, replicas = false;
+		bool fits = may_come(d->m, gr), replicas = false;
 
 		for (const struct node *n = d->m->nodes; n && !fits; n = n->hh.next) {
 			if (n->gone)

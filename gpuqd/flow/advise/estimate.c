@@ -10,7 +10,7 @@
 #include "gpuqd/sched/estimate/estimate.h"
 #include "gpuqd/flow/advise/estimate_past.h"
 #include "gpuqd/flow/journal.h"
-#include "gpuqd/snapshot/snapshot_take_guest.h"
+#include "gpuqd/snapshot/snapshot_take.h"
 #include "libgpuq/units.h"
 
 /* Bound of a run: node visits and jobs evaluated, in all its cycles: about a tenth of a second.

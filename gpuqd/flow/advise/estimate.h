@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "gpuqd/state/event.h"
-#include "gpuqd/snapshot/snapshot_take_guest.h"
+#include "gpuqd/snapshot/snapshot_take.h"
 #include "libgpuq/err.h"
 #include "libgpuq/names.h"
 

@@ -204,7 +204,8 @@ static void lift(struct snapshot *s, struct snap_job *j, enum gpuq_reason code)
 		break;
 	case GPUQ_R_NODES_UNAVAILABLE:
 		for (uint32_t i = 0; i < s->n_nodes; i++)
-			s->nodes[i].state = SNAP_READY;
+			if (!s->nodes[i].made_up && s->nodes[i].state < SNAP_ASKED)
+				s->nodes[i].state = SNAP_READY;
 		j->n_exclude = 0;
 		break;
 	default:

@@ -109,6 +109,8 @@ int export_scenario(const struct model *m, int64_t now_us, export_fn fn, void *a
 	find_first_time(&x);
 	export_config(&x);
 	for (uint32_t i = 0; i < s->n_nodes; i++) {
+		if (s->nodes[i].made_up)
+			continue;
 		export_node(&x, &s->nodes[i]);
 		x.has_foreign |= export_is_shared(&x, &s->nodes[i]);
 	}
@@ -118,7 +120,8 @@ int export_scenario(const struct model *m, int64_t now_us, export_fn fn, void *a
 		export_foreign_queue(&x);
 	export_users(&x);
 	for (uint32_t i = 0; i < s->n_nodes; i++)
-		export_foreign(&x, &s->nodes[i]);
+		if (!s->nodes[i].made_up)
+			export_foreign(&x, &s->nodes[i]);
 	for (uint32_t i = 0; i < s->n_jobs; i++)
 		if (s->jobs[i].state != SNAP_PENDING && s->jobs[i].n_allocs)
 			export_running(&x, &s->jobs[i]);

@@ -182,7 +182,8 @@ void export_node(struct export *x, const struct snap_node *sn)
 	if (sn->n_devices || sn->n_mig)
 		export_str(x, v, "flavor", x->s->flavors[sn->flavor].name);
 	export_parts(x, v, sn);
-	export_str(x, v, "state", states[sn->state]);
+	/* One that has come for a request, and waits for the others of it, is as good as ready. */
+	export_str(x, v, "state", states[sn->state < SNAP_ASKED ? sn->state : SNAP_READY]);
 	if (n)
 		export_labels(x, v, n);
 }

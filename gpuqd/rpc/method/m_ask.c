@@ -8,7 +8,7 @@
 #include "gpuqd/snapshot/snapshot_pack.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/schedule.h"
-#include "gpuqd/snapshot/snapshot_take_guest.h"
+#include "gpuqd/snapshot/snapshot_take.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/wire/wire.h"
 

@@ -59,7 +59,7 @@ bool filter_job(const struct job_filter *f, const struct job *j)
 	return on_node && gpuq_strlist_passes(&f->users, j->user) &&
 	       gpuq_strlist_passes(&f->queues, j->queue->name) &&
 	       gpuq_strlist_passes(&f->names, j->name) && joblabel_match(j->labels, &f->labels) &&
-	       state_matches(&f->states, j->state) &&
+	       state_matches(&f->states, view_job_state(j)) &&
 	       id_matches(&f->ids, j->key, j->life->element_id) &&
 	       in_time(f, j->ended ? j->life->end_us : j->submit_us);
 }

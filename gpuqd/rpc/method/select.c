@@ -92,8 +92,13 @@ static void by_queues(struct collect *c, const struct model *m)
 static bool waits(const struct job_filter *f)
 {
 	for (size_t i = 0; i < f->states.n; i++)
-		if (gpuq_job_state_parse(f->states.items[i]) == GPUQ_JOB_PENDING)
+		switch (gpuq_job_state_parse(f->states.items[i])) {
+		case GPUQ_JOB_PENDING:
+		case GPUQ_JOB_PROVISIONING: /* view_job_state() */
 			return true;
+		default:
+			break;
+		}
 	return f->states.n == 0;
 }
 

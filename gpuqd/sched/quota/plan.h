@@ -120,6 +120,7 @@ struct plan_ask {
 	uint32_t job; /* that it belongs to; SNAP_NONE = no job needs it any more */
 	struct snap_key key; /* of the element */
 	uint32_t n_jobs; /* elements on its nodes */
+	int64_t run_us; /* the longest of their time limits; GPUQ_UNLIMITED = one has none */
 };
 
 /* Bounds that cut short the work of a cycle; gpuqd-scheduling(7), BOUNDS. */

@@ -45,7 +45,9 @@
 	X(OUTBOX, "outbox", "number", "notifications of jobs that are not delivered yet")          \
 	X(TEXT, "text", "hash, 0 or 1", "0: a part that specs have alike, 1: how many have it")    \
 	X(ELEMENT, "element", "number", "the ended element of an array that had this number")      \
-	X(TOKEN, "token", "id", "an issued token: the hash of its secret, and its rights")
+	X(TOKEN, "token", "id", "an issued token: the hash of its secret, and its rights")         \
+	X(ASK, "ask", "a and number, p and pool, or n",                                            \
+	  "a request for nodes that do not exist yet; how the last one of a pool failed")
 
 enum table {
 #define X(sym, name, key, doc) TABLE_##sym,

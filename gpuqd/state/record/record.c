@@ -1,6 +1,7 @@
 #include "gpuqd/state/record/record.h"
 
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/state/record/ask.h"
 #include "gpuqd/state/record/token.h"
 
 #include <stdio.h>
@@ -422,9 +423,9 @@ bool record_beside_read(const unsigned char *val, size_t n, char namespace_[64])
 }
 
 /* Records name objects of the tables before them. */
-const enum table model_load_order[] = { TABLE_META,    TABLE_SITE, TABLE_NODE, TABLE_REQUEST,
-					TABLE_JOB,     TABLE_POD,  TABLE_KEY,  TABLE_USAGE,
-					TABLE_ACCOUNT, TABLE_TOKEN };
+const enum table model_load_order[] = { TABLE_META,    TABLE_SITE,  TABLE_NODE, TABLE_REQUEST,
+					TABLE_JOB,     TABLE_POD,   TABLE_KEY,  TABLE_USAGE,
+					TABLE_ACCOUNT, TABLE_TOKEN, TABLE_ASK };
 const size_t model_load_order_n = sizeof(model_load_order) / sizeof(model_load_order[0]);
 
 /* Read the counters. A row of an older schema has fewer members, and those it lacks keep their
@@ -514,6 +515,8 @@ int record_load(struct model *m, enum table t, const unsigned char *key, size_t 
 		return record_load_account(m, key, key_len, &r, err);
 	case TABLE_TOKEN:
 		return token_load(m, key, key_len, &r, err);
+	case TABLE_ASK:
+		return ask_load(m, key, key_len, &r, err);
 	default:
 		return 0;
 	}

@@ -183,10 +183,11 @@ static void charges(struct conversion *c)
 		c->in.bad = true;
 		return;
 	}
-	varint_array(&c->out, 5);
+	varint_array(&c->out, 6);
 	for (int i = 0; i < 4; i++)
 		copy(c);
 	rows(c, n - 4, 4);
+	varint_array(&c->out, 0); /* other resources were not charged */
 }
 
 /* ---- rules of preemption, under their present names ---- */

@@ -205,6 +205,23 @@ struct gpuq_val *joblog_event_view(struct gpuq_arena *a, const struct event *ev)
 		text(a, v, "message", ev->trouble.words);
 		text(a, v, "role", view_trouble_who(ev->trouble.whose));
 		break;
+	case EV_ASK_MADE:
+		number(a, v, "nodes", ev->ask.n_nodes);
+		/* fall through */
+	case EV_ASK_OWNED:
+	case EV_ASK_HEARD:
+	case EV_ASK_FAILED:
+	case EV_ASK_TRIED:
+	case EV_ASK_ENDED:
+	case EV_ASK_CLEARED:
+	case EV_ASK_CLOSED:
+		if (ev->ask.number)
+			number(a, v, "request", ev->ask.number);
+		text(a, v, "pool", ev->ask.pool);
+		text(a, v, "condition", ev->ask.condition);
+		text(a, v, "reason", ev->ask.reason);
+		text(a, v, "message", ev->ask.message);
+		break;
 	case EV_NODE_SEEN:
 		text(a, v, "node", ev->node->name);
 		break;
@@ -316,6 +333,13 @@ static bool is_logged(const struct model *m, const struct event *ev)
 	}
 }
 
+/* True for what becomes of the nodes that were requested for a job. */
+static bool tells_of_ask(enum event_type t)
+{
+	return t == EV_ASK_MADE || t == EV_ASK_OWNED || t == EV_ASK_HEARD || t == EV_ASK_FAILED ||
+	       t == EV_ASK_TRIED || t == EV_ASK_ENDED;
+}
+
 /* Add what an eviction costs: how long it ran, on which devices. */
 static void add_costs(struct gpuq_arena *a, struct gpuq_val *v, const struct job *j, int64_t at_us)
 {
@@ -346,7 +370,7 @@ void joblog_begin(struct model *m, const struct event *ev, struct joblog_entry *
 	const struct pod *p;
 
 	e->val = NULL;
-	if (ev->type >= EV_JOB_REASONS || !is_logged(m, ev))
+	if ((ev->type >= EV_JOB_REASONS && !tells_of_ask(ev->type)) || !is_logged(m, ev))
 		return;
 	e->mem = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
 	e->val = joblog_event_view(&e->mem, ev);

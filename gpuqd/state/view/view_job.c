@@ -5,6 +5,7 @@
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/state/jobnote.h"
+#include "gpuqd/state/record/ask.h"
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/util/walltime.h"
 
@@ -95,6 +96,16 @@ static size_t reasons_of(const struct job *j, const struct reason **out, struct 
 				.since_us = starts ? j->life->placed_us : j->eligible_us };
 	*out = now;
 	return 1;
+}
+
+enum gpuq_job_state view_job_state(const struct job *j)
+{
+	const struct outlook *o = j->outlook;
+
+	return j->state == GPUQ_JOB_PENDING && o->n_reasons &&
+			       o->reasons[0].code == GPUQ_R_PROVISIONING
+		       ? GPUQ_JOB_PROVISIONING
+		       : (enum gpuq_job_state)j->state;
 }
 
 const char *view_trouble_who(enum trouble_whose whose)
@@ -300,6 +311,68 @@ static struct gpuq_val *view_depends(struct gpuq_arena *a, const struct job *j)
 	return list;
 }
 
+/* Return the ask that the job waits for: the one it owns, else the only one of the pool that its reason
+ * names, which others own; NULL = none, or which one is not known. */
+static const struct ask *ask_for(const struct model *m, const struct job *j, bool *rides)
+{
+	const struct outlook *o = j->outlook;
+	const struct ask *own = ask_of_job(m, j->key), *only = NULL;
+
+	*rides = !own;
+	if (own || !o->n_reasons || o->reasons[0].code != GPUQ_R_PROVISIONING)
+		return own && own->state != ASK_STATE_SERVED ? own : NULL;
+	for (const struct ask *a = m->asks; a; a = a->hh.next) {
+		if (strcmp(a->pool, o->reasons[0].object) != 0 || a->state == ASK_STATE_ENDED)
+			continue;
+		if (only)
+			return NULL;
+		only = a;
+	}
+	return only;
+}
+
+/* Return how long the request may take; 0 = that is not known. */
+static int64_t ask_deadline(const struct model *m, const struct ask *a)
+{
+	site_each(site_pool, m->site->pools, p)
+		if (strcmp(p->name, a->pool) == 0 && p->provisioning)
+			return a->state == ASK_STATE_PAUSED ? a->retry_us
+			       : a->state < ASK_STATE_PROVISIONED
+				       ? a->since_us + p->provisioning->timeout_us
+				       : a->provisioned_us + p->provisioning->booking_us;
+	return 0;
+}
+
+/* Return the request for nodes that a pending job waits for. */
+static struct gpuq_val *view_provisioning(struct gpuq_arena *a, const struct model *m,
+					  const struct job *j)
+{
+	bool rides;
+	const struct ask *ask = ask_for(m, j, &rides);
+	struct gpuq_val *v;
+	char name[ASK_NAME_ROOM];
+
+	if (!ask || j->state != GPUQ_JOB_PENDING)
+		return gpuq_null(a);
+	v = gpuq_map(a);
+	ask_name(m, ask, name);
+	gpuq_put(a, v, "flavor", gpuq_str(a, ask->flavor));
+	gpuq_put(a, v, "pool", gpuq_str(a, ask->pool));
+	gpuq_put(a, v, "request", gpuq_str(a, name));
+	gpuq_put(a, v, "class", gpuq_str(a, ask->class_));
+	gpuq_put(a, v, "state", gpuq_str(a, ask_state_words[ask->state]));
+	gpuq_put(a, v, "condition", view_word(a, ask->condition));
+	gpuq_put(a, v, "condition_reason", view_word(a, ask->reason));
+	gpuq_put(a, v, "message", view_word(a, ask->message));
+	gpuq_put(a, v, "attempt", gpuq_int(a, ask->attempt));
+	gpuq_put(a, v, "nodes", gpuq_int(a, ask->n_nodes));
+	gpuq_put(a, v, "nodes_left", gpuq_int(a, ask_lacks(ask)));
+	gpuq_put(a, v, "owner", rides ? gpuq_str(a, view_key(a, ask->owner)) : gpuq_null(a));
+	gpuq_put(a, v, "since", view_instant(a, ask->made_us));
+	gpuq_put(a, v, "deadline_time", view_instant(a, ask_deadline(m, ask)));
+	return v;
+}
+
 /* ---- the keys: each makes its value, whose text stays the model's, and trees in the arena ---- */
 
 struct of {
@@ -353,7 +426,7 @@ KEY(queue, text(j->queue->name))
 KEY(account, word(j->wish->account))
 KEY(qos, text(j->qos))
 KEY(labels, tree(joblabel_view(x->a, j->labels)))
-KEY(state, text(gpuq_job_state_word(j->state)))
+KEY(state, text(gpuq_job_state_word(view_job_state(j))))
 KEY(reasons, tree(view_reasons(x->a, x->m, j)))
 KEY(submit_time, at(j->submit_us))
 KEY(start_time, at(j->life->start_us))
@@ -372,6 +445,7 @@ KEY(use, j->life->load ? tree(view_use(x->a, x->m, j, x->now_us)) : null)
 KEY(avoids, tree(view_avoids(x->a, j, x->now_us)))
 KEY(promise, j->life->promise ? tree(view_promise(x->a, x->m, j)) : null)
 KEY(message, word(j->life->message))
+KEY(provisioning, x->m->asks ? tree(view_provisioning(x->a, x->m, j)) : null)
 /* Why an attempt was ended; for a cancelled job its state says so. */
 KEY(end_cause, j->life->leave_cause == GPUQ_CAUSE_NONE || j->cancel_asked
 		       ? null
@@ -617,7 +691,8 @@ static const struct view_key {
 	{ "stderr", of_stderr },
 	{ "comment", of_comment },
 	{ "resubmit_of", of_resubmit_of },
-#define N_OBJECT 44
+	{ "provisioning", of_provisioning },
+#define N_OBJECT 45
 	{ "pods.node", of_pod_nodes },
 	{ "reasons.object", of_reason_objects },
 };

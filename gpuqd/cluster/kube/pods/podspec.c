@@ -218,6 +218,10 @@ static void put_metadata(const struct pod_order *o, json_t *meta)
 	put_or_drop(notes, KUBE_A_RECORD, o->record); /* the owner's own word is not taken */
 	put_claims(o, notes);
 	put_devices(o, notes);
+	if (o->capacity && *o->capacity) { /* without both the cloud takes its nodes back */
+		set(notes, KUBE_A_CONSUMES, o->capacity);
+		set(notes, KUBE_A_CAPACITY_CLASS, o->capacity_class);
+	}
 	put_controller(o, meta, notes);
 	if (o->accounting_finalizer)
 		json_object_set_new(meta, "finalizers", json_pack("[s]", KUBE_FINALIZER));

@@ -34,6 +34,8 @@
 #define KUBE_A_DEVICES "gpuq.io/devices"
 #define KUBE_A_RECORD "gpuq.io/record"
 #define KUBE_A_EVICT "cluster-autoscaler.kubernetes.io/safe-to-evict"
+#define KUBE_A_CONSUMES "autoscaling.x-k8s.io/consume-provisioning-request"
+#define KUBE_A_CAPACITY_CLASS "autoscaling.x-k8s.io/provisioning-class-name"
 #define KUBE_A_CLAIMS "gpuq.io/claims"
 #define KUBE_FINALIZER "gpuq.io/accounting"
 /* No scheduler has this name, so that none binds a pod of gpuq's. A pod is known as gpuq's by its

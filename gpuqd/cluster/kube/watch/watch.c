@@ -685,7 +685,7 @@ const struct known_thing *watch_pod(const struct watch *w, const char *namespace
 	return known_find(w->pods.known, namespace_, name);
 }
 
-static void init(struct watch *w, struct reflector *r, const struct kind *kind)
+void watch_init(struct watch *w, struct reflector *r, const struct kind *kind)
 {
 	r->watch = w;
 	r->kind = kind;
@@ -705,10 +705,10 @@ int watch_new(struct loop *l, struct http *h, const char *cluster_id,
 	w->http = h;
 	w->cluster_id = cluster_id;
 	w->sink = sink;
-	init(w, &w->nodes, &node_kind);
-	init(w, &w->pods, &pod_kind);
+	watch_init(w, &w->nodes, &node_kind);
+	watch_init(w, &w->pods, &pod_kind);
 	for (int i = 0; i < OBJECT_BINDING; i++) {
-		init(w, &w->objects[i], watch_object_kind((enum object_kind)i));
+		watch_init(w, &w->objects[i], watch_object_kind((enum object_kind)i));
 		all &= w->objects[i].known != NULL;
 	}
 	w->missing = missing_new(l, h, on_missing, w);
@@ -721,7 +721,7 @@ int watch_new(struct loop *l, struct http *h, const char *cluster_id,
 	return 0;
 }
 
-static void fini(struct reflector *r)
+void watch_fini(struct reflector *r)
 {
 	http_cancel(r->req);
 	loop_cancel(r->retry);
@@ -739,10 +739,11 @@ void watch_free(struct watch *w)
 	if (!w)
 		return;
 	missing_free(w->missing);
-	fini(&w->nodes);
-	fini(&w->pods);
+	watch_requests(w, NULL, NULL, NULL, NULL);
+	watch_fini(&w->nodes);
+	watch_fini(&w->pods);
 	for (int i = 0; i < OBJECT_BINDING; i++)
-		fini(&w->objects[i]);
+		watch_fini(&w->objects[i]);
 	loop_cancel(w->stale_timer);
 	free(w);
 }

@@ -28,6 +28,15 @@ void watch_free(struct watch *w);
 typedef void (*watch_own_fn)(void *arg, const struct pod_fact *f, bool gone);
 void watch_on_own(struct watch *w, watch_own_fn fn, void *arg);
 
+/* Each is called as the sink's are. gone: f has its name and token alone. */
+struct capacity_fact;
+typedef void (*watch_request_fn)(void *arg, const struct capacity_fact *f, bool gone);
+/* A complete list has come, or why there is none. */
+typedef void (*watch_requests_fn)(void *arg, bool known, const char *why);
+/* List and watch ProvisioningRequests of that API version ("v1"), from now on; NULL = no longer. */
+void watch_requests(struct watch *w, const char *version, watch_request_fn seen,
+		    watch_requests_fn known, void *arg);
+
 const struct known_thing *watch_pod(const struct watch *w, const char *namespace_,
 				    const char *name);
 

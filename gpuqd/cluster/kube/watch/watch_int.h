@@ -51,6 +51,9 @@ struct kind {
 	/* gpuqd works without it. The first list comes before that of pods; where it is not
 	 * allowed, or the kind not served, the kind is off until it is. */
 	bool optional;
+	/* Called for an optional kind that is no object of pods: a complete list has come, or none
+	 * can be read. */
+	void (*known)(struct reflector *r, bool on);
 	enum object_kind object; /* of watch_objects.c */
 };
 
@@ -63,11 +66,18 @@ struct watch {
 	void *own_arg;
 	struct reflector nodes, pods;
 	struct reflector objects[OBJECT_BINDING]; /* by kind */
+	/* Requests for nodes; its kind NULL = they are not wanted. */
+	struct reflector requests;
+	watch_request_fn request_seen;
+	watch_requests_fn requests_known;
+	void *requests_arg;
 	struct missing *missing; /* pods of ours that may be gone */
 	struct loop_timer *stale_timer;
 	bool stale, begun; /* begun: all was known once */
 };
 
+void watch_init(struct watch *w, struct reflector *r, const struct kind *kind);
+void watch_fini(struct reflector *r);
 /* Log, now and then, that an object could not be read. */
 void watch_skip(struct reflector *r, const char *why);
 /* Begin to list and watch. */

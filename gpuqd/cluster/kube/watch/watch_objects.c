@@ -52,7 +52,7 @@ static void object_gone(void *arg, const struct known_thing *t)
 }
 
 #define KIND(kind_, word, path)                                                                    \
-	[kind_] = { word, path, object_seen, object_deleted, object_gone, true, kind_ }
+	[kind_] = { word, path, object_seen, object_deleted, object_gone, true, NULL, kind_ }
 
 /* Each with the feature that is off without it. */
 static const struct kind kinds[] = {
@@ -95,6 +95,11 @@ bool watch_is_off(struct reflector *r, int status)
 	/* 404: a server that does not serve the kind at all. */
 	if (!r->kind->optional || (status != 403 && status != 404))
 		return false;
+	if (r->kind->known) {
+		r->off = true;
+		r->kind->known(r, false);
+		return true;
+	}
 	if (!r->off)
 		log_warn("kube.kind_off", "kind=%s error=%s: %s (see gpuq doctor)", r->kind->word,
 			 LOGS(r->why), features[r->kind->object]);
@@ -108,6 +113,11 @@ void watch_is_on(struct reflector *r)
 {
 	const struct cluster_sink *sink = r->watch->sink;
 
+	if (r->kind->known) {
+		r->off = false;
+		r->kind->known(r, true);
+		return;
+	}
 	if (r->off)
 		log_notice("kube.kind_on", "kind=%s", r->kind->word);
 	r->off = false;

@@ -1,0 +1,43 @@
+#include "gpuq/cmd/see/provisioning.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "gpuq/lines.h"
+#include "gpuq/view.h"
+
+void provisioning_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_buf *text)
+{
+	const struct gpuq_val *p = gpuq_get(job, "provisioning");
+	const int64_t nodes = gpuq_get_int(p, "nodes", 0), since_us = gpuq_get_int(p, "since", 0);
+	const char *state = gpuq_get_str(p, "state", "");
+
+	if (!line_says(p))
+		return;
+	gpuq_buf_printf(text, "%" PRId64 " node%s of pool %s, flavor %s, ", nodes, line_s(nodes),
+			gpuq_get_str(p, "pool", "?"), gpuq_get_str(p, "flavor", "?"));
+	gpuq_buf_printf(text, "%s for ", state);
+	line_clock(text, since_us && since_us < now_us ? now_us - since_us : 0);
+	line_print("Requested", text);
+	gpuq_buf_printf(text, "%s, class %s, attempt %" PRId64, gpuq_get_str(p, "request", "?"),
+			gpuq_get_str(p, "class", "?"), gpuq_get_int(p, "attempt", 1));
+	if (line_says(gpuq_get(p, "owner")))
+		gpuq_buf_printf(text, ", of job %s", gpuq_get_str(p, "owner", "?"));
+	line_print("Request", text);
+	if (line_says(gpuq_get(p, "condition"))) {
+		view_cell(text, gpuq_get(p, "condition"));
+		if (line_says(gpuq_get(p, "condition_reason"))) {
+			gpuq_buf_adds(text, ", ");
+			view_cell(text, gpuq_get(p, "condition_reason"));
+		}
+		line_print("Condition", text);
+	}
+	if (line_says(gpuq_get(p, "message"))) {
+		view_cell(text, gpuq_get(p, "message"));
+		line_print("Cloud says", text);
+	}
+	if (line_says(gpuq_get(p, "deadline_time"))) {
+		view_time(text, gpuq_get(p, "deadline_time"));
+		line_print(strcmp(state, "paused") == 0 ? "Next attempt" : "Until", text);
+	}
+}

@@ -1,0 +1,20 @@
+/* capacity_body.h - an order as objects of Kubernetes
+ *
+ * Owns     nothing.
+ * Touches  memory only.
+ * Used by  capacity.c; tests.
+ */
+#ifndef GPUQD_CLUSTER_KUBE_CAPACITY_CAPACITY_BODY_H
+#define GPUQD_CLUSTER_KUBE_CAPACITY_CAPACITY_BODY_H
+
+#include "gpuqd/cluster/cluster.h"
+
+#define CAPACITY_GROUP "autoscaling.x-k8s.io"
+/* The class of queued provisioning, which takes a maximum run time. */
+#define CAPACITY_CLASS_QUEUED "queued-provisioning.gke.io"
+
+/* JSON, to be freed; NULL = no memory. */
+char *capacity_template(const struct capacity_order *o, const char *namespace_);
+char *capacity_request(const struct capacity_order *o, const char *namespace_, const char *version);
+
+#endif

@@ -1,0 +1,712 @@
+#include "gpuqd/flow/provision/asker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "gpuqd/base/failpoint.h"
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/flow/carry_out.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/provision/verdict.h"
+#include "gpuqd/state/model.h"
+#include "libgpuq/units.h"
+
+#define TICK_US GPUQ_US_PER_S
+#define SOON_US (20 * INT64_C(1000))
+/* A request that was used is removed when no pod has been on its nodes for so long: a rider may follow. */
+#define IDLE_US (5 * GPUQ_US_PER_S)
+#define RUN_MARGIN_US (600 * GPUQ_US_PER_S) /* a node boots, and a job ends, in that time */
+#define MESSAGE_MAX 320
+
+/* The steps done for an ask in this run of the daemon. */
+struct live {
+	UT_hash_handle hh;
+	uint32_t number, attempt;
+	uint64_t seq; /* of the batch that must be durable first */
+	bool asked, dropped, seen;
+	int64_t idle_us; /* since when no pod is on its nodes; monotonic; 0 = some is */
+};
+
+struct asker {
+	struct journal *j;
+	struct loop *l;
+	struct cluster *cluster;
+	struct live *live;
+	struct loop_timer *tick, *soon;
+	bool watching;
+};
+
+static const struct model *model_of(const struct asker *k)
+{
+	return journal_model(k->j);
+}
+
+static struct live *live_of(struct asker *k, const struct ask *a)
+{
+	struct live *l;
+
+	HASH_FIND(hh, k->live, &a->number, sizeof(a->number), l);
+	if (!l) {
+		l = calloc(1, sizeof(*l));
+		if (!l)
+			abort();
+		l->number = a->number;
+		HASH_ADD(hh, k->live, number, sizeof(l->number), l);
+	}
+	if (l->attempt != a->attempt) {
+		l->attempt = a->attempt;
+		l->asked = l->dropped = l->seen = false;
+	}
+	return l;
+}
+
+static void forget_live(struct asker *k)
+{
+	struct live *l, *next;
+
+	HASH_ITER(hh, k->live, l, next) {
+		HASH_DEL(k->live, l);
+		free(l);
+	}
+}
+
+/* Return the pool where it grows by requests; NULL = it does not. */
+static const struct site_pool *pool_of(const struct model *m, const char *name)
+{
+	site_each(site_pool, m->site->pools, p)
+		if (strcmp(p->name, name) == 0)
+			return p->provisioning && p->provisioning->kind == PROVISION_REQUEST ? p
+											     : NULL;
+	return NULL;
+}
+
+static bool may_act(const struct asker *k)
+{
+	return k->cluster && k->cluster->ops->capacity_ask && !recovery_waits(model_of(k)) &&
+	       !model_is_fenced(model_of(k)) && !journal_read_only(k->j);
+}
+
+static void apply(struct asker *k, struct event *ev, const struct ask *a)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	ev->ask.number = a->number;
+	if (!ev->ask.attempt)
+		ev->ask.attempt = a->attempt;
+	ev->job = a->owner;
+	if (journal_apply(k->j, ev, &err) < 0)
+		log_info("ask.apply", "ask=%" PRIu32 " event=%s error=%s", a->number,
+			 event_words[ev->type], LOGS(err.text));
+}
+
+static void end(struct asker *k, const struct ask *a, const char *message)
+{
+	struct event ev = { .type = EV_ASK_ENDED };
+
+	log_notice("ask.ended", "ask=%" PRIu32 " pool=%s: %s", a->number, a->pool, message);
+	ev.ask.message = message;
+	apply(k, &ev, a);
+}
+
+/* ---- an attempt that failed ---- */
+
+static void close_pool(struct asker *k, const char *pool, int64_t until_us, const char *message)
+{
+	struct event ev = { .type = EV_ASK_CLOSED };
+
+	log_warn("pool.closed", "pool=%s why=%s", LOGS(pool), LOGS(message));
+	ev.ask.pool = pool;
+	ev.ask.until_us = until_us;
+	ev.ask.message = message;
+	journal_apply(k->j, &ev, NULL);
+}
+
+/* True if both get their nodes from one quota of the cloud. */
+static bool shares_quota(const struct site_pool *a, const struct site_pool *b)
+{
+	const char *x = a->provisioning->machine->product, *y = b->provisioning->machine->product;
+
+	return strcmp(a->provisioning->class_, b->provisioning->class_) == 0 &&
+	       (x && y ? strcmp(x, y) == 0 : strcmp(a->flavor, b->flavor) == 0);
+}
+
+/* True if another pool could still give the job its nodes. */
+static bool has_other(const struct model *m, const struct job *j, int64_t now_us)
+{
+	const struct gpuq_strlist *flavors = &j->request->spec.flavors;
+
+	site_each(site_pool, m->site->pools, p) {
+		const struct ask_pool *known = ask_pool_find(m, p->name);
+		bool may = flavors->n == 0;
+
+		for (size_t i = 0; p->flavor && i < flavors->n; i++)
+			may |= strcmp(flavors->items[i], p->flavor) == 0;
+		if (may && pool_of(m, p->name) && (!known || known->closed_until_us <= now_us))
+			return true;
+	}
+	return false;
+}
+
+static void end_job(struct asker *k, struct job_key key, const char *message, int64_t now_us)
+{
+	const struct job *j = model_find_job(model_of(k), key);
+	struct event ev = { .type = EV_JOB_ENDED, .job = key };
+
+	if (!j || j->ended || j->state != GPUQ_JOB_PENDING || j->array ||
+	    has_other(model_of(k), j, now_us))
+		return;
+	ev.ended.state = GPUQ_JOB_NODE_FAIL;
+	ev.ended.exit_code = -1;
+	ev.ended.message = message;
+	journal_apply(k->j, &ev, NULL);
+}
+
+/* The attempt is over. It is made again after a pause, or its pool is left alone for the longest one. */
+static void fail(struct asker *k, const struct ask *a, const struct verdict_of *v)
+{
+	const struct model *m = model_of(k);
+	const struct site_pool *pool = pool_of(m, a->pool);
+	const struct provision *how = pool ? pool->provisioning : NULL;
+	const int64_t now = loop_now_us(k->l);
+	const struct job_key owner = a->owner;
+	struct event ev = { .type = EV_ASK_FAILED };
+	char message[MESSAGE_MAX];
+	int64_t pause = how ? how->retry_base_us : 0;
+	const bool again = how && v->what == VERDICT_RETRY && a->n_failures < how->retries;
+
+	snprintf(message, sizeof(message), "%s%s%s%s%s", v->condition, *v->condition ? " " : "",
+		 v->reason, *v->reason ? ": " : "", v->message);
+	for (uint32_t i = 0; how && i < a->n_failures && pause < how->retry_max_us; i++)
+		pause *= 2;
+	if (how && pause > how->retry_max_us)
+		pause = how->retry_max_us;
+	log_warn("ask.failed", "ask=%" PRIu32 " pool=%s attempt=%" PRIu32 " why=%s", a->number,
+		 a->pool, a->attempt, LOGS(message));
+	ev.ask.condition = v->condition;
+	ev.ask.reason = v->reason;
+	ev.ask.message = message;
+	ev.ask.counts = true;
+	ev.ask.until_us = again ? now + pause : 0;
+	(void)FAILPOINT("ask.fail");
+	apply(k, &ev, a);
+	if (again)
+		return;
+	if (how && v->what == VERDICT_QUOTA) {
+		site_each(site_pool, m->site->pools, p)
+			if (pool_of(m, p->name) && shares_quota(p, pool))
+				close_pool(k, p->name, now + how->retry_max_us, message);
+	} else if (how) {
+		close_pool(k, pool->name, now + how->retry_max_us, message);
+	}
+	end(k, a, message);
+	if (how && how->on_failure == PROVISION_FAIL)
+		end_job(k, owner, message, now);
+}
+
+static void fail_as(struct asker *k, const struct ask *a, enum verdict what, const char *message)
+{
+	const struct verdict_of v = { what, a->state, "", "", message, 0 };
+
+	fail(k, a, &v);
+}
+
+/* The request is gone, and not by us: another attempt follows at once, and it does not count. */
+static void lost(struct asker *k, const struct ask *a)
+{
+	struct event ev = { .type = EV_ASK_FAILED };
+
+	if (a->state == ASK_STATE_NEW || a->state >= ASK_STATE_PAUSED)
+		return;
+	if (a->used) {
+		log_notice("ask.lost", "ask=%" PRIu32 ": its request is gone; its pods go on",
+			   a->number);
+		return;
+	}
+	log_warn("ask.lost", "ask=%" PRIu32 " attempt=%" PRIu32 ": its request was deleted",
+		 a->number, a->attempt);
+	ev.ask.condition = ev.ask.reason = "";
+	ev.ask.message = "its request was deleted by others";
+	ev.ask.until_us = loop_now_us(k->l);
+	apply(k, &ev, a);
+}
+
+/* ---- what is asked ---- */
+
+static void ask_cluster(struct asker *k, const struct ask *a, const struct site_pool *pool)
+{
+	const struct model *m = model_of(k);
+	const struct provision *how = pool->provisioning;
+	const int64_t most_s = how->max_run_us / GPUQ_US_PER_S;
+	char name[ASK_NAME_ROOM], job[32];
+	struct capacity_order o = { .name = name,
+				    .token = a->token,
+				    .namespace_ = a->namespace_,
+				    .cluster_id = m->cluster_id,
+				    .job = job,
+				    .attempt = a->attempt,
+				    .class_ = a->class_,
+				    .parameters = &how->parameters,
+				    .n_nodes = a->n_nodes,
+				    .machine = how->machine,
+				    .selector = &pool->selector,
+				    .resource = GPUQ_RESOURCE_GPU };
+
+	ask_name(m, a, name);
+	if (a->first.index >= 0)
+		snprintf(job, sizeof(job), "%" PRIu32 "-%" PRId32, a->first.id, a->first.index);
+	else
+		snprintf(job, sizeof(job), "%" PRIu32, a->first.id);
+	site_each(site_flavor, m->site->flavors, f)
+		if (strcmp(f->name, pool->flavor) == 0 && f->resource)
+			o.resource = f->resource;
+	if (strcmp(a->class_, "queued-provisioning.gke.io") == 0) {
+		o.run_s = a->run_us == GPUQ_UNLIMITED
+				  ? most_s
+				  : (a->run_us + RUN_MARGIN_US + GPUQ_US_PER_S - 1) / GPUQ_US_PER_S;
+		o.run_s = o.run_s < most_s ? o.run_s : most_s;
+	}
+	log_info("ask.make", "name=%s pool=%s nodes=%" PRIu32, name, a->pool, a->n_nodes);
+	k->cluster->ops->capacity_ask(k->cluster, &o);
+}
+
+/* Do what is decided of one ask, once that is on disk. */
+static void sync(struct asker *k, const struct ask *a)
+{
+	const struct model *m = model_of(k);
+	struct live *l = live_of(k, a);
+	const struct site_pool *pool;
+	char name[ASK_NAME_ROOM];
+
+	if (!may_act(k) || l->seq > journal_durable(k->j))
+		return;
+	if (a->state == ASK_STATE_NEW && !l->asked && m->asks_known == ASKS_KNOWN) {
+		pool = pool_of(m, a->pool);
+		if (!pool)
+			return;
+		l->asked = true;
+		(void)FAILPOINT("ask.make");
+		ask_cluster(k, a, pool);
+	} else if (a->state >= ASK_STATE_PAUSED && !a->cleared && !l->dropped) {
+		l->dropped = true;
+		(void)FAILPOINT("ask.drop");
+		ask_name(m, a, name);
+		k->cluster->ops->capacity_drop(k->cluster, a->namespace_, name, a->token);
+	}
+}
+
+static void sync_all(void *arg)
+{
+	struct asker *k = arg;
+	const struct ask *a, *next;
+
+	for (a = model_of(k)->asks; a; a = next) {
+		next = a->hh.next;
+		sync(k, a);
+	}
+}
+
+/* ---- limits ---- */
+
+static bool waits(const struct model *m, struct job_key key)
+{
+	const struct job *j = model_find_job(m, key);
+
+	if (!j && key.index >= 0)
+		j = model_find_job(m, (struct job_key){ key.id, -1 });
+	return j && j->state == GPUQ_JOB_PENDING;
+}
+
+static bool differs(const struct model *m, const struct ask *a, const struct provision *how,
+		    char *out, size_t room)
+{
+	for (uint32_t i = 0; i < a->n_came; i++) {
+		const struct node *n =
+			a->nodes[i].stale ? NULL : model_find_node(m, a->nodes[i].name);
+
+		if (n && verdict_differs(n, how->machine, out, room))
+			return true;
+	}
+	return false;
+}
+
+static void check_served(struct asker *k, const struct ask *a, const struct provision *how,
+			 int64_t now)
+{
+	struct live *l = live_of(k, a);
+	const int64_t mono = loop_mono_us(k->l);
+
+	if (!a->used && now >= a->provisioned_us + how->booking_us) {
+		if (waits(model_of(k), a->owner))
+			fail_as(k, a, VERDICT_RETRY, "its nodes were not used in time");
+		else
+			end(k, a, "no job needs it any more");
+		return;
+	}
+	if (!a->used)
+		return;
+	if (ask_has_pods(model_of(k), a)) {
+		l->idle_us = 0;
+		return;
+	}
+	if (!l->idle_us)
+		l->idle_us = mono;
+	if (mono - l->idle_us >= IDLE_US || a->n_came == 0)
+		end(k, a, "its jobs are done");
+}
+
+/* Check the limits of one ask that depend on time, or on its nodes. */
+static void check(struct asker *k, const struct ask *a, int64_t now)
+{
+	const struct model *m = model_of(k);
+	const struct site_pool *pool = pool_of(m, a->pool);
+	const struct provision *how = pool ? pool->provisioning : NULL;
+	struct event ev = { .type = EV_ASK_TRIED };
+	char why[MESSAGE_MAX / 2], time[32], token[33];
+
+	if (a->state == ASK_STATE_ENDED)
+		return;
+	if (!how || strcmp(how->class_, a->class_) != 0) {
+		if (!a->used || !ask_has_pods(m, a))
+			end(k, a, "its pool was changed");
+		return;
+	}
+	switch (a->state) {
+	case ASK_STATE_NEW:
+	case ASK_STATE_SENT:
+	case ASK_STATE_ACCEPTED:
+		if (now - a->since_us < how->timeout_us)
+			break;
+		gpuq_duration_print(how->timeout_us, time, sizeof(time));
+		snprintf(why, sizeof(why), "it was not served within %s", time);
+		fail_as(k, a, VERDICT_NEXT, why);
+		break;
+	case ASK_STATE_PROVISIONED:
+		if (now < a->provisioned_us + how->booking_us)
+			break;
+		gpuq_duration_print(how->booking_us, time, sizeof(time));
+		snprintf(why, sizeof(why),
+			 "%" PRIu32 " of its %" PRIu32 " nodes had not come %s after they were "
+			 "provisioned",
+			 ask_lacks(a), a->n_nodes, time);
+		fail_as(k, a, VERDICT_RETRY, why);
+		break;
+	case ASK_STATE_SERVED:
+		if (!a->used && differs(m, a, how, why, sizeof(why)))
+			fail_as(k, a, VERDICT_NEXT, why);
+		else
+			check_served(k, a, how, now);
+		break;
+	case ASK_STATE_PAUSED:
+		if (!a->cleared || now < a->retry_us)
+			break;
+		carry_out_token(token);
+		ev.ask.token = token;
+		(void)FAILPOINT("ask.retry");
+		apply(k, &ev, a);
+		break;
+	default:
+		break;
+	}
+}
+
+static void check_all(struct asker *k)
+{
+	const int64_t now = loop_now_us(k->l);
+	const struct ask *a, *next;
+
+	if (!may_act(k))
+		return;
+	for (a = model_of(k)->asks; a; a = next) {
+		next = a->hh.next;
+		check(k, a, now);
+	}
+	sync_all(k);
+}
+
+static void on_tick(void *arg)
+{
+	struct asker *k = arg;
+
+	k->tick = loop_after(k->l, TICK_US, on_tick, k);
+	check_all(k);
+}
+
+static void on_soon(void *arg)
+{
+	struct asker *k = arg;
+
+	k->soon = NULL;
+	check_all(k);
+}
+
+/* ---- what is heard ---- */
+
+/* Return the ask whose present attempt has that name. */
+static const struct ask *ask_named(const struct model *m, const char *name, const char *token)
+{
+	const char *at = strstr(name, "-ask");
+	const struct ask *a = at ? ask_find(m, (uint32_t)strtoul(at + 4, NULL, 10)) : NULL;
+	char own[ASK_NAME_ROOM];
+
+	if (!a)
+		return NULL;
+	ask_name(m, a, own);
+	return strcmp(own, name) == 0 && (!token || strcmp(token, a->token) == 0) ? a : NULL;
+}
+
+static void heard(struct asker *k, const struct ask *a, const struct verdict_of *v,
+		  const struct gpuq_strmap *labels)
+{
+	struct event ev = { .type = EV_ASK_HEARD };
+
+	ev.ask.state = v->state;
+	ev.ask.condition = v->condition;
+	ev.ask.reason = v->reason;
+	ev.ask.message = v->message;
+	ev.ask.until_us = v->provisioned_us;
+	ev.ask.labels = labels;
+	apply(k, &ev, a);
+}
+
+static void on_asked(void *arg, const char *name, enum capacity_outcome o, const char *message)
+{
+	struct asker *k = arg;
+	const struct ask *a = ask_named(model_of(k), name, NULL);
+	struct verdict_of v = { VERDICT_HEARD, ASK_STATE_SENT, "", "", message, 0 };
+
+	if (!a || a->state >= ASK_STATE_PAUSED)
+		return;
+	(void)FAILPOINT("ask.asked");
+	if (o == CAPACITY_REFUSED) {
+		v.what = VERDICT_NEXT;
+		fail(k, a, &v);
+		return;
+	}
+	if (o == CAPACITY_MADE)
+		live_of(k, a)->seen = true;
+	if (o == CAPACITY_DELAYED)
+		v.state = ASK_STATE_NEW;
+	if (v.state > a->state || (a->state == ASK_STATE_NEW && strcmp(message, a->message) != 0))
+		heard(k, a, &v, NULL);
+}
+
+/* Return the labels by which nodes of the request are known. */
+static void labels_of(const struct model *m, const struct ask *a, const struct capacity_fact *f,
+		      struct gpuq_arena *mem, struct gpuq_strmap *out)
+{
+	const struct site_pool *pool = pool_of(m, a->pool);
+	const struct gpuq_strmap *from = pool ? &pool->provisioning->node_selector_from : NULL;
+
+	if (!from || from->n == 0)
+		return;
+	out->keys = gpuq_arena_calloc(mem, from->n, sizeof(char *));
+	out->vals = gpuq_arena_calloc(mem, from->n, sizeof(char *));
+	for (size_t i = 0; out->keys && out->vals && i < from->n; i++) {
+		const char *v = gpuq_strmap_get(&f->details, from->vals[i]);
+
+		if (!v)
+			continue;
+		out->keys[out->n] = from->keys[i];
+		out->vals[out->n++] = v;
+	}
+}
+
+static void on_seen(void *arg, const struct capacity_fact *f)
+{
+	struct asker *k = arg;
+	const struct ask *a = ask_named(model_of(k), f->name, f->token);
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_strmap labels = { 0 };
+	struct verdict_of v;
+
+	if (!a) {
+		/* It is of an attempt that is over, and whose removal was cut short. */
+		if (!f->leaving && may_act(k)) {
+			log_notice("ask.orphan", "name=%s", LOGS(f->name));
+			k->cluster->ops->capacity_drop(k->cluster, f->namespace_, f->name,
+						       f->token);
+		}
+		return;
+	}
+	live_of(k, a)->seen = true;
+	v = verdict_judge(a, f, loop_now_us(k->l));
+	(void)FAILPOINT("ask.seen");
+	if (v.what == VERDICT_HEARD) {
+		labels_of(model_of(k), a, f, &mem, &labels);
+		heard(k, a, &v, &labels);
+	} else if (v.what != VERDICT_NONE) {
+		fail(k, a, &v);
+	}
+	gpuq_arena_done(&mem);
+}
+
+static void on_gone(void *arg, const char *name, const char *token)
+{
+	struct asker *k = arg;
+	const struct ask *a = ask_named(model_of(k), name, token);
+
+	if (a)
+		lost(k, a);
+}
+
+static void on_dropped(void *arg, const char *name)
+{
+	struct asker *k = arg;
+	const struct ask *a = ask_named(model_of(k), name, NULL);
+	struct event ev = { .type = EV_ASK_CLEARED };
+
+	if (!a || a->state < ASK_STATE_PAUSED || a->cleared)
+		return;
+	(void)FAILPOINT("ask.dropped");
+	apply(k, &ev, a);
+}
+
+static void on_known(void *arg, bool known, const char *why)
+{
+	struct asker *k = arg;
+	struct event ev = { .type = EV_ASKS_KNOWN };
+	const struct ask *a, *next;
+
+	for (a = model_of(k)->asks; known && a; a = next) {
+		next = a->hh.next;
+		if (!live_of(k, a)->seen)
+			lost(k, a);
+	}
+	if (!known && model_of(k)->asks_known != ASKS_OFF)
+		log_warn("ask.off", "error=%s: no nodes can be requested (see gpuq doctor)",
+			 LOGS(why));
+	if (!known && model_of(k)->asks_known == ASKS_OFF &&
+	    strcmp(model_of(k)->asks_why, why) == 0)
+		return;
+	if (known && model_of(k)->asks_known == ASKS_KNOWN)
+		return;
+	ev.asks.known = known ? ASKS_KNOWN : ASKS_OFF;
+	ev.asks.why = why;
+	journal_apply(k->j, &ev, NULL);
+	sync_all(k);
+}
+
+/* ---- wiring ---- */
+
+static bool wanted(const struct model *m)
+{
+	if (m->asks)
+		return true;
+	site_each(site_pool, m->site->pools, p)
+		if (pool_of(m, p->name))
+			return true;
+	return false;
+}
+
+/* Watch requests as long as the site has a pool that grows by them, or some are left. */
+static void watch(struct asker *k)
+{
+	const struct capacity_sink sink = { .arg = k,
+					    .asked = on_asked,
+					    .seen = on_seen,
+					    .gone = on_gone,
+					    .dropped = on_dropped,
+					    .known = on_known };
+	const bool on = k->cluster && k->cluster->ops->capacity_watch && wanted(model_of(k));
+	struct event ev = { .type = EV_ASKS_KNOWN };
+
+	if (on == k->watching)
+		return;
+	k->watching = on;
+	ev.asks.known = on ? ASKS_UNKNOWN : ASKS_OFF;
+	journal_apply(k->j, &ev, NULL);
+	if (k->cluster && k->cluster->ops->capacity_watch)
+		k->cluster->ops->capacity_watch(k->cluster, on ? &sink : NULL);
+}
+
+static void look_soon(struct asker *k)
+{
+	if (!k->soon)
+		k->soon = loop_after(k->l, SOON_US, on_soon, k);
+}
+
+static void on_event(void *arg, const struct event *ev)
+{
+	struct asker *k = arg;
+	const struct ask *a;
+
+	switch (ev->type) {
+	case EV_ASK_MADE:
+		log_notice(
+			"ask.made",
+			"ask=%" PRIu32 " pool=%s nodes=%" PRIu32 " job=%" PRIu32 " index=%" PRId32,
+			ev->ask.number, ev->ask.pool, ev->ask.n_nodes, ev->job.id, ev->job.index);
+		(void)FAILPOINT("ask.made");
+		/* fall through */
+	case EV_ASK_OWNED:
+	case EV_ASK_HEARD:
+	case EV_ASK_FAILED:
+	case EV_ASK_TRIED:
+	case EV_ASK_ENDED:
+	case EV_ASK_CLEARED:
+		a = ask_find(model_of(k), ev->ask.number);
+		if (a)
+			live_of(k, a)->seq = journal_seq(k->j);
+		look_soon(k);
+		break;
+	case EV_NODE_SEEN:
+	case EV_NODE_GONE:
+		if (model_of(k)->asks)
+			look_soon(k);
+		break;
+	case EV_SITE_APPLIED:
+	case EV_RECOVERY_LISTED:
+	case EV_FENCED:
+		watch(k);
+		look_soon(k);
+		break;
+	default:
+		break;
+	}
+}
+
+void asker_set_cluster(struct asker *k, struct cluster *c)
+{
+	struct event ev = { .type = EV_ASKS_KNOWN };
+
+	/* The last one is about to be freed, with all that was asked of it. */
+	if (k->cluster && k->watching && k->cluster->ops->capacity_watch)
+		k->cluster->ops->capacity_watch(k->cluster, NULL);
+	k->watching = false;
+	k->cluster = c;
+	forget_live(k);
+	journal_apply(k->j, &ev, NULL);
+	if (c)
+		watch(k);
+}
+
+int asker_new(struct journal *j, struct asker **out, struct gpuq_err *err)
+{
+	struct asker *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return gpuq_no_memory(err);
+	k->j = j;
+	k->l = journal_loop(j);
+	journal_subscribe(j, on_event, k);
+	journal_on_durable(j, sync_all, k);
+	k->tick = loop_after(k->l, TICK_US, on_tick, k);
+	*out = k;
+	return 0;
+}
+
+void asker_free(struct asker *k)
+{
+	if (!k)
+		return;
+	forget_live(k);
+	loop_cancel(k->tick);
+	loop_cancel(k->soon);
+	free(k);
+}

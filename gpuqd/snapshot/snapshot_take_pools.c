@@ -1,0 +1,179 @@
+#include "gpuqd/snapshot/snapshot_take_pools.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/site/price.h"
+#include "gpuqd/snapshot/snapshot_build.h"
+#include "gpuqd/state/record/ask.h"
+#include "libgpuq/spec/resource.h"
+#include "libgpuq/units.h"
+
+static const struct provision *grows(const struct site_pool *p)
+{
+	return p->provisioning && p->provisioning->kind == PROVISION_REQUEST ? p->provisioning
+									     : NULL;
+}
+
+static const struct site_pool *growing(const struct model *m, const char *name)
+{
+	site_each(site_pool, m->site->pools, p)
+		if (strcmp(p->name, name) == 0)
+			return grows(p) ? p : NULL;
+	return NULL;
+}
+
+void snapshot_pools_begin(struct taking *t)
+{
+	uint32_t n = 0;
+
+	for (const struct ask *a = t->m->asks; a; a = a->hh.next)
+		n += a->n_came;
+	t->n_came = 0;
+	t->came = n ? gpuq_arena_calloc(&t->mem, n, sizeof(*t->came)) : NULL;
+	for (const struct ask *a = t->m->asks; a && t->came; a = a->hh.next)
+		for (uint32_t i = 0; i < a->n_came; i++)
+			t->came[t->n_came++] =
+				(struct taking_came){ a->nodes[i].name, a, a->nodes[i].stale };
+}
+
+void snapshot_pools_node(const struct taking *t, const struct node *n, struct snap_node *sn)
+{
+	for (uint32_t i = 0; i < t->n_came; i++) {
+		const struct taking_came *c = &t->came[i];
+		const struct site_pool *p;
+
+		if (c->name != n->name)
+			continue;
+		p = growing(t->m, c->ask->pool);
+		if (sn->state != SNAP_READY ||
+		    (p && !c->stale &&
+		     ask_is_open(t->m, c->ask, p->provisioning->booking_us, t->now_us)))
+			return;
+		if (!p && !c->stale)
+			return;
+		if (!c->stale && c->ask->state < ASK_STATE_SERVED &&
+		    ask_node_boots(n)) { /* it boots: add_pool() */
+			sn->state = SNAP_DOWN;
+			return;
+		}
+		/* Booked for others than its jobs, or about to go: nothing starts there. */
+		sn->state = c->stale ? SNAP_DOWN : SNAP_ASKED;
+		sn->ask = c->stale ? 0 : c->ask->number;
+		return;
+	}
+}
+
+/* Return how many nodes of the shape all pending jobs together could use. */
+static int64_t wanted(const struct model *m, int64_t gpus)
+{
+	int64_t milli = 0;
+	const struct job *j;
+
+	DL_FOREACH2(m->jobs_by_state[GPUQ_JOB_PENDING], j, state_next) {
+		const int64_t n = j->array ? j->array->n_waiting : 1;
+
+		/* Parts may lie on a node of their own each. */
+		milli += n * (j->request->gpus_milli > j->request->n_pods * SNAP_MILLI
+				      ? j->request->gpus_milli
+				      : (int64_t)j->request->n_pods * SNAP_MILLI);
+		if (milli / (gpus * SNAP_MILLI) >= PROVISION_NODES_MAX)
+			return PROVISION_NODES_MAX;
+	}
+	return milli / (gpus * SNAP_MILLI) + 1;
+}
+
+static void shape(struct taking *t, const struct site_pool *p, struct snap_node *sn)
+{
+	const struct provision_machine *m = p->provisioning->machine;
+	struct snap_device *devices =
+		gpuq_arena_calloc(&t->mem, (size_t)m->gpus + 1, sizeof(*devices));
+	struct snap_taint *taints = gpuq_arena_calloc(&t->mem, m->taints.n + 1, sizeof(*taints));
+	struct snap_resource *more = gpuq_arena_calloc(&t->mem, m->resources.n + 1, sizeof(*more));
+
+	snapshot_node_default(sn);
+	if (!devices || !taints || !more)
+		return;
+	sn->pool = p->name;
+	sn->made_up = true;
+	for (uint32_t f = 0; f < t->n_flavors; f++)
+		if (strcmp(t->flavors[f], p->flavor) == 0)
+			sn->flavor = f;
+	sn->price = p->price.given ? p->price.micro[p->billing]
+				   : price_micro(t->m->site, p->name, p->flavor);
+	if (m->cpu_milli)
+		sn->cpu_milli = m->cpu_milli;
+	if (m->memory_bytes)
+		sn->memory_bytes = m->memory_bytes;
+	sn->n_devices = (uint32_t)(m->gpus < SNAP_DEVICES_MAX ? m->gpus : SNAP_DEVICES_MAX);
+	for (uint32_t d = 0; d < sn->n_devices; d++)
+		devices[d].healthy = true;
+	sn->devices_in = devices;
+	sn->labels = m->labels;
+	for (size_t i = 0; i < m->taints.n; i++) {
+		const struct provision_taint *in =
+			&((const struct provision_taint *)m->taints.items)[i];
+
+		taints[sn->n_taints++] = (struct snap_taint){ in->key, in->value ? in->value : "",
+							      provision_effects[in->effect] };
+	}
+	sn->taints = taints;
+	for (size_t i = 0; i < m->resources.n; i++) {
+		const char *name = m->resources.keys[i];
+		int64_t n = 0;
+
+		if (!gpuq_resource_is_bytes(name))
+			n = strtoll(m->resources.vals[i], NULL, 10);
+		else if (gpuq_bytes_parse(m->resources.vals[i], &n, NULL) < 0)
+			continue;
+		more[sn->n_resources++] = (struct snap_resource){ name, n, 0 };
+	}
+	sn->resources = more;
+}
+
+static void add(struct taking *t, struct snap_node *sn, uint32_t *n, int state, uint32_t ask)
+{
+	sn->name = gpuq_arena_printf(&t->mem, "%s/%" PRIu32, sn->pool, (*n)++);
+	sn->state = state;
+	sn->ask = ask;
+	if (sn->name)
+		snapshot_add_node(t->s, sn);
+}
+
+static void add_pool(struct taking *t, const struct site_pool *p)
+{
+	const struct provision *how = p->provisioning;
+	const struct ask_pool *known = ask_pool_find(t->m, p->name);
+	const bool closed =
+		t->m->asks_known != ASKS_KNOWN || (known && known->closed_until_us > t->now_us);
+	int64_t left = how->max_nodes, most = wanted(t->m, how->machine->gpus);
+	struct snap_node sn;
+	uint32_t n = 0, n_asks = 0;
+
+	shape(t, p, &sn);
+	if (sn.flavor == SNAP_NONE)
+		return;
+	node_each(t->m, node)
+		left -= !node->gone && strcmp(node->pool, p->name) == 0;
+	for (const struct ask *a = t->m->asks; a; a = a->hh.next) {
+		if (strcmp(a->pool, p->name) != 0 || a->state == ASK_STATE_ENDED)
+			continue;
+		n_asks += a->state < ASK_STATE_SERVED;
+		left -= ask_lacks(a);
+		/* One that boots is there, and not what it will be. */
+		for (uint32_t k = ask_lacks(a) + ask_boots(t->m, a); k > 0; k--)
+			add(t, &sn, &n, SNAP_ASKED, a->number);
+	}
+	if (n_asks >= how->max_requests)
+		return;
+	for (left = left < most ? left : most; left > 0; left--)
+		add(t, &sn, &n, closed ? SNAP_DOWN : SNAP_PLANNED, 0);
+}
+
+void snapshot_pools_add(struct taking *t)
+{
+	site_each(site_pool, t->m->site->pools, p)
+		if (grows(p))
+			add_pool(t, p);
+}

@@ -1,0 +1,69 @@
+# provision.sh - what the whole-system tests of requested nodes share; sourced after kube.sh
+#
+# tests/kube/fake-autoscaler plays the cloud, as scaler/next says; what it saw is in scaler/log and seen.
+
+group=/apis/autoscaling.x-k8s.io/v1
+
+# crd VERSION: the kind, served in that version alone
+crd() {
+	sed "s/@VERSION@/$1/" "$kube_tools/provisioning-crd.yaml" >crd.yaml && kube apply -f crd.yaml &&
+		kube wait /apis/apiextensions.k8s.io/v1/customresourcedefinitions/provisioningrequests.autoscaling.x-k8s.io \
+			'status.conditions[type=Established].status=True' --timeout 60
+}
+
+# autoscaler VERSION
+autoscaler() {
+	mkdir -p scaler
+	KUBECONFIG="$TMPDIR/k/admin.kubeconfig" "$kube_tools/fake-autoscaler" "$1" scaler >scaler.out 2>&1 3>&- 4>&- 5>&- &
+	autoscaler_pid=$!
+	wait_for 30 grep -q ^serving scaler.out
+}
+
+# becomes WORD: what becomes of requests from now on
+becomes() {
+	echo "$1" >scaler/next
+}
+
+# requests [EXPR]: those that there are
+requests() {
+	kube list "$group/provisioningrequests" "${1:-metadata.name}"
+}
+
+templates() {
+	kube list gpuq-jobs/podtemplates metadata.name
+}
+
+# no_requests: and no templates either
+no_requests() {
+	test -z "$(requests)" && test -z "$(templates)"
+}
+
+# n_seen N: as many requests were ever made
+n_seen() {
+	n_seen_got=$(sort -u scaler/seen | wc -l)
+	[ "$n_seen_got" = "$1" ] || { echo "$n_seen_got requests, not $1"; cat scaler/seen; return 1; }
+}
+
+no_nodes() {
+	test -z "$(kube list nodes metadata.name)"
+}
+
+# pool NAME FLAVOR GPUS [MAX_NODES [KEYS]]: one that grows, as YAML
+pool() {
+	echo "- {name: $1, flavor: $2, selector: {cloud.google.com/gke-nodepool: $1}, provisioning: {kind: request," \
+		"class: queued-provisioning.gke.io, max_nodes: ${4-1}, retry_base: 1s, retry_max: 4s," \
+		"machine: {gpus: $3, cpus: 8, memory: 64Gi, labels: {cloud.google.com/gke-nodepool: $1}}${5:+, $5}}}"
+}
+
+site() {
+	{
+		printf "version: 1\nflavors: [{name: t4}, {name: a100}, {name: big}, {name: spare}]\nqueues: [{name: dws}]\npools:\n"
+		cat
+	} >site.yaml
+}
+# grow LINES [option...]: a job for the pool big, that runs until it is told to end
+grow() {
+	grow_lines=$1
+	shift
+	fake_job "queue: dws\nflavor: big\n$grow_lines\n$(fate hang=true)" "$@"
+}

@@ -1,0 +1,254 @@
+/* Requests for nodes that do not exist: what their conditions mean, what the model does of it, and what is
+ * stored. */
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpuqd/flow/provision/verdict.h"
+#include "gpuqd/state/record/ask.h"
+#include "gpuqd/state/record/model_apply.h"
+#include "tests/unit/model_rig.h"
+
+#define S GPUQ_US_PER_S
+
+static void apply(struct model *m, struct event *ev, int64_t at_us)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	ev->at_us = at_us;
+	cr_assert_eq(model_apply(m, ev, &err), 0, "%s", err.text);
+}
+
+/* A model with a pool that grows, and a request of it for a job, at T0. */
+static struct model *asking(uint32_t n_nodes)
+{
+	struct model *m = fresh(0, 0);
+	struct event ev = { .type = EV_ASK_MADE, .job = J1 };
+	struct event known = { .type = EV_ASKS_KNOWN };
+
+	rig_site(m, "version: 1\npools: [{name: p, selector: {a: b}, flavor: default, "
+		    "provisioning: {kind: "
+		    "request, class: c.x, max_nodes: 4, machine: {gpus: 2, labels: {a: b}}}}]");
+	cr_assert_not_null(submit_text(m, "gpus: 2\ncommand: [x]\n", NULL));
+	ev.ask.number = 1;
+	ev.ask.pool = "p";
+	ev.ask.flavor = "default";
+	ev.ask.class_ = "c.x";
+	ev.ask.namespace_ = "";
+	ev.ask.token = "0123456789abcdef0123456789abcdef";
+	ev.ask.n_nodes = n_nodes;
+	ev.ask.run_us = 3600 * S;
+	apply(m, &ev, T0);
+	known.asks.known = ASKS_KNOWN;
+	apply(m, &known, T0);
+	return m;
+}
+
+static void hear(struct model *m, enum ask_state state, const char *condition, int64_t at_us)
+{
+	struct event ev = { .type = EV_ASK_HEARD };
+
+	ev.ask.number = 1;
+	ev.ask.attempt = ask_find(m, 1)->attempt;
+	ev.ask.state = state;
+	ev.ask.condition = condition;
+	ev.ask.reason = "r";
+	ev.ask.message = "words";
+	ev.ask.until_us = at_us;
+	apply(m, &ev, at_us);
+}
+
+static void node_as(struct model *m, const char *name, int64_t at_us, bool ready)
+{
+	const char *keys[] = { "a" }, *vals[] = { "b" };
+	const struct device_fact devices[] = { { "GPU-0", "T4", 16384, true },
+					       { "GPU-1", "T4", 16384, true } };
+	const struct node_fact f = { .name = name,
+				     .note = "",
+				     .ready = ready,
+				     .labels = { keys, vals, 1 },
+				     .devices = devices,
+				     .n_devices = 2 };
+	struct event ev = { .type = EV_NODE_SEEN };
+
+	ev.node = &f;
+	apply(m, &ev, at_us);
+}
+
+static void node(struct model *m, const char *name, int64_t at_us)
+{
+	node_as(m, name, at_us, true);
+}
+
+Test(asks, nothing_starts_before_all_nodes_have_come_and_were_given)
+{
+	struct model *m = asking(2);
+	const struct ask *a = ask_find(m, 1);
+
+	hear(m, ASK_STATE_ACCEPTED, "Accepted", T0 + S);
+	node(m, "n1", T0 + 2 * S);
+	cr_expect_eq(ask_lacks(a), 1);
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0 + 3 * S);
+	cr_expect_eq(a->state, ASK_STATE_PROVISIONED);
+	cr_expect_not(ask_is_open(m, a, 600 * S, T0 + 4 * S));
+	node_as(m, "n2", T0 + 5 * S, false);
+	cr_expect_eq(ask_lacks(a), 0);
+	cr_expect_eq(ask_boots(m, a), 1);
+	cr_expect_eq(a->state, ASK_STATE_PROVISIONED);
+	node(m, "n2", T0 + 5 * S);
+	cr_expect_eq(a->state, ASK_STATE_SERVED);
+	cr_expect(ask_is_open(m, a, 600 * S, T0 + 6 * S));
+	/* Not after its booking, unless it was used. */
+	cr_expect_not(ask_is_open(m, a, 600 * S, T0 + 603 * S));
+	/* A condition that comes late sets nothing back. */
+	hear(m, ASK_STATE_ACCEPTED, "Accepted", T0 + 7 * S);
+	cr_expect_eq(a->state, ASK_STATE_SERVED);
+	model_free(m);
+}
+
+Test(asks, a_node_that_was_there_before_is_not_one_of_the_request)
+{
+	struct model *m = fresh(0, 0);
+
+	model_free(m);
+	m = asking(1);
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0 + S);
+	node(m, "old", T0 - 10 * S);
+	cr_expect_eq(ask_lacks(ask_find(m, 1)), 1);
+	node(m, "new", T0 + 2 * S);
+	cr_expect_eq(ask_find(m, 1)->state, ASK_STATE_SERVED);
+	model_free(m);
+}
+
+Test(asks, an_attempt_that_failed_is_over_and_its_nodes_are_not_used)
+{
+	struct model *m = asking(1);
+	const struct ask *a = ask_find(m, 1);
+	struct event ev = { .type = EV_ASK_FAILED };
+	char first[ASK_NAME_ROOM], second[ASK_NAME_ROOM];
+	bool stale = false;
+
+	ask_name(m, a, first);
+	cr_expect_str_eq(first, "gpuq-" CLUSTER "-1-ask1-1");
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0 + S);
+	node(m, "n1", T0 + 2 * S);
+	ev.ask.number = 1;
+	ev.ask.attempt = 1;
+	ev.ask.condition = "BookingExpired";
+	ev.ask.reason = ev.ask.message = "";
+	ev.ask.until_us = T0 + 63 * S;
+	ev.ask.counts = true;
+	apply(m, &ev, T0 + 3 * S);
+	cr_expect_eq(a->state, ASK_STATE_PAUSED);
+	cr_expect_eq(ask_of_node(m, "n1", &stale), a);
+	cr_expect(stale);
+	cr_expect_eq(ask_lacks(a), 1);
+	/* News of it changes nothing any more; the next one waits until its objects are gone. */
+	ev.type = EV_ASK_HEARD;
+	cr_expect_lt(model_apply(m, &ev, NULL), 0);
+	ev.type = EV_ASK_TRIED;
+	ev.ask.token = "fedcba9876543210fedcba9876543210";
+	cr_expect_lt(model_apply(m, &ev, NULL), 0);
+	ev.type = EV_ASK_CLEARED;
+	apply(m, &ev, T0 + 4 * S);
+	ev.type = EV_ASK_TRIED;
+	apply(m, &ev, T0 + 63 * S);
+	ask_name(m, a, second);
+	cr_expect_str_eq(second, "gpuq-" CLUSTER "-1-ask1-2");
+	cr_expect_eq(a->n_failures, 1);
+	model_free(m);
+}
+
+Test(asks, the_database_has_all_of_it)
+{
+	struct model *m = asking(2), *n;
+	struct disk d = { 0 };
+	struct event ev = { .type = EV_ASK_CLOSED };
+	const struct ask *a;
+
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0 + S);
+	node(m, "n1", T0 + 2 * S);
+	ev.ask.pool = "p";
+	ev.ask.until_us = T0 + 1800 * S;
+	ev.ask.message = "none left";
+	apply(m, &ev, T0 + 3 * S);
+	disk_write(&d, m);
+	n = disk_load(&d);
+	a = ask_find(n, 1);
+	cr_assert_not_null(a);
+	cr_expect_str_eq(a->pool, "p");
+	cr_expect_str_eq(a->class_, "c.x");
+	cr_expect_eq(a->owner.id, 1);
+	cr_expect_eq(a->state, ASK_STATE_PROVISIONED);
+	cr_expect_str_eq(a->token, ask_find(m, 1)->token);
+	cr_expect_str_eq(a->message, "words");
+	cr_expect_eq(a->n_came, 1);
+	cr_expect_eq(a->run_us, 3600 * S);
+	cr_expect_eq(n->last_ask, 1);
+	cr_expect_eq(ask_pool_find(n, "p")->closed_until_us, T0 + 1800 * S);
+	/* After a restart nothing is known of the cluster's requests. */
+	cr_expect_neq(n->asks_known, ASKS_KNOWN);
+	model_free(n);
+	model_free(m);
+	disk_free(&d);
+}
+
+/* ---- conditions ---- */
+
+static struct capacity_fact fact(void)
+{
+	struct capacity_fact f = { .name = "x", .created_us = T0 };
+
+	for (int i = 0; i < N_CAPACITY_CONDITIONS; i++)
+		f.said[i].reason = f.said[i].message = "";
+	return f;
+}
+
+static void say(struct capacity_fact *f, enum capacity_condition c, bool on, const char *reason,
+		const char *message)
+{
+	f->said[c] = (struct capacity_said){ true, on, T0 + 5 * S, reason, message };
+}
+
+Test(asks, of_the_conditions_that_are_true_the_gravest_counts)
+{
+	struct ask a = { .state = ASK_STATE_SENT,
+			 .attempt = 1,
+			 .since_us = T0,
+			 .condition = "",
+			 .reason = "",
+			 .message = (char *)(uintptr_t) "" };
+	struct capacity_fact f = fact();
+	struct verdict_of v;
+
+	cr_expect_eq(verdict_judge(&a, &f, T0 + 9 * S).what, VERDICT_NONE);
+	say(&f, CAPACITY_ACCEPTED, true, "Accepted", "in a while");
+	v = verdict_judge(&a, &f, T0 + 9 * S);
+	cr_expect_eq(v.state, ASK_STATE_ACCEPTED);
+	say(&f, CAPACITY_PROVISIONED, false, "NotProvisioned", "ETA 2h");
+	cr_expect_str_eq(verdict_judge(&a, &f, T0 + 9 * S).message, "ETA 2h");
+	say(&f, CAPACITY_PROVISIONED, false, "QuotaExceeded", "");
+	cr_expect_eq(verdict_judge(&a, &f, T0 + 9 * S).what, VERDICT_QUOTA);
+	say(&f, CAPACITY_PROVISIONED, false, "ResourcePoolExhausted", "later");
+	cr_expect_eq(verdict_judge(&a, &f, T0 + 9 * S).what, VERDICT_HEARD);
+	say(&f, CAPACITY_PROVISIONED, false, "ResourcePoolExhausted", "time is indefinite");
+	cr_expect_eq(verdict_judge(&a, &f, T0 + 9 * S).what, VERDICT_NEXT);
+	say(&f, CAPACITY_PROVISIONED, true, "CapacityIsProvisioned", "");
+	v = verdict_judge(&a, &f, T0 + 9 * S);
+	cr_expect_eq(v.state, ASK_STATE_PROVISIONED);
+	cr_expect_eq(v.provisioned_us, T0 + 5 * S);
+	/* A clock that is an hour off is not believed. */
+	f.said[CAPACITY_PROVISIONED].since_us = T0 - 3600 * S;
+	cr_expect_eq(verdict_judge(&a, &f, T0 + 9 * S).provisioned_us, T0 + 9 * S);
+	f.said[CAPACITY_PROVISIONED].since_us = T0 + 3600 * S;
+	cr_expect_eq(verdict_judge(&a, &f, T0 + 9 * S).provisioned_us, T0 + 9 * S);
+	say(&f, CAPACITY_EXPIRED, true, "CapacityReservationTimeExpired", "");
+	cr_expect_eq(verdict_judge(&a, &f, T0 + 9 * S).what, VERDICT_RETRY);
+	/* Its pods are there: the end of the booking is no failure. */
+	a.used = true;
+	a.state = ASK_STATE_SERVED;
+	cr_expect_eq(verdict_judge(&a, &f, T0 + 9 * S).what, VERDICT_HEARD);
+	a.state = ASK_STATE_PAUSED;
+	cr_expect_eq(verdict_judge(&a, &f, T0 + 9 * S).what, VERDICT_NONE);
+}
