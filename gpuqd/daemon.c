@@ -24,10 +24,8 @@
 #include "gpuqd/base/spool.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/state/model.h"
-#include "gpuqd/site/site_merge.h"
 #include "gpuqd/state/record/upgrade.h"
 #include "gpuqd/state/record/model_apply.h"
-#include "gpuqd/flow/admit/zones.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/bind/bind.h"
 #include "gpuqd/flow/provision/asker.h"
@@ -53,9 +51,7 @@
 #include "gpuqd/store/write.h"
 #include "gpuqd/store/upgrade.h"
 #include "libgpuq/limits.h"
-#include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
-#include "libgpuq/yaml.h"
 
 #define SPACE_CHECK_US GPUQ_US_PER_S
 #define PLACE_CHECK_US (2 * GPUQ_US_PER_S)

@@ -8,6 +8,7 @@
 #include "gpuqd/flow/admit/zones.h"
 #include "gpuqd/site/site.h"
 #include "gpuqd/site/site_merge.h"
+#include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/yaml.h"
