@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/flow/admit/run_limit.h"
 #include "gpuqd/flow/provision/verdict.h"
 #include "gpuqd/state/record/ask.h"
 #include "gpuqd/state/record/model_apply.h"
@@ -251,4 +252,32 @@ Test(asks, of_the_conditions_that_are_true_the_gravest_counts)
 	cr_expect_eq(verdict_judge(&a, &f, T0 + 9 * S).what, VERDICT_HEARD);
 	a.state = ASK_STATE_PAUSED;
 	cr_expect_eq(verdict_judge(&a, &f, T0 + 9 * S).what, VERDICT_NONE);
+}
+
+/* AC-DWS-7 */
+Test(asks, a_time_limit_beyond_what_nodes_may_run_is_refused)
+{
+	static const char *big[] = { "default" };
+	struct model *m = asking(1);
+	struct gpuq_group g = { .gpus_milli = 2000, .pods_min = 1 };
+	struct gpuq_spec spec = { .groups = &g, .n_groups = 1 };
+	const int64_t week = 7 * 86400 * S;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	cr_expect_eq(run_limit_check(m, &spec, week, &err), 0, "%s", err.text);
+	cr_expect_eq(run_limit_check(m, &spec, GPUQ_UNLIMITED, &err), 0, "%s", err.text);
+	cr_expect_eq(run_limit_check(m, &spec, week + S, &err), GPUQ_ELIMIT);
+	cr_expect(strstr(err.text, "maximum 604800 s"), "%s", err.text);
+	node(m, "n1", T0 + S);
+	cr_expect_eq(run_limit_check(m, &spec, week + S, &err), GPUQ_ELIMIT, "its own node");
+	rig_site(m, "version: 1\nflavors: [{name: default}, {name: other}]\npools: [{name: p, "
+		    "selector: {a: b}, flavor: default, "
+		    "provisioning: {kind: request, class: c.x, max_nodes: 4, max_run: 1h, "
+		    "machine: {gpus: 2, labels: {a: b}}}}, {name: q, flavor: other}]");
+	cr_expect_eq(run_limit_check(m, &spec, week, &err), 0, "another pool");
+	spec.flavors = (struct gpuq_strlist){ big, 1 };
+	cr_expect_eq(run_limit_check(m, &spec, week, &err), GPUQ_ELIMIT, "not of that flavor");
+	g.gpus_milli = 0;
+	cr_expect_eq(run_limit_check(m, &spec, week, &err), 0, "no devices");
+	model_free(m);
 }

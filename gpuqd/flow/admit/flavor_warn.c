@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "gpuqd/site/provision.h"
+
 #define NAMES_MAX 63
 
 void flavor_warn(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings)
@@ -12,6 +14,11 @@ void flavor_warn(const struct model *m, const struct gpuq_spec *spec, struct gpu
 
 	if (flavors->n == 0 || gpuq_spec_gpus_milli(spec) == 0)
 		return;
+	/* Nodes that can be requested are no mistake. */
+	site_each(site_pool, m->site->pools, p)
+		if (p->provisioning && p->provisioning->kind == PROVISION_REQUEST &&
+		    gpuq_strlist_has(flavors, p->flavor))
+			return;
 	node_each(m, node) {
 		size_t i = 0;
 

@@ -22,6 +22,7 @@
 #include "gpuqd/flow/admit/draft_resources.h"
 #include "gpuqd/flow/advise/estimate.h"
 #include "gpuqd/flow/admit/flavor_warn.h"
+#include "gpuqd/flow/admit/run_limit.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/admit/limits.h"
@@ -247,6 +248,11 @@ static int check_flavors(struct draft *d, struct gpuq_err *err)
 	    !(d->instead && model_job_is_live(d->instead)))
 		d->spec.flavors = *flavors;
 	return 0;
+}
+
+static int check_run_limit(struct draft *d, struct gpuq_err *err)
+{
+	return run_limit_check(d->m, &d->spec, d->time_limit_us, err);
 }
 
 /* As in Slurm: a nice below 0 requires a right over the queue, which does not move with the job to
@@ -507,6 +513,7 @@ static const struct {
 	{ "time", check_time },
 	{ "resources", draft_check_resources },
 	{ "flavors", check_flavors },
+	{ "run-limit", check_run_limit },
 	{ "nice", check_nice },
 	{ "priority", check_priority },
 	{ "limits", check_limits },

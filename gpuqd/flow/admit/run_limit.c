@@ -1,0 +1,54 @@
+#include "gpuqd/flow/admit/run_limit.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "gpuqd/site/provision.h"
+#include "libgpuq/units.h"
+
+static bool may_use(const struct gpuq_spec *spec, const char *flavor)
+{
+	return spec->flavors.n == 0 || gpuq_strlist_has(&spec->flavors, flavor);
+}
+
+static bool grows(const struct site_pool *p)
+{
+	return p->provisioning && p->provisioning->kind == PROVISION_REQUEST;
+}
+
+static bool in_growing(const struct model *m, const struct node *n)
+{
+	site_each(site_pool, m->site->pools, p)
+		if (strcmp(p->name, n->pool) == 0)
+			return grows(p);
+	return false;
+}
+
+int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t time_us,
+		    struct gpuq_err *err)
+{
+	const struct site_pool *longest = NULL;
+	char text[32];
+
+	if (time_us == GPUQ_UNLIMITED || gpuq_spec_gpus_milli(spec) == 0)
+		return 0;
+	site_each(site_pool, m->site->pools, p) {
+		if (!may_use(spec, p->flavor))
+			continue;
+		if (!grows(p) || p->provisioning->max_run_us >= time_us)
+			return 0;
+		if (!longest || p->provisioning->max_run_us > longest->provisioning->max_run_us)
+			longest = p;
+	}
+	if (!longest)
+		return 0;
+	node_each(m, n)
+		if (!n->gone && n->n_devices > 0 && may_use(spec, n->flavor) && !in_growing(m, n))
+			return 0;
+	gpuq_duration_print(time_us, text, sizeof(text));
+	return gpuq_fail_field(err, GPUQ_ELIMIT, "time",
+			       "%s is longer than nodes of pool %s may run: maximum %" PRId64
+			       " s; shorten it, or save checkpoints and requeue",
+			       text, longest->name,
+			       longest->provisioning->max_run_us / GPUQ_US_PER_S);
+}

@@ -1,0 +1,21 @@
+/* run_limit.h - how long nodes that are requested may run
+ *
+ * Owns     nothing. Touches memory only.
+ * Used by  flow/admit/submit, after its check of flavors.
+ */
+#ifndef GPUQD_FLOW_ADMIT_RUN_LIMIT_H
+#define GPUQD_FLOW_ADMIT_RUN_LIMIT_H
+
+#include <stdint.h>
+
+#include "gpuqd/state/model.h"
+#include "libgpuq/err.h"
+#include "libgpuq/spec.h"
+
+/* Refuse a job whose time limit exceeds max_run of every pool that it may use: GPUQ_ELIMIT with the
+ * largest. A pool whose nodes are not requested, or a node of none, could hold it at any length.
+ * time_us: GPUQ_UNLIMITED is not refused. */
+int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t time_us,
+		    struct gpuq_err *err);
+
+#endif
