@@ -108,6 +108,7 @@ static const struct gpuq_field fields[] = {
 	F("backup", GPUQ_K_OBJECT, backup, .sub = &config_backup_schema, .doc = "copies of the database that gpuqd makes by itself"),
 	F("history_keep", GPUQ_K_DURATION, history_keep_us, .flags = GPUQ_F_LIVE, .doc = "time for which ended jobs are kept; 0 keeps them for ever"),
 	F("history_max", GPUQ_K_INT, history_max, .flags = GPUQ_F_LIVE, .min = 0, .max = INT64_C(100000000), .doc = "maximum number of ended jobs that are kept, the newest; 0 keeps all"),
+	F("history_size", GPUQ_K_BYTES, history_bytes, .flags = GPUQ_F_LIVE, .doc = "maximum size of stored jobs; beyond it the oldest ended jobs are deleted; 0 keeps all"),
 	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "maximum size of the database"),
 	F("adopt_cluster", GPUQ_K_BOOL, adopt_cluster, .doc = "accept this cluster although the jobs of the database ran in another one; see --adopt-cluster in gpuqd(8)"),
 	F("unsafe_fs", GPUQ_K_BOOL, unsafe_fs, .doc = "allow a network or overlay filesystem for state"),
@@ -136,6 +137,7 @@ static void defaults(void *obj)
 	c->record_bytes = INT64_C(256) << 20;
 	c->history_keep_us = INT64_C(366) * 86400 * GPUQ_US_PER_S;
 	c->history_max = 1000000;
+	c->history_bytes = INT64_C(16) << 30;
 }
 
 static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)

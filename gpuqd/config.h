@@ -49,7 +49,7 @@ struct config {
 	const char *record_dir; /* NULL = cycles are not recorded */
 	int64_t record_bytes;
 	int64_t map_bytes;
-	int64_t history_keep_us, history_max; /* ended jobs; 0 = whatever */
+	int64_t history_keep_us, history_max, history_bytes; /* ended jobs; 0 = whatever */
 	bool adopt_cluster;
 	bool unsafe_fs;
 	bool operators_act_as_user;

@@ -494,12 +494,18 @@ static void put_live(struct daemon *d, const struct config *c)
 	is->operators_act_as_user = c->operators_act_as_user;
 	is->history_keep_us = c->history_keep_us;
 	is->history_max = c->history_max;
+	is->history_bytes = c->history_bytes;
 	is->notify = c->notify;
 	is->policy.notify = c->policy.notify;
 	is->policy.weights = c->policy.weights;
 	is->policy.usage_k_milli = c->policy.usage_k_milli;
 	is->policy.sched = c->policy.sched;
 	journal_set_policy(d->journal, &is->policy);
+}
+
+static struct history_limits history_limits_of(const struct config *c)
+{
+	return (struct history_limits){ c->history_keep_us, c->history_max, c->history_bytes };
 }
 
 static struct dispatch_opts dispatch_opts_of(const struct config *c)
@@ -516,6 +522,7 @@ static void take(struct daemon *d, struct reread *r)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	struct dispatch_opts dispatch;
+	struct history_limits keep;
 	struct outbox_opts o;
 
 	log_set_level((enum log_level)log_level_parse(c->log_level));
@@ -533,7 +540,8 @@ static void take(struct daemon *d, struct reread *r)
 	put_live(d, c);
 	dispatch = dispatch_opts_of(d->config);
 	dispatch_set_opts(d->dispatch, &dispatch);
-	history_keep_set(d->history, c->history_keep_us, c->history_max);
+	keep = history_limits_of(d->config);
+	history_keep_set(d->history, &keep);
 	methods_set_backup_dir(d->methods, c->backup_dir);
 	methods_set_operators_act(d->methods, c->operators_act_as_user);
 	rpc_server_set_connections(d->rpc, (unsigned)c->connections_per_user);
@@ -795,6 +803,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 {
 	struct journal_opts jo = { on_no_space, on_broken, d };
 	const struct dispatch_opts dopts = dispatch_opts_of(d->config);
+	const struct history_limits keep = history_limits_of(d->config);
 	struct rpc_opts ro = { .server = "gpuqd/" PACKAGE_VERSION,
 			       .version = PACKAGE_VERSION,
 			       .operators = operator_names(d->config, &d->config->arena),
@@ -839,8 +848,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		rc = troubles_new(d->journal, d->dispatch, d->refusals, &d->troubles, err);
 	if (rc == 0)
-		rc = history_keep_new(d->journal, d->config->history_keep_us,
-				      d->config->history_max, &d->history, err);
+		rc = history_keep_new(d->journal, &keep, &d->history, err);
 	if (rc == 0)
 		rc = default_rule_new(d->journal, &d->default_rule, err);
 	if (rc == 0)

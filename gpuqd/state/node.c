@@ -84,8 +84,8 @@ static bool bytes_same(const uint8_t *a, const uint8_t *b, size_t n)
 	return a && b ? memcmp(a, b, n) == 0 : !a && !b;
 }
 
-/* True if the cluster reports what the model has already. Nodes are reported again and again: only
- * a real change is stored and rebuilt. */
+/* True if the cluster reports what the model has already, but for amounts of other resources. Nodes
+ * are reported again and again: only a real change is stored and rebuilt. */
 static bool fact_same(const struct node *n, const struct node_fact *f)
 {
 	const struct node_fact *o = &n->fact, *told = &n->told;
@@ -110,8 +110,6 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 		    strcmp(o->taints[i].value, f->taints[i].value) ||
 		    strcmp(o->taints[i].effect, f->taints[i].effect))
 			return false;
-	if (!gpuq_amounts_same(o->resources, o->n_resources, f->resources, f->n_resources))
-		return false;
 	if (told->n_mig != f->n_mig ||
 	    !bytes_same(told->links, f->links, f->n_devices * f->n_devices) ||
 	    !bytes_same(told->numa, f->numa, f->n_devices))
@@ -668,10 +666,13 @@ static struct node *find(const struct model *m, const char *name, struct gpuq_er
 int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct node *n = model_find_node(m, ev->node->name);
+	const struct node_fact *f = ev->node;
+	const bool same = n && fact_same(n, f);
 
 	(void)err;
 	/* Nothing changed: nothing is to be stored. */
-	if (n && fact_same(n, ev->node)) {
+	if (same && gpuq_amounts_same(n->fact.resources, n->fact.n_resources, f->resources,
+				      f->n_resources)) {
 		n->seen_us = ev->at_us;
 		return 0;
 	}
@@ -686,7 +687,11 @@ int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *er
 	recount_foreign(m, n);
 	accounting_charge_strand(m, n);
 	n->seen_us = ev->at_us;
-	touch(m, n);
+	/* Amounts of other resources are not stored: after a restart they are news of every node. */
+	if (same)
+		m->n_node_changes++;
+	else
+		touch(m, n);
 	ask_node_seen(m, n);
 	return 0;
 }

@@ -302,15 +302,28 @@ int store_all(struct store *st, const enum table *tables, size_t n, store_all_fn
 	return end(st, txn, rc, err);
 }
 
-size_t store_count(struct store *st, enum table t)
+static MDB_stat stat_of(struct store *st, enum table t)
 {
 	MDB_stat stat = { 0 };
 	MDB_txn *txn = NULL;
 
 	if (!st->dbi[t] || mdb_txn_begin(st->env, NULL, MDB_RDONLY, &txn) != 0)
-		return 0;
+		return stat;
 	if (mdb_stat(txn, st->dbi[t], &stat) != 0)
-		stat.ms_entries = 0;
+		stat = (MDB_stat){ 0 };
 	mdb_txn_abort(txn);
-	return stat.ms_entries;
+	return stat;
+}
+
+size_t store_count(struct store *st, enum table t)
+{
+	return stat_of(st, t).ms_entries;
+}
+
+int64_t store_bytes(struct store *st, enum table t)
+{
+	const MDB_stat s = stat_of(st, t);
+
+	return (int64_t)s.ms_psize *
+	       (int64_t)(s.ms_branch_pages + s.ms_leaf_pages + s.ms_overflow_pages);
 }

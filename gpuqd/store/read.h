@@ -35,6 +35,8 @@ int store_all(struct store *st, const enum table *tables, size_t n, store_all_fn
 
 /* Records of a table, without looking at them. 0 when it cannot be read. */
 size_t store_count(struct store *st, enum table t);
+/* Return the bytes of the pages of a table. 0 when it cannot be read. */
+int64_t store_bytes(struct store *st, enum table t);
 
 /* All records of a table as they are stored, specs in parts. */
 int store_each_raw(struct store *st, enum table t, store_each_fn fn, void *arg,

@@ -42,6 +42,13 @@ test_expect_success 'as they are listed after a restart' '
 	kill_gpuqd && start_gpuqd && gpuq queue -a --json | json id | sort -n | cmp - want && past | cmp - listed_all && stop_gpuqd
 '
 
+# 200 are deleted at a time; 400 take between 400 and 512 KiB here, 200 between 256 and 300.
+test_expect_success 'stored jobs take no more than they may: the oldest that have ended are deleted' '
+	echo "history_size: 350Ki" >gpuqd.yaml && start_gpuqd --config gpuqd.yaml &&
+	wait_for 60 eval "past >left; test \$(wc -l <left) -lt 400" && test -s left && tail -n "$(wc -l <left)" want | sort -nr | cmp - left &&
+	stop_gpuqd
+'
+
 test_expect_success 'no more are kept than may be, the newest' '
 	echo "history_max: 150" >gpuqd.yaml && start_gpuqd --config gpuqd.yaml &&
 	wait_for 60 eval "past >left; test \$(wc -l <left) = 150" && tail -n 150 want | sort -nr | cmp - left &&

@@ -76,7 +76,7 @@ int history_index(struct store *st, struct gpuq_err *err)
 struct history_keep {
 	struct journal *j;
 	struct loop_timer *timer;
-	int64_t keep_us, max;
+	struct history_limits limits;
 };
 
 struct oldest {
@@ -101,6 +101,20 @@ static int on_entry(void *arg, const unsigned char *key, size_t key_len, const u
 	return ++o->n == PIECE;
 }
 
+/* Return how many of the oldest are too many, at most PIECE. */
+static size_t too_many(const struct history_keep *k, struct store *st, int64_t n_kept)
+{
+	static const enum table tables[] = { TABLE_HISTORY, TABLE_PAST, TABLE_SPEC, TABLE_TEXT };
+	const int64_t n = k->limits.max ? n_kept - k->limits.max : 0;
+	int64_t bytes = 0;
+
+	for (size_t i = 0; k->limits.max_bytes && i < sizeof(tables) / sizeof(tables[0]); i++)
+		bytes += store_bytes(st, tables[i]);
+	if (n >= PIECE || bytes > k->limits.max_bytes)
+		return PIECE;
+	return n > 0 ? (size_t)n : 0;
+}
+
 /* Forget one piece. Returns whether there may be more. */
 static bool forget_some(struct history_keep *k)
 {
@@ -118,9 +132,8 @@ static bool forget_some(struct history_keep *k)
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return false;
-	if (k->max && n_kept > k->max)
-		o->n_max = n_kept - k->max > PIECE ? PIECE : (size_t)(n_kept - k->max);
-	o->before_us = k->keep_us ? loop_now_us(journal_loop(k->j)) - k->keep_us : 0;
+	o->n_max = too_many(k, st, n_kept);
+	o->before_us = k->limits.keep_us ? loop_now_us(journal_loop(k->j)) - k->limits.keep_us : 0;
 	if (store_each(st, TABLE_PAST, prefix, history_prefix(prefix, PAST_BY_END, ""), NULL, 0,
 		       false, 0, on_entry, o, &err) < 0)
 		log_err("history.keep", "error=%s", LOGS(err.text));
@@ -165,30 +178,29 @@ static void look(void *arg)
 	bool more = may && forget_some(k);
 
 	k->timer = NULL;
-	more |= may && charge_keep_some(k->j, k->keep_us);
+	more |= may && charge_keep_some(k->j, k->limits.keep_us);
 	if (more)
 		journal_after(k->j, look_later, k);
 	else
 		k->timer = loop_after(journal_loop(k->j), LOOK_US, look, k);
 }
 
-int history_keep_new(struct journal *j, int64_t keep_us, int64_t max, struct history_keep **out,
-		     struct gpuq_err *err)
+int history_keep_new(struct journal *j, const struct history_limits *limits,
+		     struct history_keep **out, struct gpuq_err *err)
 {
 	struct history_keep *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return gpuq_no_memory(err);
-	*k = (struct history_keep){ .j = j, .keep_us = keep_us, .max = max };
+	*k = (struct history_keep){ .j = j, .limits = *limits };
 	k->timer = loop_after(journal_loop(j), MORE_US, look, k);
 	*out = k;
 	return 0;
 }
 
-void history_keep_set(struct history_keep *k, int64_t keep_us, int64_t max)
+void history_keep_set(struct history_keep *k, const struct history_limits *limits)
 {
-	k->keep_us = keep_us;
-	k->max = max;
+	k->limits = *limits;
 }
 
 void history_keep_free(struct history_keep *k)

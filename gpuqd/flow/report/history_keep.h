@@ -21,11 +21,17 @@ struct store;
  * were any. Blocking, before the loop runs. */
 int history_index(struct store *st, struct gpuq_err *err);
 
-/* keep_us: forget jobs that ended this long ago; max: keep no more than this many. 0 = no limit. */
-int history_keep_new(struct journal *j, int64_t keep_us, int64_t max, struct history_keep **out,
-		     struct gpuq_err *err);
-/* Change both, from the next search on. */
-void history_keep_set(struct history_keep *k, int64_t keep_us, int64_t max);
+/* What is kept; 0 = no limit. */
+struct history_limits {
+	int64_t keep_us; /* jobs that ended this long ago are forgotten */
+	int64_t max; /* number of ended jobs */
+	int64_t max_bytes; /* of the pages of all jobs, those that have not ended included */
+};
+
+int history_keep_new(struct journal *j, const struct history_limits *limits,
+		     struct history_keep **out, struct gpuq_err *err);
+/* Change them, from the next search on. */
+void history_keep_set(struct history_keep *k, const struct history_limits *limits);
 void history_keep_free(struct history_keep *k); /* NULL is fine */
 
 #endif
