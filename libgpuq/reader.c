@@ -65,6 +65,17 @@ void gpuq_reader_leave(struct gpuq_reader *r, size_t mark)
 	r->path[mark] = '\0';
 }
 
+int gpuq_reader_fail_key(struct gpuq_reader *r, const struct gpuq_val *v, const char *key,
+			 const char *what)
+{
+	const struct gpuq_val *at = gpuq_get(v, key);
+	const size_t mark = gpuq_reader_enter(r, key);
+	const int rc = gpuq_reader_fail(r, at ? at : v, GPUQ_EINVAL, "%s", what);
+
+	gpuq_reader_leave(r, mark);
+	return rc;
+}
+
 #define NEAR_BYTES_MAX 48
 #define NEAR_DISTANCE_MAX 2
 

@@ -143,6 +143,10 @@ struct gpuq_val *gpuq_schema_write(struct gpuq_arena *a, const struct gpuq_schem
 int gpuq_reader_fail(struct gpuq_reader *r, const struct gpuq_val *v, int code, const char *fmt,
 		     ...) __attribute__((format(printf, 4, 5)));
 
+/* Refuse a member of map v, at the map where it is absent. Returns GPUQ_EINVAL. */
+int gpuq_reader_fail_key(struct gpuq_reader *r, const struct gpuq_val *v, const char *key,
+			 const char *what);
+
 /* Step into a member while reading by hand; gpuq_reader_leave(r, mark) goes back. */
 size_t gpuq_reader_enter(struct gpuq_reader *r, const char *key);
 size_t gpuq_reader_enter_item(struct gpuq_reader *r, size_t ix);

@@ -22,25 +22,15 @@ static const char *path_fault(const char *path, bool absolute)
 	return NULL;
 }
 
-static int refuse(struct gpuq_reader *r, const struct gpuq_val *v, const char *key, const char *why)
-{
-	const size_t mark = gpuq_reader_enter(r, key);
-	const struct gpuq_val *at = gpuq_get(v, key);
-	const int rc = gpuq_reader_fail(r, at ? at : v, GPUQ_EINVAL, "%s", why);
-
-	gpuq_reader_leave(r, mark);
-	return rc;
-}
-
 static int check_volume(struct gpuq_reader *r, const struct gpuq_val *v,
 			const struct gpuq_volume *vol)
 {
 	const char *why = path_fault(vol->path, true);
 
 	if (why)
-		return refuse(r, v, "path", why);
+		return gpuq_reader_fail_key(r, v, "path", why);
 	why = vol->sub_path ? path_fault(vol->sub_path, false) : NULL;
-	return why ? refuse(r, v, "sub_path", why) : 0;
+	return why ? gpuq_reader_fail_key(r, v, "sub_path", why) : 0;
 }
 
 int pod_keys_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct site_pod_keys *k)
@@ -51,9 +41,9 @@ int pod_keys_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct
 	int rc = 0;
 
 	if (why)
-		return refuse(r, v, "workdir", why);
+		return gpuq_reader_fail_key(r, v, "workdir", why);
 	if (k->volumes.n > GPUQ_VOLUMES_MAX)
-		return refuse(r, v, "volumes", "expected at most 256 volumes");
+		return gpuq_reader_fail_key(r, v, "volumes", "expected at most 256 volumes");
 	for (size_t i = 0; rc == 0 && list && i < k->volumes.n && i < list->n; i++) {
 		size_t m1, m2;
 
@@ -62,8 +52,8 @@ int pod_keys_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct
 		rc = check_volume(r, list->items[i], &vols[i]);
 		for (size_t o = 0; rc == 0 && o < i; o++)
 			if (strcmp(vols[o].path, vols[i].path) == 0)
-				rc = refuse(r, list->items[i], "path",
-					    "another volume is mounted there");
+				rc = gpuq_reader_fail_key(r, list->items[i], "path",
+							  "another volume is mounted there");
 		gpuq_reader_leave(r, m2);
 		gpuq_reader_leave(r, m1);
 	}

@@ -21,17 +21,6 @@ const char *const provision_effects[] = { "NoSchedule", "NoExecute", "PreferNoSc
 		.key = NULL                                                                        \
 	}
 
-/* Report an error in one key. */
-static int wrong(struct gpuq_reader *r, const struct gpuq_val *v, const char *key, const char *what)
-{
-	const size_t mark = gpuq_reader_enter(r, key);
-	const struct gpuq_val *at = gpuq_get(v, key);
-	const int rc = gpuq_reader_fail(r, at ? at : v, GPUQ_EINVAL, "%s", what);
-
-	gpuq_reader_leave(r, mark);
-	return rc;
-}
-
 /* ---- the machine ---- */
 
 static const struct gpuq_field taint_fields[] = {
@@ -185,17 +174,19 @@ static int check_parameters(struct gpuq_reader *r, const struct gpuq_val *v,
 			    const struct provision *p)
 {
 	if (p->parameters.n > 100)
-		return wrong(r, v, "parameters", "expected 100 parameters at most");
+		return gpuq_reader_fail_key(r, v, "parameters", "expected 100 parameters at most");
 	for (size_t i = 0; i < p->parameters.n; i++) {
 		const size_t mark = gpuq_reader_enter(r, "parameters");
 		const struct gpuq_val *map = gpuq_get(v, "parameters");
 		int rc = 0;
 
 		if (strlen(p->parameters.vals[i]) > 255)
-			rc = wrong(r, map, p->parameters.keys[i], "expected 255 bytes at most");
+			rc = gpuq_reader_fail_key(r, map, p->parameters.keys[i],
+						  "expected 255 bytes at most");
 		else if (strcmp(p->parameters.keys[i], "maxRunDurationSeconds") == 0)
-			rc = wrong(r, map, p->parameters.keys[i],
-				   "is set by gpuqd, from the time limit of the job and max_run");
+			rc = gpuq_reader_fail_key(
+				r, map, p->parameters.keys[i],
+				"is set by gpuqd, from the time limit of the job and max_run");
 		if (rc < 0)
 			return rc;
 		gpuq_reader_leave(r, mark);
@@ -209,31 +200,33 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 
 	for (uint32_t i = 0; i < v->n; i++)
 		if (v->pairs[i].val->type != GPUQ_NULL && !uses(p->kind, v->pairs[i].key))
-			return wrong(r, v, v->pairs[i].key,
-				     p->kind == PROVISION_NONE
-					     ? "has no effect with kind none, which is the default"
-				     : p->kind == PROVISION_REQUEST
-					     ? "has no effect with kind request"
-					     : "has no effect with kind autoscaler");
+			return gpuq_reader_fail_key(
+				r, v, v->pairs[i].key,
+				p->kind == PROVISION_NONE
+					? "has no effect with kind none, which is the default"
+				: p->kind == PROVISION_REQUEST
+					? "has no effect with kind request"
+					: "has no effect with kind autoscaler");
 	for (size_t i = 0; p->kind != PROVISION_NONE && i < sizeof(needs) / sizeof(needs[0]); i++)
 		if ((needs[i].kind < 0 || needs[i].kind == p->kind) && !gpuq_get(v, needs[i].key))
-			return wrong(r, v, needs[i].key, needs[i].what);
+			return gpuq_reader_fail_key(r, v, needs[i].key, needs[i].what);
 	if (p->kind == PROVISION_NONE)
 		return 0;
 	if (p->min_nodes > p->max_nodes)
-		return wrong(r, v, "min_nodes", "more than max_nodes");
+		return gpuq_reader_fail_key(r, v, "min_nodes", "more than max_nodes");
 	if (p->retry_base_us <= 0)
-		return wrong(r, v, "retry_base", "expected more than 0");
+		return gpuq_reader_fail_key(r, v, "retry_base", "expected more than 0");
 	if (p->retry_base_us > p->retry_max_us)
-		return wrong(r, v, "retry_max", "less than retry_base");
+		return gpuq_reader_fail_key(r, v, "retry_max", "less than retry_base");
 	if (p->booking_us <= 0)
-		return wrong(r, v, "booking", "expected more than 0");
+		return gpuq_reader_fail_key(r, v, "booking", "expected more than 0");
 	if (p->timeout_us <= 0)
-		return wrong(r, v, "timeout", "expected more than 0");
+		return gpuq_reader_fail_key(r, v, "timeout", "expected more than 0");
 	if (p->max_run_us <= 0 || p->max_run_us > PROVISION_RUN_MAX_S * GPUQ_US_PER_S)
-		return wrong(r, v, "max_run", "expected 7d at most, and more than 0");
+		return gpuq_reader_fail_key(r, v, "max_run",
+					    "expected 7d at most, and more than 0");
 	if (p->on_failure == PROVISION_FAIL && p->retries == 0 && gpuq_get(v, "retry_base"))
-		return wrong(r, v, "retry_base", "has no effect without retries");
+		return gpuq_reader_fail_key(r, v, "retry_base", "has no effect without retries");
 	return check_parameters(r, v, p);
 }
 
@@ -282,10 +275,10 @@ int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struc
 		return 0;
 	machine = gpuq_get(in, "machine");
 	if (!flavor)
-		return wrong(r, v, "flavor", "missing; a pool that grows needs it");
+		return gpuq_reader_fail_key(r, v, "flavor", "missing; a pool that grows needs it");
 	if (selector->n == 0)
-		return wrong(r, v, "selector",
-			     "missing; a pool that grows needs it, to know its nodes");
+		return gpuq_reader_fail_key(
+			r, v, "selector", "missing; a pool that grows needs it, to know its nodes");
 	mark = gpuq_reader_enter(r, "provisioning");
 	for (size_t i = 0; i < selector->n; i++) {
 		const char *has = gpuq_strmap_get(&p->machine->labels, selector->keys[i]);
@@ -301,8 +294,9 @@ int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struc
 					selector->keys[i], selector->vals[i]);
 	}
 	if (p->kind == PROVISION_AUTOSCALER)
-		return wrong(r, in, "kind",
-			     "expected request or none: gpuqd makes no pods that stand for nodes");
+		return gpuq_reader_fail_key(
+			r, in, "kind",
+			"expected request or none: gpuqd makes no pods that stand for nodes");
 	gpuq_reader_leave(r, mark);
 	return 0;
 }

@@ -239,19 +239,9 @@ static const struct gpuq_field pool_fields[] = {
 	F(site_pool, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
 	  .form = "number or map", .doc = "price per device and hour; default: that of the flavor"),
 	F(site_pool, "provisioning", GPUQ_K_CUSTOM, provisioning, .custom = &provision_custom,
-	  .form = "{kind: none}", .doc = "way of requesting further nodes; default: none"),
+	  .form = "map", .doc = "way of requesting further nodes; default: none"),
 	END,
 };
-
-/* Report an error in one key that conflicts with others. */
-static int wrong(struct gpuq_reader *r, const struct gpuq_val *v, const char *key, const char *what)
-{
-	const size_t mark = gpuq_reader_enter(r, key);
-	const int rc = gpuq_reader_fail(r, gpuq_get(v, key), GPUQ_EINVAL, "%s", what);
-
-	gpuq_reader_leave(r, mark);
-	return rc;
-}
 
 static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
@@ -307,7 +297,8 @@ static int idle_check(struct gpuq_reader *r, const struct gpuq_val *v, int64_t i
 		      int64_t max_time_us)
 {
 	if (idle_us && max_time_us && idle_us >= max_time_us)
-		return wrong(r, v, "idle", "not shorter than max_time: no job runs that long");
+		return gpuq_reader_fail_key(r, v, "idle",
+					    "not shorter than max_time: no job runs that long");
 	return 0;
 }
 
@@ -355,7 +346,8 @@ static int budget_check(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
 					"expected gpu_minutes, user_gpu_minutes or both");
 	if (b->half_life_us && b->period)
-		return wrong(r, v, "half_life", "expected either a period or a half_life");
+		return gpuq_reader_fail_key(r, v, "half_life",
+					    "expected either a period or a half_life");
 	return 0;
 }
 
@@ -486,7 +478,7 @@ static int mounts_check(struct gpuq_reader *r, const struct gpuq_val *v, const c
 
 	if (!why && list && list->type == GPUQ_LIST && list->n == 0)
 		why = "expected a name at least; say null for the default";
-	return why ? wrong(r, v, key, why) : 0;
+	return why ? gpuq_reader_fail_key(r, v, key, why) : 0;
 }
 
 /* Check what belongs together within one queue; site_check() has what needs others. */
@@ -498,17 +490,17 @@ static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 		return gpuq_reader_fail(r, gpuq_get(v, "shared_quota"), GPUQ_EINVAL,
 					"a queue with a quota of its own has no shared_quota");
 	if (!is_pod_policy(q->pod_policy))
-		return wrong(r, v, "pod_policy", POD_POLICIES);
+		return gpuq_reader_fail_key(r, v, "pod_policy", POD_POLICIES);
 	if (mounts_check(r, v, "secrets", &q->secrets) < 0 ||
 	    mounts_check(r, v, "config_maps", &q->config_maps) < 0 ||
 	    mounts_check(r, v, "volume_claims", &q->volume_claims) < 0)
 		return GPUQ_EINVAL;
 	if (q->start && strcmp(q->start, "direct") != 0 && strcmp(q->start, "bind") != 0)
-		return wrong(r, v, "start", "expected direct or bind");
+		return gpuq_reader_fail_key(r, v, "start", "expected direct or bind");
 	if (pod_keys_check(r, v, &q->pod) < 0)
 		return GPUQ_EINVAL;
 	if (q->max_time_us && q->default_time_us > q->max_time_us)
-		return wrong(r, v, "default_time", "longer than max_time");
+		return gpuq_reader_fail_key(r, v, "default_time", "longer than max_time");
 	return idle_check(r, v, q->idle_us, q->max_time_us);
 }
 
@@ -744,14 +736,15 @@ static int check_host_paths(struct gpuq_reader *r, const struct gpuq_val *v, con
 	bool all = s->pod_policy && strcmp(s->pod_policy, "privileged") == 0;
 
 	if (pod_keys_host(&s->pod) && !all)
-		return wrong(r, v, "volumes", HOST_PATHS);
+		return gpuq_reader_fail_key(r, v, "volumes", HOST_PATHS);
 	site_each(site_flavor, s->flavors, f)
 		if (pod_keys_host(&f->pod) && !all)
-			return wrong(r, v, "flavors", HOST_PATHS);
+			return gpuq_reader_fail_key(r, v, "flavors", HOST_PATHS);
 	for (size_t i = 0; i < s->queues.n; i++) {
 		walls_of_queue(s, q[i].name, &walls);
 		if (pod_keys_host(&q[i].pod) && strcmp(walls.pod_policy, "privileged") != 0)
-			return wrong(r, gpuq_get(v, "queues")->items[i], "volumes", HOST_PATHS);
+			return gpuq_reader_fail_key(r, gpuq_get(v, "queues")->items[i], "volumes",
+						    HOST_PATHS);
 	}
 	return 0;
 }
@@ -763,7 +756,9 @@ static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	const struct gpuq_val *queues = gpuq_get(v, "queues"), *flavors = gpuq_get(v, "flavors");
 	const struct site_queue *q = s->queues.items;
 	const struct site_pool *p = s->pools.items;
-	int rc = is_pod_policy(s->pod_policy) ? 0 : wrong(r, v, "pod_policy", POD_POLICIES);
+	int rc = is_pod_policy(s->pod_policy)
+			 ? 0
+			 : gpuq_reader_fail_key(r, v, "pod_policy", POD_POLICIES);
 
 	if (rc == 0)
 		rc = pod_keys_check(r, v, &s->pod);

@@ -239,45 +239,38 @@ const struct gpuq_custom site_reserve_custom = { read_reserve, write_reserve };
 
 /* ---- a reservation in a site file ---- */
 
-/* Report an error in one key; at the map where the key is absent. */
-static int wrong(struct gpuq_reader *r, const struct gpuq_val *v, const char *key, const char *what)
-{
-	const struct gpuq_val *at = gpuq_get(v, key);
-	const size_t mark = gpuq_reader_enter(r, key);
-	const int rc = gpuq_reader_fail(r, at ? at : v, GPUQ_EINVAL, "%s", what);
-
-	gpuq_reader_leave(r, mark);
-	return rc;
-}
-
 /* Check a window of a cloud. It needs a pool, a number of nodes and an owner, and 1 to 90 days as
  * clouds lend them; it does not repeat. */
 static int check_external(struct gpuq_reader *r, const struct gpuq_val *v,
 			  const struct site_reservation *x)
 {
 	if (!x->external && x->count)
-		return wrong(r, v, "count",
-			     "expected external: true beside it; else gpus or nodes");
+		return gpuq_reader_fail_key(
+			r, v, "count", "expected external: true beside it; else gpus or nodes");
 	if (!x->external && x->grace_us)
-		return wrong(r, v, "grace", "expected external: true beside it");
+		return gpuq_reader_fail_key(r, v, "grace", "expected external: true beside it");
 	if (!x->external)
 		return 0;
 	if (x->duration_us < DAY_US || x->duration_us > EXTERNAL_DAYS_MAX * DAY_US)
-		return wrong(r, v, "duration", "expected 1 to 90 days: the window is external");
+		return gpuq_reader_fail_key(r, v, "duration",
+					    "expected 1 to 90 days: the window is external");
 	if (!x->pool)
-		return wrong(r, v, "pool", "expected the pool that the external nodes join");
+		return gpuq_reader_fail_key(r, v, "pool",
+					    "expected the pool that the external nodes join");
 	if (x->count < 1)
-		return wrong(r, v, "count", "expected the number of external nodes");
+		return gpuq_reader_fail_key(r, v, "count", "expected the number of external nodes");
 	if (x->gpus_milli || x->nodes.n)
-		return wrong(r, v, x->gpus_milli ? "gpus" : "nodes",
-			     "expected a pool and a count alone: the window is external");
+		return gpuq_reader_fail_key(
+			r, v, x->gpus_milli ? "gpus" : "nodes",
+			"expected a pool and a count alone: the window is external");
 	if (!x->queue && x->users.n == 0)
-		return wrong(r, v, "queue", "expected a queue or users, whose jobs may use it");
+		return gpuq_reader_fail_key(r, v, "queue",
+					    "expected a queue or users, whose jobs may use it");
 	if (site_reservation_every_us(x))
-		return wrong(r, v, x->every_us ? "every" : "flags",
-			     "expected no repetition: the window is external");
+		return gpuq_reader_fail_key(r, v, x->every_us ? "every" : "flags",
+					    "expected no repetition: the window is external");
 	if (x->grace_us && (x->grace_us < GRACE_LEAST_US || x->grace_us > x->duration_us / 2))
-		return wrong(r, v, "grace", "expected 30 s to half of the duration");
+		return gpuq_reader_fail_key(r, v, "grace", "expected 30 s to half of the duration");
 	return 0;
 }
 
