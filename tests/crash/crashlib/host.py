@@ -105,7 +105,9 @@ class Fake:
     nodes, gpus_of_node = 3, 4
     gpus = nodes * gpus_of_node
     failpoints = ("dispatch.", "journal.", "schedule.", "store.", "kube.")
-    elsewhere = ("kube.bind",)  # fakekube has no volumes to wait for: t31-kube-volumes kills at these
+    # fakekube has no volumes to wait for and no requests for nodes: t31-kube-volumes and
+    # t40-kube-provision-kills kill at these.
+    elsewhere = ("kube.bind", "kube.capacity")
     faults = ("on POST pods every=11 drop-after-commit\n"
               "on POST pods every=17 status=503\n"
               "on DELETE pods every=7 drop-after-commit\n"
