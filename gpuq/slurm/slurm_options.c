@@ -96,7 +96,7 @@ const struct opt scancel_opts[] = {
 	{ OPT_STATES, "state", 't', ARG_MANY, "STATES", "jobs in these states" },
 	{ OPT_STATES, "states", 0, ARG_MANY, "STATES", "same as --state" },
 	{ OPT_SIGNAL, "signal", 's', ARG_REQUIRED, "SIGNAL", "send SIGNAL instead of ending the job" },
-	{ OPT_S_INTERACTIVE, "interactive", 'i', ARG_NONE, NULL, "ask for each job" },
+	{ OPT_S_INTERACTIVE, "interactive", 'i', ARG_NONE, NULL, "ask for confirmation of each job" },
 	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "print the number of jobs" },
 	ANYWAY("batch", 'b', ARG_NONE, "a signal goes to the first process of each pod"),
 	IGNORED("full", 'f', ARG_NONE, "a signal goes to the first process of each pod"),

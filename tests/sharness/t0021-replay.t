@@ -32,7 +32,7 @@ test_expect_success 'a kill loses none that was written, and the next daemon goe
 
 test_expect_success 'what is no record, or half of one, is told with its place' '
 	exits 1 "$sim" replay site.yaml && says err "site.yaml: record 1: expected a record of a cycle" &&
-	head -c 100 cycles/cycles-00000001.mp >half.mp && exits 1 "$sim" replay half.mp && says err "half.mp: record 1: .*whole" &&
+	head -c 100 cycles/cycles-00000001.mp >half.mp && exits 1 "$sim" replay half.mp && says err "half.mp: record 1: .*incomplete" &&
 	exits 1 "$sim" replay nothing.mp && says err "nothing.mp" && exits 2 "$sim" replay && exits 2 "$sim" replay --json half.mp
 '
 

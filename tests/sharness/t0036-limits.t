@@ -160,12 +160,12 @@ test_expect_success 'no limit is left out' '
 	grep -q "start_timeout" "$test_source/tests/sharness/t0512-fake-start.t" && met queue.start_timeout &&
 	/usr/bin/python3 - "$test_source/gpuqd/site/site.c" >all <<-\END &&
 	import re, sys
-	parts = {"cap": ("user", "queue", "job"), "count": ("user", "queue")}
+	parts = {"site_caps_custom": ("user", "queue", "job"), "site_caps_count_custom": ("user", "queue")}
 	text = open(sys.argv[1]).read()
 	rows = [("license", "count", "")]
 	for of, key, rest in re.findall(r"F\(site_(qos|queue), \"(max_\w+|limit|default_time|start_timeout|idle)\",([^)]*)", text):
 	    rows.append((of, key, rest))
-	for key in re.findall(r"F\(type, \"(\w+)\"", text):
+	for key in re.findall(r"F\(type, \"(max_\w+)\"", text):
 	    rows += [("user", key, ""), ("group", key, "")]
 	for of, key, rest in rows:
 	    kind = re.search(r"custom = &(\w+)", rest)

@@ -96,7 +96,7 @@ test_expect_success 'what is no proof' '
 	cp evil.key one.key.evil && mkdir evil && mv one.key.evil evil/one.key &&
 	refused "not of the key" "$(jwt evil/one.key ref="\"main\"")" gpuq whoami &&
 	refused "neither gpuq_... nor a web token" nonsense gpuq whoami &&
-	refused "may not come from another machine" "$(jwt one.key ref="\"main\"" sub="\"root\"")" gpuq whoami &&
+	refused "cannot connect from another machine" "$(jwt one.key ref="\"main\"" sub="\"root\"")" gpuq whoami &&
 	refused "no account" "$(jwt one.key ref="\"main\"" sub="\"nobody:x\"")" gpuq whoami && says gpuqd.log auth.refused
 '
 

@@ -134,7 +134,7 @@ test_expect_success 'pods without a record, or with that of another, are kept' '
 	pods >before && n=$(deletes) && restore backup.mdb && sleep 3 && pods >after && cmp before after && test "$(deletes)" = "$n" &&
 	restored_is pods 3 && gpuq doctor >out && says out "3 pods belong to no job of the ledger" &&
 	gpuq recover >out && says out "^Pod $bare .*kept; no annotation gpuq.io/record" && says out "^Pod $forged .*another job" &&
-	says out "^Pod $other .*no queue is named none-such" && job_is "$h" state PENDING
+	says out "^Pod $other .*queue none-such, which does not exist" && job_is "$h" state PENDING
 '
 
 test_expect_success 'their devices are not given to others' '

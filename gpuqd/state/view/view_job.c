@@ -754,6 +754,7 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 	put_note(a, v, notes, JOBNOTE_COMMENT);
 	again = note_number(notes, JOBNOTE_RESUBMIT_OF);
 	gpuq_put(a, v, JOBNOTE_RESUBMIT_OF, keep(a, &again));
+	gpuq_put(a, v, "provisioning", gpuq_null(a));
 	free(notes);
 }
 
