@@ -21,7 +21,7 @@ struct store;
  * were any. Blocking, before the loop runs. */
 int history_index(struct store *st, struct gpuq_err *err);
 
-/* What is kept; 0 = no limit. */
+/* Limits on ended jobs; 0 = no limit. */
 struct history_limits {
 	int64_t keep_us; /* jobs that ended this long ago are forgotten */
 	int64_t max; /* number of ended jobs */
