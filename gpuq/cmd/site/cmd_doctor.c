@@ -384,6 +384,18 @@ static void check_fence(struct exam *x)
 		     "another gpuqd with this identity waits to act: %s", waits);
 }
 
+static void check_requests(struct exam *x)
+{
+	const char *why = gpuq_get_str(gpuq_get(x->diag, "cluster"), "requests_fault", "");
+
+	if (*why)
+		find(x, WARN, "requests",
+		     "on Kubernetes, install ProvisioningRequest and apply "
+		     "etc/kubernetes/optional/provisioning.yaml; else remove provisioning from the "
+		     "pools",
+		     "pools that grow get no nodes by requests: %s", why);
+}
+
 /* Pods that a restored database does not know hold devices, and are not ended automatically. */
 static void check_recovery(struct exam *x)
 {
@@ -625,7 +637,7 @@ static void examine(struct exam *x)
 		check_version,  check_rights,   check_clock,  check_jumps,     check_disk,
 		check_cluster,  check_refused,  check_nodes,  check_inventory, check_scheduler,
 		check_loop,     check_measured, check_notify, check_account,   check_fence,
-		check_recovery, check_backup,   check_quotas,
+		check_requests, check_recovery, check_backup, check_quotas,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

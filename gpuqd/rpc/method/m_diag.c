@@ -168,6 +168,7 @@ static struct gpuq_val *cluster_figures(const struct methods *m, struct gpuq_are
 	gpuq_put(a, v, "node_seen_time", instant(a, seen_us));
 	gpuq_put(a, v, "refused", view_refused(m, a));
 	view_fence(journal_model(m->j), a, v);
+	view_requests_fault(journal_model(m->j), a, v);
 	return v;
 }
 

@@ -75,6 +75,8 @@ struct gpuq_val *view_measured(const struct methods *m, struct gpuq_arena *a);
 struct gpuq_val *view_refused(const struct methods *m, struct gpuq_arena *a);
 /* Put which other daemons act, or wait, under the identity of this one. */
 void view_fence(const struct model *m, struct gpuq_arena *a, struct gpuq_val *cluster);
+/* Put why pools that grow cannot get nodes by requests; null = they can, or there are none. */
+void view_requests_fault(const struct model *m, struct gpuq_arena *a, struct gpuq_val *cluster);
 /* Return what the quotas say of each other that surprises their owners; see rpc methods status.get. */
 struct gpuq_val *view_quotas(struct gpuq_arena *a, const struct model *m, int64_t now_us);
 /* m_backup_list.c: null, or how backups go. all: with what only operators may see. */

@@ -8,6 +8,7 @@
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/refusal/refusals.h"
 #include "gpuqd/rpc/method/m_int.h"
+#include "gpuqd/site/provision.h"
 #include "gpuqd/site/quotas.h"
 #include "libgpuq/units.h"
 
@@ -136,6 +137,18 @@ void view_fence(const struct model *m, struct gpuq_arena *a, struct gpuq_val *cl
 	gpuq_put(a, cluster, "keeps_out", *m->keeps_out ? gpuq_str(a, m->keeps_out) : gpuq_null(a));
 }
 
+void view_requests_fault(const struct model *m, struct gpuq_arena *a, struct gpuq_val *cluster)
+{
+	bool grows = false;
+
+	site_each(site_pool, m->site->pools, p)
+		grows |= p->provisioning && p->provisioning->kind == PROVISION_REQUEST;
+	gpuq_put(a, cluster, "requests_fault",
+		 !grows || m->asks_known != ASKS_OFF ? gpuq_null(a)
+		 : m->asks_why && *m->asks_why       ? gpuq_str(a, m->asks_why)
+						     : gpuq_str(a, "this cluster takes none"));
+}
+
 /* Queues with unlimited quotas beside limited ones, and when the rule of site/quotas.h takes effect in a
  * database from before. */
 struct gpuq_val *view_quotas(struct gpuq_arena *a, const struct model *m, int64_t now_us)
@@ -176,6 +189,7 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	gpuq_put(a, cluster, "no_new_jobs",
 		 gpuq_bool(a, journal_has_space(m->j, NULL) == GPUQ_ESTORAGE));
 	view_fence(model, a, cluster);
+	view_requests_fault(model, a, cluster);
 	gpuq_put(a, cluster, "refused", view_refused(m, a));
 	gpuq_put(a, v, "cluster", cluster);
 	gpuq_put(a, v, "recovering", view_recovering(m, a));

@@ -135,6 +135,13 @@ class Doctor(Case):
         self.assertEqual(code, 1)
         self.assertRegex(out, r"^bad +server +no gpuqd answers")
 
+    def test_pools_that_cannot_grow(self):
+        code, found = self.examine(cluster={"requests_fault": None})
+        self.assertNotIn("requests", found)
+        code, found = self.examine(cluster={"requests_fault": "it serves no such kind"})
+        self.assertEqual((code, found["requests"]["result"]), (0, "warning"))
+        self.assertIn("it serves no such kind", found["requests"]["text"])
+
     def test_words_do_not_act_on_the_terminal(self):
         self.serve(diag_get=lambda call: diag(),
                    node_list=lambda call: call.item(node("a\033[2J", state="down")))
