@@ -107,6 +107,12 @@ end_all() {
 		end_tries=$((end_tries - 1))
 	done
 	[ -z "$test_cluster" ] || "$test_source/tests/kube/cluster" stop "$test_cluster" >/dev/null 2>&1
+	# sshd drops the environment that tells whose it is, and may have been started in a subshell.
+	if [ -r "$TMPDIR/sshd.pids" ]; then
+		while read -r end_pid; do
+			kill "$end_pid" 2>/dev/null
+		done <"$TMPDIR/sshd.pids"
+	fi
 	# The subshell of this substitution is gone before kill runs; its number is not ours any more.
 	for end_pid in $(tagged); do
 		kill -KILL "$end_pid" 2>/dev/null

@@ -59,6 +59,7 @@ start_sshd() {
 	printf '[127.0.0.1]:%s %s\n' "$ssh_port" "$(cat "$ssh_dir/host.pub")" >"$ssh_dir/known" || return 1
 	"$sshd" -D -e -f "$ssh_dir/sshd_config" </dev/null >>"$ssh_dir/log" 2>&1 3>&- 4>&- 5>&- &
 	ssh_pid=$!
+	echo "$ssh_pid" >>"$TMPDIR/sshd.pids"
 	ssh_server=ssh://$(id -un)@127.0.0.1:$ssh_port
 	wait_for 30 sshd_answers || { cat "$ssh_dir/log"; return 1; }
 }
