@@ -4,22 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/site/site_rows.h"
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
 static const char *const kinds[] = { "none", "request", "autoscaler", NULL };
 static const char *const failures[] = { "wait", "fail", NULL };
 const char *const provision_effects[] = { "NoSchedule", "NoExecute", "PreferNoSchedule", NULL };
-
-#define F(type_, key_, kind_, member_, ...)                                                        \
-	{                                                                                          \
-		.key = (key_), .kind = (kind_), .offset = offsetof(struct type_, member_),         \
-		__VA_ARGS__                                                                        \
-	}
-#define END                                                                                        \
-	{                                                                                          \
-		.key = NULL                                                                        \
-	}
 
 /* ---- the machine ---- */
 

@@ -5,17 +5,8 @@
 
 #include "gpuqd/site/site_caps.h"
 #include "gpuqd/site/walls.h"
+#include "gpuqd/site/site_rows.h"
 #include "libgpuq/units.h"
-
-#define F(type_, key_, kind_, member_, ...)                                                        \
-	{                                                                                          \
-		.key = (key_), .kind = (kind_), .offset = offsetof(struct type_, member_),         \
-		__VA_ARGS__                                                                        \
-	}
-#define END                                                                                        \
-	{                                                                                          \
-		.key = NULL                                                                        \
-	}
 
 /* ---- amounts: 8, unlimited, {a100: 32, h100: 8} ---- */
 

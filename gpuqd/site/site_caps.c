@@ -2,17 +2,8 @@
 
 #include <string.h>
 
+#include "gpuqd/site/site_rows.h"
 #include "libgpuq/units.h"
-
-#define F(type_, key_, kind_, member_, ...)                                                        \
-	{                                                                                          \
-		.key = (key_), .kind = (kind_), .offset = offsetof(struct type_, member_),         \
-		__VA_ARGS__                                                                        \
-	}
-#define END                                                                                        \
-	{                                                                                          \
-		.key = NULL                                                                        \
-	}
 
 /* ---- caps: 20, {user: 20, job: 8, queue: 100} ---- */
 
