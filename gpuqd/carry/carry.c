@@ -191,18 +191,6 @@ static void send_away(const struct carry *c, const struct plan_action *a,
 
 /* ---- claims ---- */
 
-/* True if the job is still pending; an element that never ran has no job of its own. */
-static bool waits(const struct carry *c, struct job_key key)
-{
-	const struct job *j = model_find_job(c->m, key);
-
-	if (!j && key.index >= 0) {
-		j = model_find_job(c->m, (struct job_key){ key.id, -1 });
-		return j && j->array && model_element_waits(j->array, key.index);
-	}
-	return j && j->state == GPUQ_JOB_PENDING;
-}
-
 /* True if it still runs and was not signalled since the snapshot was taken. */
 static bool can_leave(const struct carry *c, const struct plan_action *a)
 {
@@ -231,7 +219,7 @@ static uint32_t add_victim(struct job_key *victims, uint32_t n, struct job_key k
 static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32_t n_left)
 {
 	struct job_key *victims;
-	bool sound = waits(c, key_of(a)) && stands(c, a) && !c->at->claim_dropped;
+	bool sound = model_find_waiting(c->m, key_of(a)) && stands(c, a) && !c->at->claim_dropped;
 	uint32_t n = 0, n_victims = 0;
 
 	while (n < n_left && leaves(&a[1 + n]) && a[1 + n].claimant == a->job) {

@@ -1,37 +1,7 @@
 #include "gpuqd/carry/carry_asks.h"
 
-#include <string.h>
-
 #include "gpuqd/site/site.h"
 #include "gpuqd/state/record/ask.h"
-
-/* Return the pending job, or the array that the pending element is part of; NULL = it does not wait. */
-static const struct job *waiting(const struct model *m, struct job_key key)
-{
-	const struct job *j = model_find_job(m, key);
-
-	if (j || key.index < 0)
-		return j && j->state == GPUQ_JOB_PENDING ? j : NULL;
-	j = model_find_job(m, (struct job_key){ key.id, -1 });
-	return j && j->array && model_element_waits(j->array, key.index) ? j : NULL;
-}
-
-static const char *namespace_of(const struct queue *q)
-{
-	for (; q; q = q->parent)
-		if (q->site->namespace_)
-			return q->site->namespace_;
-	return "";
-}
-
-static const struct site_pool *pool_named(const struct model *m, const char *name)
-{
-	site_each(site_pool, m->site->pools, p)
-		if (strcmp(p->name, name) == 0 && p->provisioning &&
-		    p->provisioning->kind == PROVISION_REQUEST)
-			return p;
-	return NULL;
-}
 
 /* Return the owner of the ask in the plan. */
 static struct job_key owner_of(const struct plan_ask *in)
@@ -41,8 +11,8 @@ static struct job_key owner_of(const struct plan_ask *in)
 
 static void make(const struct carry_to *to, const struct model *m, const struct plan_ask *in)
 {
-	const struct site_pool *pool = pool_named(m, in->pool);
-	const struct job *j = in->job == SNAP_NONE ? NULL : waiting(m, owner_of(in));
+	const struct site_pool *pool = site_pool_growing(m->site, in->pool);
+	const struct job *j = in->job == SNAP_NONE ? NULL : model_find_waiting(m, owner_of(in));
 	struct event ev = { .type = EV_ASK_MADE, .job = owner_of(in) };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	char token[33];
@@ -54,7 +24,7 @@ static void make(const struct carry_to *to, const struct model *m, const struct 
 	ev.ask.pool = pool->name;
 	ev.ask.flavor = pool->flavor;
 	ev.ask.class_ = pool->provisioning->class_;
-	ev.ask.namespace_ = namespace_of(j->queue);
+	ev.ask.namespace_ = model_queue_namespace(j->queue);
 	ev.ask.token = token;
 	ev.ask.n_nodes = in->n_nodes;
 	ev.ask.run_us = in->run_us;

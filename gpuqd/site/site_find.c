@@ -34,6 +34,19 @@ const struct site_group *site_group_find(const struct site *s, const char *name)
 	return NULL;
 }
 
+bool site_pool_grows(const struct site_pool *p)
+{
+	return p->provisioning && p->provisioning->kind == PROVISION_REQUEST;
+}
+
+const struct site_pool *site_pool_growing(const struct site *s, const char *name)
+{
+	site_each(site_pool, s->pools, p)
+		if (strcmp(p->name, name) == 0)
+			return site_pool_grows(p) ? p : NULL;
+	return NULL;
+}
+
 int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt)
 {
 	if (!a->given)

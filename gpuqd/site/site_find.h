@@ -13,6 +13,7 @@
 struct site;
 struct site_amount;
 struct site_group;
+struct site_pool;
 struct site_queue;
 struct site_user;
 
@@ -22,6 +23,11 @@ const struct site_queue *site_queue_find(const struct site *s, const char *name)
 const struct site_queue *site_queue_above(const struct site *s, const struct site_queue *q);
 const struct site_user *site_user_find(const struct site *s, const char *name);
 const struct site_group *site_group_find(const struct site *s, const char *name);
+
+/* True if the pool gets nodes by requests. */
+bool site_pool_grows(const struct site_pool *p);
+/* Return the pool of that name if it grows; else NULL. */
+const struct site_pool *site_pool_growing(const struct site *s, const char *name);
 
 /* Return the amount for one flavor; dflt when nothing is said of it. */
 int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt);

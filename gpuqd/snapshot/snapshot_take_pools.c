@@ -10,20 +10,6 @@
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
-static const struct provision *grows(const struct site_pool *p)
-{
-	return p->provisioning && p->provisioning->kind == PROVISION_REQUEST ? p->provisioning
-									     : NULL;
-}
-
-static const struct site_pool *growing(const struct model *m, const char *name)
-{
-	site_each(site_pool, m->site->pools, p)
-		if (strcmp(p->name, name) == 0)
-			return grows(p) ? p : NULL;
-	return NULL;
-}
-
 void snapshot_pools_begin(struct taking *t)
 {
 	uint32_t n = 0;
@@ -46,7 +32,7 @@ void snapshot_pools_node(const struct taking *t, const struct node *n, struct sn
 
 		if (c->name != n->name)
 			continue;
-		p = growing(t->m, c->ask->pool);
+		p = site_pool_growing(t->m->site, c->ask->pool);
 		if (sn->state != SNAP_READY ||
 		    (p && !c->stale &&
 		     ask_is_open(t->m, c->ask, p->provisioning->booking_us, t->now_us)))
@@ -65,8 +51,8 @@ void snapshot_pools_node(const struct taking *t, const struct node *n, struct sn
 	}
 }
 
-/* Return how many nodes of the shape all pending jobs together could use. */
-static int64_t wanted(const struct model *m, int64_t gpus)
+/* Return the devices that all pending jobs together could use, but no more than enough. */
+static int64_t wanted_milli(const struct model *m, int64_t enough)
 {
 	int64_t milli = 0;
 	const struct job *j;
@@ -78,10 +64,18 @@ static int64_t wanted(const struct model *m, int64_t gpus)
 		milli += n * (j->request->gpus_milli > j->request->n_pods * SNAP_MILLI
 				      ? j->request->gpus_milli
 				      : (int64_t)j->request->n_pods * SNAP_MILLI);
-		if (milli / (gpus * SNAP_MILLI) >= PROVISION_NODES_MAX)
-			return PROVISION_NODES_MAX;
+		if (milli >= enough)
+			return enough;
 	}
-	return milli / (gpus * SNAP_MILLI) + 1;
+	return milli;
+}
+
+/* Return how many nodes with that many devices could be used. */
+static int64_t nodes_for(int64_t milli, int64_t gpus)
+{
+	const int64_t n = milli / (gpus * SNAP_MILLI);
+
+	return n >= PROVISION_NODES_MAX ? PROVISION_NODES_MAX : n + 1;
 }
 
 static void shape(struct taking *t, const struct site_pool *p, struct snap_node *sn)
@@ -141,13 +135,13 @@ static void add(struct taking *t, struct snap_node *sn, uint32_t *n, int state, 
 		snapshot_add_node(t->s, sn);
 }
 
-static void add_pool(struct taking *t, const struct site_pool *p)
+static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted)
 {
 	const struct provision *how = p->provisioning;
 	const struct ask_pool *known = ask_pool_find(t->m, p->name);
 	const bool closed =
 		t->m->asks_known != ASKS_KNOWN || (known && known->closed_until_us > t->now_us);
-	int64_t left = how->max_nodes, most = wanted(t->m, how->machine->gpus);
+	int64_t left = how->max_nodes, most = nodes_for(wanted, how->machine->gpus);
 	struct snap_node sn;
 	uint32_t n = 0, n_asks = 0;
 
@@ -173,7 +167,15 @@ static void add_pool(struct taking *t, const struct site_pool *p)
 
 void snapshot_pools_add(struct taking *t)
 {
+	int64_t largest = 0, wanted;
+
 	site_each(site_pool, t->m->site->pools, p)
-		if (grows(p))
-			add_pool(t, p);
+		if (site_pool_grows(p) && p->provisioning->machine->gpus > largest)
+			largest = p->provisioning->machine->gpus;
+	if (largest == 0)
+		return;
+	wanted = wanted_milli(t->m, largest * SNAP_MILLI * PROVISION_NODES_MAX);
+	site_each(site_pool, t->m->site->pools, p)
+		if (site_pool_grows(p))
+			add_pool(t, p, wanted);
 }

@@ -696,6 +696,8 @@ const char *model_interned(const struct model *m, const char *s); /* NULL: not i
 
 bool job_ranges_has(const struct gpuq_range *ranges, size_t n, int64_t index);
 bool model_element_waits(const struct array *a, int64_t index); /* not split off yet */
+/* Return the pending job, or the array of a pending element that has no job of its own; NULL = neither. */
+const struct job *model_find_waiting(const struct model *m, struct job_key key);
 uint32_t deps_count(const struct job *j);
 bool model_job_is_live(const struct job *j); /* has a current attempt */
 /* Return until when the job avoids the node. */

@@ -217,6 +217,16 @@ void model_set_objects(struct model *m, struct objects *o)
 	m->objects = o;
 }
 
+const struct job *model_find_waiting(const struct model *m, struct job_key key)
+{
+	const struct job *j = model_find_job(m, key);
+
+	if (j || key.index < 0)
+		return j && j->state == GPUQ_JOB_PENDING ? j : NULL;
+	j = model_find_job(m, (struct job_key){ key.id, -1 });
+	return j && j->array && model_element_waits(j->array, key.index) ? j : NULL;
+}
+
 const char *model_queue_namespace(const struct queue *q)
 {
 	/* The nearest queue on the path that names one decides. */

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "gpuqd/site/provision.h"
-
 #define NAMES_MAX 63
 
 void flavor_warn(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings)
@@ -16,8 +14,7 @@ void flavor_warn(const struct model *m, const struct gpuq_spec *spec, struct gpu
 		return;
 	/* Nodes that can be requested are no mistake. */
 	site_each(site_pool, m->site->pools, p)
-		if (p->provisioning && p->provisioning->kind == PROVISION_REQUEST &&
-		    gpuq_strlist_has(flavors, p->flavor))
+		if (site_pool_grows(p) && gpuq_strlist_has(flavors, p->flavor))
 			return;
 	node_each(m, node) {
 		size_t i = 0;

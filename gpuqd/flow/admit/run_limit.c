@@ -1,7 +1,6 @@
 #include "gpuqd/flow/admit/run_limit.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "gpuqd/site/provision.h"
 #include "libgpuq/units.h"
@@ -9,19 +8,6 @@
 static bool may_use(const struct gpuq_spec *spec, const char *flavor)
 {
 	return spec->flavors.n == 0 || gpuq_strlist_has(&spec->flavors, flavor);
-}
-
-static bool grows(const struct site_pool *p)
-{
-	return p->provisioning && p->provisioning->kind == PROVISION_REQUEST;
-}
-
-static bool in_growing(const struct model *m, const struct node *n)
-{
-	site_each(site_pool, m->site->pools, p)
-		if (strcmp(p->name, n->pool) == 0)
-			return grows(p);
-	return false;
 }
 
 int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t time_us,
@@ -35,7 +21,7 @@ int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t
 	site_each(site_pool, m->site->pools, p) {
 		if (!may_use(spec, p->flavor))
 			continue;
-		if (!grows(p) || p->provisioning->max_run_us >= time_us)
+		if (!site_pool_grows(p) || p->provisioning->max_run_us >= time_us)
 			return 0;
 		if (!longest || p->provisioning->max_run_us > longest->provisioning->max_run_us)
 			longest = p;
@@ -43,7 +29,8 @@ int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t
 	if (!longest)
 		return 0;
 	node_each(m, n)
-		if (!n->gone && n->n_devices > 0 && may_use(spec, n->flavor) && !in_growing(m, n))
+		if (!n->gone && n->n_devices > 0 && may_use(spec, n->flavor) &&
+		    !site_pool_growing(m->site, n->pool))
 			return 0;
 	gpuq_duration_print(time_us, text, sizeof(text));
 	return gpuq_fail_field(err, GPUQ_ELIMIT, "time",

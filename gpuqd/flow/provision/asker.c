@@ -76,16 +76,6 @@ static void forget_live(struct asker *k)
 	}
 }
 
-/* Return the pool where it grows by requests; NULL = it does not. */
-static const struct site_pool *pool_of(const struct model *m, const char *name)
-{
-	site_each(site_pool, m->site->pools, p)
-		if (strcmp(p->name, name) == 0)
-			return p->provisioning && p->provisioning->kind == PROVISION_REQUEST ? p
-											     : NULL;
-	return NULL;
-}
-
 static bool may_act(const struct asker *k)
 {
 	return k->cluster && k->cluster->ops->capacity_ask && !recovery_waits(model_of(k)) &&
@@ -143,11 +133,10 @@ static bool has_other(const struct model *m, const struct job *j, int64_t now_us
 
 	site_each(site_pool, m->site->pools, p) {
 		const struct ask_pool *known = ask_pool_find(m, p->name);
-		bool may = flavors->n == 0;
+		const bool may =
+			flavors->n == 0 || (p->flavor && gpuq_strlist_has(flavors, p->flavor));
 
-		for (size_t i = 0; p->flavor && i < flavors->n; i++)
-			may |= strcmp(flavors->items[i], p->flavor) == 0;
-		if (may && pool_of(m, p->name) && (!known || known->closed_until_us <= now_us))
+		if (may && site_pool_grows(p) && (!known || known->closed_until_us <= now_us))
 			return true;
 	}
 	return false;
@@ -171,7 +160,7 @@ static void end_job(struct asker *k, struct job_key key, const char *message, in
 static void fail(struct asker *k, const struct ask *a, const struct verdict_of *v)
 {
 	const struct model *m = model_of(k);
-	const struct site_pool *pool = pool_of(m, a->pool);
+	const struct site_pool *pool = site_pool_growing(m->site, a->pool);
 	const struct provision *how = pool ? pool->provisioning : NULL;
 	const int64_t now = loop_now_us(k->l);
 	const struct job_key owner = a->owner;
@@ -199,7 +188,7 @@ static void fail(struct asker *k, const struct ask *a, const struct verdict_of *
 		return;
 	if (how && v->what == VERDICT_QUOTA) {
 		site_each(site_pool, m->site->pools, p)
-			if (pool_of(m, p->name) && shares_quota(p, pool))
+			if (site_pool_grows(p) && shares_quota(p, pool))
 				close_pool(k, p->name, now + how->retry_max_us, message);
 	} else if (how) {
 		close_pool(k, pool->name, now + how->retry_max_us, message);
@@ -286,7 +275,7 @@ static void sync(struct asker *k, const struct ask *a)
 	if (!may_act(k) || l->seq > journal_durable(k->j))
 		return;
 	if (a->state == ASK_STATE_NEW && !l->asked && m->asks_known == ASKS_KNOWN) {
-		pool = pool_of(m, a->pool);
+		pool = site_pool_growing(m->site, a->pool);
 		if (!pool)
 			return;
 		l->asked = true;
@@ -364,7 +353,7 @@ static void check_served(struct asker *k, const struct ask *a, const struct prov
 static void check(struct asker *k, const struct ask *a, int64_t now)
 {
 	const struct model *m = model_of(k);
-	const struct site_pool *pool = pool_of(m, a->pool);
+	const struct site_pool *pool = site_pool_growing(m->site, a->pool);
 	const struct provision *how = pool ? pool->provisioning : NULL;
 	struct event ev = { .type = EV_ASK_TRIED };
 	char why[MESSAGE_MAX / 2], time[32], token[33];
@@ -500,7 +489,7 @@ static void on_asked(void *arg, const char *name, enum capacity_outcome o, const
 static void labels_of(const struct model *m, const struct ask *a, const struct capacity_fact *f,
 		      struct gpuq_arena *mem, struct gpuq_strmap *out)
 {
-	const struct site_pool *pool = pool_of(m, a->pool);
+	const struct site_pool *pool = site_pool_growing(m->site, a->pool);
 	const struct gpuq_strmap *from = pool ? &pool->provisioning->node_selector_from : NULL;
 
 	if (!from || from->n == 0)
@@ -599,7 +588,7 @@ static bool wanted(const struct model *m)
 	if (m->asks)
 		return true;
 	site_each(site_pool, m->site->pools, p)
-		if (pool_of(m, p->name))
+		if (site_pool_grows(p))
 			return true;
 	return false;
 }

@@ -8,7 +8,6 @@
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/refusal/refusals.h"
 #include "gpuqd/rpc/method/m_int.h"
-#include "gpuqd/site/provision.h"
 #include "gpuqd/site/quotas.h"
 #include "libgpuq/units.h"
 
@@ -142,7 +141,7 @@ void view_requests_fault(const struct model *m, struct gpuq_arena *a, struct gpu
 	bool grows = false;
 
 	site_each(site_pool, m->site->pools, p)
-		grows |= p->provisioning && p->provisioning->kind == PROVISION_REQUEST;
+		grows |= site_pool_grows(p);
 	gpuq_put(a, cluster, "requests_fault",
 		 !grows || m->asks_known != ASKS_OFF ? gpuq_null(a)
 		 : m->asks_why && *m->asks_why       ? gpuq_str(a, m->asks_why)
