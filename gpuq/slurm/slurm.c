@@ -22,7 +22,7 @@ static const struct command names[] = {
 	{ .name = "salloc", .summary = "Allocate devices, and run a command or a shell meanwhile", .synopsis = "[COMMAND [ARGUMENT]...]", .slurm = true,
 	  .opts = salloc_opts, .groups = { slurm_common_opts }, .job_options = true, .stop_first = true, .max_args = -1, .run = slurm_salloc },
 	{ .name = "srun", .summary = "Run a command as a job and wait for it", .synopsis = "COMMAND [ARGUMENT]...", .slurm = true,
-	  .opts = srun_opts, .groups = { slurm_common_opts }, .job_options = true, .stop_first = true, .min_args = 1, .max_args = -1, .run = slurm_srun },
+	  .opts = srun_opts, .groups = { slurm_common_opts }, .job_options = true, .stop_first = true, .max_args = -1, .run = slurm_srun },
 	{ .name = "squeue", .summary = "List jobs that have not ended", .synopsis = "", .slurm = true,
 	  .opts = squeue_opts, .groups = { slurm_which_opts, slurm_common_opts }, .run = slurm_squeue },
 	{ .name = "scancel", .summary = "Cancel jobs, or send them a signal", .synopsis = "[JOB]...", .slurm = true,
@@ -52,7 +52,7 @@ static const struct command names[] = {
 /* Where srun starts tasks: inside of a job, and in pods of a job that runs. */
 static const struct command step = {
 	.name = "srun", .summary = "Start tasks in a running job", .synopsis = "COMMAND [ARGUMENT]...", .slurm = true,
-	.opts = step_opts, .groups = { slurm_common_opts }, .stop_first = true, .min_args = 1, .max_args = -1, .run = slurm_step,
+	.opts = step_opts, .groups = { slurm_common_opts }, .stop_first = true, .max_args = -1, .run = slurm_step,
 };
 /* clang-format on */
 

@@ -190,7 +190,6 @@ const struct opt scontrol_opts[] = {
 	IGNORED("disable-status", 'X', ARG_NONE, "an interrupt ends the tasks"), \
 	IGNORED("exact", 0, ARG_NONE, "CPUs are counted, not bound"), \
 	IGNORED("external", 0, ARG_NONE, "steps are processes of the job"), \
-	IGNORED("mpi", 0, ARG_REQUIRED, "start MPI programs with mpirun"), \
 	IGNORED("msg-timeout", 0, ARG_REQUIRED, "there are no messages"), \
 	IGNORED("preserve-env", 'E', ARG_NONE, "the environment is set for each step"), \
 	IGNORED("quit-on-interrupt", 0, ARG_NONE, "an interrupt ends the tasks"), \
@@ -222,6 +221,7 @@ const struct opt srun_opts[] = {
 	{ OPT_S_LABEL, "label", 'l', ARG_NONE, NULL, "begin each line with the number of its task" },
 	{ OPT_S_KILL_ON_BAD_EXIT, "kill-on-bad-exit", 'K', ARG_OPTIONAL, "0|1", "whether a task that fails ends the others (1)" },
 	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the job when srun has been gone for DURATION" },
+	{ OPT_S_MPI, "mpi", 0, ARG_REQUIRED, "TYPE", "protocol for MPI programs: list prints the types (all)" },
 	IGNORED("overlap", 0, ARG_NONE, "srun outside a job creates a job of its own"), IGNORED("wait", 'W', ARG_REQUIRED, "tasks end when the first has failed"),
 	IGNORED("interactive", 0, ARG_NONE, "use --pty"),
 	REFUSED("gpus-per-socket", 0, ARG_REQUIRED, "use --gpus-per-node"),
@@ -246,6 +246,7 @@ const struct opt step_opts[] = {
 	{ OPT_S_JOBID, "jobid", 0, ARG_REQUIRED, "JOB", "run in this running job" },
 	{ OPT_S_KILL_ON_BAD_EXIT, "kill-on-bad-exit", 'K', ARG_OPTIONAL, "0|1", "whether a task that fails ends the others (1)" },
 	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print only errors" },
+	{ OPT_S_MPI, "mpi", 0, ARG_REQUIRED, "TYPE", "protocol for MPI programs: list prints the types (all)" },
 	ANYWAY("overlap", 0, ARG_NONE, "steps share the devices of the job"), ANYWAY("oversubscribe", 's', ARG_NONE, "steps share the devices of the job"),
 	ANYWAY("job-name", 'J', ARG_REQUIRED, "steps are not recorded"), ANYWAY("comment", 0, ARG_REQUIRED, "steps are not recorded"),
 	IGNORED("account", 'A', ARG_REQUIRED, "steps use that of the job"), IGNORED("partition", 'p', ARG_REQUIRED, "steps use that of the job"),

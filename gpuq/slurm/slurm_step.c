@@ -15,6 +15,7 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
+#include "gpuq/slurm/mpi/mpi.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/slurm/slurm_words.h"
 #include "gpuq/slurm/slurm_submit.h"
@@ -34,6 +35,7 @@ struct plan {
 	long ntasks, per_pod, gpus_per_task;
 	bool local; /* from outside: its pods are processes of this machine */
 	char **command;
+	struct mpi *mpi;
 };
 
 static long number(const char *text, long dflt)
@@ -189,6 +191,8 @@ static void __attribute__((noreturn)) become_inside(void *arg, long i)
 	set_task(p, pod, local, first_rank(p) + i);
 	if (p->gpus_per_task > 0)
 		set_devices(local, p->gpus_per_task);
+	if (p->mpi)
+		mpi_become(p->mpi, first_rank(p) + i);
 	move(p->c->args.val[OPT_S_CHDIR]);
 	become(p->command);
 }
@@ -207,7 +211,7 @@ static bool is_sent(const struct plan *p, const char *entry)
 	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
 		if (strncmp(entry, tasks[i], strlen(tasks[i])) == 0)
 			return true;
-	if (list && is_named(list, entry))
+	if ((list && is_named(list, entry)) || (p->mpi && mpi_is_variable(entry)))
 		return true;
 	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
 		if (strncmp(entry, theirs[i], strlen(theirs[i])) == 0)
@@ -230,6 +234,8 @@ static void __attribute__((noreturn)) become_session(void *arg, long i)
 	place_of(p, i, &pod, &local);
 	export_as(p->c, p->c->args.val[OPT_S_EXPORT]);
 	set_task(p, pod, local, i);
+	if (p->mpi)
+		mpi_become(p->mpi, i);
 	while (environ[n_env])
 		n_env++;
 	while (p->command[n_command])
@@ -463,6 +469,92 @@ static int plan_inside(struct plan *p)
 	return choose(p, nodes ? nodes : "");
 }
 
+/* ---- MPI ---- */
+
+static void prepare(void *arg, long i)
+{
+	const struct plan *p = arg;
+
+	if (p->mpi)
+		mpi_prepare(p->mpi, first_rank(p) + i);
+}
+
+static int aborted(void *arg)
+{
+	const struct plan *p = arg;
+
+	return p->mpi ? mpi_aborted(p->mpi) : -1;
+}
+
+/* A name for one step of this job, whose sruns have the same command line. */
+static const char *name_of(const struct plan *p)
+{
+	const char *job = of_job("GPUQ_JOB_ID", "SLURM_JOB_ID"), *attempt = getenv("GPUQ_ATTEMPT"),
+		   *element = getenv("GPUQ_ARRAY_TASK_ID");
+	uint64_t hash = 14695981039346656037u; /* FNV-1a */
+
+	for (char **word = p->c->argv; *word; word++)
+		for (size_t i = 0; i <= strlen(*word); i++)
+			hash = (hash ^ (unsigned char)(*word)[i]) * 1099511628211u;
+	return gpuq_arena_printf(&p->c->arena, "%s-%s-%s-%" PRIx64, job ? job : "0",
+				 element ? element : "", attempt ? attempt : "", hash);
+}
+
+static long n_total(const struct plan *p)
+{
+	const long all = p->per_pod * p->n_chosen;
+
+	return p->ntasks < all ? p->ntasks : all;
+}
+
+/* Pods of the local cluster are processes of one machine, so that the ranks of all are. */
+static int start_mpi(struct plan *p)
+{
+	static char host[256];
+	static const char *const nodes[] = { host };
+	const char *given = p->c->args.val[OPT_S_MPI];
+	const bool many = !p->job && p->n_chosen > 1;
+	struct mpi_step s = { .type = given ? given : getenv("SLURM_MPI_TYPE"),
+			      .n = n_total(p),
+			      .per_node = n_total(p),
+			      .nodes = nodes,
+			      .sessions = p->job != NULL,
+			      .shared = many ? name_of(p) : NULL,
+			      .n_joining = (n_total(p) - 1) / p->per_pod,
+			      .joins = many && first_rank(p) > 0 };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const bool elsewhere = p->job ? !p->local : many && getenv("KUBERNETES_SERVICE_HOST");
+
+	if (s.n_joining == 0)
+		s.shared = NULL;
+	if (elsewhere && (!given || strcmp(given, "none") == 0))
+		return 0;
+	if (elsewhere) {
+		cli_say("error: --mpi works inside of one pod of a Kubernetes cluster: start the "
+			"ranks "
+			"of several pods with mpirun");
+		return 1;
+	}
+	gethostname(host, sizeof(host) - 1);
+	return mpi_start(&s, &p->mpi, &err) < 0 ? slurm_fail(&err) : 0;
+}
+
+bool slurm_srun_command(const struct cli *c, int *code)
+{
+	const char *type = c->args.val[OPT_S_MPI];
+
+	*code = EXIT_DONE;
+	if (type && strcmp(type, "list") == 0)
+		mpi_print_types();
+	else if (type && !mpi_is_type(type))
+		*code = cli_usage(c, "--mpi=%s is not known: --mpi=list prints the types", type);
+	else if (c->args.n_rest == 0)
+		*code = cli_usage(c, "expected COMMAND [ARGUMENT]...");
+	else
+		return true;
+	return false;
+}
+
 int slurm_step(struct cli *c)
 {
 	const char *const *val = c->args.val;
@@ -475,6 +567,8 @@ int slurm_step(struct cli *c)
 			   .output = val[OPT_S_OUTPUT],
 			   .error = val[OPT_S_ERROR],
 			   .path = path_of,
+			   .prepare = prepare,
+			   .aborted = aborted,
 			   .arg = p };
 	int rc;
 
@@ -482,6 +576,8 @@ int slurm_step(struct cli *c)
 		cli_say("error: out of memory");
 		return 1;
 	}
+	if (!slurm_srun_command(c, &rc))
+		return rc;
 	p->c = c;
 	p->command = c->args.rest;
 	p->job = val[OPT_S_JOBID]        ? val[OPT_S_JOBID]
@@ -509,5 +605,12 @@ int slurm_step(struct cli *c)
 		t.label = false;
 		t.become(t.arg, 0);
 	}
-	return t.n ? tasks_run(&t) : EXIT_DONE;
+	if (t.n == 0)
+		return EXIT_DONE;
+	rc = start_mpi(p);
+	if (rc == 0) {
+		rc = tasks_run(&t);
+		mpi_stop(p->mpi, rc != 0);
+	}
+	return rc;
 }

@@ -8,6 +8,10 @@
 
 #include "gpuq/cli.h"
 
+/* True if srun has a command to run; otherwise it is done, and *code is its exit code: --mpi=list,
+ * wrong usage. */
+bool slurm_srun_command(const struct cli *c, int *code);
+
 int slurm_step(struct cli *c); /* srun inside a job: the tasks of this pod */
 
 #endif

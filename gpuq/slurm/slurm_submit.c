@@ -15,6 +15,7 @@
 #include "gpuq/slurm/slurm_command.h"
 #include "gpuq/slurm/slurm_words.h"
 #include "gpuq/slurm/slurm_salloc.h"
+#include "gpuq/slurm/slurm_step.h"
 #include "gpuq/cmd/job/stdio.h"
 #include "gpuq/cmd/job/submission.h"
 #include "gpuq/view.h"
@@ -239,12 +240,12 @@ static const char *job_option(const struct cli *c, const char *name)
 	return found;
 }
 
-/* Several tasks in a pod, or numbered lines: the command starts by srun inside of the job,
- * which is to be had where jobs are processes of this machine. */
+/* Several tasks, numbered lines, or MPI: the command starts by srun inside of the job, which is to
+ * be had where jobs are processes of this machine. */
 static int start_tasks(struct cli *c, struct gpuq_spec *spec)
 {
 	const char *each = job_option(c, "gpus-per-task"),
-		   *bad = c->args.val[OPT_S_KILL_ON_BAD_EXIT];
+		   *bad = c->args.val[OPT_S_KILL_ON_BAD_EXIT], *mpi = c->args.val[OPT_S_MPI];
 	struct gpuq_strlist *command = &spec->groups[0].command;
 	const int64_t tasks = spec->ntasks ? spec->ntasks : 1;
 	const char **more, *colon;
@@ -252,7 +253,7 @@ static int start_tasks(struct cli *c, struct gpuq_spec *spec)
 	ssize_t len;
 	size_t n = 0;
 
-	if (tasks <= gpuq_spec_pods(spec) && !opt_given(&c->args, OPT_S_LABEL))
+	if (tasks <= 1 && gpuq_spec_pods(spec) <= 1 && !opt_given(&c->args, OPT_S_LABEL) && !mpi)
 		return 0;
 	if (!slurm_is_local(c)) {
 		if (tasks <= gpuq_spec_pods(spec))
@@ -278,6 +279,8 @@ static int start_tasks(struct cli *c, struct gpuq_spec *spec)
 		more[n++] = gpuq_arena_printf(&c->arena, "--gpus-per-task=%s",
 					      colon ? colon + 1 : each);
 	}
+	if (mpi)
+		more[n++] = gpuq_arena_printf(&c->arena, "--mpi=%s", mpi);
 	if (bad)
 		more[n++] = gpuq_arena_printf(&c->arena, "--kill-on-bad-exit=%s", *bad ? bad : "1");
 	more[n++] = "--";
@@ -300,6 +303,8 @@ int slurm_srun(struct cli *c)
 
 	if (immediate_us < 0 || !slurm_environment(c, "SLURM", NULL))
 		return 1;
+	if (!slurm_srun_command(c, &code))
+		return code;
 	c->args.dashes = true; /* all behind the options is the command */
 	if (!c->args.val[OPT_LEASE])
 		c->args.val[OPT_LEASE] = "60s"; /* it ends with us, however we end */

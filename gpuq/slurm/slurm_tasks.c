@@ -161,6 +161,21 @@ static void reap(struct run *r)
 	}
 }
 
+/* One asked that all end. It does not end by itself. */
+static void look_for_abort(struct run *r)
+{
+	const int code = r->t->aborted && !r->failed ? r->t->aborted(r->t->arg) : -1;
+
+	if (code < 0)
+		return;
+	r->failed = true;
+	r->code = code;
+	r->kill_at_us = cli_mono_us() + KILL_AFTER_US;
+	if (!r->t->quiet)
+		cli_say("error: the program aborted: ending its tasks");
+	tell_all(r, SIGTERM);
+}
+
 static bool any_open(const struct run *r)
 {
 	for (int i = 0; i < r->n; i++)
@@ -181,6 +196,7 @@ static void attend_all(struct run *r)
 		for (int i = 0; i < r->n * 2; i++)
 			if (fds[i].fd >= 0 && fds[i].revents)
 				read_some(r, &r->items[i / 2], i % 2);
+		look_for_abort(r);
 		reap(r);
 		signo = cli_signals_take();
 		if (signo && !(r->alone && signo == SIGINT && isatty(0)))
@@ -275,6 +291,8 @@ static int start_one(struct run *r, long i)
 		return -1;
 	}
 	fflush(NULL);
+	if (r->t->prepare)
+		r->t->prepare(r->t->arg, i);
 	k->pid = cli_fork(SIG_DFL);
 	if (k->pid == 0)
 		child(r, k, i, out, err, in);

@@ -26,6 +26,9 @@ struct tasks {
 	const char *input, *output, *error;
 	bool truncate; /* such files, rather than leaving that to the first pod */
 	const char *(*path)(void *arg, const char *pattern, long i);
+	void (*prepare)(void *arg, long i); /* in srun, before task i's process is made; or NULL */
+	/* The exit code with which a program ended them all, or -1; or NULL. */
+	int (*aborted)(void *arg);
 	task_fn become;
 	void *arg;
 };

@@ -1,0 +1,58 @@
+/* mpi.h - MPI programs that srun starts find one another
+ *
+ * Owns     a process beside the tasks, which serves PMI-1 (MPICH) and PMIx (OpenMPI) to the ranks
+ *          of one step, until mpi_stop or the end of srun.
+ * Touches  sockets, a folder in $TMPDIR or /tmp while it runs.
+ * Used by  slurm_step.c.
+ *
+ * A task is offered both; a program that speaks neither does not notice. PMIx needs openpmix on
+ * this machine (module libgpuq-pmix.so); without it only PMI-1 is served.
+ */
+#ifndef GPUQ_SLURM_MPI_MPI_H
+#define GPUQ_SLURM_MPI_MPI_H
+
+#include <stdbool.h>
+
+#include "libgpuq/err.h"
+
+#define MPI_RANKS_MAX 4096
+
+struct mpi;
+
+struct mpi_step {
+	const char *type; /* of --mpi: none, pmi1, pmi2, pmix; NULL = what there is */
+	long n, per_node; /* ranks, and those of each node but the last */
+	const char *const *nodes; /* names of the hosts, one for each node */
+	bool sessions; /* tasks inherit nothing from srun and connect through the network */
+	/* Several sruns of this machine start parts of the step: a name that they share, or NULL.
+	 * The one that serves waits in mpi_stop for the others. */
+	const char *shared;
+	long n_joining; /* other sruns, each of which joins once */
+	bool joins; /* another of them serves: mpi_start waits for it */
+};
+
+/* Start to serve. *out is NULL if nothing is to be served. Returns 0 or an error code. */
+int mpi_start(const struct mpi_step *s, struct mpi **out, struct gpuq_err *err);
+
+/* True for a type that mpi_step knows. */
+bool mpi_is_type(const char *type);
+
+/* End it; at once, if a task of ours failed. */
+void mpi_stop(struct mpi *m, bool failed);
+
+/* In srun, before the process of a rank is made. */
+void mpi_prepare(struct mpi *m, long rank);
+
+/* In that process, before it becomes the program: its environment. */
+void mpi_become(const struct mpi *m, long rank);
+
+/* The exit code with which a rank aborted all, once; otherwise -1. */
+int mpi_aborted(struct mpi *m);
+
+/* True for a variable ("NAME=VALUE") that mpi_become sets. */
+bool mpi_is_variable(const char *entry);
+
+/* Print the types, as --mpi=list asks. */
+void mpi_print_types(void);
+
+#endif

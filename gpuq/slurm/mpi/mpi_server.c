@@ -1,0 +1,468 @@
+/* The process that serves MPI: the PMI-1 connections of the ranks, and the module of PMIx, which
+ * has its own thread. It ends when srun does. */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpuq/slurm/mpi/mpi_int.h"
+#include "gpuq/slurm/mpi/pmi.h"
+#include "gpuq/slurm/mpi/pmix.h"
+#include "libgpuq/buf.h"
+
+#define WRONG_IDS_MAX 100 /* then no rank may connect any more */
+#define GUESTS_MAX 1024
+#define STRANGERS_MAX 64 /* connections that have not named their rank */
+
+struct conn {
+	int fd; /* -1 = none */
+	long rank; /* -1 = not known yet */
+	size_t n;
+	char in[PMI_LINE_MAX];
+};
+
+struct server {
+	const struct mpi_step *step;
+	int control; /* -1 = srun has ended its part */
+	int listener, gate; /* for ranks; for other sruns. -1 = none */
+	int guests[GUESTS_MAX]; /* sruns that joined; -1 = has ended */
+	int n_guests;
+	struct gpuq_buf hello;
+	uint32_t id_base;
+	int n_wrong;
+	struct pmi *pmi;
+	struct conn *conns; /* one for each rank, then those of strangers */
+	struct pollfd *fds;
+	long n_conns;
+	const struct pmix_module *pmix;
+	char folder[256];
+};
+
+/* ---- PMIx ---- */
+
+char *mpi_module(void)
+{
+	char exe[2048], path[4096];
+	const ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+
+	exe[n > 0 ? n : 0] = '\0';
+	slash = strrchr(exe, '/');
+	if (slash)
+		*slash = '\0';
+	/* That of a tree that is not installed goes before. */
+	snprintf(path, sizeof(path), "%s/slurm/mpi/.libs/" PMIX_MODULE_FILE, exe);
+	if (access(path, R_OK) != 0)
+		snprintf(path, sizeof(path), "%s", PKGLIBDIR "/" PMIX_MODULE_FILE);
+	return access(path, R_OK) == 0 ? strdup(path) : NULL;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	remove(path);
+	return 0;
+}
+
+static void random_name(char *out, size_t n)
+{
+	unsigned char raw[12] = { 0 };
+
+	if (getrandom(raw, sizeof(raw), 0) < 0)
+		_exit(1);
+	n = (size_t)snprintf(out, n, "gpuq");
+	for (size_t i = 0; i < sizeof(raw); i++)
+		n += (size_t)snprintf(out + n, 3, "%02x", raw[i]);
+}
+
+/* Load the module and start it. Returns 0, or -1 with a sentence in why. */
+static int start_pmix(struct server *s, char ***env, char why[256])
+{
+	static char name[64];
+	const char *tmp = getenv("TMPDIR");
+	char *file = mpi_module();
+	void *lib = file ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
+	const struct pmix_module *m = lib ? dlsym(lib, PMIX_MODULE_SYMBOL) : NULL;
+	struct pmix_step step;
+
+	snprintf(why, 256, "%s",
+		 !file  ? "this gpuq was built without openpmix (libpmix-dev)"
+		 : !lib ? dlerror()
+			: "its module is of another version");
+	free(file);
+	if (!m || m->version != PMIX_MODULE_VERSION)
+		return -1;
+	snprintf(s->folder, sizeof(s->folder), "%s/gpuq-mpi-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(s->folder)) {
+		snprintf(why, 256, "%.200s: %.50s", s->folder, strerror(errno));
+		*s->folder = '\0';
+		return -1;
+	}
+	random_name(name, sizeof(name));
+	step = (struct pmix_step){ .name = name,
+				   .folder = s->folder,
+				   .n = s->step->n,
+				   .per_node = s->step->per_node,
+				   .nodes = s->step->nodes };
+	/* Files that the ranks share would stay when all are killed. */
+	setenv("PMIX_MCA_gds", "hash", 1);
+	if (m->start(&step, env, why) < 0)
+		return -1;
+	s->pmix = m;
+	return 0;
+}
+
+/* ---- PMI-1 ---- */
+
+static void hang_up(struct conn *c)
+{
+	close(c->fd);
+	c->fd = -1;
+	c->n = 0;
+}
+
+/* A rank that does not read what it asked for is not of this protocol. */
+static void send_line(void *arg, long rank, const char *line, size_t n)
+{
+	struct server *s = arg;
+	struct conn *c = &s->conns[rank];
+
+	if (c->fd >= 0 && send(c->fd, line, n, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)n)
+		hang_up(c);
+}
+
+static void abort_all(void *arg, int code)
+{
+	const struct server *s = arg;
+
+	send(s->control, &code, sizeof(code), MSG_DONTWAIT | MSG_NOSIGNAL);
+	for (int i = 0; i < s->n_guests; i++)
+		send(s->guests[i], &code, sizeof(code), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* The first line of a connection by the network: cmd=initack pmiid=N. */
+static int welcome(struct server *s, struct conn *c, const char *line)
+{
+	const char *id = strstr(line, "pmiid=");
+	const long rank = id ? strtol(id + 6, NULL, 10) - (long)s->id_base : -1;
+	char set[128];
+	int n;
+
+	if (strncmp(line, "cmd=initack", 11) != 0 || rank < 0 || rank >= s->step->n ||
+	    s->conns[rank].fd >= 0) {
+		s->n_wrong++;
+		return -1;
+	}
+	s->conns[rank].fd = c->fd;
+	s->conns[rank].n = 0;
+	c->fd = -1;
+	n = snprintf(set, sizeof(set),
+		     "cmd=initack rc=0\ncmd=set size=%ld\ncmd=set rank=%ld\ncmd=set debug=0\n",
+		     s->step->n, rank);
+	send_line(s, rank, set, (size_t)n);
+	return 0;
+}
+
+static int take_line(struct server *s, struct conn *c, char *line)
+{
+	return c->rank < 0 ? welcome(s, c, line) : pmi_line(s->pmi, c->rank, line);
+}
+
+static void read_some(struct server *s, struct conn *c)
+{
+	const ssize_t n = recv(c->fd, c->in + c->n, sizeof(c->in) - c->n, MSG_DONTWAIT);
+	char *end, *at = c->in;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		hang_up(c);
+		return;
+	}
+	c->n += (size_t)n;
+	while (c->fd >= 0 && (end = memchr(at, '\n', c->n - (size_t)(at - c->in)))) {
+		*end = '\0';
+		if (take_line(s, c, at) < 0)
+			hang_up(c);
+		at = end + 1;
+	}
+	if (c->fd < 0)
+		return;
+	c->n -= (size_t)(at - c->in);
+	memmove(c->in, at, c->n);
+	if (c->n == sizeof(c->in))
+		hang_up(c);
+}
+
+static int listen_for_ranks(struct server *s)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof(a);
+
+	s->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&a, sizeof(a)) < 0 ||
+	    listen(s->listener, 1024) < 0 ||
+	    getsockname(s->listener, (struct sockaddr *)&a, &n) < 0 ||
+	    getrandom(&s->id_base, sizeof(s->id_base), 0) < 0)
+		return -1;
+	s->id_base = (s->id_base & 0x3fffffff) + 1;
+	return ntohs(a.sin_port);
+}
+
+static void accept_one(struct server *s)
+{
+	const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+
+	for (long i = s->step->n; i < s->n_conns && fd >= 0; i++)
+		if (s->conns[i].fd < 0) {
+			s->conns[i].fd = fd;
+			s->conns[i].n = 0;
+			return;
+		}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The connection of a rank, from srun. Returns -1 when srun has closed, -2 when all is to end. */
+static int take_rank(struct server *s)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} extra;
+	long rank = -1;
+	struct iovec iov = { &rank, sizeof(rank) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = extra.bytes,
+			      .msg_controllen = sizeof(extra.bytes) };
+	const ssize_t n = recvmsg(s->control, &msg, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+	int fd;
+
+	if (n < 0 && errno == EINTR)
+		return 0;
+	if (n <= 0 || rank == -1)
+		return n > 0 ? -2 : -1;
+	if (!c || rank < 0 || rank >= s->step->n)
+		return 0;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	s->conns[rank].fd = fd;
+	return 0;
+}
+
+/* ---- other sruns ---- */
+
+static int open_gate(struct server *s)
+{
+	struct sockaddr_un a;
+	const socklen_t n = mpi_address(&a, s->step->shared);
+
+	s->gate = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* The one of the step before may not have closed yet. */
+	for (int i = 0; s->gate >= 0 && bind(s->gate, (struct sockaddr *)&a, n) < 0; i++) {
+		if (errno != EADDRINUSE || i == 500)
+			return -1;
+		poll(NULL, 0, 20);
+	}
+	return s->gate >= 0 && listen(s->gate, GUESTS_MAX) == 0 ? 0 : -1;
+}
+
+static void admit(struct server *s)
+{
+	const int fd = accept4(s->gate, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (s->n_guests == GUESTS_MAX || !mpi_is_ours(fd) ||
+	    send(fd, s->hello.data, s->hello.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+		close(fd);
+		return;
+	}
+	s->guests[s->n_guests++] = fd;
+	/* All parts have started: who comes now is of the next step. */
+	if (s->n_guests == s->step->n_joining) {
+		close(s->gate);
+		s->gate = -1;
+	}
+}
+
+static void see_off(struct server *s, int i)
+{
+	char none[8];
+
+	if (recv(s->guests[i], none, sizeof(none), MSG_DONTWAIT) >= 0) {
+		close(s->guests[i]);
+		s->guests[i] = -1;
+	}
+}
+
+static bool any_guest(const struct server *s)
+{
+	for (int i = 0; i < s->n_guests; i++)
+		if (s->guests[i] >= 0)
+			return true;
+	return false;
+}
+
+/* ---- the loop ---- */
+
+static long fill(struct server *s)
+{
+	long n = 0;
+
+	s->fds[n++] = (struct pollfd){ s->control, POLLIN, 0 };
+	s->fds[n++] = (struct pollfd){ s->n_wrong < WRONG_IDS_MAX ? s->listener : -1, POLLIN, 0 };
+	s->fds[n++] = (struct pollfd){ s->gate, POLLIN, 0 };
+	for (long i = 0; i < s->n_conns; i++)
+		s->fds[n++] = (struct pollfd){ s->conns[i].fd, POLLIN, 0 };
+	for (int i = 0; i < s->n_guests; i++)
+		s->fds[n++] = (struct pollfd){ s->guests[i], POLLIN, 0 };
+	return n;
+}
+
+static void attend(struct server *s)
+{
+	while (s->control >= 0 || any_guest(s)) {
+		const long n = fill(s);
+		struct pollfd *conns = s->fds + 3, *guests = conns + s->n_conns;
+		int rc = 0;
+
+		if (poll(s->fds, (nfds_t)n, -1) < 0)
+			continue;
+		for (long i = 0; i < s->n_conns; i++)
+			if (conns[i].revents && s->conns[i].fd == conns[i].fd)
+				read_some(s, &s->conns[i]);
+		for (int i = 0; &guests[i] < s->fds + n; i++)
+			if (guests[i].revents)
+				see_off(s, i);
+		if (s->fds[1].revents)
+			accept_one(s);
+		if (s->fds[2].revents)
+			admit(s);
+		if (s->fds[0].revents)
+			rc = take_rank(s);
+		if (rc < -1)
+			return;
+		if (rc < 0) {
+			close(s->control);
+			s->control = -1;
+		}
+	}
+}
+
+static bool is_networked(const struct server *s)
+{
+	return s->step->sessions || s->step->shared;
+}
+
+static int start_pmi(struct server *s)
+{
+	s->n_conns = s->step->n + (is_networked(s) ? STRANGERS_MAX : 0);
+	s->conns = calloc((size_t)s->n_conns, sizeof(*s->conns));
+	s->fds = calloc((size_t)s->n_conns + 3 + GUESTS_MAX, sizeof(*s->fds));
+	s->pmi = pmi_new(s->step->n, s->step->per_node, send_line, abort_all, s);
+	if (!s->conns || !s->fds || !s->pmi)
+		return -1;
+	for (long i = 0; i < s->n_conns; i++) {
+		s->conns[i].fd = -1;
+		s->conns[i].rank = i < s->step->n ? i : -1;
+	}
+	return 0;
+}
+
+/* ---- the process ---- */
+
+static void settle(void)
+{
+	static const int deaf[] = { SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+				    SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE };
+	struct rlimit files;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	/* Signals end it by way of srun and its tasks. */
+	for (size_t i = 0; i < sizeof(deaf) / sizeof(deaf[0]); i++)
+		signal(deaf[i], SIG_IGN);
+	prctl(PR_SET_NAME, "srun");
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	if (null >= 0) {
+		dup2(null, 0);
+		dup2(null, 1);
+		close(null);
+	}
+}
+
+static void put(struct gpuq_buf *b, const char *text)
+{
+	gpuq_buf_add(b, text, strlen(text) + 1);
+}
+
+/* Tell srun how to reach us. Returns 0, or -1 after a refusal. */
+static int greet(struct server *s, unsigned serves, unsigned must)
+{
+	char why[256] = "out of memory", text[32] = "", **env = NULL;
+	int port = 0, rc = start_pmi(s);
+
+	if (rc == 0 && (serves & MPI_PMIX) && start_pmix(s, &env, why) < 0 && (must & MPI_PMIX))
+		rc = -1;
+	if (rc == 0 && s->step->shared && open_gate(s) < 0) {
+		snprintf(why, sizeof(why), "another srun serves the same command of this job");
+		rc = -1;
+	}
+	if (rc == 0 && (serves & MPI_PMI) && is_networked(s))
+		port = listen_for_ranks(s);
+	if (rc < 0)
+		gpuq_buf_printf(&s->hello, "--mpi=%s: %s", s->step->type ? s->step->type : "all",
+				why);
+	gpuq_buf_addc(&s->hello, '\0');
+	if (port > 0)
+		snprintf(text, sizeof(text), "%u", s->id_base);
+	put(&s->hello, text);
+	if (port > 0) {
+		gpuq_buf_printf(&s->hello, "PMI_PORT=127.0.0.1:%d", port);
+		gpuq_buf_addc(&s->hello, '\0');
+	}
+	for (char **e = env; e && *e; e++)
+		if (mpi_is_variable(*e))
+			put(&s->hello, *e);
+	if (s->hello.len > MPI_PACKET_MAX || !s->hello.data)
+		return -1;
+	send(s->control, s->hello.data, s->hello.len, MSG_NOSIGNAL);
+	return rc;
+}
+
+void mpi_serve(const struct mpi_step *step, unsigned serves, unsigned must, int fd)
+{
+	struct server s = {
+		.step = step, .control = fd, .listener = -1, .gate = -1, .hello = GPUQ_BUF_INIT
+	};
+
+	settle();
+	if (greet(&s, serves, must) == 0)
+		attend(&s);
+	if (s.pmix)
+		s.pmix->stop();
+	if (*s.folder)
+		nftw(s.folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	_exit(0);
+}
