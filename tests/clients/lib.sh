@@ -11,5 +11,7 @@ start_clients() {
 	done
 	PATH=$PWD/bin:$GPUQ_CLIENTS/bin:$PATH
 	export PATH
-	start_gpuqd
+	start_gpuqd &&
+		# Some clients do not quote paths: a folder without a blank, for them and for what they keep in $HOME.
+		mkdir "$TMPDIR/plain" && HOME=$TMPDIR/plain && cd "$HOME"
 }

@@ -60,6 +60,10 @@ test_expect_success 'a checkpoint requeues its job, six at once, and each ends w
 	for j in jobs:
 	    j._interrupt()
 	assert [j.result() for j in jobs] == [7] * 6
+	# A result is there a moment before its job has ended.
+	while any(j.get_info(mode="force")["State"] in ("RUNNING", "COMPLETING") for j in jobs):
+	    assert time.time() < end + 120, [j.get_info() for j in jobs]
+	    time.sleep(0.2)
 	assert all(j.get_info(mode="force")["State"] == "COMPLETED" for j in jobs)
 	END
 	timeout 300 "$client" save.py
