@@ -64,6 +64,12 @@
 #define GPUQ_KEYS_UNKNOWN_S 60 /* between renewals for keys that are not known */
 #define GPUQ_REVIEWS_MAX 4096u /* tokens of the cluster in use, or used in the last minute */
 #define GPUQ_KEYS_WAITERS_MAX 256u /* of one issuer: hellos that wait for its keys */
+/* Logins that gpuqd runs (RFC 8628), of clients whose user is not known yet. */
+#define GPUQ_LOGINS_MAX 256u /* under way */
+#define GPUQ_LOGINS_PER_ADDRESS 8u /* of one IPv4 address, or of one IPv6 /64 */
+#define GPUQ_LOGIN_S 1800 /* longest time to confirm one, whatever the issuer allows */
+#define GPUQ_LOGIN_IDLE_S 120 /* one whose client does not ask is forgotten */
+#define GPUQ_LOGIN_REPLY_BYTES_MAX (64u << 10) /* of an issuer's answer */
 
 /* Sessions: exec, attach, port-forward. One piece for each item of credit is buffered for a slow
  * reader, in either direction. */

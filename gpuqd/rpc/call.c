@@ -6,9 +6,11 @@
 #include "gpuqd/util/scope.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/rpc/conn.h"
+#include "gpuqd/rpc/remote.h"
 #include "gpuqd/rpc/server.h"
 #include "libgpuq/limits.h"
 
+#define US INT64_C(1000000)
 #define DEADLINE_MS_MAX (INT64_C(366) * 86400 * 1000)
 
 const struct rpc_peer *rpc_call_peer(const struct rpc_call *c)
@@ -120,6 +122,8 @@ static void finish(struct rpc_call *call, struct gpuq_buf *bytes, bool failed)
 	detach(call);
 	loop_cancel(call->tell_timer);
 	call->tell_timer = NULL;
+	loop_cancel(call->deny_timer);
+	call->deny_timer = NULL;
 	*call->all_link = call->all_next;
 	if (call->all_next)
 		call->all_next->all_link = call->all_link;
@@ -186,6 +190,36 @@ void rpc_fail(struct rpc_call *call, const struct gpuq_err *err)
 	if (call->conn)
 		write_error(&b, call->id, err);
 	finish(call, &b, true);
+}
+
+static void on_deny(void *arg)
+{
+	struct rpc_call *call = arg;
+
+	call->deny_timer = NULL;
+	rpc_fail(call, call->deny_why);
+}
+
+void rpc_deny(struct rpc_call *call, const struct gpuq_err *err)
+{
+	call->deny_why = call->conn && !call->conn->close_timer
+				 ? gpuq_arena_alloc(&call->arena, sizeof(*err))
+				 : NULL;
+	if (!call->deny_why) {
+		rpc_fail(call, err);
+		return;
+	}
+	*call->deny_why = *err;
+	server_log_refused(call->server, call->conn, err);
+	call->deny_timer =
+		loop_after(server_loop(call->server), GPUQ_AUTH_DELAY_S * US, on_deny, call);
+}
+
+void rpc_call_net(const struct rpc_call *c, char out[RPC_NET_BYTES])
+{
+	*out = '\0';
+	if (c->conn)
+		remote_net(c->conn, out);
 }
 
 static bool may_send(const struct rpc_call *call)

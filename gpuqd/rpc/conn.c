@@ -349,7 +349,7 @@ static void on_message(struct rpc_conn *c, const char *bytes, size_t n)
 		rc = gpuq_wire_split(v, &m, &err);
 	if (rc < 0)
 		conn_close(c, &err);
-	else if (!c->client)
+	else if (!c->client && !identify_may_call(c, &m))
 		identify_hello(c, &m);
 	else if (m.type == GPUQ_WIRE_REQUEST)
 		call_start(c, &m, &a, n); /* the arena is the call's now */
@@ -373,7 +373,11 @@ static void on_hello_timer(void *arg)
 	struct rpc_conn *c = arg;
 
 	c->hello_timer = NULL;
-	protocol_error(c, GPUQ_ETIMEOUT, "no hello came in time");
+	/* A call that may come before hello has a bound of its own. */
+	if (c->n_calls)
+		c->hello_timer = loop_after(server_loop(c->server), US, on_hello_timer, c);
+	else
+		protocol_error(c, GPUQ_ETIMEOUT, "no hello came in time");
 }
 
 static void on_more(void *arg);
