@@ -51,6 +51,12 @@
 #define GPUQ_IDENTITY_BYTES_MAX 128u /* name of a user that a certificate or a token carries */
 #define GPUQ_IDENTITIES_MAX                                                                        \
 	16384u /* of users not on unix sockets: idle ones beyond are forgotten */
+/* Once it is known who it is; operators on unix sockets are exempt. */
+#define GPUQ_CALLS_PER_S                                                                           \
+	200u /* of one user, beyond a burst: ten times what a person with scripts makes */
+#define GPUQ_CALLS_BURST 1000u
+#define GPUQ_SUBMITS_PER_S 50u /* calls of submit, however many jobs each has */
+#define GPUQ_SUBMITS_BURST 200u
 #define GPUQ_PIN_BYTES 52u /* "sha256:", 43 characters, NUL */
 #define GPUQ_TOKENS_PER_USER 1000u /* that have not been forgotten */
 #define GPUQ_TOKEN_KEEP_S (30 * 86400) /* an expired or revoked token is listed for so long */

@@ -473,6 +473,26 @@ static int may_use(const struct rpc_call *call, struct gpuq_err *err)
 	return 0;
 }
 
+/* Check that the user makes no more calls a second than it may. */
+static int keeps_pace(const struct rpc_call *call, struct gpuq_err *err)
+{
+	const struct rpc_peer *p = &call->peer;
+	const bool submits = call->method->scope & SCOPE_SUBMIT;
+	int64_t wait_us;
+
+	if (p->auth == RPC_AUTH_NONE || (p->auth == RPC_AUTH_UNIX && p->role == RPC_ROLE_OPERATOR))
+		return 0;
+	wait_us = flight_pace(call->share, submits, loop_mono_us(server_loop(call->server)));
+	if (wait_us == 0)
+		return 0;
+	gpuq_fail(err, GPUQ_EBUSY, "user %s makes more than %u calls%s a second; repeat later",
+		  p->user, submits ? GPUQ_SUBMITS_PER_S : GPUQ_CALLS_PER_S,
+		  submits ? " of submit" : "");
+	if (err)
+		err->retry_ms = (wait_us + 999) / 1000;
+	return GPUQ_EBUSY;
+}
+
 /* Run a method after these checks: it exists, the caller may call it, the call's own map and the
  * params are well formed. */
 static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
@@ -491,6 +511,8 @@ static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
 				 rpc_role_word(call->method->least), call->peer.user,
 				 rpc_role_word(call->peer.role));
 	rc = may_use(call, err);
+	if (rc == 0)
+		rc = keeps_pace(call, err);
 	if (rc < 0)
 		return rc;
 	before = loop_enter(l, call->method->name);

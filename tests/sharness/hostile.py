@@ -361,6 +361,21 @@ def logins():
     print("%d begun, then %s; unknown: %s; job.list: %s" % (n, last, unknown, first("job.list", {})[1]))
 
 
-ATTACKS = {f.__name__: f for f in (lasting, logins, noise, cut, bombs, flood, wrong, loris, crowd, hoard, waiters, idle)}
+def pace():
+    """PACE METHOD N: N calls as fast as they are answered. Prints how many were refused as busy, each with a time."""
+    s, busy = greeted(), 0
+    reader, left = reader_of(s), int(sys.argv[4])
+    while left:
+        n = min(left, 100)
+        send(s, b"".join(pack([0, 2 + i, sys.argv[3], [{}]]) for i in range(n)))
+        for _ in range(n):
+            m = reader.value()
+            if m[2] is not None and m[2]["name"] == "busy":
+                busy += 1 if 1 <= m[2]["retry_ms"] <= 1000 else 10**6
+        left -= n
+    print(busy)
+
+
+ATTACKS = {f.__name__: f for f in (lasting, logins, pace, noise, cut, bombs, flood, wrong, loris, crowd, hoard, waiters, idle)}
 if __name__ == "__main__":
     ATTACKS[sys.argv[2]]()
