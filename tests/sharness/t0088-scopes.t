@@ -7,11 +7,17 @@ if ! test_have_prereq ROOT; then
 	test_done
 fi
 
+tokens() {
+	mkdir tokens
+	for scope in read submit control session manage operate; do
+		gpuq token create --for=daemon --scope=$scope >tokens/$scope || return 1
+	done
+}
+
 test_expect_success 'a token of each scope, of an operator who manages a queue' '
 	port=$(free_port) && address=tls://127.0.0.1:$port && exits 0 gpuqd --state "$PWD/state" --make-cert 127.0.0.1 &&
 	echo "operators: [daemon]" >gpuqd.yaml && start_gpuqd --config "$PWD/gpuqd.yaml" --listen "$address" &&
-	printf "version: 1\nqueues:\n- {name: ml, managers: [daemon]}\n" >site.yaml && gpuq apply -f site.yaml >apply.out && mkdir tokens &&
-	for scope in read submit control session manage operate; do gpuq token create --for=daemon --scope=$scope >tokens/$scope || return 1; done
+	printf "version: 1\nqueues:\n- {name: ml, managers: [daemon]}\n" >site.yaml && gpuq apply -f site.yaml >apply.out && tokens
 '
 
 test_expect_success 'each method is denied but with its own scope' '
