@@ -456,7 +456,7 @@ static void shrink(struct gpuq_buf *b)
 }
 
 /* Take the complete messages out of `in`. */
-static void parse(struct rpc_conn *c)
+static void take_messages(struct rpc_conn *c)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
@@ -484,10 +484,6 @@ static void parse(struct rpc_conn *c)
 		empty(&c->in);
 	else
 		shrink(&c->in);
-	/* The socket does not report bytes that TLS has decrypted. */
-	if (c->tls && !c->close_timer && !c->waits && !c->asking && !c->more_timer &&
-	    tls_pending(c->tls))
-		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
 	if (c->in.len == 0 || c->waits || c->asking)
 		return;
 	/* The time to finish a message counts from its first byte, not from its last. */
@@ -496,17 +492,33 @@ static void parse(struct rpc_conn *c)
 					    on_frame_timer, c);
 }
 
+/* The socket does not report bytes that TLS has read already. */
+static bool has_more(const struct rpc_conn *c)
+{
+	return c->tls && !c->shaking && !c->close_timer && !c->waits && !c->asking &&
+	       !c->more_timer && tls_pending(c->tls);
+}
+
+static void parse(struct rpc_conn *c)
+{
+	take_messages(c);
+	if (has_more(c))
+		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
+}
+
 static void on_more(void *arg)
 {
 	struct rpc_conn *c = arg;
 
 	c->more_timer = NULL;
-	/* Bytes are processed in order. */
-	if (c->tls && c->in.len == 0 && !c->close_timer && !c->waits && !c->asking &&
-	    tls_pending(c->tls))
-		read_some(c, c->fd);
+	/* Bytes are processed in order: no further ones are read while there are messages. */
+	take_messages(c);
+	if (!has_more(c))
+		return;
+	if (loop_is_late(server_loop(c->server)))
+		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
 	else
-		parse(c);
+		read_some(c, c->fd);
 }
 
 void conn_welcome(struct rpc_conn *c)
