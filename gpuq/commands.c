@@ -285,6 +285,7 @@ static const struct opt recover_opts[] = {
 
 static const struct opt login_opts[] = {
 	{ OPT_TOKEN_FILE, "token-file", 0, ARG_REQUIRED, "FILE", "file with the token; - reads standard input" },
+	{ OPT_ISSUER, "issuer", 0, ARG_REQUIRED, "NAME", "log in in a browser, with this issuer of the server" },
 	{ OPT_CA, "ca", 0, ARG_REQUIRED, "FILE", "certificates of the CA that signed the server's" },
 	{ OPT_CERT, "cert", 0, ARG_REQUIRED, "FILE", "client certificate that identifies you" },
 	{ OPT_CERT_KEY, "key", 0, ARG_REQUIRED, "FILE", "private key of the client certificate" },

@@ -15,6 +15,7 @@
 #define SYSTEM_CONFIG "/etc/gpuq/gpuq.yaml"
 #define SYSTEM_SOCKET "unix:/run/gpuq/gpuqd.sock"
 #define CONFIG_BYTES_MAX (64u << 10)
+#define BUSY_US INT64_C(10000000)
 
 static int add(struct gpuq_arena *a, struct server_places *out, const char *source,
 	       const char *list, struct gpuq_err *err)
@@ -145,7 +146,8 @@ int server_connect(struct gpuq_arena *a, const struct server_places *places, int
 	for (size_t i = 0; i < places->n && rc == GPUQ_EUNREACH; i++) {
 		struct gpuq_connect_opts o = { .addr = places->addr[i],
 					       .client = PACKAGE_NAME "/" PACKAGE_VERSION,
-					       .stop_fd = stop_fd };
+					       .stop_fd = stop_fd,
+					       .busy_us = BUSY_US };
 
 		rc = servers_opts(a, &o, i == 0 ? &first : &next);
 		if (rc == 0)

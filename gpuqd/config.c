@@ -80,7 +80,7 @@ static const struct gpuq_schema weights_schema = { .name = "priority_weights",
 static const struct gpuq_field fields[] = {
 	F("listen", GPUQ_K_STRLIST, listen, .form = "list of addresses", .doc = "sockets to listen on: unix:/path, tls://address:port"),
 	F("tls", GPUQ_K_OBJECT, tls, .sub = &config_tls_schema, .doc = "certificates of tls:// sockets; the files are read again when they change"),
-	F("auth", GPUQ_K_OBJECT, auth, .sub = &config_auth_schema, .doc = "authentication of users who do not connect over a unix socket"),
+	F("auth", GPUQ_K_OBJECT, auth, .flags = GPUQ_F_LIVE, .sub = &config_auth_schema, .doc = "authentication of users who do not connect over a unix socket"),
 	F("state", GPUQ_K_STR, state, .form = "directory", .doc = "directory of the database"),
 	F("cluster", GPUQ_K_ENUM, cluster, .names = cluster_words,
 	  .doc = "cluster that runs the jobs"),

@@ -5,6 +5,7 @@
 #include "gpuqd/auth/rule.h"
 #include "gpuqd/util/scope.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/units.h"
 
 #define REQUIRE_MAX 32u
 #define QUEUES_MAX 64u
@@ -27,6 +28,10 @@ static const struct gpuq_field fields[] = {
 	F("queues", GPUQ_K_STRLIST, queues, .form = "list of queues", .doc = "queues to which the users are restricted, with those below them; absent: all"),
 	F("groups", GPUQ_K_STR, groups, .max = 128, .form = "name of a claim", .doc = "claim with the groups of the user, a list of strings; a group has the text before the first claim of user in front, as in ci:team, and is meant by groups of a queue"),
 	F("ca", GPUQ_K_STR, ca, .form = "file", .doc = "certificates of the CAs of the issuer's server, PEM; absent: those of the system"),
+	F("client_id", GPUQ_K_STR, client_id, .max = FORM_BYTES_MAX, .form = "string", .doc = "name of gpuqd at the issuer; with it gpuq login without a token lets users confirm in a browser who they are (device flow, RFC 8628)"),
+	F("client_secret", GPUQ_K_STR, client_secret, .form = "file", .doc = "secret of that client, readable only by the owner of the file; absent: the client is a public one"),
+	F("login_scopes", GPUQ_K_STRLIST, login_scopes, .form = "list of strings", .doc = "scopes that such a login requests of the issuer, in addition to openid, so that the token has the claims of the rule, such as profile, email or groups"),
+	F("login_age", GPUQ_K_DURATION, login_age_us, .doc = "lifetime of the token that such a login brings"),
 	F("trusted_names", GPUQ_K_BOOL, trusted_names, .doc = "whether the issuer decides which account of this machine a user is: user and groups need no text before the first claim, and the rule is allowed on the local cluster"),
 	{ .key = NULL },
 };
@@ -74,6 +79,37 @@ static int check_common(struct gpuq_reader *r, const struct gpuq_val *v, struct 
 	return 0;
 }
 
+/* Words without blanks, which the request divides them by. */
+static bool are_words(const struct gpuq_strlist *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		for (const char *s = l->items[i]; *s || s == l->items[i]; s++)
+			if (*s <= ' ' || *s > '~' || *s == '"' || *s == '\\')
+				return false;
+	return true;
+}
+
+static int check_logins(struct gpuq_reader *r, const struct gpuq_val *v, const struct auth_rule *a)
+{
+	static const char *const keys[] = { "client_secret", "login_scopes", "login_age" };
+
+	for (size_t i = 0; !a->client_id && i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (gpuq_get(v, keys[i]))
+			return wrong(r, v, keys[i], "is of no use without client_id");
+	if (a->client_id && !*a->client_id)
+		return wrong(r, v, "client_id", "expected a text");
+	if (a->login_scopes.n > QUEUES_MAX || !are_words(&a->login_scopes))
+		return wrong(r, v, "login_scopes", "expected at most 64 words such as profile");
+	if (a->login_age_us < 60 * GPUQ_US_PER_S)
+		return wrong(r, v, "login_age", "expected 1m or more");
+	return 0;
+}
+
+static void oidc_defaults(void *obj)
+{
+	((struct auth_rule *)obj)->login_age_us = INT64_C(86400) * GPUQ_US_PER_S;
+}
+
 static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	struct auth_rule *a = obj;
@@ -86,12 +122,14 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 		return wrong(r, v, "issuer",
 			     "this issuer is open to the public: expected require, such as the id "
 			     "of the owner of the repositories");
-	return check_common(r, v, a);
+	return check_logins(r, v, a) < 0 ? GPUQ_EINVAL : check_common(r, v, a);
 }
 
-const struct gpuq_schema config_oidc_schema = {
-	.name = "oidc", .size = sizeof(struct auth_rule), .fields = fields, .check = check
-};
+const struct gpuq_schema config_oidc_schema = { .name = "oidc",
+						.size = sizeof(struct auth_rule),
+						.fields = fields,
+						.defaults = oidc_defaults,
+						.check = check };
 
 /* clang-format off */
 static const struct gpuq_field review_fields[] = {

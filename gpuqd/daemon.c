@@ -17,7 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpuqd/auth/auth.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/base/sdnotify.h"
@@ -36,6 +35,7 @@
 #include "gpuqd/flow/report/history_keep.h"
 #include "gpuqd/default_rule.h"
 #include "gpuqd/fence.h"
+#include "gpuqd/identities.h"
 #include "gpuqd/site_file.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/load.h"
@@ -90,7 +90,7 @@ struct daemon {
 	struct outbox *outbox;
 	struct cluster *cluster;
 	struct methods *methods;
-	struct auth *auth; /* NULL = only tokens of gpuqd's own are known */
+	struct identities *identities;
 	struct rpc_server *rpc;
 	struct fence fence;
 	struct default_rule *default_rule;
@@ -193,7 +193,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 	bind_set_cluster(d->bind, d->cluster);
 	asker_set_cluster(d->asker, d->cluster);
 	methods_set_cluster(d->methods, d->cluster);
-	auth_set_cluster(d->auth, d->cluster);
+	identities_set_cluster(d->identities, d->cluster);
 	return 0;
 }
 
@@ -207,7 +207,7 @@ static void stop_cluster(struct daemon *d)
 	bind_set_cluster(d->bind, NULL);
 	asker_set_cluster(d->asker, NULL);
 	methods_set_cluster(d->methods, NULL);
-	auth_set_cluster(d->auth, NULL);
+	identities_set_cluster(d->identities, NULL);
 	d->cluster->ops->free(d->cluster);
 	d->cluster = NULL;
 }
@@ -485,6 +485,7 @@ static void put_live(struct daemon *d, const struct config *c)
 {
 	struct config *is = d->config;
 
+	is->auth = c->auth;
 	is->operators = c->operators;
 	is->connections_per_user = c->connections_per_user;
 	is->log_level = c->log_level;
@@ -545,6 +546,8 @@ static void take(struct daemon *d, struct reread *r)
 	methods_set_backup_dir(d->methods, c->backup_dir);
 	methods_set_operators_act(d->methods, c->operators_act_as_user);
 	rpc_server_set_connections(d->rpc, (unsigned)c->connections_per_user);
+	if (identities_reload(d->identities, &d->config->auth, &err) < 0)
+		log_err("config.reload", "error=%s", LOGS(err.text));
 	schedule_kick(d->schedule);
 	outbox_opts_of(c, &c->arena, &o);
 	outbox_set_opts(d->outbox, &o);
@@ -562,6 +565,8 @@ static void on_hup(void *arg)
 
 	sdnotify_reloading();
 	rpc_server_reload_tls(d->rpc);
+	if (rc == 0 && (rc = identities_check(&r->config.auth, &err)) < 0)
+		config_done(&r->config);
 	if (rc == 0) {
 		take(d, r);
 	} else {
@@ -750,31 +755,6 @@ static int start_rota(struct daemon *d, struct gpuq_err *err)
 	return rota_new(d->journal, &o, &d->rota, err);
 }
 
-static bool is_in_use(void *arg, const char *credential)
-{
-	return rpc_server_uses(((struct daemon *)arg)->rpc, credential);
-}
-
-static void drop(void *arg, const char *credential, const struct gpuq_err *why)
-{
-	rpc_server_drop(((struct daemon *)arg)->rpc, credential, why);
-}
-
-static int start_auth(struct daemon *d, struct gpuq_err *err)
-{
-	const struct config_auth *c = &d->config->auth;
-	const struct auth_opts o = { .rules = c->oidc.items,
-				     .n_rules = c->oidc.n,
-				     .kubernetes = c->kubernetes,
-				     .arg = d,
-				     .in_use = is_in_use,
-				     .drop = drop,
-				     .proxy = c->proxy,
-				     .agent = "gpuqd/" PACKAGE_VERSION };
-
-	return c->oidc.n || c->kubernetes ? auth_new(d->loop, &o, &d->auth, err) : 0;
-}
-
 int daemon_exit_of(int rc)
 {
 	switch (rc) {
@@ -860,7 +840,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 				 d->config->cluster == CLUSTER_KUBE ? "kube" : "local", &d->methods,
 				 err);
 	if (rc == 0)
-		rc = start_auth(d, err);
+		rc = identities_new(d->loop, &d->config->auth, d->methods, &d->identities, err);
 	if (rc == 0) {
 		methods_set_schedule(d->methods, d->schedule);
 		methods_set_refusals(d->methods, d->refusals);
@@ -869,13 +849,13 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		methods_set_backup_dir(d->methods, d->config->backup_dir);
 		methods_set_rota(d->methods, d->rota);
 		methods_set_operators_act(d->methods, d->config->operators_act_as_user);
-		methods_set_token_age(d->methods, d->config->auth.token_max_age_us);
-		methods_set_auth(d->methods, d->auth);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}
-	if (rc == 0)
+	if (rc == 0) {
 		methods_set_server(d->methods, d->rpc);
+		identities_set_server(d->identities, d->rpc);
+	}
 	if (rc == 0)
 		rc = loop_on_signal(d->loop, SIGTERM, on_term, d, err);
 	if (rc == 0)
@@ -916,7 +896,7 @@ static void teardown(struct daemon *d, int code)
 	default_rule_free(d->default_rule);
 	estimator_free(d->estimator);
 	history_keep_free(d->history);
-	auth_free(d->auth);
+	identities_free(d->identities);
 	rpc_server_free(d->rpc);
 	/* A thread that waits for a target that hangs has the store: all else is done. */
 	if (!rota_stop(d->rota))

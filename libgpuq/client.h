@@ -50,6 +50,9 @@ struct gpuq_connect_opts {
 	const char *token; /* that proves who calls */
 	const char *module; /* file of libgpuq-tls.so; NULL = where it was installed */
 	bool no_hello; /* shake hands only: for the pin */
+	/* Repeat for so long what the server refuses as busy, when it says to: gpuq_call(), and streams before
+	 * their first item. 0 = not. */
+	int64_t busy_us;
 };
 /* As gpuq_connect_stop(); also GPUQ_EAUTH: the server is not the one it should be, or takes no proof. */
 int gpuq_connect_opts(const struct gpuq_connect_opts *o, struct gpuq **out, struct gpuq_err *err);

@@ -51,6 +51,12 @@
 #define GPUQ_IDENTITY_BYTES_MAX 128u /* name of a user that a certificate or a token carries */
 #define GPUQ_IDENTITIES_MAX                                                                        \
 	16384u /* of users not on unix sockets: idle ones beyond are forgotten */
+/* Once it is known who it is; operators on unix sockets are exempt. */
+#define GPUQ_CALLS_PER_S                                                                           \
+	200u /* of one user, beyond a burst: ten times what a person with scripts makes */
+#define GPUQ_CALLS_BURST 1000u
+#define GPUQ_SUBMITS_PER_S 50u /* calls of submit, however many jobs each has */
+#define GPUQ_SUBMITS_BURST 200u
 #define GPUQ_PIN_BYTES 52u /* "sha256:", 43 characters, NUL */
 #define GPUQ_TOKENS_PER_USER 1000u /* that have not been forgotten */
 #define GPUQ_TOKEN_KEEP_S (30 * 86400) /* an expired or revoked token is listed for so long */
@@ -64,6 +70,12 @@
 #define GPUQ_KEYS_UNKNOWN_S 60 /* between renewals for keys that are not known */
 #define GPUQ_REVIEWS_MAX 4096u /* tokens of the cluster in use, or used in the last minute */
 #define GPUQ_KEYS_WAITERS_MAX 256u /* of one issuer: hellos that wait for its keys */
+/* Logins that gpuqd runs (RFC 8628), of clients whose user is not known yet. */
+#define GPUQ_LOGINS_MAX 256u /* under way */
+#define GPUQ_LOGINS_PER_ADDRESS 8u /* of one IPv4 address, or of one IPv6 /64 */
+#define GPUQ_LOGIN_S 1800 /* longest time to confirm one, whatever the issuer allows */
+#define GPUQ_LOGIN_IDLE_S 120 /* one whose client does not ask is forgotten */
+#define GPUQ_LOGIN_REPLY_BYTES_MAX (64u << 10) /* of an issuer's answer */
 
 /* Sessions: exec, attach, port-forward. One piece for each item of credit is buffered for a slow
  * reader, in either direction. */

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/auth/device.h"
 #include "gpuqd/auth/rule.h"
 #include "libgpuq/err.h"
 
@@ -48,7 +49,19 @@ int auth_new(struct loop *l, const struct auth_opts *o, struct auth **out, struc
 void auth_free(struct auth *a); /* answers what is open; NULL is allowed */
 void auth_set_cluster(struct auth *a, struct cluster *c); /* NULL = there is none now */
 
+/* Other rules from now on. Connections by a rule that is no more, or another one, end, as do logins; keys that are
+ * known of issuers that stay are kept. */
+int auth_set_opts(struct auth *a, const struct auth_opts *o, struct gpuq_err *err);
+
 /* Find out whose token it is. fn is called once, perhaps at once. */
 void auth_check(struct auth *a, const char *token, auth_fn fn, void *arg);
+
+/* Begin a login with the issuer of the rule of that name; NULL = of the only one that has logins. See device.h. */
+void auth_login(struct auth *a, const char *name, const char *from, device_begun_fn fn, void *arg);
+
+/* How the login stands: id is the user, by the rule in s, once it is over; NULL = it is pending. s NULL: it failed. */
+typedef void (*auth_login_fn)(void *arg, const struct device_state *s,
+			      const struct auth_identity *id, const struct gpuq_err *why);
+void auth_login_finish(struct auth *a, const char *login, auth_login_fn fn, void *arg);
 
 #endif

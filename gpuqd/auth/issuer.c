@@ -40,6 +40,8 @@ struct issuer {
 	struct loop_timer *again;
 	struct waiter *waiters;
 	unsigned n_waiters;
+	char *device, *token; /* struct issuer_places */
+	bool places_known, secret_in_form;
 	char why[256];
 };
 
@@ -138,6 +140,38 @@ static bool get(struct issuer *i, const char *url, size_t max_bytes, fetch_fn fn
 	return i->fetch != NULL;
 }
 
+static bool takes_basic(const json_t *methods)
+{
+	const json_t *one;
+	size_t k;
+
+	if (!json_is_array(methods))
+		return true; /* as OpenID Connect Discovery says of its absence */
+	json_array_foreach((json_t *)methods, k,
+			   one) if (json_is_string(one) &&
+				    strcmp(json_string_value(one), "client_secret_basic") ==
+					    0) return true;
+	return false;
+}
+
+/* Replace a copy of an address; one that is not of https is none. */
+static void keep_place(char **at, const json_t *v)
+{
+	const char *url = json_string_value(v);
+
+	free(*at);
+	*at = url && strncmp(url, "https://", 8) == 0 ? strdup(url) : NULL;
+}
+
+static void keep_places(struct issuer *i, const json_t *root)
+{
+	i->places_known = true;
+	keep_place(&i->device, json_object_get(root, "device_authorization_endpoint"));
+	keep_place(&i->token, json_object_get(root, "token_endpoint"));
+	i->secret_in_form =
+		!takes_basic(json_object_get(root, "token_endpoint_auth_methods_supported"));
+}
+
 static void on_place(void *arg, const struct fetched *got, const struct gpuq_err *err)
 {
 	struct issuer *i = arg;
@@ -146,6 +180,8 @@ static void on_place(void *arg, const struct fetched *got, const struct gpuq_err
 	const char *url = json_string_value(json_object_get(root, "jwks_uri"));
 
 	i->fetch = NULL;
+	if (name && strcmp(name, i->opts.url) == 0)
+		keep_places(i, root);
 	if (!got)
 		fail(i, PLACE, err->text);
 	else if (!name || strcmp(name, i->opts.url) != 0)
@@ -212,9 +248,25 @@ const struct jwks *issuer_keys(const struct issuer *i)
 	return i->keys && loop_mono_us(i->loop) - i->known_us < MOST_US ? i->keys : NULL;
 }
 
+void issuer_places(const struct issuer *i, struct issuer_places *out)
+{
+	*out = (struct issuer_places){ i->places_known, i->device, i->token, i->secret_in_form };
+}
+
 const char *issuer_why(const struct issuer *i)
 {
 	return i->why;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool issuer_is(const struct issuer *i, const struct issuer_opts *o)
+{
+	return strcmp(i->opts.url, o->url) == 0 && same_text(i->opts.ca, o->ca) &&
+	       same_text(i->opts.proxy, o->proxy);
 }
 
 const char *issuer_url(const struct issuer *i)
@@ -242,5 +294,7 @@ void issuer_free(struct issuer *i)
 	loop_cancel(i->again);
 	wake_all(i);
 	jwks_free(i->keys);
+	free(i->device);
+	free(i->token);
 	free(i);
 }

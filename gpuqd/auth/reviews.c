@@ -171,7 +171,7 @@ static void on_review(void *arg, enum review_outcome o, const char *user, const 
 		gpuq_fail(&err, GPUQ_EAUTH, "the cluster does not say whose the token is: %.160s",
 			  message);
 		if (*v->user && loop_mono_us(v->reviews->loop) - v->good_us < AWAY_US) {
-			answer(v, &err);
+			answer(v, NULL);
 			v->again = loop_after(v->reviews->loop, HOLDS_US, on_again, v);
 		} else {
 			drop(v, &err);
@@ -263,6 +263,17 @@ void reviews_set_cluster(struct reviews *r, struct cluster *c)
 			on_review(v, REVIEW_UNKNOWN, "", "the connection to it is made anew");
 		}
 	r->cluster = c;
+}
+
+void reviews_drop(struct reviews *r, const struct gpuq_err *why)
+{
+	struct review *v, *next;
+
+	HASH_ITER(hh, r->all, v, next) {
+		if (v->asking)
+			r->cluster->ops->review_cancel(v->asking);
+		drop(v, why);
+	}
 }
 
 struct reviews *reviews_new(struct loop *l, const struct auth_opts *o)

@@ -18,6 +18,8 @@ struct reviews;
 
 struct reviews *reviews_new(struct loop *l, const struct auth_opts *o); /* NULL without memory */
 void reviews_free(struct reviews *r); /* answers what is open; NULL is allowed */
+/* End the connections by all of them. */
+void reviews_drop(struct reviews *r, const struct gpuq_err *why);
 void reviews_set_cluster(struct reviews *r, struct cluster *c); /* NULL = there is none now */
 
 /* As auth_check(). expires_wall_us: as the token itself says. */

@@ -70,6 +70,29 @@ bool rule_prefixes_meet(const char *a, const char *b)
 	return strncmp(a, b, n < m ? n : m) == 0;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_claims(const struct gpuq_strmap *a, const struct gpuq_strmap *b)
+{
+	bool same = a->n == b->n;
+
+	for (size_t i = 0; same && i < a->n; i++)
+		same = strcmp(a->keys[i], b->keys[i]) == 0 && strcmp(a->vals[i], b->vals[i]) == 0;
+	return same;
+}
+
+bool rule_same(const struct auth_rule *a, const struct auth_rule *b)
+{
+	return same_text(a->name, b->name) && same_text(a->issuer, b->issuer) &&
+	       same_text(a->audience, b->audience) && same_text(a->user, b->user) &&
+	       same_text(a->groups, b->groups) && same_claims(&a->require, &b->require) &&
+	       gpuq_strlist_same(&a->queues, &b->queues) && a->scopes == b->scopes &&
+	       a->trusted_names == b->trusted_names;
+}
+
 /* Put the value of the claim between { and } at s to out. */
 static int put_claim(const char *s, size_t n, rule_claim_fn claim, const void *arg,
 		     char out[RULE_USER_BYTES], size_t *at, struct gpuq_err *err)

@@ -19,7 +19,7 @@
 
 #define RULE_USER_BYTES (GPUQ_IDENTITY_BYTES_MAX + 1)
 
-/* An item of auth.oidc; of auth.kubernetes, which has no name, issuer, ca, groups and require. */
+/* An item of auth.oidc; of auth.kubernetes, which has no name, issuer, ca, groups, require and logins. */
 struct auth_rule {
 	const char *name, *issuer, *audience, *user;
 	const char *groups; /* the claim with the names of groups; NULL = none */
@@ -28,6 +28,11 @@ struct auth_rule {
 	struct gpuq_strlist scope_words, queues;
 	uint32_t scopes; /* enum scope; of scope_words */
 	bool trusted_names;
+	/* Logins by device.c. */
+	const char *client_id; /* NULL = there are none */
+	const char *client_secret; /* file; NULL = none */
+	struct gpuq_strlist login_scopes; /* beside openid */
+	int64_t login_age_us; /* of the token that one brings */
 };
 
 /* True if s is 1 to 128 of A-Z a-z 0-9 . _ : / @ + - */
@@ -41,6 +46,9 @@ size_t rule_prefix(const char *text);
 
 /* True if one rule could give a name that the other gives too. */
 bool rule_prefixes_meet(const char *a, const char *b);
+
+/* True if the same tokens are the same users by both. */
+bool rule_same(const struct auth_rule *a, const struct auth_rule *b);
 
 /* Return the value of a claim: a string, or NULL where there is none or it is no string. */
 typedef const char *(*rule_claim_fn)(const void *arg, const char *claim);

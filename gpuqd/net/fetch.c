@@ -2,13 +2,13 @@
 #include "gpuqd/net/fetch.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "gpuqd/base/loop.h"
 #include "gpuqd/net/http_multi.h"
-#include "libgpuq/buf.h"
 
 #define CONNECTIONS 4L
 #define MAX_AGE_S_MAX INT64_C(31536000)
@@ -24,6 +24,7 @@ struct fetch {
 	struct gpuq_buf body;
 	size_t max_bytes;
 	int64_t max_age_us;
+	bool any_status;
 	long status;
 	CURLcode code;
 	char why[CURL_ERROR_SIZE];
@@ -58,7 +59,7 @@ static int judge(const struct fetch *t, struct gpuq_err *err)
 	if (t->body.failed)
 		return gpuq_fail(err, GPUQ_ETOOBIG, "the answer is larger than %zu bytes",
 				 t->max_bytes);
-	if (t->status && t->status != 200)
+	if (t->status && t->status != 200 && !t->any_status)
 		return gpuq_fail(
 			err, GPUQ_EIO, "HTTP status %ld%s", t->status,
 			t->status >= 300 && t->status < 400 ? ": redirects are not followed" : "");
@@ -76,7 +77,7 @@ static void tell(void *arg)
 	const fetch_fn fn = t->fn;
 	void *const fn_arg = t->arg;
 	struct gpuq_buf body = t->body;
-	const struct fetched got = { gpuq_buf_str(&body), body.len, t->max_age_us };
+	const struct fetched got = { gpuq_buf_str(&body), body.len, t->status, t->max_age_us };
 	const int rc = judge(t, &err);
 
 	t->later = NULL;
@@ -174,6 +175,10 @@ static bool set_up(struct fetch *t, const char *url, const struct fetch_opts *o)
 	curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
 	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(e, CURLOPT_HEADERDATA, t);
+	if (o->form && curl_easy_setopt(e, CURLOPT_COPYPOSTFIELDS, o->form) != CURLE_OK)
+		return false;
+	if (o->login && curl_easy_setopt(e, CURLOPT_USERPWD, o->login) != CURLE_OK)
+		return false;
 	if (o->ca && curl_easy_setopt(e, CURLOPT_CAINFO, o->ca) != CURLE_OK)
 		return false;
 	return curl_easy_setopt(e, CURLOPT_USERAGENT, t->fetcher->agent) == CURLE_OK &&
@@ -191,6 +196,7 @@ struct fetch *fetch_get(struct fetcher *f, const char *url, const struct fetch_o
 	t->fn = fn;
 	t->arg = arg;
 	t->max_bytes = o->max_bytes;
+	t->any_status = o->form != NULL;
 	t->body = (struct gpuq_buf)GPUQ_BUF_INIT_MAX(o->max_bytes);
 	t->next = f->list;
 	if (t->next)
@@ -205,6 +211,16 @@ struct fetch *fetch_get(struct fetcher *f, const char *url, const struct fetch_o
 		return NULL;
 	}
 	return t;
+}
+
+void fetch_escape(struct gpuq_buf *b, const char *s)
+{
+	for (; *s; s++)
+		if ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
+		    (*s >= '0' && *s <= '9') || strchr("-._~", *s))
+			gpuq_buf_addc(b, *s);
+		else
+			gpuq_buf_printf(b, "%%%02X", (unsigned char)*s);
 }
 
 void fetch_cancel(struct fetch *t)

@@ -1,8 +1,8 @@
-/* fetch.h - small documents, got by HTTPS
+/* fetch.h - small documents, got by HTTPS; forms, sent by it
  *
  * Owns     one curl multi handle, the transfers under way and what they have brought so far.
  * Touches  the network through libcurl; a file of CAs.
- * Used by  auth/issuer.c.
+ * Used by  auth/issuer.c, auth/device.c.
  *
  * Redirects, the environment's proxy and ~/.netrc are not followed or looked at.
  */
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libgpuq/buf.h"
 #include "libgpuq/err.h"
 
 struct loop;
@@ -23,12 +24,17 @@ struct fetch_opts {
 	const char *proxy; /* NULL = none */
 	int64_t timeout_us;
 	size_t max_bytes;
+	/* To send a form (application/x-www-form-urlencoded) instead of only asking; NULL = only ask. Whatever the
+	 * status is, the answer to it is a document. */
+	const char *form;
+	const char *login; /* "user:password" of HTTP Basic; NULL = none */
 };
 
 /* A document that was got. */
 struct fetched {
 	const char *bytes;
 	size_t n;
+	long status; /* of HTTP */
 	int64_t max_age_us; /* by Cache-Control; 0 = not told, or not to be kept */
 };
 
@@ -39,9 +45,11 @@ typedef void (*fetch_fn)(void *arg, const struct fetched *got, const struct gpuq
 int fetcher_new(struct loop *l, const char *agent, struct fetcher **out, struct gpuq_err *err);
 void fetcher_free(struct fetcher *f); /* cancels what is under way; NULL is allowed */
 
-/* fn is called once, never from inside. NULL without memory. Strings are copied but for o's. */
+/* fn is called once, never from inside. NULL without memory. Strings are copied but for o's ca and proxy. */
 struct fetch *fetch_get(struct fetcher *f, const char *url, const struct fetch_opts *o, fetch_fn fn,
 			void *arg);
+/* Add s with all but letters, digits and -._~ as %XX. */
+void fetch_escape(struct gpuq_buf *b, const char *s);
 void fetch_cancel(struct fetch *t); /* no callback after this; NULL is allowed */
 
 #endif

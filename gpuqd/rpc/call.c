@@ -6,9 +6,11 @@
 #include "gpuqd/util/scope.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/rpc/conn.h"
+#include "gpuqd/rpc/remote.h"
 #include "gpuqd/rpc/server.h"
 #include "libgpuq/limits.h"
 
+#define US INT64_C(1000000)
 #define DEADLINE_MS_MAX (INT64_C(366) * 86400 * 1000)
 
 const struct rpc_peer *rpc_call_peer(const struct rpc_call *c)
@@ -120,6 +122,8 @@ static void finish(struct rpc_call *call, struct gpuq_buf *bytes, bool failed)
 	detach(call);
 	loop_cancel(call->tell_timer);
 	call->tell_timer = NULL;
+	loop_cancel(call->deny_timer);
+	call->deny_timer = NULL;
 	*call->all_link = call->all_next;
 	if (call->all_next)
 		call->all_next->all_link = call->all_link;
@@ -186,6 +190,36 @@ void rpc_fail(struct rpc_call *call, const struct gpuq_err *err)
 	if (call->conn)
 		write_error(&b, call->id, err);
 	finish(call, &b, true);
+}
+
+static void on_deny(void *arg)
+{
+	struct rpc_call *call = arg;
+
+	call->deny_timer = NULL;
+	rpc_fail(call, call->deny_why);
+}
+
+void rpc_deny(struct rpc_call *call, const struct gpuq_err *err)
+{
+	call->deny_why = call->conn && !call->conn->close_timer
+				 ? gpuq_arena_alloc(&call->arena, sizeof(*err))
+				 : NULL;
+	if (!call->deny_why) {
+		rpc_fail(call, err);
+		return;
+	}
+	*call->deny_why = *err;
+	server_log_refused(call->server, call->conn, err);
+	call->deny_timer =
+		loop_after(server_loop(call->server), GPUQ_AUTH_DELAY_S * US, on_deny, call);
+}
+
+void rpc_call_net(const struct rpc_call *c, char out[RPC_NET_BYTES])
+{
+	*out = '\0';
+	if (c->conn)
+		remote_net(c->conn, out);
 }
 
 static bool may_send(const struct rpc_call *call)
@@ -439,6 +473,26 @@ static int may_use(const struct rpc_call *call, struct gpuq_err *err)
 	return 0;
 }
 
+/* Check that the user makes no more calls a second than it may. */
+static int keeps_pace(const struct rpc_call *call, struct gpuq_err *err)
+{
+	const struct rpc_peer *p = &call->peer;
+	const bool submits = call->method->scope & SCOPE_SUBMIT;
+	int64_t wait_us;
+
+	if (p->auth == RPC_AUTH_NONE || (p->auth == RPC_AUTH_UNIX && p->role == RPC_ROLE_OPERATOR))
+		return 0;
+	wait_us = flight_pace(call->share, submits, loop_mono_us(server_loop(call->server)));
+	if (wait_us == 0)
+		return 0;
+	gpuq_fail(err, GPUQ_EBUSY, "user %s makes more than %u calls%s a second; repeat later",
+		  p->user, submits ? GPUQ_SUBMITS_PER_S : GPUQ_CALLS_PER_S,
+		  submits ? " of submit" : "");
+	if (err)
+		err->retry_ms = (wait_us + 999) / 1000;
+	return GPUQ_EBUSY;
+}
+
 /* Run a method after these checks: it exists, the caller may call it, the call's own map and the
  * params are well formed. */
 static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
@@ -457,6 +511,8 @@ static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
 				 rpc_role_word(call->method->least), call->peer.user,
 				 rpc_role_word(call->peer.role));
 	rc = may_use(call, err);
+	if (rc == 0)
+		rc = keeps_pace(call, err);
 	if (rc < 0)
 		return rc;
 	before = loop_enter(l, call->method->name);

@@ -349,7 +349,7 @@ static void on_message(struct rpc_conn *c, const char *bytes, size_t n)
 		rc = gpuq_wire_split(v, &m, &err);
 	if (rc < 0)
 		conn_close(c, &err);
-	else if (!c->client)
+	else if (!c->client && !identify_may_call(c, &m))
 		identify_hello(c, &m);
 	else if (m.type == GPUQ_WIRE_REQUEST)
 		call_start(c, &m, &a, n); /* the arena is the call's now */
@@ -373,7 +373,11 @@ static void on_hello_timer(void *arg)
 	struct rpc_conn *c = arg;
 
 	c->hello_timer = NULL;
-	protocol_error(c, GPUQ_ETIMEOUT, "no hello came in time");
+	/* A call that may come before hello has a bound of its own. */
+	if (c->n_calls)
+		c->hello_timer = loop_after(server_loop(c->server), US, on_hello_timer, c);
+	else
+		protocol_error(c, GPUQ_ETIMEOUT, "no hello came in time");
 }
 
 static void on_more(void *arg);
@@ -452,7 +456,7 @@ static void shrink(struct gpuq_buf *b)
 }
 
 /* Take the complete messages out of `in`. */
-static void parse(struct rpc_conn *c)
+static void take_messages(struct rpc_conn *c)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
@@ -480,10 +484,6 @@ static void parse(struct rpc_conn *c)
 		empty(&c->in);
 	else
 		shrink(&c->in);
-	/* The socket does not report bytes that TLS has decrypted. */
-	if (c->tls && !c->close_timer && !c->waits && !c->asking && !c->more_timer &&
-	    tls_pending(c->tls))
-		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
 	if (c->in.len == 0 || c->waits || c->asking)
 		return;
 	/* The time to finish a message counts from its first byte, not from its last. */
@@ -492,17 +492,33 @@ static void parse(struct rpc_conn *c)
 					    on_frame_timer, c);
 }
 
+/* The socket does not report bytes that TLS has read already. */
+static bool has_more(const struct rpc_conn *c)
+{
+	return c->tls && !c->shaking && !c->close_timer && !c->waits && !c->asking &&
+	       !c->more_timer && tls_pending(c->tls);
+}
+
+static void parse(struct rpc_conn *c)
+{
+	take_messages(c);
+	if (has_more(c))
+		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
+}
+
 static void on_more(void *arg)
 {
 	struct rpc_conn *c = arg;
 
 	c->more_timer = NULL;
-	/* Bytes are processed in order. */
-	if (c->tls && c->in.len == 0 && !c->close_timer && !c->waits && !c->asking &&
-	    tls_pending(c->tls))
-		read_some(c, c->fd);
+	/* Bytes are processed in order: no further ones are read while there are messages. */
+	take_messages(c);
+	if (!has_more(c))
+		return;
+	if (loop_is_late(server_loop(c->server)))
+		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
 	else
-		parse(c);
+		read_some(c, c->fd);
 }
 
 void conn_welcome(struct rpc_conn *c)

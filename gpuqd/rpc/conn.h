@@ -59,6 +59,8 @@ struct rpc_call {
 	void *watch_arg;
 	struct loop_timer *tell_timer; /* closed is to be called once no function runs on it */
 	int tell_why;
+	struct loop_timer *deny_timer; /* to fail with deny_why */
+	struct gpuq_err *deny_why;
 };
 
 struct rpc_conn {
@@ -74,6 +76,7 @@ struct rpc_conn {
 	char *queues, *groups, *credential; /* of peer */
 	struct ask *asking; /* whose a token is has been asked: nothing is parsed meanwhile */
 	struct tls_conn *tls; /* NULL = unix */
+	bool called; /* once, before hello */
 	bool shaking; /* the handshake is not over */
 	struct loop_timer *start_timer; /* until its address may shake hands again */
 	struct flight_user *share; /* of its user */

@@ -4,6 +4,32 @@
 #include "gpuqd/rpc/server.h"
 #include "libgpuq/limits.h"
 
+#define US INT64_C(1000000)
+
+/* The time until one more fits a pace with a burst. */
+static int64_t wait_of(int64_t *at_us, int64_t step_us, int64_t burst, int64_t now_us)
+{
+	if (*at_us < now_us - burst * step_us)
+		*at_us = now_us - burst * step_us;
+	return *at_us + step_us - now_us;
+}
+
+int64_t flight_pace(struct flight_user *u, bool submits, int64_t now_us)
+{
+	const int64_t call_us = US / GPUQ_CALLS_PER_S, submit_us = US / GPUQ_SUBMITS_PER_S;
+	int64_t wait_us = wait_of(&u->call_us, call_us, GPUQ_CALLS_BURST, now_us);
+	const int64_t other_us =
+		submits ? wait_of(&u->submit_us, submit_us, GPUQ_SUBMITS_BURST, now_us) : 0;
+
+	if (other_us > wait_us)
+		wait_us = other_us;
+	if (wait_us > 0)
+		return wait_us;
+	u->call_us += call_us;
+	u->submit_us += submits ? submit_us : 0;
+	return 0;
+}
+
 bool flight_fits(const struct rpc_conn *c, size_t n)
 {
 	const struct flight *f = server_flight(c->server);

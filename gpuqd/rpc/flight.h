@@ -1,4 +1,4 @@
-/* flight.h - bytes in flight: what connections and calls hold, bounded per user and in all
+/* flight.h - bytes in flight: what connections and calls hold, bounded per user and in all; calls a second
  *
  * Owns     the sums, and the connections that wait for a part of the bounds.
  * Touches  memory only.
@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct rpc_conn;
 struct rpc_server;
@@ -25,6 +26,8 @@ struct flight_user {
 	unsigned connections;
 	unsigned lasting; /* calls that last */
 	size_t bytes;
+	int64_t call_us,
+		submit_us; /* monotonic: the next call, and submit, if all came at an even pace */
 };
 
 struct flight {
@@ -32,6 +35,9 @@ struct flight {
 	unsigned n_waiting;
 	unsigned long turn; /* number of the next that waits */
 };
+
+/* Count one call of the user: 0, or the time until it may be made, us. */
+int64_t flight_pace(struct flight_user *u, bool submits, int64_t now_us);
 
 /* True if n more bytes fit the bounds; operators pass that of the server. */
 bool flight_fits(const struct rpc_conn *c, size_t n);

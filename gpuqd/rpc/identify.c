@@ -255,6 +255,17 @@ void identify_hello(struct rpc_conn *c, const struct gpuq_wire_msg *m)
 	}
 }
 
+bool identify_may_call(struct rpc_conn *c, const struct gpuq_wire_msg *m)
+{
+	const struct rpc_method *method =
+		m->type == GPUQ_WIRE_REQUEST ? server_method(c->server, m->method) : NULL;
+
+	if (!method || method->least != RPC_ROLE_ANY || c->peer.auth != RPC_AUTH_NONE || c->called)
+		return false;
+	c->called = true;
+	return true;
+}
+
 void identify_forget(struct rpc_conn *c)
 {
 	struct ask *k = c->asking;

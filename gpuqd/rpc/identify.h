@@ -16,6 +16,9 @@ struct ask;
 /* The first message. c->client is set once hello was accepted, perhaps later. */
 void identify_hello(struct rpc_conn *c, const struct gpuq_wire_msg *m);
 
+/* True if the message is a call that needs no hello, and the first of its connection. */
+bool identify_may_call(struct rpc_conn *c, const struct gpuq_wire_msg *m);
+
 /* Its connection goes: the reply is not wanted any more. */
 void identify_forget(struct rpc_conn *c);
 

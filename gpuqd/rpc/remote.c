@@ -169,6 +169,13 @@ static struct stranger *stranger_of(struct remote *r, const struct sockaddr *sa,
 	return x;
 }
 
+void remote_net(const struct rpc_conn *c, char out[RPC_NET_BYTES])
+{
+	*out = '\0';
+	for (size_t k = 0; c->stranger && k < sizeof(c->stranger->net); k++)
+		snprintf(out + 2 * k, 3, "%02x", c->stranger->net[k]);
+}
+
 void remote_known(struct remote *r, struct rpc_conn *c)
 {
 	if (!c->stranger)

@@ -24,6 +24,9 @@ int remote_listen(struct remote *r, const char *addr, struct gpuq_err *err);
 /* Look at the certificates again; says in the log what came of it. */
 void remote_reload(struct remote *r);
 
+/* As rpc_call_net(). */
+void remote_net(const struct rpc_conn *c, char out[RPC_NET_BYTES]);
+
 /* It is no stranger any more, or gone. */
 void remote_known(struct remote *r, struct rpc_conn *c);
 

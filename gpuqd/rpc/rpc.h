@@ -31,7 +31,7 @@ struct rpc_call;
 struct rpc_server;
 
 enum rpc_role {
-	RPC_ROLE_ANY, /* whoever may connect */
+	RPC_ROLE_ANY, /* whoever may connect: one call of a connection, also before hello */
 	RPC_ROLE_USER, /* has an identity; on a unix socket every caller does */
 	RPC_ROLE_MANAGER, /* of some queue, as the daemon's is_manager says */
 	RPC_ROLE_OPERATOR, /* gpuqd's own uid, and those named in the configuration */
@@ -148,6 +148,9 @@ int rpc_server_set_operators(struct rpc_server *s, const char *const *names, str
 /* Look at the files of opts.tls again; new connections get what is there now. */
 void rpc_server_reload_tls(struct rpc_server *s);
 
+/* As opts.tls.by_email; where it changes, connections by certificates end. */
+void rpc_server_set_certificate_user(struct rpc_server *s, bool by_email);
+
 /* Show out all connections of this credential. */
 void rpc_server_drop(struct rpc_server *s, const char *credential, const struct gpuq_err *why);
 
@@ -173,6 +176,12 @@ struct rpc_stats {
 	unsigned waiting; /* connections whose message waits for a part of the bound on them */
 };
 void rpc_server_stats(const struct rpc_server *s, struct rpc_stats *out);
+
+/* As rpc_fail, of one who could not prove who it is: after GPUQ_AUTH_DELAY_S, logged and noted in the audit. */
+void rpc_deny(struct rpc_call *c, const struct gpuq_err *err);
+/* The network that the call came from, as text for counting: an IPv4 address, an IPv6 /64; "" = it is known who calls. */
+#define RPC_NET_BYTES 17
+void rpc_call_net(const struct rpc_call *c, char out[RPC_NET_BYTES]);
 
 /* Properties of a call. All of them live as long as the call. */
 const struct rpc_peer *rpc_call_peer(const struct rpc_call *c);

@@ -334,6 +334,19 @@ void rpc_server_drop(struct rpc_server *s, const char *credential, const struct 
 			conn_close(c, why);
 }
 
+void rpc_server_set_certificate_user(struct rpc_server *s, bool by_email)
+{
+	struct gpuq_err why = GPUQ_ERR_INIT;
+
+	if (s->opts.tls.by_email == by_email)
+		return;
+	s->opts.tls.by_email = by_email;
+	gpuq_fail(&why, GPUQ_EAUTH, "auth.certificate_user was changed: connect again");
+	for (struct rpc_conn *c = s->conns; c; c = c->next)
+		if (c->peer.auth == RPC_AUTH_CERT)
+			conn_close(c, &why);
+}
+
 bool rpc_server_uses(const struct rpc_server *s, const char *credential)
 {
 	for (const struct rpc_conn *c = s->conns; c; c = c->next)

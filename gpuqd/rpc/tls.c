@@ -27,6 +27,7 @@ struct tls {
 struct tls_conn {
 	SSL *ssl;
 	bool failed; /* no last word can be sent */
+	bool dry; /* nothing can be read until the socket has more */
 };
 
 static const unsigned char alpn[] = "\x0a" GPUQ_TLS_ALPN;
@@ -259,8 +260,11 @@ enum tls_step tls_shake(struct tls_conn *c, struct gpuq_err *err)
 
 	ERR_clear_error();
 	n = SSL_do_handshake(c->ssl);
-	if (n == 1)
+	if (n == 1) {
+		/* From now on a read of the socket takes all that is there; what is left over is has_pending. */
+		SSL_set_read_ahead(c->ssl, 1);
 		return TLS_DONE;
+	}
 	switch (SSL_get_error(c->ssl, n)) {
 	case SSL_ERROR_WANT_READ:
 		return TLS_WANTS_READ;
@@ -292,13 +296,29 @@ static ssize_t outcome(struct tls_conn *c, int n)
 	}
 }
 
+/* As many records as there are: each message of a client is one, and a turn of the loop for each would cost more than
+ * the message. */
 ssize_t tls_recv(struct tls_conn *c, void *bytes, size_t n)
 {
-	int got;
+	size_t got = 0;
+	ssize_t rc;
 
-	ERR_clear_error();
-	got = SSL_read(c->ssl, bytes, n > INT_MAX ? INT_MAX : (int)n);
-	return got > 0 ? got : outcome(c, got);
+	c->dry = false;
+	if (n > INT_MAX)
+		n = INT_MAX;
+	while (got < n) {
+		int more;
+
+		ERR_clear_error();
+		more = SSL_read(c->ssl, (char *)bytes + got, (int)(n - got));
+		if (more <= 0) {
+			rc = outcome(c, more);
+			c->dry = rc < 0 && errno == EAGAIN;
+			return got > 0 ? (ssize_t)got : rc;
+		}
+		got += (size_t)more;
+	}
+	return (ssize_t)got;
 }
 
 ssize_t tls_send(struct tls_conn *c, const void *bytes, size_t n)
@@ -320,7 +340,8 @@ ssize_t tls_send(struct tls_conn *c, const void *bytes, size_t n)
 
 bool tls_pending(const struct tls_conn *c)
 {
-	return SSL_pending(c->ssl) > 0;
+	return !c->dry && (c->failed || SSL_has_pending(c->ssl) == 1 ||
+			   SSL_get_shutdown(c->ssl) & SSL_RECEIVED_SHUTDOWN);
 }
 
 /* ---- the certificate of the client ---- */

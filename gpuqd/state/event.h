@@ -399,6 +399,7 @@ struct event {
 			const char *id;
 			const unsigned char *hash; /* TOKEN_HASH_BYTES */
 			const char *user, *by, *queues, *comment;
+			const char *groups; /* NULL = none */
 			uint32_t scopes;
 			int64_t expires_us;
 		} token;

@@ -1,6 +1,7 @@
 #include "libgpuq/wire/client_int.h"
 
 #include <stdio.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,6 +278,16 @@ static int call(struct gpuq *g, const char *method, const struct gpuq_val *param
 	}
 }
 
+/* Wait as long as a server says that is busy. False: it does not, or not for so long, or the caller is to stop. */
+static bool wait_busy(const struct gpuq *g, int rc, const struct gpuq_err *err, int64_t until_us)
+{
+	struct pollfd stop = { .fd = g->t.stop_fd, .events = POLLIN };
+
+	return rc == GPUQ_EBUSY && err->retry_ms > 0 &&
+	       gpuq_mono_us() + err->retry_ms * INT64_C(1000) < until_us &&
+	       poll(&stop, 1, err->retry_ms) == 0;
+}
+
 int gpuq_client_busy(const struct gpuq *g, struct gpuq_err *err)
 {
 	if (g->streaming)
@@ -288,11 +299,19 @@ int gpuq_call(struct gpuq *g, const char *method, const struct gpuq_val *params,
 	      int64_t deadline_us, struct gpuq_arena *a, struct gpuq_val **reply,
 	      struct gpuq_err *err)
 {
+	const int64_t busy_us = gpuq_mono_us() + g->busy_us, until_us = until(deadline_us);
+	struct gpuq_err local;
 	int rc = gpuq_client_busy(g, err);
 
-	return rc < 0 ? rc
-		      : call(g, method, params, key, deadline_us, until(deadline_us), a, reply,
-			     err);
+	if (rc < 0)
+		return rc;
+	if (!err)
+		err = &local;
+	do {
+		*err = (struct gpuq_err)GPUQ_ERR_INIT;
+		rc = call(g, method, params, key, deadline_us, until_us, a, reply, err);
+	} while (wait_busy(g, rc, err, busy_us < until_us ? busy_us : until_us));
+	return rc;
 }
 
 static int hello(struct gpuq *g, const struct gpuq_connect_opts *o, int64_t timeout_us,
@@ -355,6 +374,7 @@ int gpuq_connect_opts(const struct gpuq_connect_opts *o, struct gpuq **out, stru
 	if (!g)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	g->t.fd = -1;
+	g->busy_us = o->busy_us;
 	g->last_answer = &g->answers;
 	rc = gpuq_transport_open(&g->t, o, until_us, err);
 	if (rc == 0 && !o->no_hello) {
@@ -403,6 +423,7 @@ struct stream {
 	void *arg;
 	uint32_t used; /* credit since the last grant */
 	int verdict; /* of the callback, once not 0: the call is cancelled */
+	bool begun; /* an item came */
 };
 
 /* Hand on an item, or rows (NULL: it is a tick); grant credit, or cancel when the callback
@@ -416,6 +437,7 @@ static int on_item(struct gpuq *g, struct stream *s, const struct gpuq_val *item
 	if (s->verdict)
 		return 0; /* still under way when we cancelled */
 	g->streaming = true;
+	s->begun |= item || rows;
 	if (rows)
 		rc = gpuq_rows_each(g->rows, s->fn, s->arg, &s->verdict, err);
 	else
@@ -466,9 +488,9 @@ static int stream_step(struct gpuq *g, struct stream *s, int64_t until_us, struc
 	return rc;
 }
 
-static int stream(struct gpuq *g, const char *method, const struct gpuq_val *params,
-		  int64_t tick_us, gpuq_item_fn fn, void *arg, struct gpuq_arena *a,
-		  struct gpuq_val **reply, struct gpuq_err *err)
+static int stream_once(struct gpuq *g, const char *method, const struct gpuq_val *params,
+		       int64_t tick_us, gpuq_item_fn fn, void *arg, struct gpuq_arena *a,
+		       struct gpuq_val **reply, bool *begun, struct gpuq_err *err)
 {
 	struct stream s = { .fn = fn, .arg = arg };
 	int64_t next_us;
@@ -489,6 +511,7 @@ static int stream(struct gpuq *g, const char *method, const struct gpuq_val *par
 		else if (!s.verdict && gpuq_mono_us() >= next_us)
 			next_us = until(tick_us);
 	} while (rc == 0);
+	*begun = s.begun;
 	if (s.verdict) {
 		/* The server's final reply no longer matters; but a connection whose stream did
 		 * not end cannot be used any more. */
@@ -497,6 +520,24 @@ static int stream(struct gpuq *g, const char *method, const struct gpuq_val *par
 		return s.verdict;
 	}
 	return rc < 0 ? gpuq_client_lost(g, rc, err) : end;
+}
+
+static int stream(struct gpuq *g, const char *method, const struct gpuq_val *params,
+		  int64_t tick_us, gpuq_item_fn fn, void *arg, struct gpuq_arena *a,
+		  struct gpuq_val **reply, struct gpuq_err *err)
+{
+	const int64_t until_us = gpuq_mono_us() + g->busy_us;
+	struct gpuq_err local;
+	bool begun = false;
+	int rc;
+
+	if (!err)
+		err = &local;
+	do {
+		*err = (struct gpuq_err)GPUQ_ERR_INIT;
+		rc = stream_once(g, method, params, tick_us, fn, arg, a, reply, &begun, err);
+	} while (!begun && wait_busy(g, rc, err, until_us));
+	return rc;
 }
 
 int gpuq_stream(struct gpuq *g, const char *method, const struct gpuq_val *params, int64_t tick_us,

@@ -29,6 +29,7 @@ struct gpuq {
 	uint32_t sent[GPUQ_OUTSTANDING_MAX]; /* ids of gpuq_send without a reply */
 	size_t n_sent;
 	struct answer *answers, **last_answer;
+	int64_t busy_us; /* as in gpuq_connect_opts */
 	bool streaming; /* inside gpuq_stream, or with a duplex open: no other call */
 	struct gpuq_rows *rows; /* of the stream, when that is one of rows */
 	/* For a duplex call: its id, items granted since the start, and unsent data, behind which

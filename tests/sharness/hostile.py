@@ -319,16 +319,13 @@ def idle():
 def lasting():
     """LASTING METHOD JSON N EACH: N connections with EACH such calls, which give no credit, until stdin ends. Prints how
     many of them were refused as busy."""
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unit/cli"))
-    sys.dont_write_bytecode = True
-    from fake import Reader
     method, params = sys.argv[3], json.loads(sys.argv[4])
     each = int(sys.argv[6])
     socks, refused = [], 0
     for _ in range(int(sys.argv[5])):
         s = greeted()
         send(s, b"".join(pack([0, 2 + i, method, [params]]) for i in range(each)) + pack([0, 1000, "status.get", [{}]]))
-        reader = Reader(s)
+        reader = reader_of(s)
         while True:
             m = reader.value()
             if m[0] == 1 and m[1] == 1000:
@@ -339,6 +336,46 @@ def lasting():
     sys.stdin.read()
 
 
-ATTACKS = {f.__name__: f for f in (lasting, noise, cut, bombs, flood, wrong, loris, crowd, hoard, waiters, idle)}
+def reader_of(s):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unit/cli"))
+    sys.dont_write_bytecode = True
+    from fake import Reader
+    return Reader(s)
+
+
+def logins():
+    """Without proof: logins until one is refused, one that is not known, a second call, a method that needs a user."""
+    def first(method, params):
+        s = connect()
+        send(s, pack([0, 1, method, [params]]))
+        m = reader_of(s).value()
+        return s, m[2]["name"] if m[0] == 1 and m[2] else m[2][0]["name"] if m[0] == 2 else "ok"
+
+    n = 0
+    while (last := first("auth.begin", {})[1]) == "ok" and n < 100:
+        n += 1
+    s, unknown = first("auth.finish", {"login": "x" * 64})
+    send(s, pack([0, 2, "auth.finish", [{"login": "x"}]]))
+    if b"first call must be hello" not in ends(s):
+        raise SystemExit("a second call before hello was taken")
+    print("%d begun, then %s; unknown: %s; job.list: %s" % (n, last, unknown, first("job.list", {})[1]))
+
+
+def pace():
+    """PACE METHOD N: N calls as fast as they are answered. Prints how many were refused as busy, each with a time."""
+    s, busy = greeted(), 0
+    reader, left = reader_of(s), int(sys.argv[4])
+    while left:
+        n = min(left, 100)
+        send(s, b"".join(pack([0, 2 + i, sys.argv[3], [{}]]) for i in range(n)))
+        for _ in range(n):
+            m = reader.value()
+            if m[2] is not None and m[2]["name"] == "busy":
+                busy += 1 if 1 <= m[2]["retry_ms"] <= 1000 else 10**6
+        left -= n
+    print(busy)
+
+
+ATTACKS = {f.__name__: f for f in (lasting, logins, pace, noise, cut, bombs, flood, wrong, loris, crowd, hoard, waiters, idle)}
 if __name__ == "__main__":
     ATTACKS[sys.argv[2]]()

@@ -6,8 +6,12 @@ oidc_issuer.py token FILE.key [CLAIM=JSON...]
                                      prints a token; =JSON absent removes the claim
 
 DIR/mode: ok, huge, slow (5 s), away (503), odd (of another issuer); DIR/keys: what is served as keys;
-DIR/log: a line for each request."""
-import base64, http.server, json, os, re, ssl, subprocess, sys, time
+DIR/log: a line for each request.
+
+It has the device flow, RFC 8628: DIR/device, if it is there, is the whole answer to a request for a code (its first
+line the status); DIR/answer is the state of each login: pending, another error, away (503), or the id
+token itself. DIR/forms has a line for each form that was sent."""
+import base64, http.server, json, os, ssl, subprocess, sys, time
 
 
 def encode(b):
@@ -56,7 +60,12 @@ def serve(folder, cert, key):
                 f.write(f"{mode} {self.path}\n")
             body = read("keys")
             if self.path.endswith("openid-configuration"):
-                body = json.dumps({"issuer": url + ("/" if mode == "odd" else ""), "jwks_uri": url + "/keys"})
+                body = {"issuer": url + ("/" if mode == "odd" else ""), "jwks_uri": url + "/keys"}
+                if mode != "no-device":
+                    body.update(device_authorization_endpoint=url + "/device", token_endpoint=url + "/token")
+                if os.path.exists(f"{folder}/secret-in-form"):
+                    body["token_endpoint_auth_methods_supported"] = ["client_secret_post"]
+                body = json.dumps(body)
             elif mode == "huge":
                 body += " " * 300000
             elif mode == "slow":
@@ -66,6 +75,34 @@ def serve(folder, cert, key):
             self.send_header("Cache-Control", "public, max-age=1")
             self.end_headers()
             self.wfile.write(body.encode())
+
+        def reply(self, status, body):
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def do_POST(self):
+            url = f"https://127.0.0.1:{server.server_port}"
+            form = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            with open(f"{folder}/forms", "a") as f:
+                f.write(f"{self.path} {form} {self.headers.get('Authorization', '-')}\n")
+            if self.path == "/device":
+                if os.path.exists(f"{folder}/device"):
+                    status, _, body = read("device").partition("\n")
+                    return self.reply(int(status), body)
+                return self.reply(200, json.dumps({
+                    "device_code": "device-secret", "user_code": "WDJB-MJHT", "verification_uri": url + "/go",
+                    "verification_uri_complete": url + "/go?code=WDJB-MJHT", "expires_in": 300, "interval": 1}))
+            state = read("answer")
+            if state == "pending":
+                return self.reply(400, json.dumps({"error": "authorization_pending"}))
+            if state == "away":
+                return self.reply(503, "")
+            if "." not in state:
+                return self.reply(400, json.dumps({"error": state}))
+            self.reply(200, json.dumps({"access_token": "x", "token_type": "Bearer", "id_token": state}))
 
         def log_message(self, *args):
             pass

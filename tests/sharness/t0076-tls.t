@@ -138,12 +138,29 @@ extendedKeyUsage=serverAuth" && issue odd "subjectAltName=URI:dae mon" &&
 	exits 0 gpuq login --cert=good.pem --key=good.key "$address?pin=$pin" && says out "^daemon, user at .* by certificate" &&
 	refused "exactly one is expected" gpuq login --cert=two.pem --key=two.key "$address?pin=$pin" &&
 	refused "exactly one is expected" gpuq login --cert=mail.pem --key=mail.key "$address?pin=$pin" &&
-	refused "." gpuq login --cert=server.pem --key=server.key "$address?pin=$pin"
+	refused "." gpuq login --cert=server.pem --key=server.key "$address?pin=$pin" &&
+	refused "other characters" gpuq login --cert=odd.pem --key=odd.key "$address?pin=$pin" &&
+	issue nul "subjectAltName=DER:30:0c:86:0a:64:61:65:6d:6f:6e:00:78:79:7a" && refused "." gpuq login --cert=nul.pem --key=nul.key "$address?pin=$pin" &&
+	issue old "subjectAltName=URI:daemon
+extendedKeyUsage=clientAuth" -1 && refused "." gpuq login --cert=old.pem --key=old.key "$address?pin=$pin" &&
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout alien.key -subj /CN=daemon -addext subjectAltName=URI:daemon -days 10 -out alien.pem 2>/dev/null &&
+	refused "." gpuq login --cert=alien.pem --key=alien.key "$address?pin=$pin" && test ! -e config/gpuq/servers.yaml.new
+'
+
+# serves NAME: gpuqd has this certificate from now on
+serves() {
+	serves_n=$(grep -c "tls.reload cert" gpuqd.log)
+	cp "$1.pem" state/tls/cert.pem && cp "$1.key" state/tls/key.pem && kill -HUP "$gpuqd_pid" &&
+	wait_for 30 eval "test \$(grep -c 'tls.reload cert' gpuqd.log) -gt $serves_n"
+}
+
+test_expect_success 'a server certificate of another name, or an expired one, is refused' '
+	issue elsewhere "subjectAltName=DNS:elsewhere" && serves elsewhere && refused "localhost|name" gpuq --ca=ca.pem --token-file=token --server="tls://localhost:$port" whoami &&
+	issue over "subjectAltName=DNS:localhost" -1 && serves over && refused "expired" gpuq --ca=ca.pem --token-file=token --server="tls://localhost:$port" whoami
 '
 
 test_expect_success 'a new certificate is taken at SIGHUP; a broken one leaves the old' '
-	issue srv "subjectAltName=DNS:localhost,IP:127.0.0.1" && cp srv.pem state/tls/cert.pem && cp srv.key state/tls/key.pem &&
-	kill -HUP "$gpuqd_pid" && wait_for 30 grep -q "tls.reload cert" gpuqd.log && rm config/gpuq/servers.yaml &&
+	issue srv "subjectAltName=DNS:localhost,IP:127.0.0.1" && serves srv && rm config/gpuq/servers.yaml &&
 	exits 0 away gpuq --ca=ca.pem --token-file=token whoami && refused "not trusted" away gpuq --token-file=token whoami &&
 	exits 0 away gpuq --ca=ca.pem --token-file=token --server="unix:/nonexistent,tls://localhost:$port" whoami &&
 	echo broken >state/tls/cert.pem && kill -HUP "$gpuqd_pid" && wait_for 30 grep -q "the old certificate stays" gpuqd.log &&
@@ -161,24 +178,43 @@ test_expect_success 'only TLS 1.3 and its own protocol are spoken' '
 	test_must_fail grep -q "New Session Ticket" s_client.out
 '
 
+test_expect_success 'a handshake that stalls, a hello that is too long or does not come: each ends' '
+	/usr/bin/python3 - "$port" "$test_source/tests/sharness" <<-\END
+	import socket, sys
+	sys.argv[1:] = ["tls:" + sys.argv[1] + ":-"] + sys.argv[2:]
+	sys.path.insert(0, sys.argv[2])
+	import hostile
+	stalls = socket.create_connection(("127.0.0.1", int(sys.argv[1].split(":")[1])), timeout=60)
+	stalls.sendall(b"\x16\x03\x01\x02\x00\x01")
+	silent, long = hostile.connect(), hostile.connect()
+	hostile.send(long, hostile.pack([0, 1, "hello", [{"proto": [1, 0], "client": "x" * 20000}]]))
+	if b"too_big" not in hostile.ends(long) or b"no hello came in time" not in hostile.ends(silent):
+	    sys.exit("the reason is not said")
+	hostile.ends(stalls)
+	END
+'
+
 test_expect_success 'strangers are bounded, and others still come in' '
 	/usr/bin/python3 - "$port" <<-\END &&
-	import socket, sys, time
-	held = []
-	closed = 0
-	for i in range(60):
-	    s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-	    held.append(s)
-	time.sleep(0.5)
-	for s in held:
-	    s.setblocking(False)
-	    try:
-	        closed += s.recv(1) == b""
-	    except BlockingIOError:
-	        pass
-	    except ConnectionError:
-	        closed += 1
-	sys.exit(0 if closed >= 60 - 32 else "%d of 60 were closed" % closed)
+	import resource, socket, sys, time
+	resource.setrlimit(resource.RLIMIT_NOFILE, (2000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+	# crowd(ADDRESSES, EACH): how many of these connections are closed at once
+	def crowd(addresses, each):
+	    held, closed = [], 0
+	    for i in range(addresses * each):
+	        held.append(socket.create_connection(("127.0.0.1", int(sys.argv[1])), source_address=("127.0.0.%d" % (i // each + 1), 0)))
+	    time.sleep(0.5)
+	    for s in held:
+	        s.setblocking(False)
+	        try:
+	            closed += s.recv(1) == b""
+	        except BlockingIOError:
+	            pass
+	        except ConnectionError:
+	            closed += 1
+	    return closed
+	one, many = crowd(1, 60), crowd(40, 30)
+	sys.exit(0 if one >= 60 - 32 and many >= 1200 - 1024 else "%d of 60, %d of 1200 were closed" % (one, many))
 	END
 	wait_for 60 away gpuq --ca=ca.pem --token-file=token whoami
 '

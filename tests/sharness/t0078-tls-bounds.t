@@ -1,5 +1,5 @@
 #!/bin/sh
-test_description='bounds of bytes in flight and of connections hold for users of tls:// as for those of the socket'
+test_description='bounds of bytes in flight, of connections and of calls hold for users of tls:// as for those of the socket'
 . "$(dirname "$0")/lib.sh"
 
 if ! test_have_prereq ROOT; then
@@ -46,6 +46,16 @@ test_expect_success 'a daemon with a port, and a token' '
 	port=$(free_port) && address=tls://127.0.0.1:$port && exits 0 gpuqd --state "$PWD/state" --make-cert 127.0.0.1 && pin=$(sed -n "s/^pin //p" out) &&
 	start_gpuqd --listen "$address" && gpuq token create --for=daemon >token && exits 0 gpuq login --token-file=token "$address?pin=$pin" &&
 	exits 0 away gpuq queue
+'
+
+# between LEAST MOST: is the number in ./busy
+between() {
+	[ "$(cat busy)" -ge "$1" ] && [ "$(cat busy)" -le "$2" ] || { cat busy; return 1; }
+}
+
+test_expect_success 'a user makes a burst of calls, then so many a second; gpuq waits, others and operators do not' '
+	hostile pace job.submit 600 >busy && between 1 400 && hostile pace prio.weights 6000 >busy && between 1 5100 &&
+	exits 0 away gpuq queue && exits 0 gpuq queue && /usr/bin/python3 "$test_source/tests/sharness/hostile.py" "${GPUQ_SERVER#unix:}" pace prio.weights 3000 >busy && between 0 0
 '
 
 test_expect_success 'one user: 64 MiB in flight, short calls beside them' '

@@ -231,3 +231,34 @@ Test(flight, connections_beyond_the_limit_are_for_short_calls)
 	peer_done(&b);
 	peer_done(&c);
 }
+
+/* How many of these calls, step_us apart, are let through. */
+static unsigned passes(struct flight_user *u, bool submits, unsigned n, int64_t *now_us,
+		       int64_t step_us)
+{
+	unsigned passed = 0;
+
+	for (unsigned i = 0; i < n; i++, *now_us += step_us) {
+		const int64_t wait_us = flight_pace(u, submits, *now_us);
+
+		passed += wait_us == 0;
+		cr_assert(wait_us <= 1000000 / GPUQ_SUBMITS_PER_S);
+	}
+	return passed;
+}
+
+Test(flight, a_user_has_a_burst_of_calls_and_then_so_many_a_second)
+{
+	struct flight_user u = { .connections = 0 };
+	int64_t now_us = INT64_C(5000000000);
+
+	cr_assert_eq(passes(&u, false, 2000, &now_us, 0), GPUQ_CALLS_BURST);
+	cr_assert_eq(passes(&u, false, 1001, &now_us, 1000), GPUQ_CALLS_PER_S);
+	now_us += INT64_C(3600000000);
+	cr_assert_eq(passes(&u, true, 2000, &now_us, 0), GPUQ_SUBMITS_BURST);
+	/* Other calls are not held by those of submit. */
+	cr_assert_eq(passes(&u, false, 2000, &now_us, 0), GPUQ_CALLS_BURST - GPUQ_SUBMITS_BURST);
+	now_us += INT64_C(60000000);
+	cr_assert_eq(passes(&u, true, GPUQ_SUBMITS_BURST, &now_us, 0), GPUQ_SUBMITS_BURST);
+	cr_assert_eq(passes(&u, true, 1001, &now_us, 1000), GPUQ_SUBMITS_PER_S);
+}

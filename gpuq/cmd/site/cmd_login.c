@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/cmd/site/device_login.h"
 #include "gpuq/command.h"
 #include "gpuq/out.h"
 #include "gpuq/server.h"
@@ -125,16 +126,23 @@ static int know_server(struct cli *c, struct servers_entry *e, struct gpuq_err *
 
 static int find_token(struct cli *c, struct servers_entry *e, struct gpuq_err *err)
 {
-	const char *file = c->args.val[OPT_TOKEN_FILE];
+	const char *file = c->args.val[OPT_TOKEN_FILE], *issuer = c->args.val[OPT_ISSUER];
+	const struct gpuq_connect_opts o = opts_of(c, e);
 	char line[GPUQ_CREDENTIAL_BYTES_MAX + 2];
-	int rc = servers_token(&c->arena, file ? file : servers_given.token_file, &e->token, err);
+	int rc = issuer ? 0
+			: servers_token(&c->arena, file ? file : servers_given.token_file,
+					&e->token, err);
 
-	if (rc != 0 || e->cert)
+	if (rc != 0 || (e->cert && !issuer))
+		return rc < 0 ? rc : 0;
+	rc = device_login(&c->arena, &o, issuer, &e->token, err);
+	if (rc != 0)
 		return rc < 0 ? rc : 0;
 	if (!isatty(0))
 		return gpuq_fail(
 			err, GPUQ_EINVAL,
-			"no token: give one by --token-file, $GPUQ_TOKEN_FILE or $GPUQ_TOKEN");
+			"no token, and the server has no logins in a browser: give a token by "
+			"--token-file, $GPUQ_TOKEN_FILE or $GPUQ_TOKEN");
 	if (!ask("Token: ", true, line, sizeof(line)) || !*line)
 		return gpuq_fail(err, GPUQ_EINVAL, "no token was given");
 	e->token = gpuq_arena_strdup(&c->arena, line);

@@ -253,6 +253,8 @@ int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct
 int m_reservation_report(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_auth_begin(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_auth_finish(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_token_create(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_token_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_token_revoke(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -284,12 +286,16 @@ extern const struct gpuq_schema p_report_get;
 extern const struct gpuq_schema p_reservation_list, p_reservation_report;
 extern const struct gpuq_schema p_shares_list;
 extern const struct gpuq_schema p_site_apply;
+extern const struct gpuq_schema p_auth_begin;
+extern const struct gpuq_schema p_auth_finish;
 extern const struct gpuq_schema p_token_create;
 extern const struct gpuq_schema p_token_list;
 extern const struct gpuq_schema p_token_revoke;
 extern const struct gpuq_schema p_usage_list;
 
-/* m_token.c: identities of connections that are not unix sockets; for struct rpc_opts. */
+/* m_token.c: issue the token of ev (TOKEN_ISSUED, but its id and hash), note it in the audit, and reply with it. */
+int tokens_issue(struct methods *m, struct rpc_call *c, struct event *ev, struct gpuq_err *err);
+/* The same: identities of connections that are not unix sockets; for struct rpc_opts. */
 void tokens_authenticate(void *arg, const char *token, rpc_authed_fn fn, void *fn_arg);
 int tokens_account(void *arg, const char *user, uid_t *uid, gid_t *gid, struct gpuq_err *err);
 void tokens_refused(void *arg, const char *address, const char *why, unsigned more);

@@ -1,4 +1,4 @@
-/* token.create, token.list, token.revoke; and whose a token is that a connection presents. */
+/* token.create, token.list, token.revoke; the issue of a token; and whose a token is that a connection presents. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -81,10 +81,11 @@ static struct gpuq_val *view_scopes(struct gpuq_arena *a, uint32_t scopes)
 	return list;
 }
 
-static struct gpuq_val *view_queues(struct gpuq_arena *a, const char *queues)
+/* A list of names that are joined by commas. */
+static struct gpuq_val *view_names(struct gpuq_arena *a, const char *names)
 {
 	struct gpuq_val *list = gpuq_list(a);
-	char *rest = gpuq_arena_strdup(a, queues), *name;
+	char *rest = gpuq_arena_strdup(a, names), *name;
 
 	while (rest && *rest && (name = strsep(&rest, ",")) != NULL)
 		gpuq_add(a, list, gpuq_str(a, name));
@@ -102,7 +103,8 @@ static struct gpuq_val *view(struct gpuq_arena *a, const struct token *t, int64_
 			     : t->expires_us <= now_us ? "expired"
 						       : "valid"));
 	gpuq_put(a, v, "scopes", view_scopes(a, t->scopes));
-	gpuq_put(a, v, "queues", view_queues(a, t->queues));
+	gpuq_put(a, v, "queues", view_names(a, t->queues));
+	gpuq_put(a, v, "groups", view_names(a, t->groups));
 	gpuq_put(a, v, "comment", gpuq_str(a, t->comment));
 	gpuq_put(a, v, "by", gpuq_str(a, t->by));
 	gpuq_put(a, v, "created_time", instant(a, t->created_us));
@@ -219,9 +221,6 @@ static int choose_user(const struct methods *m, const struct rpc_call *c, const 
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "a user has at most %u letters, digits and ._:/@+-",
 				 GPUQ_IDENTITY_BYTES_MAX);
-	if (token_count(journal_model(m->j), *out) >= GPUQ_TOKENS_PER_USER)
-		return gpuq_fail(err, GPUQ_ELIMIT, "user %s has %u tokens already", *out,
-				 GPUQ_TOKENS_PER_USER);
 	return strcmp(m->kind, "local") == 0 ? tokens_account(NULL, *out, &uid, &gid, err) : 0;
 }
 
@@ -230,7 +229,9 @@ static int note(struct methods *m, struct rpc_call *c, const char *action, const
 {
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *after = NULL;
-	struct audit_note n = { .who = rpc_call_peer(c)->user,
+	const struct rpc_peer *peer = rpc_call_peer(c);
+	/* A login has its user from the token only. */
+	struct audit_note n = { .who = peer->auth == RPC_AUTH_NONE ? t->user : peer->user,
 				.action = action,
 				.kind = "token",
 				.name = t->id,
@@ -240,10 +241,41 @@ static int note(struct methods *m, struct rpc_call *c, const char *action, const
 	if (!t->revoked_us) {
 		after = gpuq_map(a);
 		gpuq_put(a, after, "scopes", view_scopes(a, t->scopes));
-		gpuq_put(a, after, "queues", view_queues(a, t->queues));
+		gpuq_put(a, after, "queues", view_names(a, t->queues));
 	}
 	n.after = after;
 	return audit_add(m->j, &n, err);
+}
+
+int tokens_issue(struct methods *m, struct rpc_call *c, struct event *ev, struct gpuq_err *err)
+{
+	struct gpuq_arena *a = rpc_call_arena(c);
+	const struct token *t = NULL;
+	char text[TOKEN_TEXT_BYTES];
+	struct token_text made;
+	struct gpuq_val *v;
+	int rc = 0;
+
+	if (token_count(journal_model(m->j), ev->token.user) >= GPUQ_TOKENS_PER_USER)
+		return gpuq_fail(err, GPUQ_ELIMIT, "user %s has %u tokens already", ev->token.user,
+				 GPUQ_TOKENS_PER_USER);
+	rc = token_text_new(text, &made, err);
+	if (rc == 0) {
+		ev->token.id = made.id;
+		ev->token.hash = made.hash;
+		rc = journal_apply(m->j, ev, err);
+	}
+	if (rc == 0) {
+		t = token_find(journal_model(m->j), made.id);
+		rc = note(m, c, "token.issued", t, err);
+	}
+	if (rc == 0) {
+		v = view(a, t, ev->at_us);
+		gpuq_put(a, v, "token", gpuq_str(a, text));
+		rpc_reply(c, v);
+	}
+	token_text_wipe(text, sizeof(text));
+	return rc;
 }
 
 int m_token_create(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
@@ -251,12 +283,8 @@ int m_token_create(void *arg, struct rpc_call *c, const void *params, struct gpu
 	struct methods *m = arg;
 	const struct create_params *p = params;
 	const int64_t now_us = loop_now_us(journal_loop(m->j));
-	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_buf queues = GPUQ_BUF_INIT;
 	struct event ev = { .type = EV_TOKEN_ISSUED, .at_us = now_us };
-	char text[TOKEN_TEXT_BYTES];
-	struct token_text made;
-	struct gpuq_val *v;
 	int rc;
 
 	ev.token.by = rpc_call_peer(c)->user;
@@ -269,22 +297,10 @@ int m_token_create(void *arg, struct rpc_call *c, const void *params, struct gpu
 				&ev.token.expires_us, err);
 	if (rc == 0)
 		rc = join_queues(journal_model(m->j), rpc_call_peer(c), &p->queues, &queues, err);
-	if (rc == 0)
-		rc = token_text_new(text, &made, err);
 	if (rc == 0) {
-		ev.token.id = made.id;
-		ev.token.hash = made.hash;
 		ev.token.queues = gpuq_buf_str(&queues);
-		rc = journal_apply(m->j, &ev, err);
+		rc = tokens_issue(m, c, &ev, err);
 	}
-	if (rc == 0)
-		rc = note(m, c, "token.issued", token_find(journal_model(m->j), made.id), err);
-	if (rc == 0) {
-		v = view(a, token_find(journal_model(m->j), made.id), now_us);
-		gpuq_put(a, v, "token", gpuq_str(a, text));
-		rpc_reply(c, v);
-	}
-	token_text_wipe(text, sizeof(text));
 	gpuq_buf_done(&queues);
 	return rc;
 }
@@ -499,6 +515,7 @@ void tokens_authenticate(void *arg, const char *text, rpc_authed_fn fn, void *fn
 	note_use(m, t);
 	id.user = t->user;
 	id.queues = t->queues;
+	id.groups = t->groups;
 	id.scopes = t->scopes;
 	id.expires_us = t->expires_us;
 	id.credential = t->id;

@@ -30,6 +30,8 @@
 /* Sorted by name. */
 /* clang-format off */
 static const struct rpc_method table[] = {
+	{ "auth.begin",   RPC_ROLE_ANY, 0, true, false, &p_auth_begin, m_auth_begin, "begin a login in a browser", PLAIN },
+	{ "auth.finish",  RPC_ROLE_ANY, 0, true, false, &p_auth_finish, m_auth_finish, "whether such a login was confirmed; then its token", PLAIN },
 	{ "audit.list",   RPC_ROLE_USER, SCOPE_READ, false, true,  &p_audit_list, m_audit_list,  "changes by users", NAMES },
 	{ "event.list",   RPC_ROLE_USER, SCOPE_READ, false, true,  &p_event_list, m_event_list,  "events of a job, or the latest ones", NAMES },
 	{ "event.watch",  RPC_ROLE_USER, SCOPE_READ, false, true,  &p_event_watch, m_event_watch, "events as they occur", LASTING },

@@ -10,7 +10,8 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
-#define FIELDS 10
+#define FIELDS 11
+#define FIELDS_FIRST 10 /* of records before there were groups */
 
 /* As the model does it: a daemon without memory for such a thing starts anew. */
 static void *must(void *p)
@@ -66,6 +67,7 @@ static void put(struct model *m, const struct token *t)
 	varint_int(&b, t->expires_us);
 	varint_int(&b, t->revoked_us);
 	varint_int(&b, t->used_us);
+	varint_str(&b, t->groups);
 	change_batch_put(&m->direct, TABLE_TOKEN, t->id, TOKEN_ID_BYTES, b.data, b.len);
 	m->direct.failed |= b.failed;
 	gpuq_buf_done(&b);
@@ -106,6 +108,7 @@ int token_apply_issued(struct model *m, const struct event *ev, struct gpuq_err 
 	t->user = model_intern(m, ev->token.user);
 	t->by = model_intern(m, ev->token.by);
 	t->queues = model_intern(m, ev->token.queues);
+	t->groups = model_intern(m, ev->token.groups ? ev->token.groups : "");
 	t->comment = must(strdup(ev->token.comment));
 	t->scopes = ev->token.scopes;
 	t->created_us = ev->at_us;
@@ -194,11 +197,12 @@ int token_load(struct model *m, const unsigned char *key, size_t n, struct rec *
 	const char *hash;
 	size_t n_hash;
 	struct token *t;
+	uint32_t more;
 
 	if (n != TOKEN_ID_BYTES || memchr(key, '\0', n))
 		return gpuq_fail(err, GPUQ_ECORRUPT, "the key of a token is not of its form");
 	t = add(m, (const char *)key);
-	rec_get_row(r, FIELDS);
+	more = rec_get_row(r, FIELDS_FIRST);
 	hash = rec_get_str(r, &n_hash);
 	if (hash && n_hash == sizeof(t->hash))
 		memcpy(t->hash, hash, n_hash);
@@ -213,5 +217,6 @@ int token_load(struct model *m, const unsigned char *key, size_t n, struct rec *
 	t->expires_us = rec_get_int(r);
 	t->revoked_us = rec_get_int(r);
 	t->used_us = rec_get_int(r);
+	t->groups = more ? read_name(m, r) : model_intern(m, "");
 	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "token %s is incomplete", t->id) : 0;
 }

@@ -26,8 +26,9 @@ struct token {
 	UT_hash_handle hh; /* by id, in order of issue */
 	char id[TOKEN_ID_BYTES + 1];
 	unsigned char hash[TOKEN_HASH_BYTES];
-	const char *user, *by; /* interned; by: the user that issued it */
+	const char *user, *by; /* interned; by: the user that issued it, or the rule of auth.oidc */
 	const char *queues; /* interned; names joined by commas, "" = all */
+	const char *groups; /* interned; of its user, joined by commas; "" = none */
 	char *comment;
 	uint32_t scopes; /* enum scope */
 	int64_t created_us, expires_us;
