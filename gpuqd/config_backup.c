@@ -53,7 +53,7 @@ static const char *const style_words[] = {
 
 /* clang-format off */
 static const struct gpuq_field s3_fields[] = {
-	S("region", GPUQ_K_STR, region, .max = 63, .form = "name", .doc = "region of the bucket; absent: AWS_REGION or AWS_DEFAULT_REGION of the environment, else us-east-1"),
+	S("region", GPUQ_K_NAME, region, .doc = "region of the bucket; absent: AWS_REGION or AWS_DEFAULT_REGION of the environment, else us-east-1"),
 	S("credentials", GPUQ_K_STR, credentials, .form = "file", .doc = "file with aws_access_key_id, aws_secret_access_key and perhaps aws_session_token in section [default], readable only by the owner; absent: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN of the environment"),
 	S("ca", GPUQ_K_STR, ca, .form = "file", .doc = "certificates of the CAs of the server, PEM; absent: those of the system"),
 	S("style", GPUQ_K_ENUM, style, .names = style_words, .doc = "where the address has the bucket: first in the path, or first in the name of the host"),

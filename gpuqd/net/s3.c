@@ -131,19 +131,23 @@ static const char *region_of(const struct s3_opts *o)
 	const char *words[] = { o->region, getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION") };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (words[i] && is_part(words[i], strlen(words[i]), "-_"))
+		if (words[i] && *words[i])
 			return words[i];
 	return "us-east-1";
 }
 
 int s3_new(const struct s3_opts *o, struct s3 **out, struct gpuq_err *err)
 {
+	const char *region = region_of(o);
 	struct s3_keys keys;
 	struct s3 *s;
 	int rc;
 
 	if (!s3_is_url(o->url, o->style, err))
 		return gpuq_err_prefix(err, "%s", o->url);
+	if (!is_part(region, strlen(region), "-_") || strlen(region) >= sizeof(s->region))
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "backup.s3.region, AWS_REGION: expected a name such as eu-west-1");
 	rc = s3_keys_read(o->credentials, &keys, err);
 	if (rc < 0)
 		return rc;
@@ -153,7 +157,7 @@ int s3_new(const struct s3_opts *o, struct s3 **out, struct gpuq_err *err)
 		return gpuq_no_memory(err);
 	s->o = *o;
 	split_url(s);
-	snprintf(s->region, sizeof(s->region), "%s", region_of(o));
+	snprintf(s->region, sizeof(s->region), "%s", region);
 	pthread_mutex_init(&s->lock, NULL);
 	/* The first handle of the process sets up libcurl, which is not for two threads at once. */
 	s->idle[0] = curl_easy_init();
@@ -440,6 +444,11 @@ static bool is_error(const struct s3_request *q)
 	return q->text && s3_xml_next(&rest, "Error", &inside); /* in spite of 200 */
 }
 
+static bool is_elsewhere(const struct attempt *a)
+{
+	return *a->region && strcmp(a->region, a->s->region) != 0;
+}
+
 /* Name the clock or the region where it is the reason of a refusal. */
 static int refused(const struct attempt *a, const char *what, const char *code,
 		   struct gpuq_err *err)
@@ -450,7 +459,7 @@ static int refused(const struct attempt *a, const char *what, const char *code,
 		return gpuq_fail(err, GPUQ_EPERM,
 				 "%s: %s: the clock here is %.0f s %s that of the server: set it",
 				 what, code, off > 0 ? off : -off, off > 0 ? "ahead of" : "behind");
-	if (*a->region && strcmp(a->region, a->s->region) != 0)
+	if (is_elsewhere(a))
 		return gpuq_fail(err, GPUQ_EPERM,
 				 "%s: %s: the bucket is in region %s: set backup.s3.region", what,
 				 code, a->region);
@@ -463,17 +472,17 @@ static int refused(const struct attempt *a, const char *what, const char *code,
 static int judge_status(struct attempt *a, const char *what, struct gpuq_err *err)
 {
 	const struct s3_xml all = { a->q->answer.data, a->q->answer.len };
-	char code[64], words[128], text[sizeof(code) + 32];
+	char code[64], words[128], region[sizeof(a->region)], text[sizeof(code) + 32];
 
 	s3_xml_text(&all, "Code", code, sizeof(code));
 	s3_xml_text(&all, "Message", words, sizeof(words));
-	if (!*a->region)
-		s3_xml_text(&all, "Region", a->region, sizeof(a->region));
+	if (s3_xml_text(&all, "Region", region, sizeof(region)))
+		memcpy(a->region, region, sizeof(region));
 	snprintf(text, sizeof(text), "HTTP status %ld%s%s", a->status, *code ? ", " : "", code);
 	if (a->status == 404)
 		return gpuq_fail(err, strcmp(code, "NoSuchBucket") == 0 ? GPUQ_EINVAL : GPUQ_ENOENT,
 				 "%s: %s", what, text);
-	if (a->status == 401 || a->status == 403 || *a->region)
+	if (a->status == 401 || a->status == 403 || (a->status < 500 && is_elsewhere(a)))
 		return refused(a, what, text, err);
 	return gpuq_fail(err, GPUQ_EIO, "%s: %s%s%s", what, text, *words ? ": " : "", words);
 }

@@ -70,6 +70,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         skew = 3600 if fault("skew") else 0
         self.send_header("Date", email.utils.formatdate(time.time() + skew, usegmt=True))
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("x-amz-bucket-region", REGION)
         for h in headers:
             self.send_header(*h)
         self.end_headers()
