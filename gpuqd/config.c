@@ -205,7 +205,7 @@ static const struct {
 	{ "record", "DIR", "record_dir",
 	  "record every scheduling cycle in DIR, for gpuq-sim replay" },
 	{ "restore", "FROM", NULL,
-	  "restore a backup, a file, DIR or target, into an empty --state" },
+	  "restore a backup, a file, DIR, https URL or target, into an empty --state" },
 	{ "at", "TIME", NULL, "with --restore: as it was at TIME, or after a batch EPOCH/NUMBER" },
 	{ "adopt-cluster", NULL, "adopt_cluster",
 	  "accept a cluster other than that of the database's jobs" },

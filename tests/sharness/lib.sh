@@ -25,6 +25,16 @@ done
 
 : "${TMPDIR:=$(mktemp -d /tmp/gpuq-t.XXXXXX)}"
 export TMPDIR
+# Over TLS root is no user of the local cluster: the whole test is another one.
+if [ "${GPUQ_TEST_TRANSPORT:-unix}" = tls ] && [ "$(id -u)" = 0 ]; then
+	if ! setpriv --reuid=daemon --regid=daemon --clear-groups test -x "$test_build/gpuqd/gpuqd" -a -r "$test_source/tests/sharness/lib.sh"; then
+		echo "1..0 # SKIP user daemon, who would run this test, has no way to $test_build"
+		exit 77
+	fi
+	chown daemon "$TMPDIR" && chmod a+x "$TMPDIR/.." && cd "$TMPDIR" &&
+		exec setpriv --reuid=daemon --regid=daemon --clear-groups env HOME="$TMPDIR" USER=daemon LOGNAME=daemon "$test_source/tests/sharness/$(basename "$0")" "$@"
+	exit 99
+fi
 PATH=$test_build/gpuq:$test_build/gpuqd:$test_source/tests/sharness:$PATH
 export PATH
 SHARNESS_BUILD_DIRECTORY=$test_build/gpuq
@@ -71,7 +81,8 @@ if [ -n "$transport_reason" ]; then
 	test_done
 fi
 
-[ "$(id -u)" = 0 ] && test_set_prereq ROOT
+# Root, who can be other users: as those they come over the socket alone.
+[ "$(id -u)" = 0 ] && [ "$GPUQ_TEST_TRANSPORT" = unix ] && test_set_prereq ROOT
 # A job that requests two CPUs stays pending where this process may use one.
 [ "$(nproc)" -ge 2 ] && test_set_prereq TWO_CPUS
 # as USER command...: as another user than ours, who may have no way to our build
@@ -150,9 +161,16 @@ start_gpuqd() {
 	*) set -- --cluster local --gpus 4 "$@" ;;
 	esac
 	transport_open || return 1
+	if [ -n "$transport_listen" ]; then
+		case " $* " in
+		*" --config "*) ;;
+		*) set -- --config "$TMPDIR/operators.yaml" "$@" ;;
+		esac
+		set -- --listen "$transport_listen" "$@"
+	fi
 	gpuqd --state "$PWD/state" --listen "unix:$gpuqd_socket" "$@" </dev/null >>gpuqd.log 2>&1 3>&- 4>&- 5>&- &
 	gpuqd_pid=$!
-	wait_gpuqd
+	wait_gpuqd && transport_ready
 }
 
 wait_gpuqd() {

@@ -51,7 +51,7 @@ running_is() {
 }
 
 restore() {
-	rm -f state/data.mdb state/lock.mdb state/mark && start_fake_gpuqd --restore "$PWD/$1" && wait_for 60 restored_is listed true
+	rm -rf state && start_fake_gpuqd --restore "$PWD/$1" && wait_for 60 restored_is listed true
 }
 
 few_pods() {

@@ -47,7 +47,7 @@ test_expect_success 'without the right all are refused, and the right is named' 
 	wait_for 30 away "$good" gpuq whoami
 '
 
-test_expect_success 'it is its own user, no operator' '
+test_expect_success 'a pod submits with the token of its service account: it is its own user, no operator' '
 	exits 0 away "$good" gpuq whoami && says out "^k8s:lab:trainer, user, by review; scopes read,submit,control; queues default" &&
 	exits 1 away "$good" gpuq drain n1 && says err "is for operators" &&
 	id=$(printf "image: %s\ncommand: [sleep, 1000]\ncpus: 0\n" "$kube_image" | away "$good" gpuq submit --parsable -) && job_is "$id" user k8s:lab:trainer &&

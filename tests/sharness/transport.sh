@@ -1,5 +1,5 @@
-# transport.sh - the ways to a daemon that lib.sh can choose: GPUQ_TEST_TRANSPORT is unix (the default) or
-# ssh. A daemon of a test listens on its socket in either case; this makes $GPUQ_SERVER lead there.
+# transport.sh - the ways to a daemon that lib.sh can choose: GPUQ_TEST_TRANSPORT is unix (the default), ssh or
+# tls. A daemon of a test listens on its socket in any case; this makes $GPUQ_SERVER lead there.
 : "${GPUQ_TEST_TRANSPORT:=unix}"
 
 # free_port: one of loopback that is free now
@@ -68,16 +68,37 @@ sshd_answers() {
 	kill -0 "$ssh_pid" && ssh -T -o BatchMode=yes -p "$ssh_port" -- "$(id -un)@127.0.0.1" true
 }
 
-# transport_open: make $GPUQ_SERVER what the tests are to use; the daemon of the socket runs or will
+# transport_open: before the daemon of the socket starts; $transport_listen is what it listens on besides
+transport_listen=
 transport_open() {
 	case $GPUQ_TEST_TRANSPORT in
 	unix) ;;
+	tls)
+		[ -n "$transport_listen" ] || {
+			gpuqd --state "$TMPDIR/tls" --make-cert localhost >"$TMPDIR/pin" 2>&1 || { cat "$TMPDIR/pin"; return 1; }
+			transport_listen=tls://127.0.0.1:$(free_port) && printf 'operators: [%s]\n' "$(id -un)" >"$TMPDIR/operators.yaml"
+		}
+		[ -e state/tls ] || { mkdir -p state && cp -a "$TMPDIR/tls/tls" state/; } || return 1
+		GPUQ_SERVER=unix:$gpuqd_socket
+		;;
 	ssh)
 		[ -z "${ssh_pid-}" ] || return 0
 		start_sshd && GPUQ_SERVER=$ssh_server
 		;;
-	*) echo "GPUQ_TEST_TRANSPORT: expected unix or ssh, not $GPUQ_TEST_TRANSPORT"; return 1 ;;
+	*) echo "GPUQ_TEST_TRANSPORT: expected unix, ssh or tls, not $GPUQ_TEST_TRANSPORT"; return 1 ;;
 	esac
+}
+
+# transport_ready: the daemon answers on its socket. The token is of its own user, for all that there is; a new
+# database knows none.
+transport_ready() {
+	[ "$GPUQ_TEST_TRANSPORT" = tls ] || return 0
+	transport_address="$transport_listen?pin=$(sed -n "s/^pin //p" "$TMPDIR/pin")"
+	GPUQ_TOKEN_FILE=$TMPDIR/token
+	export GPUQ_TOKEN_FILE
+	gpuq --server "$transport_address" whoami >"$TMPDIR/whoami" 2>&1 ||
+		(umask 077 && gpuq token create --for="$(id -un)" --scope=read,submit,control,session,manage,operate --expires=23h >"$GPUQ_TOKEN_FILE") || return 1
+	GPUQ_SERVER=$transport_address
 }
 
 # What the transport lacks here: the test skips.

@@ -13,6 +13,8 @@
 #include "gpuqd/flow/copies/manifest.h"
 #include "gpuqd/flow/copies/names.h"
 #include "gpuqd/flow/copies/target.h"
+#include "gpuqd/net/s3.h"
+#include "gpuqd/net/s3_xml.h"
 #include "gpuqd/store/meta.h"
 #include "gpuqd/store/segment.h"
 
@@ -270,3 +272,63 @@ Test(copies, a_list_leaves_what_is_being_put)
 	cr_expect_eq(rmdir(dir), 0);
 }
 #endif
+
+/* ---- object stores ---- */
+
+Test(copies, s3_xml)
+{
+	static const char text[] =
+		"<?xml version='1.0'?><R "
+		"xmlns='x'><Contents><Key>a&amp;b</Key><Size>7</Size></Contents>"
+		"<ContentsX><Key>no</Key></ContentsX><Contents a=\"1\"><Key/></Contents><Contents>";
+	const struct s3_xml all = { text, sizeof(text) - 1 };
+	struct s3_xml rest = all, in;
+	char out[8];
+
+	cr_assert(s3_xml_next(&rest, "Contents", &in));
+	cr_expect(s3_xml_text(&in, "Key", out, sizeof(out)));
+	cr_expect_str_eq(out, "a&b");
+	cr_expect_not(s3_xml_text(&in, "Key", out, 3), "it has no room");
+	cr_expect_str_eq(out, "");
+	cr_assert(s3_xml_next(&rest, "Contents", &in));
+	cr_expect(s3_xml_text(&in, "Key", out, sizeof(out)));
+	cr_expect_str_eq(out, "");
+	cr_expect_not(s3_xml_next(&rest, "Contents", &in), "it has no end");
+	cr_expect_not(s3_xml_text(&all, "Absent", out, sizeof(out)));
+}
+
+Test(copies, s3_addresses)
+{
+	static const struct {
+		const char *url;
+		enum s3_style style;
+		const char *prefix; /* NULL: it is none */
+	} rows[] = {
+		{ "https://h/b", S3_STYLE_PATH, "" },
+		{ "https://h:9000/b/p/q", S3_STYLE_PATH, "p/q/" },
+		{ "https://[::1]:9000/b/p", S3_STYLE_PATH, "p/" },
+		{ "https://b.h", S3_STYLE_HOST, "" },
+		{ "https://b.h/p/q", S3_STYLE_HOST, "p/q/" },
+		{ "https://h", S3_STYLE_PATH, NULL },
+		{ "https://u:p@h/b", S3_STYLE_PATH, NULL },
+		{ "https://h/b/", S3_STYLE_PATH, NULL },
+		{ "https://h/b/./c", S3_STYLE_PATH, NULL },
+		{ "https://h/b c", S3_STYLE_PATH, NULL },
+		{ "https://h#/b", S3_STYLE_PATH, NULL },
+		{ "http://h/b", S3_STYLE_PATH, NULL },
+	};
+
+	setenv("AWS_ACCESS_KEY_ID", "k", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "s", 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct s3_opts o = { .url = rows[i].url, .style = rows[i].style };
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct s3 *s = NULL;
+
+		cr_expect_eq(s3_new(&o, &s, &err), rows[i].prefix ? 0 : GPUQ_EINVAL, "%s: %s",
+			     rows[i].url, err.text);
+		if (s)
+			cr_expect_str_eq(s3_prefix(s), rows[i].prefix);
+		s3_free(s);
+	}
+}

@@ -23,6 +23,12 @@ int cmd_attach(struct cli *c)
 		cli_say("detached; job %s keeps running", c->args.rest[0]);
 		return EXIT_DONE;
 	case STDIO_LOST:
+		if (!io.opened || io.err.code != GPUQ_EUNKNOWN)
+			break;
+		cli_say("the connection to the server broke; job %s keeps running: gpuq attach %s "
+			"connects again",
+			c->args.rest[0], c->args.rest[0]);
+		return EXIT_SERVER;
 	case STDIO_FAILED:
 		break;
 	}

@@ -40,7 +40,11 @@ int cmd_exec(struct cli *c)
 	case STDIO_SIGNAL:
 		return 128 + io.signo;
 	case STDIO_LOST:
-		cli_fail(&io.err, false);
+		if (io.opened && io.err.code == GPUQ_EUNKNOWN)
+			cli_say("the connection to the server broke: the program in job %s is ended",
+				job);
+		else
+			cli_fail(&io.err, false);
 		return io.opened ? EXIT_INFRA : EXIT_SERVER;
 	case STDIO_FAILED:
 		if (!io.opened)

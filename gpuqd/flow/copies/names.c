@@ -10,7 +10,6 @@
 #define STAMP_LEN (sizeof(struct stamp) - 1)
 #define HOUR_LEN 11 /* of a stamp, up to its hour */
 #define DAY_LEN 8
-#define COPY_END ".mdb"
 #define SEGMENT_END ".seg"
 #define AHEAD_US (60 * GPUQ_US_PER_S) /* a clock that is slewed is no step */
 
@@ -61,15 +60,16 @@ void names_prefix(const char *cluster_id, char out[NAMES_PREFIX_BYTES])
 
 void names_copy(const char *prefix, const struct stamp *s, char out[NAMES_BYTES])
 {
-	snprintf(out, NAMES_BYTES, "%s%s" COPY_END, prefix, s->text);
+	snprintf(out, NAMES_BYTES, "%s%s" NAMES_COPY, prefix, s->text);
 }
 
 bool names_read_copy(const char *prefix, const char *name, struct stamp *out)
 {
 	const size_t n = strlen(prefix);
 
-	return strncmp(name, prefix, n) == 0 && strlen(name + n) == STAMP_LEN + strlen(COPY_END) &&
-	       strcmp(name + n + STAMP_LEN, COPY_END) == 0 && stamp_read(name + n, out);
+	return strncmp(name, prefix, n) == 0 &&
+	       strlen(name + n) == STAMP_LEN + strlen(NAMES_COPY) &&
+	       strcmp(name + n + STAMP_LEN, NAMES_COPY) == 0 && stamp_read(name + n, out);
 }
 
 void names_segment(const char *prefix, const struct segment_name *s, char out[NAMES_BYTES])

@@ -21,6 +21,7 @@
 
 #define NAMES_PREFIX_BYTES 96
 #define NAMES_BYTES 224 /* of any name of a target */
+#define NAMES_COPY ".mdb"
 #define NAMES_MANIFEST ".sha256"
 
 struct stamp {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "libgpuq/schema.h"
 
@@ -17,8 +18,15 @@ struct backup_keeps {
 	int64_t log_us; /* age up to which segments are kept */
 };
 
+/* Use of an object store. NULL: as the environment or the system has it. */
+struct backup_s3 {
+	int style; /* enum s3_style */
+	const char *region, *credentials, *ca;
+};
+
 struct backup_plan {
-	const char *to; /* a directory; NULL = no copies, or those of command */
+	const char *to; /* a directory or an https URL; NULL = no copies, or those of command */
+	struct backup_s3 s3;
 	struct gpuq_strlist command; /* that takes and gives copies; none = there is none */
 	int64_t every_us;
 	int64_t log_every_us; /* from one segment to the next; 0 = there are none */
@@ -31,6 +39,11 @@ struct backup_plan {
 static inline bool backup_plan_is_set(const struct backup_plan *p)
 {
 	return p->to != NULL || p->command.n;
+}
+
+static inline bool backup_plan_is_s3(const struct backup_plan *p)
+{
+	return p->to && strncmp(p->to, "https://", 8) == 0;
 }
 
 #endif

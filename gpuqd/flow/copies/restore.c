@@ -65,7 +65,7 @@ static int read_at(struct restoring *r, struct gpuq_err *err)
 	return 0;
 }
 
-/* DIR/NAME */
+/* DIR/NAME, of files or of objects */
 static int split(struct restoring *r, const char *path, struct gpuq_err *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -85,6 +85,18 @@ static int split(struct restoring *r, const char *path, struct gpuq_err *err)
 	return 0;
 }
 
+/* One copy, or where copies are; in the style and with the credentials of gpuqd.yaml. */
+static int find_object(struct restoring *r, const char *url, struct gpuq_err *err)
+{
+	const size_t n = strlen(url), end = strlen(NAMES_COPY);
+
+	if (n > end && strcmp(url + n - end, NAMES_COPY) == 0)
+		return split(r, url, err);
+	r->plan.to = url;
+	r->plan.command.n = 0;
+	return 0;
+}
+
 static int find_source(struct restoring *r, struct gpuq_err *err)
 {
 	const char *source = r->o->source;
@@ -98,6 +110,8 @@ static int find_source(struct restoring *r, struct gpuq_err *err)
 					   "--restore " RESTORE_FROM_TARGET
 					   ": gpuqd.yaml has no backup; a file of that name is "
 					   "./" RESTORE_FROM_TARGET);
+	if (strncmp(source, "https://", 8) == 0)
+		return find_object(r, source, err);
 	if (stat(source, &st) != 0)
 		return gpuq_fail(err, GPUQ_ENOENT, "%s: %s", source, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
@@ -371,6 +385,19 @@ static int restore_file(struct restoring *r, struct gpuq_err *err)
 	return store_restore(r->o->state, r->o->source, r->o->store, amend, r, err);
 }
 
+/* A file that gpuq backup wrote and others put there. */
+static int restore_object(struct restoring *r, struct gpuq_err *err)
+{
+	char path[64];
+	int rc = r->o->at ? restore_file(r, err) : target_open(r->target, r->name, &r->fd, err);
+
+	if (rc < 0)
+		return rc;
+	snprintf(r->out->file, sizeof(r->out->file), "%.500s", r->o->source);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->fd);
+	return store_restore(r->o->state, path, r->o->store, amend, r, err);
+}
+
 int copies_restore(const struct restore_opts *o, struct restored *out, struct gpuq_err *err)
 {
 	struct restoring r = { .o = o, .out = out, .fd = -1 };
@@ -385,9 +412,10 @@ int copies_restore(const struct restore_opts *o, struct restored *out, struct gp
 		rc = store_restore_place(o->state, err);
 	if (rc == 0)
 		rc = target_new(&r.plan, o->state, NULL, &r.target, err);
-	if (rc == 0)
-		rc = r.name && !prefix_of(r.name, r.prefix) ? restore_file(&r, err)
-							    : restore_set(&r, err);
+	if (rc == 0 && (!r.name || prefix_of(r.name, r.prefix)))
+		rc = restore_set(&r, err);
+	else if (rc == 0)
+		rc = backup_plan_is_s3(&r.plan) ? restore_object(&r, err) : restore_file(&r, err);
 	if (r.fd >= 0)
 		close(r.fd);
 	shelf_done(&r.shelf);

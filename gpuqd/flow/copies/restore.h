@@ -14,10 +14,11 @@
 
 struct restore_opts {
 	const char *state;
-	const char *source; /* a file, a directory, or RESTORE_FROM_TARGET: that of plan */
+	/* a file, a directory, https://HOST/BUCKET/PREFIX (or an object there), or RESTORE_FROM_TARGET: that of plan */
+	const char *source;
 	const char
 		*at; /* an instant, or EPOCH/BATCH; NULL = of a file itself, of others the newest */
-	const struct backup_plan *plan;
+	const struct backup_plan *plan; /* its s3 is how a URL is used */
 	const struct store_opts *store;
 };
 

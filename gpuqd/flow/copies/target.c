@@ -8,13 +8,22 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "gpuqd/net/s3.h"
 #include "gpuqd/store/digest.h"
 #include "libgpuq/grow.h"
 
 int target_new(const struct backup_plan *p, const char *scratch, const atomic_bool *stop,
 	       struct target **out, struct gpuq_err *err)
 {
+	const struct s3_opts s3 = { .url = p->to,
+				    .style = p->s3.style,
+				    .region = p->s3.region,
+				    .credentials = p->s3.credentials,
+				    .ca = p->s3.ca,
+				    .timeout_us = p->timeout_us,
+				    .stop = stop };
 	struct target *t = calloc(1, sizeof(*t));
+	int rc;
 
 	if (!t)
 		return gpuq_no_memory(err);
@@ -25,13 +34,22 @@ int target_new(const struct backup_plan *p, const char *scratch, const atomic_bo
 		free(t);
 		return gpuq_fail(err, GPUQ_EIO, "no random numbers");
 	}
-	t->ops = p->to ? &target_dir_ops : &target_command_ops;
+	t->ops = backup_plan_is_s3(p) ? &target_s3_ops
+		 : p->to              ? &target_dir_ops
+				      : &target_command_ops;
+	rc = backup_plan_is_s3(p) ? s3_new(&s3, &t->s3, err) : 0;
+	if (rc < 0) {
+		free(t);
+		return rc;
+	}
 	*out = t;
 	return 0;
 }
 
 void target_free(struct target *t)
 {
+	if (t)
+		s3_free(t->s3);
 	free(t);
 }
 

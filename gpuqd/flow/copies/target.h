@@ -1,7 +1,7 @@
 /* target.h - where copies go: names with bytes, that are listed, put, fetched and deleted
  *
  * Owns     what an address says; nothing between calls, so that threads share one.
- * Touches  files of a directory, or a command.
+ * Touches  files of a directory, a command, or an object store.
  * Used by  the files of copies/.
  *
  * Every function blocks, for as long as the other side pleases: they are for threads beside the
@@ -32,7 +32,8 @@ struct target_list {
 };
 
 /* scratch: a directory for what is fetched. stop: once true, calls under way fail soon where that can
- * be; NULL is fine. Texts are not copied. */
+ * be; NULL is fine. Texts are not copied. GPUQ_EINVAL: an object store whose address or credentials are
+ * none. */
 int target_new(const struct backup_plan *p, const char *scratch, const atomic_bool *stop,
 	       struct target **out, struct gpuq_err *err);
 void target_free(struct target *t); /* NULL is fine */

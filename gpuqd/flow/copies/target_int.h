@@ -8,6 +8,8 @@
 
 #include "gpuqd/flow/copies/target.h"
 
+struct s3;
+
 struct target_ops {
 	int (*list)(struct target *t, const char *prefix, struct target_list *out,
 		    struct gpuq_err *err);
@@ -24,11 +26,12 @@ struct target {
 	struct backup_plan plan;
 	const char *scratch;
 	const atomic_bool *stop;
+	struct s3 *s3; /* of target_s3.c; NULL in others */
 	uint32_t
 		mark; /* in the names of its unfinished files: two threads put through one target */
 };
 
-extern const struct target_ops target_dir_ops, target_command_ops;
+extern const struct target_ops target_dir_ops, target_command_ops, target_s3_ops;
 
 int target_list_add(struct target_list *l, const char *name, int64_t bytes, struct gpuq_err *err);
 /* A file without a name in the scratch directory; its descriptor, or GPUQ_EIO. */
