@@ -344,6 +344,7 @@ struct node_short {
 struct node {
 	UT_hash_handle hh;
 	const char *name, *cluster, *flavor, *pool; /* interned */
+	const char *kind; /* of its devices, site/product.h; interned; "" = not known, or none */
 	struct node_fact fact; /* labels, taints, allocatable; owned */
 	struct gpuq_arena arena; /* of the fact */
 	struct device *devices;
@@ -759,6 +760,9 @@ bool model_job_attempt_over(const struct job *j);
 #define job_each(m, it)                                                                            \
 	for (const struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->next, 1);        \
 	     it = it##_next)
+/* True if the node's devices are of one of the flavors, or the list is empty. Where the site has no
+ * flavors, kinds of devices are meant. */
+bool node_is_of(const struct model *m, const struct node *n, const struct gpuq_strlist *flavors);
 #define node_each(m, it) for (const struct node *it = (m)->nodes; it; it = it->hh.next)
 
 /* The job, or the number of entries in its log, is to be written. */

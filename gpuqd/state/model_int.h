@@ -202,6 +202,8 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 void node_settle_all(struct model *m);
 /* Decide whether its conditions and taints keep new work away. */
 void node_judge(struct model *m, struct node *n);
+/* Return the kind of the node's devices, interned. */
+const char *node_kind_of(struct model *m, const struct node *n);
 void node_classify(struct model *m, struct node *n); /* pool and flavor by the site */
 void node_free(struct model *m, struct node *n);
 void node_drop_if_empty(struct model *m, struct node *n);
