@@ -216,6 +216,7 @@ struct job_load {
 	struct idle idle; /* how long its devices were idle */
 	int64_t at_us; /* of the last measurement */
 	int32_t milli; /* average of the measured devices then; 0 .. 1000 */
+	int64_t milli_sum, n; /* of all measurements of the attempt */
 };
 
 /* Settings of its owner apart from the request, the queue and the time. */
@@ -275,6 +276,7 @@ struct life {
 	struct rejected *rejected; /* NULL = by none; not stored */
 	struct trouble *trouble; /* of this attempt; NULL = none is known; not stored */
 	struct job_load *load; /* NULL = no measurement; not stored */
+	struct used *used; /* by the ended pods of the attempt; NULL = not known */
 	/* How this attempt will end, once that is known. */
 	enum gpuq_job_state outcome; /* GPUQ_JOB_PENDING = not known */
 	int outcome_exit;
