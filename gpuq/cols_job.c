@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "gpuq/lines.h"
 #include "gpuq/view.h"
 #include "libgpuq/names.h"
 #include "libgpuq/units.h"
@@ -192,6 +193,51 @@ TIME_COLUMN(start_time)
 TIME_COLUMN(end_time)
 TIME_COLUMN(planned_time)
 
+/* ---- what it used; - where that is not known ---- */
+
+static double cpu_time_rank(const struct row *r)
+{
+	return (double)view_used_cpu_ms(r->obj);
+}
+
+static void cpu_time_text(struct gpuq_buf *out, const struct row *r)
+{
+	const int64_t ms = view_used_cpu_ms(r->obj);
+
+	if (ms < 0)
+		gpuq_buf_addc(out, '-');
+	else
+		clock_text(out, ms * 1000);
+}
+
+static double max_memory_rank(const struct row *r)
+{
+	return (double)view_used(r->obj, "memory_bytes");
+}
+
+static void max_memory_text(struct gpuq_buf *out, const struct row *r)
+{
+	const int64_t bytes = view_used(r->obj, "memory_bytes");
+
+	if (bytes < 0)
+		gpuq_buf_addc(out, '-');
+	else
+		line_bytes(out, bytes);
+}
+
+static double gpu_busy_rank(const struct row *r)
+{
+	return view_number(gpuq_get(gpuq_get(r->obj, "used"), "gpu_percent"), -1);
+}
+
+static void gpu_busy_text(struct gpuq_buf *out, const struct row *r)
+{
+	if (gpu_busy_rank(r) < 0)
+		gpuq_buf_addc(out, '-');
+	else
+		gpuq_buf_printf(out, "%.0f", gpu_busy_rank(r));
+}
+
 /* clang-format off */
 static const struct column cols[] = {
 	{ "JOBID", 'i', COL_RIGHT | COL_ORDER, "id array_index array", id_text, id_rank, "17, 17_3 or 17_[4-99%10]" },
@@ -230,6 +276,9 @@ static const struct column cols[] = {
 	{ "START_TIME", 'S', COL_ORDER, "start_time", start_time_text, NULL, "start time" },
 	{ "END_TIME", 'e', 0, "end_time", end_time_text, NULL, "end time" },
 	{ "GPU_SECONDS", 0, COL_RIGHT, "gpu_seconds", NULL, NULL, "GPU-seconds used" },
+	{ "CPU_TIME", 0, COL_RIGHT, "used", cpu_time_text, cpu_time_rank, "CPU time used, user and system" },
+	{ "MAX_MEMORY", 0, COL_RIGHT, "used", max_memory_text, max_memory_rank, "memory high-water of a pod" },
+	{ "GPU_BUSY", 0, COL_RIGHT, "used", gpu_busy_text, gpu_busy_rank, "average use of its devices, in percent" },
 	{ "NICE", 'y', COL_RIGHT, "nice", NULL, NULL, "nice value; larger lowers the priority" },
 	{ "DEPENDS", 0, COL_CUT, "depends", NULL, NULL, "dependencies" },
 	{ "WORKDIR", 'Z', COL_CUT, "workdir", NULL, NULL, "working directory" },
@@ -256,9 +305,10 @@ const struct out_def job_history = {
 	.sort = NULL,
 };
 
-const char job_history_long[] = "JOBID,QUEUE,NAME,USER,ACCOUNT,STATE,EXIT_CODE,GPUS,PODS,NODES,"
-				"ATTEMPT,EVICTIONS,WAIT,ELAPSED,TIME_LIMIT,GPU_SECONDS,"
-				"SUBMIT_TIME,START_TIME,END_TIME,NODELIST";
+const char job_history_long[] =
+	"JOBID,QUEUE,NAME,USER,ACCOUNT,STATE,EXIT_CODE,GPUS,PODS,NODES,"
+	"ATTEMPT,EVICTIONS,WAIT,ELAPSED,TIME_LIMIT,GPU_SECONDS,CPU_TIME,MAX_MEMORY,"
+	"SUBMIT_TIME,START_TIME,END_TIME,NODELIST";
 
 const char job_list_long[] = "JOBID,QUEUE,NAME,USER,STATE,TIME,TIME_LIMIT,GPUS,PODS,NODES,PRIORITY,"
 			     "SUBMIT_TIME,NODELIST(REASON)";

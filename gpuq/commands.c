@@ -149,6 +149,7 @@ static const struct opt usage_opts[] = {
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users, without totals of queues" },
 	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only the caller's use" },
+	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "what these jobs used: 17,17_3" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 

@@ -441,3 +441,15 @@ void view_money(struct gpuq_buf *out, const struct gpuq_val *row)
 		gpuq_buf_printf(out, "%.2f%s%s", view_number(gpuq_get(row, "cost"), 0),
 				*currency ? " " : "", currency);
 }
+
+int64_t view_used(const struct gpuq_val *job, const char *key)
+{
+	return gpuq_get_int(gpuq_get(job, "used"), key, -1);
+}
+
+int64_t view_used_cpu_ms(const struct gpuq_val *job)
+{
+	const int64_t user = view_used(job, "user_ms"), system = view_used(job, "system_ms");
+
+	return user < 0 || system < 0 ? -1 : user + system;
+}

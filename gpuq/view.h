@@ -78,4 +78,9 @@ size_t view_fold(struct gpuq_buf *out, const char **names, size_t n);
 /* Order of names as people count: runs of digits by value. */
 int view_natural(const char *a, const char *b);
 
+/* Return a number of the job's `used`; -1 = not known. */
+int64_t view_used(const struct gpuq_val *job, const char *key);
+/* Return user and system time together in ms; -1 = not known. */
+int64_t view_used_cpu_ms(const struct gpuq_val *job);
+
 #endif

@@ -82,7 +82,9 @@ enum gpuq_job_state {
 	X(CLUSTER_REFUSED, "ClusterRefused", "operator",                                           \
 	  "the cluster refuses its pods, for reasons that are not the job's own")      \
 	X(VOLUME_NOT_FOUND, "VolumeNotFound", "user", "its volume claim does not exist, or is lost") \
-	X(VOLUME_PENDING, "VolumePending", "nobody", "its volume claim is not bound yet")
+	X(VOLUME_PENDING, "VolumePending", "nobody", "its volume claim is not bound yet") \
+	X(NODES_AVOIDED, "NodesAvoided", "nobody",                                                 \
+	  "nodes that fit have failed it, and it avoids them for a while")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,

@@ -35,6 +35,8 @@ static const struct command names[] = {
 	  .opts = scontrol_opts, .groups = { slurm_common_opts }, .min_args = 1, .max_args = -1, .run = slurm_scontrol },
 	{ .name = "sshare", .summary = "Show fair shares and use of queues and users", .synopsis = "", .slurm = true,
 	  .opts = sshare_opts, .groups = { slurm_common_opts }, .run = slurm_sshare },
+	{ .name = "seff", .summary = "Show how much of its request a job used", .synopsis = "JOB...", .slurm = true,
+	  .opts = seff_opts, .groups = { slurm_common_opts }, .min_args = 1, .max_args = -1, .run = slurm_seff },
 	{ .name = "sprio", .summary = "Show the priority terms of pending jobs", .synopsis = "", .slurm = true,
 	  .opts = sprio_opts, .groups = { slurm_common_opts }, .run = slurm_sprio },
 	{ .name = "sacctmgr", .summary = "List accounts, users, qos", .synopsis = "show ENTITY [NAME] [KEY=VALUE]...", .slurm = true,

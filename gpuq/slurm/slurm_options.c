@@ -286,6 +286,11 @@ const struct opt sshare_opts[] = {
 	END
 };
 
+const struct opt seff_opts[] = {
+	ANYWAY("debug", 'd', ARG_NONE, "accepted without effect; there is nothing to show"),
+	END
+};
+
 const struct opt sprio_opts[] = {
 	{ OPT_NO_HEADER, "noheader", 'h', ARG_NONE, NULL, "omit the header line" },
 	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs" },

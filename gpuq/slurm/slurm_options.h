@@ -12,6 +12,6 @@
 extern const struct opt slurm_common_opts[], slurm_which_opts[];
 extern const struct opt sbatch_opts[], salloc_opts[], srun_opts[], step_opts[];
 extern const struct opt squeue_opts[], scancel_opts[], sinfo_opts[], sacct_opts[];
-extern const struct opt scontrol_opts[], sshare_opts[], sprio_opts[], sacctmgr_opts[];
+extern const struct opt scontrol_opts[], sshare_opts[], sprio_opts[], seff_opts[], sacctmgr_opts[];
 
 #endif

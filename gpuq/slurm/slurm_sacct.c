@@ -259,6 +259,120 @@ static void limit_min_text(struct gpuq_buf *out, const void *line)
 		gpuq_buf_printf(out, "%" PRId64, s / 60);
 }
 
+/* ---- what it used ---- */
+
+/* An amount that is not known: 0 for a job that never ran, since it used nothing. */
+static void not_known(struct gpuq_buf *out, const struct gpuq_val *job, const char *none)
+{
+	if (!began(job))
+		gpuq_buf_adds(out, none);
+	else if (view_job_ended(job))
+		gpuq_buf_adds(out, "Unknown");
+}
+
+/* "01:02.345", and with hours "03:01:02", as sacct has CPU time. */
+static void cpu_text(struct gpuq_buf *out, const struct gpuq_val *job, int64_t ms)
+{
+	if (ms < 0)
+		not_known(out, job, "00:00:00");
+	else if (ms < 3600000)
+		gpuq_buf_printf(out, "%02" PRId64 ":%02" PRId64 ".%03" PRId64, ms / 60000,
+				ms / 1000 % 60, ms % 1000);
+	else
+		slurm_elapsed(out, ms * 1000);
+}
+
+#define OF_CPU(name, ...)                                                                          \
+	static void name##_text(struct gpuq_buf *out, const void *line)                            \
+	{                                                                                          \
+		const struct gpuq_val *job = ((const struct line *)line)->job;                     \
+                                                                                                   \
+		cpu_text(out, job, __VA_ARGS__);                                                   \
+	}
+OF_CPU(total_cpu, view_used_cpu_ms(job))
+OF_CPU(user_cpu, view_used(job, "user_ms"))
+OF_CPU(system_cpu, view_used(job, "system_ms"))
+
+/* The time of all its cores, used or not. */
+static int64_t cpu_time_us(const struct gpuq_val *job)
+{
+	const double cpus = view_number(gpuq_get(job, "cpus"), 0);
+
+	return (int64_t)((double)view_job_elapsed_us(job, cli_now_us()) * (cpus > 0 ? cpus : 1));
+}
+
+static void cpu_time_text(struct gpuq_buf *out, const void *line)
+{
+	slurm_elapsed(out, cpu_time_us(((const struct line *)line)->job));
+}
+
+static void cpu_time_raw_text(struct gpuq_buf *out, const void *line)
+{
+	gpuq_buf_printf(out, "%" PRId64,
+			cpu_time_us(((const struct line *)line)->job) / GPUQ_US_PER_S);
+}
+
+static void rss_text(struct gpuq_buf *out, const void *line)
+{
+	const struct gpuq_val *job = ((const struct line *)line)->job;
+	const int64_t bytes = view_used(job, "memory_bytes");
+
+	if (bytes < 0)
+		not_known(out, job, "0");
+	else
+		gpuq_buf_printf(out, "%" PRId64 "K", bytes / 1024);
+}
+
+#define OF_DISK(name, key)                                                                         \
+	static void name##_text(struct gpuq_buf *out, const void *line)                            \
+	{                                                                                          \
+		const struct gpuq_val *job = ((const struct line *)line)->job;                     \
+		const int64_t bytes = view_used(job, key);                                         \
+                                                                                                   \
+		if (bytes < 0)                                                                     \
+			not_known(out, job, "0");                                                  \
+		else                                                                               \
+			gpuq_buf_printf(out, "%.2fM", (double)bytes / (1024 * 1024));              \
+	}
+OF_DISK(disk_read, "read_bytes")
+OF_DISK(disk_write, "written_bytes")
+
+/* "cpu=00:01:02,fs/disk=4096,mem=1024K,gres/gpuutil=43", of what is known. */
+static void usage_in_text(struct gpuq_buf *out, const void *line)
+{
+	const struct gpuq_val *job = ((const struct line *)line)->job;
+	const struct gpuq_val *gpu = gpuq_get(gpuq_get(job, "used"), "gpu_percent");
+	const int64_t cpu = view_used_cpu_ms(job), in = view_used(job, "read_bytes");
+	const int64_t memory = view_used(job, "memory_bytes");
+	const size_t from = out->len;
+
+	if (cpu >= 0) {
+		gpuq_buf_adds(out, "cpu=");
+		slurm_elapsed(out, cpu * 1000);
+	}
+	if (in >= 0)
+		gpuq_buf_printf(out, "%sfs/disk=%" PRId64, out->len > from ? "," : "", in);
+	if (memory >= 0)
+		gpuq_buf_printf(out, "%smem=%" PRId64 "K", out->len > from ? "," : "",
+				memory / 1024);
+	if (gpu && gpu->type != GPUQ_NULL)
+		gpuq_buf_printf(out, "%sgres/gpuutil=%.0f", out->len > from ? "," : "",
+				view_number(gpu, 0));
+	if (out->len == from)
+		not_known(out, job, "cpu=00:00:00,fs/disk=0,mem=0");
+}
+
+static void usage_out_text(struct gpuq_buf *out, const void *line)
+{
+	const struct gpuq_val *job = ((const struct line *)line)->job;
+	const int64_t bytes = view_used(job, "written_bytes");
+
+	if (bytes < 0)
+		not_known(out, job, "fs/disk=0");
+	else
+		gpuq_buf_printf(out, "fs/disk=%" PRId64, bytes);
+}
+
 /* As sacct has them: a width below 0 is set to the left. Those without a text are not
  * measured here; scripts that request them as well get an empty cell, and a warning. */
 static const struct slurm_column fields[] = {
@@ -268,12 +382,12 @@ static const struct slurm_column fields[] = {
 	{ "AllocNodes", 10, nodes_text, NULL },
 	{ "AllocTRES", 10, alloc_text, NULL },
 	{ "AssocID", 7, NULL, NULL },
-	{ "AveCPU", 10, NULL, NULL },
+	{ "AveCPU", 10, total_cpu_text, NULL },
 	{ "AveCPUFreq", 10, NULL, NULL },
-	{ "AveDiskRead", 14, NULL, NULL },
-	{ "AveDiskWrite", 14, NULL, NULL },
+	{ "AveDiskRead", 14, disk_read_text, NULL },
+	{ "AveDiskWrite", 14, disk_write_text, NULL },
 	{ "AvePages", 10, NULL, NULL },
-	{ "AveRSS", 10, NULL, NULL },
+	{ "AveRSS", 10, rss_text, NULL },
 	{ "AveVMSize", 10, NULL, NULL },
 	{ "Cluster", 10, cluster_text, NULL },
 	{ "Comment", 14, comment_text, NULL },
@@ -281,8 +395,8 @@ static const struct slurm_column fields[] = {
 	{ "ConsumedEnergy", 14, NULL, NULL },
 	{ "ConsumedEnergyRaw", 17, NULL, NULL },
 	{ "Container", 19, NULL, NULL },
-	{ "CPUTime", 10, NULL, NULL },
-	{ "CPUTimeRAW", 10, NULL, NULL },
+	{ "CPUTime", 10, cpu_time_text, NULL },
+	{ "CPUTimeRAW", 10, cpu_time_raw_text, NULL },
 	{ "DBIndex", 10, NULL, NULL },
 	{ "DerivedExitCode", 15, derived_text, NULL },
 	{ "Elapsed", 10, elapsed_text, NULL },
@@ -299,29 +413,29 @@ static const struct slurm_column fields[] = {
 	{ "JobIDRaw", -12, raw_text, NULL },
 	{ "JobName", 10, name_text, NULL },
 	{ "Layout", 9, NULL, NULL },
-	{ "MaxDiskRead", 12, NULL, NULL },
+	{ "MaxDiskRead", 12, disk_read_text, NULL },
 	{ "MaxDiskReadNode", 15, NULL, NULL },
 	{ "MaxDiskReadTask", 15, NULL, NULL },
-	{ "MaxDiskWrite", 12, NULL, NULL },
+	{ "MaxDiskWrite", 12, disk_write_text, NULL },
 	{ "MaxDiskWriteNode", 16, NULL, NULL },
 	{ "MaxDiskWriteTask", 16, NULL, NULL },
 	{ "MaxPages", 8, NULL, NULL },
 	{ "MaxPagesNode", 12, NULL, NULL },
 	{ "MaxPagesTask", 14, NULL, NULL },
-	{ "MaxRSS", 10, NULL, NULL },
+	{ "MaxRSS", 10, rss_text, NULL },
 	{ "MaxRSSNode", 10, NULL, NULL },
 	{ "MaxRSSTask", 10, NULL, NULL },
 	{ "MaxVMSize", 10, NULL, NULL },
 	{ "MaxVMSizeNode", 14, NULL, NULL },
 	{ "MaxVMSizeTask", 14, NULL, NULL },
 	{ "McsLabel", 9, NULL, NULL },
-	{ "MinCPU", 10, NULL, NULL },
+	{ "MinCPU", 10, total_cpu_text, NULL },
 	{ "MinCPUNode", 10, NULL, NULL },
 	{ "MinCPUTask", 10, NULL, NULL },
 	{ "NCPUS", 10, cpus_text, NULL },
 	{ "NNodes", 8, nodes_text, NULL },
 	{ "NodeList", 15, nodelist_text, NULL },
-	{ "NTasks", 8, NULL, NULL },
+	{ "NTasks", 8, nodes_text, NULL },
 	{ "Partition", 10, queue_text, NULL },
 	{ "Planned", 10, planned_text, NULL },
 	{ "PlannedCPU", 10, NULL, NULL },
@@ -355,27 +469,27 @@ static const struct slurm_column fields[] = {
 	{ "SubmitLine", 20, NULL, NULL },
 	{ "Suspended", 10, zero_text, NULL },
 	{ "SystemComment", 19, NULL, NULL },
-	{ "SystemCPU", 10, NULL, NULL },
+	{ "SystemCPU", 10, system_cpu_text, NULL },
 	{ "Timelimit", 10, limit_text, NULL },
 	{ "TimelimitRaw", 12, limit_min_text, NULL },
-	{ "TotalCPU", 10, NULL, NULL },
-	{ "TRESUsageInAve", 14, NULL, NULL },
-	{ "TRESUsageInMax", 14, NULL, NULL },
+	{ "TotalCPU", 10, total_cpu_text, NULL },
+	{ "TRESUsageInAve", 14, usage_in_text, NULL },
+	{ "TRESUsageInMax", 14, usage_in_text, NULL },
 	{ "TRESUsageInMaxNode", 18, NULL, NULL },
 	{ "TRESUsageInMaxTask", 18, NULL, NULL },
-	{ "TRESUsageInMin", 14, NULL, NULL },
+	{ "TRESUsageInMin", 14, usage_in_text, NULL },
 	{ "TRESUsageInMinNode", 18, NULL, NULL },
 	{ "TRESUsageInMinTask", 18, NULL, NULL },
-	{ "TRESUsageInTot", 14, NULL, NULL },
-	{ "TRESUsageOutAve", 15, NULL, NULL },
-	{ "TRESUsageOutMax", 15, NULL, NULL },
+	{ "TRESUsageInTot", 14, usage_in_text, NULL },
+	{ "TRESUsageOutAve", 15, usage_out_text, NULL },
+	{ "TRESUsageOutMax", 15, usage_out_text, NULL },
 	{ "TRESUsageOutMaxNode", 19, NULL, NULL },
 	{ "TRESUsageOutMaxTask", 19, NULL, NULL },
-	{ "TRESUsageOutMin", 15, NULL, NULL },
-	{ "TRESUsageOutTot", 15, NULL, NULL },
+	{ "TRESUsageOutMin", 15, usage_out_text, NULL },
+	{ "TRESUsageOutTot", 15, usage_out_text, NULL },
 	{ "UID", 6, NULL, NULL },
 	{ "User", 9, user_text, NULL },
-	{ "UserCPU", 10, NULL, NULL },
+	{ "UserCPU", 10, user_cpu_text, NULL },
 	{ "WCKey", 10, NULL, NULL },
 	{ "WCKeyID", 8, NULL, NULL },
 	{ "WorkDir", 20, workdir_text, NULL },
@@ -396,7 +510,7 @@ static const char *const keys[] = {
 	"account",    "qos",         "state",     "reason",  "submit_time",  "eligible_time",
 	"start_time", "end_time",    "exit_code", "attempt", "time_limit_s", "priority",
 	"pod_count",  "gpus",        "pods.node", "cpus",    "memory_mib",   "comment",
-	"workdir",    "element_id",  NULL,
+	"workdir",    "element_id",  "used",      NULL,
 };
 
 static void take(void *arg, const struct gpuq_val *job)

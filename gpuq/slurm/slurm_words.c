@@ -107,6 +107,7 @@ const char *slurm_reason(const struct gpuq_val *job)
 		{ "Deadline", "DeadLine" },
 		{ "DependencyNever", "DependencyNeverSatisfied" },
 		{ "NodesUnavailable", "ReqNodeNotAvail" },
+		{ "NodesAvoided", "ReqNodeNotAvail" },
 		{ "QueueStopped", "PartitionDown" },
 	};
 	const char *reason = slurm_end_reason(job);

@@ -194,6 +194,7 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 	ev.pod_ended.start_us = refused ? 0 : walltime_to_ledger(f->start_us, ahead_us);
 	ev.pod_ended.end_us = walltime_to_ledger(f->end_us, ahead_us);
 	ev.pod_ended.untold = !f->leaving;
+	ev.pod_ended.used = f->used;
 	ev.pod_ended.exit_code = f->phase == POD_SUCCEEDED ? 0 : f->exit_code;
 	if (refused || (f->phase == POD_FAILED && f->exit_code == 0 && f->fault != POD_FAULT_NONE))
 		ev.pod_ended.exit_code = -1;

@@ -452,7 +452,7 @@ void reasons_no_place(struct cycle *c, uint32_t job, uint32_t flavor)
 	/* Each group fits by itself: either together they are too much, or the nodes that would do
 	 * are those it failed on. */
 	if (j->n_exclude && r->n_groups == 1)
-		say(why, GPUQ_R_NODES_UNAVAILABLE, PLAN_COUNT, 0, r->groups[0].pods_min,
+		say(why, GPUQ_R_NODES_AVOIDED, PLAN_COUNT, 0, r->groups[0].pods_min,
 		    c->s->nodes[j->exclude[0]].name);
 	else
 		say(why, GPUQ_R_RESOURCES, PLAN_COUNT, 0, r->n_pods, "pods");

@@ -15,6 +15,7 @@
 
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/snapshot/snapshot_pack.h"
+#include "gpuqd/site/product_terms.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/devices/backend.h"
 #include "libgpuq/units.h"
@@ -146,6 +147,79 @@ static bool any_others(const struct model *m)
 	return false;
 }
 
+/* ---- kinds of devices, where the site has no flavors ---- */
+
+static void take_kinds(struct taking *t)
+{
+	size_t room = 0;
+
+	t->by_kind = t->m->site->flavors.n == 0;
+	for (const struct node *n = t->by_kind ? t->m->nodes : NULL; n; n = n->hh.next) {
+		size_t i = 0;
+
+		while (i < t->kinds.n && t->kinds.items[i] != n->kind)
+			i++;
+		if (i < t->kinds.n || !*n->kind)
+			continue;
+		if (t->kinds.n == room) {
+			const char **more = gpuq_arena_calloc(&t->mem, room * 2 + 8, sizeof(*more));
+
+			if (!more)
+				return;
+			for (size_t k = 0; k < room; k++)
+				more[k] = t->kinds.items[k];
+			t->kinds.items = more;
+			room = room * 2 + 8;
+		}
+		t->kinds.items[t->kinds.n++] = n->kind;
+	}
+}
+
+/* Add the label with its kind. */
+static void label_kind(struct taking *t, const struct node *n, struct snap_node *sn)
+{
+	const size_t had = sn->labels.n;
+	const char **words;
+
+	if (!t->by_kind || !*n->kind)
+		return;
+	words = gpuq_arena_calloc(&t->mem, 2 * (had + 1), sizeof(*words));
+	if (!words)
+		return;
+	for (size_t i = 0; i < had; i++) {
+		words[i] = sn->labels.keys[i];
+		words[had + 1 + i] = sn->labels.vals[i];
+	}
+	words[had] = PRODUCT_LABEL;
+	words[2 * had + 1] = n->kind;
+	sn->labels = (struct gpuq_strmap){ words, words + had + 1, had + 1 };
+}
+
+bool snapshot_take_by_kind(const struct taking *t, const struct gpuq_strlist *flavors)
+{
+	return t->by_kind && flavors->n && !gpuq_strlist_has(flavors, "default");
+}
+
+static void restrict_to_kinds(struct taking *t, const struct gpuq_strlist *flavors,
+			      struct snap_group *g)
+{
+	struct product_terms required = { g->required, g->n_required };
+	struct product_terms preferred = { g->preferred, g->n_preferred };
+
+	if (!snapshot_take_by_kind(t, flavors) || (g->gpus_milli == 0 && !g->mig))
+		return;
+	product_require(&t->kinds, flavors, &t->scratch, &required);
+	g->required = required.items;
+	g->n_required = (uint32_t)required.n;
+	if (flavors->n < 2)
+		return;
+	product_prefer(&t->kinds, flavors, &t->scratch, &preferred);
+	g->preferred = preferred.items;
+	g->n_preferred = (uint32_t)preferred.n;
+}
+
+/* ---- nodes and requests ---- */
+
 /* Return how many instances of a profile a node lacks, beside those that are known to be held. */
 static uint32_t lacking_instances(const struct taking *t, const struct node *n, const char *profile)
 {
@@ -273,6 +347,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.resources = resources;
 	sn.n_resources = (uint32_t)n->fact.n_resources;
 	sn.labels = n->fact.labels;
+	label_kind(t, n, &sn);
 	/* A node that is not well is out of service; it still has what it has. */
 	for (size_t i = 0; i < n->fact.n_taints; i++)
 		if (!n->fact.taints[i].ill)
@@ -365,6 +440,7 @@ uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec
 		request_group_of(&spec->groups[i], &g);
 		snapshot_group_from_spec(&g, &groups[i]);
 		bar_sharing(t, &g, spec->flavors.n > 0, &groups[i]);
+		restrict_to_kinds(t, &spec->flavors, &groups[i]);
 		round_down(t, &g, &groups[i]);
 		if (in)
 			snapshot_objects_group(t->objects, in, &spec->groups[i], &groups[i]);
@@ -376,8 +452,10 @@ uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec
 	if (of)
 		MORE(t, request, of, groups);
 	sr.n_groups = (uint32_t)spec->n_groups;
-	sr.flavors = spec->flavors.items;
-	sr.n_flavors = (uint32_t)spec->flavors.n;
+	if (!snapshot_take_by_kind(t, &spec->flavors)) {
+		sr.flavors = spec->flavors.items;
+		sr.n_flavors = (uint32_t)spec->flavors.n;
+	}
 	for (size_t i = 0; i < spec->licenses.n; i++) {
 		/* Licenses that the site does not have are ignored here. */
 		uint32_t ix = 0;
@@ -466,6 +544,7 @@ static bool take_begin(struct taking *t)
 	t->gpushare_bytes = largest_shared(t->m);
 	t->unit_bytes = largest_unit(t->m);
 	t->has_others = any_others(t->m);
+	take_kinds(t);
 	return true;
 }
 

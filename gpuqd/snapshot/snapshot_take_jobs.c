@@ -15,7 +15,8 @@ static bool spreads(const struct taking *t, const struct request_spec *spec)
 	bool any = false;
 
 	for (uint32_t f = 0; t->packs && f < t->n_flavors; f++) {
-		const bool wanted = gpuq_strlist_passes(&spec->flavors, t->flavors[f]);
+		const bool wanted = snapshot_take_by_kind(t, &spec->flavors) ||
+				    gpuq_strlist_passes(&spec->flavors, t->flavors[f]);
 
 		if (wanted && t->packs[f])
 			return false;

@@ -40,6 +40,8 @@ struct taking {
 	/* memory of the largest device that is shared by memory; 0 = none */
 	int64_t gpushare_bytes;
 	int64_t unit_bytes; /* memory of devices is given in multiples of it; 0 = in any amount */
+	bool by_kind; /* the site has no flavors: a flavor that a job names is a kind */
+	struct gpuq_strlist kinds; /* of the nodes' devices, each once; interned */
 	bool has_others; /* some node's devices are not NVIDIA's */
 	bool few; /* only `most` of equivalent jobs have entries of their own; false: all */
 	uint32_t most;
@@ -59,6 +61,8 @@ struct taking {
 			(t)->more->fn((t)->more->arg, __VA_ARGS__);                                \
 	} while (0)
 
+/* True if the names are of kinds, not of flavors. */
+bool snapshot_take_by_kind(const struct taking *t, const struct gpuq_strlist *flavors);
 /* Add a request and return its handle. of: the request that it is the spec of; NULL = a guest's. in:
  * as jobs of that queue make it; NULL = as it is. taken: by group, what its pods take; NULL = not
  * known. */

@@ -278,6 +278,7 @@ struct event {
 			enum pod_fault fault;
 			bool untold; /* it ended before the cluster signalled it */
 			const char *message;
+			const struct used *used; /* NULL = not known */
 		} pod_ended;
 		struct {
 			int signal;

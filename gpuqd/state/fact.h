@@ -101,6 +101,14 @@ enum trouble_whose {
 	TROUBLE_OPERATORS, /* an object that is missing in the namespace, or the node */
 };
 
+/* Use of a pod, or of the pods of an attempt together; -1 = not known. */
+struct used {
+	int64_t user_us, system_us; /* of CPUs */
+	int64_t memory_bytes; /* high-water; of several pods: the largest */
+	int64_t read_bytes, written_bytes;
+	int64_t gpu_milli; /* average use of its devices while they were measured; 0 .. 1000 */
+};
+
 struct pod_fact {
 	const char *name; /* gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX for gpuq's pods */
 	const char *namespace_;
@@ -126,6 +134,7 @@ struct pod_fact {
 	int exit_code; /* of the first container that failed, else 0; 128+n for a signal */
 	int64_t start_us; /* status.startTime; 0 = not yet */
 	int64_t end_us; /* last container's end; 0 = not known */
+	const struct used *used; /* of an ended pod; NULL = not known */
 	/* its requests, for foreign pods and for checks of gpuq's own */
 	int64_t gpus_milli, cpu_milli, memory_bytes;
 	int64_t device_bytes; /* memory of each of its devices, where it holds that; 0 = in proportion */

@@ -455,6 +455,8 @@ void job_attempt_begin(struct model *m, struct job *j, const char *token, const 
 	l->leave_us = 0;
 	free(l->load);
 	l->load = NULL;
+	free(l->used);
+	l->used = NULL;
 	l->told &= ~(unsigned)GPUQ_NOTIFY_TIMES;
 	l->n_indexes = 0;
 	l->shrunk_us = l->short_us = 0;

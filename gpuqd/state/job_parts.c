@@ -55,6 +55,7 @@ static void life_free(const struct life *l)
 	free(l->trouble);
 	free(l->rejected);
 	free(l->load);
+	free(l->used);
 	free(l->message);
 	free(l->token);
 	free((void *)(uintptr_t)l);

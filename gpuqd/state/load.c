@@ -25,8 +25,39 @@ int load_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 		idle_measured(&j->life->load->idle, &c, ev->at_us, u->use);
 		j->life->load->at_us = ev->at_us;
 		j->life->load->milli = u->milli;
+		j->life->load->milli_sum += u->milli;
+		j->life->load->n++;
 	}
 	return 0;
+}
+
+static int64_t known_sum(int64_t a, int64_t b)
+{
+	return a < 0 ? b : b < 0 ? a : a + b;
+}
+
+/* Add what a pod of the present attempt used. */
+void load_pod_ended(struct job *j, const struct used *s)
+{
+	const struct job_load *load = j->life->load;
+	struct used *to = j->life->used;
+
+	if (!s && !load)
+		return;
+	if (!to) {
+		to = job_life(j)->used = must(malloc(sizeof(*to)));
+		*to = (struct used){ -1, -1, -1, -1, -1, -1 };
+	}
+	if (load && load->n)
+		to->gpu_milli = load->milli_sum / load->n;
+	if (!s)
+		return;
+	to->user_us = known_sum(to->user_us, s->user_us);
+	to->system_us = known_sum(to->system_us, s->system_us);
+	to->read_bytes = known_sum(to->read_bytes, s->read_bytes);
+	to->written_bytes = known_sum(to->written_bytes, s->written_bytes);
+	if (s->memory_bytes > to->memory_bytes)
+		to->memory_bytes = s->memory_bytes;
 }
 
 int64_t load_idle_for_us(const struct model *m, const struct job *j, int64_t now_us)

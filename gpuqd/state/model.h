@@ -216,6 +216,7 @@ struct job_load {
 	struct idle idle; /* how long its devices were idle */
 	int64_t at_us; /* of the last measurement */
 	int32_t milli; /* average of the measured devices then; 0 .. 1000 */
+	int64_t milli_sum, n; /* of all measurements of the attempt */
 };
 
 /* Settings of its owner apart from the request, the queue and the time. */
@@ -275,6 +276,7 @@ struct life {
 	struct rejected *rejected; /* NULL = by none; not stored */
 	struct trouble *trouble; /* of this attempt; NULL = none is known; not stored */
 	struct job_load *load; /* NULL = no measurement; not stored */
+	struct used *used; /* by the ended pods of the attempt; NULL = not known */
 	/* How this attempt will end, once that is known. */
 	enum gpuq_job_state outcome; /* GPUQ_JOB_PENDING = not known */
 	int outcome_exit;
@@ -344,6 +346,7 @@ struct node_short {
 struct node {
 	UT_hash_handle hh;
 	const char *name, *cluster, *flavor, *pool; /* interned */
+	const char *kind; /* of its devices, site/product.h; interned; "" = not known, or none */
 	struct node_fact fact; /* labels, taints, allocatable; owned */
 	struct gpuq_arena arena; /* of the fact */
 	struct device *devices;
@@ -759,6 +762,9 @@ bool model_job_attempt_over(const struct job *j);
 #define job_each(m, it)                                                                            \
 	for (const struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->next, 1);        \
 	     it = it##_next)
+/* True if the node's devices are of one of the flavors, or the list is empty. Where the site has no
+ * flavors, kinds of devices are meant. */
+bool node_is_of(const struct model *m, const struct node *n, const struct gpuq_strlist *flavors);
 #define node_each(m, it) for (const struct node *it = (m)->nodes; it; it = it->hh.next)
 
 /* The job, or the number of entries in its log, is to be written. */

@@ -139,6 +139,7 @@ struct job *job_depart(struct model *m, struct job *j);
 /* Begin an attempt: the data of the one before is cleared. */
 /* Set the own number of an element that has none yet. */
 void job_set_number(struct model *m, struct job *j, uint32_t number);
+void load_pod_ended(struct job *j, const struct used *s);
 void job_attempt_begin(struct model *m, struct job *j, const char *token, const char *flavor,
 		       int64_t at_us);
 void job_drop_gone_pods(struct model *m, struct job *j);
@@ -202,6 +203,8 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 void node_settle_all(struct model *m);
 /* Decide whether its conditions and taints keep new work away. */
 void node_judge(struct model *m, struct node *n);
+/* Return the kind of the node's devices, interned. */
+const char *node_kind_of(struct model *m, const struct node *n);
 void node_classify(struct model *m, struct node *n); /* pool and flavor by the site */
 void node_free(struct model *m, struct node *n);
 void node_drop_if_empty(struct model *m, struct node *n);

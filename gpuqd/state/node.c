@@ -34,6 +34,7 @@ struct node *node_get(struct model *m, const char *cluster, const char *name)
 	n->cluster = model_intern(m, cluster);
 	n->flavor = "default";
 	n->pool = "default";
+	n->kind = "";
 	n->drain_why = n->frozen_why = "";
 	HASH_ADD_KEYPTR(hh, m->nodes, n->name, strlen(n->name), n);
 	return n;
@@ -162,6 +163,7 @@ void node_classify(struct model *m, struct node *n)
 	char text[256];
 
 	n->pool = n->flavor = "default";
+	n->kind = node_kind_of(m, n);
 	site_each(site_pool, m->site->pools, p) {
 		if (inventory_selects(&p->selector, &n->fact.labels)) {
 			n->pool = model_intern(m, p->name);

@@ -5,6 +5,7 @@
 
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/inventory.h"
+#include "gpuqd/site/product.h"
 #include "libgpuq/limits.h"
 
 /* The offer of a node as the site has it: resources that the site calls devices, the table of its
@@ -187,4 +188,32 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 		break;
 	}
 	return o.odd;
+}
+
+/* ---- the kind of the devices ---- */
+
+const char *node_kind_of(struct model *m, const struct node *n)
+{
+	char kind[PRODUCT_BYTES];
+	int64_t mib;
+	const char *product = product_of_labels(&n->fact.labels, &mib);
+
+	if (n->n_devices == 0 && n->fact.n_mig == 0)
+		return "";
+	if (n->n_devices && *n->devices[0].product)
+		product = n->devices[0].product;
+	if (n->n_devices && n->devices[0].memory_mib)
+		mib = n->devices[0].memory_mib;
+	product_kind(product, mib, kind);
+	return model_intern(m, kind);
+}
+
+bool node_is_of(const struct model *m, const struct node *n, const struct gpuq_strlist *flavors)
+{
+	if (flavors->n == 0 || gpuq_strlist_has(flavors, n->flavor))
+		return true;
+	for (size_t i = 0; m->site->flavors.n == 0 && i < flavors->n; i++)
+		if (product_is(n->kind, flavors->items[i]))
+			return true;
+	return false;
 }

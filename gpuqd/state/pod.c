@@ -203,6 +203,8 @@ static void ended(struct model *m, struct pod *p, const struct event *ev)
 	free(p->message);
 	p->message = ev->pod_ended.message && *ev->pod_ended.message ? strdup(ev->pod_ended.message)
 								     : NULL;
+	if (p->attempt == p->job->attempt)
+		load_pod_ended(p->job, ev->pod_ended.used);
 	account_pod_ended(m, p, counted, end, ev->at_us);
 	accounting_charge_pod_ended(m, p, end);
 	end_pod(m, p, end);

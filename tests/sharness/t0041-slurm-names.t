@@ -166,7 +166,7 @@ test_expect_success 'an array is its elements, and those that were never started
 
 test_expect_success 'sshare and sprio have columns; sacct takes those that are not recorded' '
 	exits 0 sshare && says out "FairShare" && exits 0 sprio && says out "JOBSIZE" &&
-	sacct -X -n -P -o JobID,MaxRSS,Cluster -j 1 >out 2>err && says out "^1\|\|gpuq$" && says err "MaxRSS is not recorded"
+	sacct -X -n -P -o JobID,MaxPages,Cluster -j 1 >out 2>err && says out "^1\|\|gpuq$" && says err "MaxPages is not recorded"
 '
 
 test_expect_success 'what has ended badly says why; cancelling what has ended is no error' '

@@ -13,6 +13,7 @@
 #include "gpuq/out.h"
 #include "gpuq/cmd/see/provisioning.h"
 #include "gpuq/reasons.h"
+#include "gpuq/cmd/see/used.h"
 #include "gpuq/view.h"
 #include "libgpuq/names.h"
 #include "libgpuq/spec/resource.h"
@@ -220,6 +221,7 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 		line_print("Memory", &text);
 	}
 	use_line(job, &text);
+	used_lines(job, &text);
 	view_job_nodes(&text, job);
 	line_print("Nodes", &text);
 	pod_lines(job, &text);

@@ -1,7 +1,12 @@
 /* gpuq usage: budgets and use, one line a queue and one for each of its users. */
 #include "gpuq/cli.h"
 #include "gpuq/command.h"
+#include "gpuq/filter.h"
+#include "gpuq/job.h"
+#include "gpuq/lines.h"
 #include "gpuq/list.h"
+#include "gpuq/out.h"
+#include "gpuq/cmd/see/used.h"
 #include "gpuq/view.h"
 
 static double number(const struct row *r, const char *key)
@@ -82,7 +87,50 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 	return 0;
 }
 
+/* ---- of jobs ---- */
+
+struct of_jobs {
+	bool json;
+	struct gpuq_buf text;
+};
+
+static int print_job(void *arg, const struct gpuq_val *job)
+{
+	struct of_jobs *o = arg;
+
+	if (o->json) {
+		out_json(job);
+		return 0;
+	}
+	view_job_id(&o->text, job);
+	line_print("Job", &o->text);
+	line_value("State", job, "state", &o->text);
+	line_value("GPU seconds", job, "gpu_seconds", &o->text);
+	used_lines(job, &o->text);
+	return 0;
+}
+
+static int of_jobs(struct cli *c, const char *jobs)
+{
+	struct of_jobs o = { opt_given(&c->args, OPT_JSON), GPUQ_BUF_INIT };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *ids = gpuq_list(&c->arena);
+	int rc = filter_ids(&c->arena, jobs, ids, &err);
+
+	for (size_t i = 0; rc == 0 && i < ids->n; i++) {
+		int64_t id, index;
+
+		rc = filter_id(ids->items[i]->s, &id, &index, &err);
+		if (rc == 0)
+			rc = job_for_each(c, id, index, print_job, &o, &err);
+	}
+	gpuq_buf_done(&o.text);
+	return rc < 0 ? cli_fail(&err, true) : EXIT_DONE;
+}
+
 int cmd_usage(struct cli *c)
 {
+	if (opt_given(&c->args, OPT_JOBS))
+		return of_jobs(c, c->args.val[OPT_JOBS]);
 	return list_run(c, "usage.list", &usage_list, NULL, fill, NULL);
 }

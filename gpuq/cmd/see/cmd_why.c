@@ -134,6 +134,27 @@ static void print_standing(const struct gpuq_val *job, const struct gpuq_val *w,
 	}
 }
 
+/* Add the words with commas, between two texts; nothing where there are none. */
+static void add_words(struct gpuq_buf *text, const char *before, const struct gpuq_val *list,
+		      const char *after)
+{
+	for (size_t i = 0; i < count(list); i++) {
+		gpuq_buf_adds(text, i ? ", " : before);
+		view_cell(text, list->items[i]);
+	}
+	gpuq_buf_adds(text, count(list) ? after : "");
+}
+
+/* Add a text with an object in place of its %s. */
+static void add_named(struct gpuq_buf *text, const char *form, const char *object)
+{
+	const char *mark = strstr(form, "%s");
+
+	gpuq_buf_add(text, form, (size_t)(mark - form));
+	gpuq_buf_adds(text, object);
+	gpuq_buf_adds(text, mark + 2);
+}
+
 static void print_free(const struct gpuq_val *w, struct gpuq_buf *text)
 {
 	const struct gpuq_val *f = gpuq_get(w, "free");
@@ -143,6 +164,46 @@ static void print_free(const struct gpuq_val *w, struct gpuq_buf *text)
 	gpuq_buf_printf(text, "%" PRId64 " GPUs of its flavors, at most %" PRId64 " on one node",
 			gpuq_get_int(f, "gpus", 0), gpuq_get_int(f, "largest", 0));
 	line_print("Free", text);
+}
+
+/* Print the node, label, taint or flavor that keeps the job off all nodes, and the nearest change. */
+static void print_missing(const struct gpuq_val *w, struct gpuq_buf *text)
+{
+	static const struct {
+		const char *what, *name, *change;
+	} words[] = {
+		{ "node", "no other node than %s is allowed, which does not do",
+		  "without naming nodes" },
+		{ "exclude", "%s is excluded", "without excluding it" },
+		{ "label", "no node with label %s would do", "without this label" },
+		{ "flavor", "no node of flavor %s would do", "with their flavor" },
+		{ "sharing", "nodes with %s only",
+		  "with whole devices, or another way of sharing" },
+		{ "taint", "taint %s is not tolerated", "with a toleration of it" },
+	};
+	const struct gpuq_val *list = gpuq_get(w, "missing");
+
+	for (size_t i = 0; i < count(list); i++) {
+		const struct gpuq_val *m = list->items[i], *there = gpuq_get(m, "there");
+		const struct gpuq_val *nodes = gpuq_get(m, "nodes");
+		const int64_t n = gpuq_get_int(m, "n_nodes", 0);
+		size_t k = 0;
+
+		while (k < sizeof(words) / sizeof(words[0]) &&
+		       strcmp(words[k].what, gpuq_get_str(m, "what", "")) != 0)
+			k++;
+		if (k == sizeof(words) / sizeof(words[0]))
+			continue;
+		add_named(text, words[k].name, gpuq_get_str(m, "object", "?"));
+		add_words(text, " (there are: ", there, ")");
+		line_print(line_label("Missing", i), text);
+		if (n == 0)
+			continue;
+		gpuq_buf_printf(text, "  %s %" PRId64 " node%s would do: ", words[k].change, n,
+				line_s(n));
+		add_words(text, "", nodes, (int64_t)count(nodes) < n ? ", ..." : "");
+		line_print("", text);
+	}
 }
 
 /* Print whose jobs hold the devices, and why they may stay. */
@@ -445,6 +506,7 @@ void why_print(const struct gpuq_val *v, FILE *f)
 	provisioning_lines(job, now_us, &text);
 	if (line_says(w)) {
 		print_standing(job, w, &text);
+		print_missing(w, &text);
 		print_free(w, &text);
 		print_holders(w, &text);
 		start_lines(gpuq_get(v, "start"), now_us, &text);

@@ -49,6 +49,7 @@ struct local_pod {
 	int *devices;
 	size_t n_devices;
 	int64_t gpus_milli, cpu_milli, memory_bytes;
+	struct used used; /* where state.has_used */
 	struct gpuq_buf record, script; /* until it is on disk; then empty */
 	bool has_script;
 	uint32_t job_uid, job_gid;

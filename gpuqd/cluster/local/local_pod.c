@@ -156,6 +156,15 @@ static int64_t wall_us(const struct local *l, const struct pod_state *s, int64_t
 	return c->base_us + up_us + c->ahead_us;
 }
 
+static void set_state(struct local_pod *p, const struct pod_state *s)
+{
+	const struct pod_used *u = &s->used;
+
+	p->state = *s;
+	p->used = (struct used){ u->user_us,    u->system_us,     u->memory_bytes,
+				 u->read_bytes, u->written_bytes, -1 };
+}
+
 void local_pod_fact(const struct local *l, const struct local_pod *p, struct pod_fact *out)
 {
 	const struct pod_state *s = &p->state;
@@ -182,6 +191,7 @@ void local_pod_fact(const struct local *l, const struct local_pod *p, struct pod
 	if (s->how == HOW_NOT)
 		return;
 	out->exit_code = state_exit_code(s);
+	out->used = s->has_used ? &p->used : NULL;
 	out->fault = ends[s->how].fault;
 	if (s->how == HOW_EXIT && s->code == 0) {
 		out->phase = POD_SUCCEEDED;
@@ -243,7 +253,7 @@ static void look(struct local *l, struct local_pod *p, int pod_fd)
 	}
 	if (!state_differs(&now, &p->state))
 		return;
-	p->state = now;
+	set_state(p, &now);
 	describe_end(p);
 	if (now.started_us)
 		p->retry_at_us = p->backoff_us = 0;
@@ -378,7 +388,7 @@ static int load_one(struct local *l, const char *name, struct gpuq_err *err)
 		goto out;
 	}
 	p->on_disk = true;
-	p->state = state;
+	set_state(p, &state);
 	describe_end(p);
 	p->leaving = faccessat(fd, "leave", F_OK, 0) == 0;
 	/* It may have been written and its shepherd not told: hearing it twice does no harm. */

@@ -12,7 +12,8 @@
 
 /* Append a line to warnings when no node has devices of any flavor that spec names: the job is
  * accepted and stays pending, since nodes come and go, but most such names are mistakes (--gpus=two
- * requests a device of the type `two`). */
+ * requests a device of the type `two`). Append one as well for a name that means several kinds of
+ * devices, where the site has no flavors: site/product.h. */
 void flavor_warn(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings);
 
 #endif

@@ -62,8 +62,7 @@ static int64_t largest_device(const struct draft *d)
 	for (size_t i = 0; i < d->spec.n_groups; i++)
 		asks |= d->spec.groups[i].gpu_memory_bytes > 0;
 	for (const struct node *n = asks ? d->m->nodes : NULL; n; n = n->hh.next)
-		if (n->n_devices && !n->gone &&
-		    (wanted->n == 0 || gpuq_strlist_has(wanted, n->flavor)) &&
+		if (n->n_devices && !n->gone && node_is_of(d->m, n, wanted) &&
 		    n->devices[0].memory_mib > most_mib)
 			most_mib = n->devices[0].memory_mib;
 	return most_mib << 20;

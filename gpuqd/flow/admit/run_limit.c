@@ -29,7 +29,7 @@ int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t
 	if (!longest)
 		return 0;
 	node_each(m, n)
-		if (!n->gone && n->n_devices > 0 && may_use(spec, n->flavor) &&
+		if (!n->gone && n->n_devices > 0 && node_is_of(m, n, &spec->flavors) &&
 		    !site_pool_growing(m->site, n->pool))
 			return 0;
 	gpuq_duration_print(time_us, text, sizeof(text));

@@ -6,6 +6,7 @@
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/flow/advise/why_change.h"
 #include "gpuqd/flow/advise/why_holders.h"
+#include "gpuqd/flow/advise/why_missing.h"
 #include "gpuqd/flow/advise/why_near.h"
 #include "libgpuq/units.h"
 
@@ -206,6 +207,7 @@ static struct gpuq_val *explain(struct why_case *c)
 	put_free(c, v);
 	put_queues(c, v);
 	gpuq_put(c->a, v, "holders", waits ? why_holders(c) : gpuq_list(c->a));
+	gpuq_put(c->a, v, "missing", waits ? why_missing(c) : gpuq_list(c->a));
 	/* A job with nominated placements is pending until its victims are gone, and no change
 	 * helps. */
 	gpuq_put(c->a, v, "changes",

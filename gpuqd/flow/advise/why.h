@@ -35,6 +35,7 @@ struct why_question {
  *             node; null = it requests none
  *   queues    those with pending jobs, and those above them: {name, depth, waiting,
  *             allocated, fair_share, quota, limit} in devices of the flavors that it may use
+ *   missing   what keeps it off all nodes: why_missing.h
  *   changes   that would let it start, cheapest first: why_change.h
  *   bounds    at which the scheduler stopped short of something for it: {bound, most}
  *   tries, cut_short   how many changes were tried; the bound on them was reached

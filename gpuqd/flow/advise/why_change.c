@@ -98,6 +98,7 @@ static bool can_lift(enum gpuq_reason code)
 	case GPUQ_R_PROVISIONING:
 	case GPUQ_R_STARTING:
 	case GPUQ_R_NOT_EVALUATED:
+	case GPUQ_R_NODES_AVOIDED:
 	case GPUQ_R_NONE:
 		return false;
 	default:

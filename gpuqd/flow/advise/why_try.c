@@ -206,7 +206,6 @@ static void lift(struct snapshot *s, struct snap_job *j, enum gpuq_reason code)
 		for (uint32_t i = 0; i < s->n_nodes; i++)
 			if (!s->nodes[i].made_up && s->nodes[i].state < SNAP_ASKED)
 				s->nodes[i].state = SNAP_READY;
-		j->n_exclude = 0;
 		break;
 	default:
 		lift_queues(s, j->queue, code);

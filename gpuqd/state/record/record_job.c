@@ -59,7 +59,7 @@ static void record_exits(const struct wish *w, struct gpuq_buf *b)
 
 /* Fields are appended at the end, and read there only where a record has them: the first ones of
  * this schema are in all. */
-#define RECORD_JOB_FIELDS 63
+#define RECORD_JOB_FIELDS 64
 #define RECORD_JOB_FIELDS_FIRST 62
 
 void record_job(struct model *m, const struct job *j, struct batch *out)
@@ -196,6 +196,15 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	}
 	varint_str(&b, j->notes ? j->notes : "");
 	varint_int(&b, l->element_id);
+	varint_array(&b, l->used ? 6 : 0);
+	if (l->used) {
+		varint_int(&b, l->used->user_us);
+		varint_int(&b, l->used->system_us);
+		varint_int(&b, l->used->memory_bytes);
+		varint_int(&b, l->used->read_bytes);
+		varint_int(&b, l->used->written_bytes);
+		varint_int(&b, l->used->gpu_milli);
+	}
 	record_put(out, TABLE_JOB, key, change_key_job(key, j->key.id, j->key.index), &b);
 }
 
@@ -517,6 +526,22 @@ static void load_avoids(struct model *m, struct job *j, struct rec *r)
 }
 
 /* Most jobs are like the previous one: its values are tried first. */
+/* Read what its last attempt used, where that is known. */
+static void load_used(struct job *j, struct rec *r)
+{
+	struct used *s;
+
+	if (rec_get_array(r) != 6)
+		return;
+	s = job_life(j)->used = record_alloc(1, sizeof(*s));
+	s->user_us = rec_get_int(r);
+	s->system_us = rec_get_int(r);
+	s->memory_bytes = rec_get_int(r);
+	s->read_bytes = rec_get_int(r);
+	s->written_bytes = rec_get_int(r);
+	s->gpu_milli = rec_get_int(r);
+}
+
 static void load_fields(struct model *m, struct job *j, struct rec *r)
 {
 	const struct job *before = m->jobs ? m->jobs->prev : NULL;
@@ -602,6 +627,8 @@ static void load_fields(struct model *m, struct job *j, struct rec *r)
 	number = more > 0 ? rec_get_int(r) : 0;
 	if (number > 0 && number <= UINT32_MAX)
 		job_set_number(m, j, (uint32_t)number);
+	if (more > 1)
+		load_used(j, r);
 }
 
 /* Return why the record cannot be used; NULL: it can. */

@@ -259,6 +259,26 @@ static struct gpuq_val *view_use(struct gpuq_arena *a, const struct model *m, co
 	return v;
 }
 
+static void put_known(struct gpuq_arena *a, struct gpuq_val *v, const char *key, int64_t n)
+{
+	gpuq_put(a, v, key, n < 0 ? gpuq_null(a) : gpuq_int(a, n));
+}
+
+/* Return what the last attempt used; null for what is not known. */
+static struct gpuq_val *view_used(struct gpuq_arena *a, const struct used *s)
+{
+	struct gpuq_val *v = gpuq_map(a);
+
+	put_known(a, v, "user_ms", s->user_us < 0 ? -1 : s->user_us / 1000);
+	put_known(a, v, "system_ms", s->system_us < 0 ? -1 : s->system_us / 1000);
+	put_known(a, v, "memory_bytes", s->memory_bytes);
+	put_known(a, v, "read_bytes", s->read_bytes);
+	put_known(a, v, "written_bytes", s->written_bytes);
+	gpuq_put(a, v, "gpu_percent",
+		 s->gpu_milli < 0 ? gpuq_null(a) : gpuq_real(a, (double)s->gpu_milli / 10));
+	return v;
+}
+
 /* Return the evictions of the job, the oldest first. */
 static struct gpuq_val *view_evictions(struct gpuq_arena *a, const struct job *j)
 {
@@ -442,6 +462,7 @@ KEY(priority, number(j->outlook->terms.total))
 KEY(flavor, word(j->life->flavor))
 KEY(evictions, tree(view_evictions(x->a, j)))
 KEY(use, j->life->load ? tree(view_use(x->a, x->m, j, x->now_us)) : null)
+KEY(used, j->life->used ? tree(view_used(x->a, j->life->used)) : null)
 KEY(avoids, tree(view_avoids(x->a, j, x->now_us)))
 KEY(promise, j->life->promise ? tree(view_promise(x->a, x->m, j)) : null)
 KEY(message, word(j->life->message))
@@ -692,7 +713,8 @@ static const struct view_key {
 	{ "comment", of_comment },
 	{ "resubmit_of", of_resubmit_of },
 	{ "provisioning", of_provisioning },
-#define N_OBJECT 45
+	{ "used", of_used },
+#define N_OBJECT 46
 	{ "pods.node", of_pod_nodes },
 	{ "reasons.object", of_reason_objects },
 };

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "gpuqd/cluster/local/shepherd/memlimit.h"
+#include "gpuqd/cluster/local/shepherd/state.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -121,6 +122,56 @@ bool memlimit_hit(const struct memlimit *m)
 			return true;
 	}
 	return false;
+}
+
+/* Read a file of the group; false: there is none. */
+static bool read_file(const struct memlimit *m, const char *file, char *text, size_t room)
+{
+	char path[640];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", m->path, file);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(text, 1, room - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	return n > 0;
+}
+
+/* Add up the numbers after each "key"; unchanged where there is none. */
+static void sum_of(const char *text, const char *key, int64_t *out)
+{
+	int64_t sum = 0;
+	bool any = false;
+
+	for (const char *at = strstr(text, key); at; at = strstr(at + 1, key)) {
+		sum += strtoll(at + strlen(key), NULL, 10);
+		any = true;
+	}
+	if (any)
+		*out = sum;
+}
+
+void memlimit_used(const struct memlimit *m, struct pod_used *u)
+{
+	char text[4096];
+
+	if (!m->path[0])
+		return;
+	if (read_file(m, "memory.peak", text, sizeof(text)) ||
+	    read_file(m, "memory.max_usage_in_bytes", text, sizeof(text)))
+		u->memory_bytes = strtoll(text, NULL, 10);
+	if (read_file(m, "cpu.stat", text, sizeof(text))) {
+		sum_of(text, "user_usec ", &u->user_us);
+		sum_of(text, "system_usec ", &u->system_us);
+	}
+	if (read_file(m, "io.stat", text, sizeof(text))) {
+		sum_of(text, " rbytes=", &u->read_bytes);
+		sum_of(text, " wbytes=", &u->written_bytes);
+	}
 }
 
 void memlimit_end(const char *uid)

@@ -27,6 +27,11 @@ void memlimit_join(const struct memlimit *m, int pid);
 /* Has the kernel killed a process of the group for its limit? */
 bool memlimit_hit(const struct memlimit *m);
 
+struct pod_used;
+
+/* Set what the group has counted of its processes: memory, CPU time and I/O, each where the kernel has it. */
+void memlimit_used(const struct memlimit *m, struct pod_used *u);
+
 /* Remove the group of the pod with this uid, whether this process made it or one before it
  * did. */
 void memlimit_end(const char *uid);

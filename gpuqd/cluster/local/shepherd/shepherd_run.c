@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -430,6 +431,24 @@ static enum pod_how how_it_ended(const struct run *r, int *code, const char **te
 	return HOW_EXIT;
 }
 
+/* Write down what all processes of the job used: those that were waited for, and those of its control
+ * group, where it has one. It is lost where the disk is full. */
+static void write_used(const struct run *r)
+{
+	struct pod_used u = { -1, -1, -1, -1, -1 };
+	struct rusage ru;
+
+	if (getrusage(RUSAGE_CHILDREN, &ru) == 0) {
+		u.user_us = ru.ru_utime.tv_sec * INT64_C(1000000) + ru.ru_utime.tv_usec;
+		u.system_us = ru.ru_stime.tv_sec * INT64_C(1000000) + ru.ru_stime.tv_usec;
+		u.memory_bytes = ru.ru_maxrss * INT64_C(1024);
+		u.read_bytes = ru.ru_inblock * INT64_C(512);
+		u.written_bytes = ru.ru_oublock * INT64_C(512);
+	}
+	memlimit_used(&r->limit, &u);
+	(void)state_put_used(r->state_fd, &u);
+}
+
 /* The end has to be written; a full disk makes it late, never lost. Until then the lock
  * is held and the pod counts as running. */
 static void write_end(struct run *r, enum pod_how how, int code, const char *text)
@@ -586,6 +605,7 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 	tend_job(&r);
 	how = how_it_ended(&r, &code, &text);
 	shepherd_log_close(&r.log);
+	write_used(&r);
 	memlimit_end(order->uid);
 	devlimit_end(order->uid);
 	write_end(&r, how, code, text);

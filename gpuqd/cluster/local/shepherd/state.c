@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STATE_BYTES_MAX 4096 /* three lines of at most 400 bytes, and what a crash cut */
+#define STATE_BYTES_MAX 4096 /* four lines of at most 400 bytes, and what a crash cut */
 
 static const char *const how_words[] = {
 #define X(sym, word) word,
@@ -41,6 +41,7 @@ static enum pod_how how_parse(const char *word)
 
 static void read_line(char *line, struct pod_state *s)
 {
+	struct pod_used u;
 	char word[16];
 	int at = 0;
 
@@ -49,6 +50,13 @@ static void read_line(char *line, struct pod_state *s)
 	} else if (sscanf(line, "started pid=%d ticks=%" SCNu64 " at=%" SCNd64 " up=%" SCNd64,
 			  &s->pid, &s->ticks, &s->started_us, &s->started_up_us) >= 3) {
 		return;
+	} else if (sscanf(line,
+			  "used user=%" SCNd64 " system=%" SCNd64 " memory=%" SCNd64
+			  " read=%" SCNd64 " written=%" SCNd64,
+			  &u.user_us, &u.system_us, &u.memory_bytes, &u.read_bytes,
+			  &u.written_bytes) == 5) {
+		s->used = u;
+		s->has_used = true;
 	} else if (sscanf(line, "ended how=%15s code=%d at=%" SCNd64 " up=%" SCNd64 " text=%n",
 			  word, &s->code, &s->ended_us, &s->ended_up_us, &at) == 4 &&
 		   at > 0) {
@@ -115,8 +123,8 @@ int state_open(int dirfd)
 
 /* A line is one write, with a newline in front: should a crash have cut the line
  * before it, this one still begins on its own. */
-static int put(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static int put(int fd, const char *fmt, ...)
+static int put(int fd, bool sync, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int put(int fd, bool sync, const char *fmt, ...)
 {
 	char line[512] = "\n";
 	struct stat st;
@@ -136,7 +144,7 @@ static int put(int fd, const char *fmt, ...)
 	line[n++] = '\n';
 	k = write(fd, line, (size_t)n);
 	if (k == n)
-		return fdatasync(fd);
+		return sync ? fdatasync(fd) : 0;
 	/* A full disk takes a part at times: out again, the caller tries until it fits. */
 	if (k > 0 && fstat(fd, &st) == 0 && ftruncate(fd, st.st_size - k) == 0)
 		errno = ENOSPC;
@@ -148,18 +156,26 @@ int state_put_starting(int fd)
 	char boot[40];
 
 	clock_boot_id(boot);
-	return put(fd, "starting boot=%s at=%" PRId64, boot[0] ? boot : "-", state_now_us());
+	return put(fd, true, "starting boot=%s at=%" PRId64, boot[0] ? boot : "-", state_now_us());
 }
 
 int state_put_started(int fd, int pid, uint64_t ticks, int64_t at_us)
 {
-	return put(fd, "started pid=%d ticks=%" PRIu64 " at=%" PRId64 " up=%" PRId64, pid, ticks,
-		   at_us, up_us());
+	return put(fd, true, "started pid=%d ticks=%" PRIu64 " at=%" PRId64 " up=%" PRId64, pid,
+		   ticks, at_us, up_us());
+}
+
+int state_put_used(int fd, const struct pod_used *u)
+{
+	return put(fd, false,
+		   "used user=%" PRId64 " system=%" PRId64 " memory=%" PRId64 " read=%" PRId64
+		   " written=%" PRId64,
+		   u->user_us, u->system_us, u->memory_bytes, u->read_bytes, u->written_bytes);
 }
 
 int state_put_ended(int fd, enum pod_how how, int code, const char *text)
 {
-	return put(fd, "ended how=%s code=%d at=%" PRId64 " up=%" PRId64 " text=%.250s",
+	return put(fd, true, "ended how=%s code=%d at=%" PRId64 " up=%" PRId64 " text=%.250s",
 		   how_words[how], code, state_now_us(), up_us(), text);
 }
 

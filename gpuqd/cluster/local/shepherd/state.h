@@ -9,6 +9,7 @@
  *   starting boot=BOOTID at=US          durable before the process is made: whoever
  *                                       finds it never starts the pod (again)
  *   started pid=N ticks=N at=US up=US   ticks: the process's start, as in /proc
+ *   used user=US system=US memory=BYTES read=BYTES written=BYTES   before the end; -1: not known
  *   ended how=WORD code=N at=US up=US text=...   nothing runs any more
  * at is the wall clock; up, that of the boot, is what counts (older shepherds wrote none).
  * A line without its newline was cut by a crash and does not count.
@@ -41,6 +42,13 @@ enum pod_how {
 #undef X
 };
 
+/* Use of all processes of the pod; -1 = not known. */
+struct pod_used {
+	int64_t user_us, system_us;
+	int64_t memory_bytes; /* high-water: of the control group, else of the largest process */
+	int64_t read_bytes, written_bytes; /* of disks */
+};
+
 struct pod_state {
 	bool starting; /* its start was tried: never again */
 	char boot[40];
@@ -51,6 +59,8 @@ struct pod_state {
 	enum pod_how how;
 	int code;
 	char text[256]; /* why, in words; "" */
+	bool has_used;
+	struct pod_used used;
 };
 
 /* Read DIRFD/state. A missing file is a pod that has not begun. Returns 0, GPUQ_EIO. */
@@ -65,6 +75,7 @@ int state_open(int dirfd);
 /* Append one line; sync = it is on the disk when this returns. 0 or -1 and errno. */
 int state_put_starting(int fd);
 int state_put_started(int fd, int pid, uint64_t ticks, int64_t at_us);
+int state_put_used(int fd, const struct pod_used *u); /* not synced: the end follows */
 int state_put_ended(int fd, enum pod_how how, int code, const char *text);
 
 /* Take the lock; the descriptor holds it. -1: errno EAGAIN when another has it,
