@@ -276,9 +276,9 @@ static void keep_parts(struct model *m, struct node *n, const struct node_fact *
 
 	n->foreign_amounts =
 		gpuq_arena_calloc(&n->arena, f->n_resources + 1, sizeof(*n->foreign_amounts));
-	n->foreign_milli = gpuq_arena_calloc(&n->arena, n_devices + 1, sizeof(*n->foreign_milli));
+	n->foreign_on = gpuq_arena_calloc(&n->arena, n_devices + 1, sizeof(*n->foreign_on));
 	n->foreign_mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*n->foreign_mig));
-	if (!mig || !n->foreign_mig || !n->foreign_milli || !amounts || !n->foreign_amounts)
+	if (!mig || !n->foreign_mig || !n->foreign_on || !amounts || !n->foreign_amounts)
 		abort();
 	for (size_t i = 0; i < f->n_resources; i++)
 		amounts[i] = (struct gpuq_amount){ model_intern(m, f->resources[i].name),
@@ -429,20 +429,18 @@ static int64_t resource_milli(const struct node *n, const struct foreign *f)
 	return gpuq_amounts_get(f->resources, f->n_resources, n->fact.device) * (1000 / r);
 }
 
-/* Return what a foreign pod holds of each of its devices: its cores, or its memory if that is more. */
-static int64_t part_milli(const struct node *n, const struct foreign *f)
+/* Return what a foreign pod holds of each of its devices. */
+static struct foreign_use part_of(const struct node *n, const struct foreign *f)
 {
 	const int64_t milli = f->gpus_milli / f->n_devices;
 	const int64_t whole = n->n_devices ? n->devices[0].memory_mib : 0;
-	const int64_t mib = f->device_bytes >> 20;
-	int64_t memory;
+	const int64_t mib = f->device_bytes > 0 ? f->device_bytes >> 20 : whole * milli / 1000;
+	int64_t memory = milli;
 
-	if (f->device_bytes <= 0 || whole <= 0)
-		return milli;
-	if (mib >= whole)
-		return 1000;
-	memory = (mib * 1000 + whole - 1) / whole;
-	return memory > milli ? memory : milli;
+	if (f->device_bytes > 0 && whole > 0)
+		memory = mib < whole ? (mib * 1000 + whole - 1) / whole : 1000;
+	return (struct foreign_use){ (uint32_t)(memory > milli ? memory : milli), (uint32_t)milli,
+				     mib << 20 };
 }
 
 /* Add the amounts of a foreign pod to its node, or subtract them (sign -1). Devices that the node
@@ -460,12 +458,17 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 	if (counted)
 		n->foreign_gpus_milli += sign * resource_milli(n, f);
 	for (uint32_t i = 0; !counted && i < f->n_devices; i++) {
-		const int64_t milli = part_milli(n, f);
+		const struct foreign_use part = part_of(n, f);
 
-		if (f->devices[i] < n->n_devices)
-			n->foreign_milli[f->devices[i]] += (uint32_t)sign * (uint32_t)milli;
-		else
-			n->foreign_gpus_milli += sign * milli;
+		if (f->devices[i] < n->n_devices) {
+			struct foreign_use *on = &n->foreign_on[f->devices[i]];
+
+			on->milli += (uint32_t)sign * part.milli;
+			on->cores_milli += (uint32_t)sign * part.cores_milli;
+			on->bytes += sign * part.bytes;
+		} else {
+			n->foreign_gpus_milli += sign * (int64_t)part.milli;
+		}
 	}
 	if (f->n_devices == 0 && !counted)
 		n->foreign_gpus_milli += sign * f->gpus_milli;
@@ -613,7 +616,7 @@ static void recount_foreign(struct model *m, struct node *n)
 	for (size_t i = 0; i < n->fact.n_resources; i++)
 		n->foreign_amounts[i] = 0;
 	for (uint32_t i = 0; i < n->n_devices; i++)
-		n->foreign_milli[i] = 0;
+		n->foreign_on[i] = (struct foreign_use){ 0 };
 	for (struct foreign *f = m->foreigns; f; f = f->hh.next)
 		if (f->node == n->name)
 			foreign_sum(m, f, 1);
@@ -861,7 +864,7 @@ enum gpuq_node_state node_state(const struct node *n)
 	struct pod *p;
 
 	for (uint32_t i = 0; i < n->n_devices; i++)
-		taken += n->foreign_milli[i];
+		taken += n->foreign_on[i].milli;
 	DL_FOREACH2(n->pods, p, node_next)
 		if (model_pod_takes(p)) {
 			taken += p->n_devices ? p->gpus_milli

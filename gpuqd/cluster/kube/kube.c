@@ -84,10 +84,14 @@ static void kube_free(struct cluster *c)
 	free(k);
 }
 
-static void on_own(void *arg, const struct pod_fact *f, bool gone)
+static void on_pod(void *arg, const struct pod_fact *f, bool gone)
 {
 	struct kube *k = arg;
 
+	if (!*f->token) {
+		asks_shown_foreign(k->asks, f, gone);
+		return;
+	}
 	asks_shown(k->asks, f, gone);
 	pod_events_shown(k->pod_events, f, gone);
 }
@@ -195,7 +199,7 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 		rc = metrics_new(k->loop, &k->metrics_urls, k->measure_every_us, &k->sink,
 				 &k->metrics, err);
 	if (rc == 0)
-		watch_on_own(k->watch, on_own, k);
+		watch_on_pod(k->watch, on_pod, k);
 	return rc;
 }
 

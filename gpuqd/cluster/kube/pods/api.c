@@ -199,11 +199,26 @@ void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const ch
 	}
 }
 
+static void note_turn(struct asks *a, const struct pod_fact *f, bool gone, const char *name)
+{
+	if (gone || f->phase != POD_PENDING || !f->unserved)
+		turn_over(a, name);
+	else if (*f->node)
+		turn_seen(a, f->node, f->unserved, name);
+}
+
 void asks_shown(struct asks *a, const struct pod_fact *f, bool gone)
 {
 	create_shown(a, f);
-	if (gone || f->phase != POD_PENDING || !f->unserved)
-		turn_over(a, f->name);
-	else if (*f->node)
-		turn_seen(a, f->node, f->unserved, f->name);
+	note_turn(a, f, gone, f->name);
+}
+
+void asks_shown_foreign(struct asks *a, const struct pod_fact *f, bool gone)
+{
+	char name[600];
+
+	/* No pod of ours has such a name. */
+	snprintf(name, sizeof(name), "%s/%s", f->namespace_, f->name);
+	if (f->unserved || a->turns)
+		note_turn(a, f, gone, name);
 }

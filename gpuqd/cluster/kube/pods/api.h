@@ -28,6 +28,8 @@ void asks_free(struct asks *a); /* nothing is reported any more */
 /* A pod of ours was seen, or has gone. Whatever becomes of the request that made it, there is
  * nothing to be made any more; and what shares the devices of its node may have served it. */
 void asks_shown(struct asks *a, const struct pod_fact *f, bool gone);
+/* The same for a pod of others: it may keep the plugin of its node from serving ours. */
+void asks_shown_foreign(struct asks *a, const struct pod_fact *f, bool gone);
 
 void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const char *namespace_);
 
