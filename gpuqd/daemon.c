@@ -164,6 +164,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 					       .namespace_ = c->namespace_,
 					       .cluster_id = d->model->cluster_id,
 					       .creates_per_s = c->creates_per_s,
+					       .plugin_timeout_us = c->plugin_timeout_us,
 					       .metrics = c->metrics,
 					       .measure_every_us = c->metrics_interval_us,
 					       .store_id = d->fence.store_id,
@@ -512,7 +513,8 @@ static struct dispatch_opts dispatch_opts_of(const struct config *c)
 {
 	return (struct dispatch_opts){ .local = c->cluster == CLUSTER_LOCAL,
 				       .finished_pod_keep_us = c->finished_pod_keep_us,
-				       .start_timeout_us = c->start_timeout_us };
+				       .start_timeout_us = c->start_timeout_us,
+				       .plugin_timeout_us = c->plugin_timeout_us };
 }
 
 /* Apply those keys of r that may change at run time; takes over r. */

@@ -31,6 +31,8 @@ enum backend_turn {
 	TURN_NODE /* one */
 };
 
+/* The trouble of a pod that its node's plugin does not serve. */
+#define BACKEND_TROUBLE "DevicePlugin"
 #define UNSERVED_NODE INT64_C(-1) /* see backend_seen.unserved */
 
 /* The largest that the nodes of one backend offer. */

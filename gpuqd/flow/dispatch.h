@@ -28,6 +28,7 @@ struct dispatch_opts {
 	bool local;
 	int64_t finished_pod_keep_us; /* logs of finished pods stay readable this long */
 	int64_t start_timeout_us; /* of queues without their own */
+	int64_t plugin_timeout_us; /* for a pod that its node's plugin gave no device */
 };
 
 int dispatch_new(struct journal *j, const struct dispatch_opts *o, struct dispatch **out,
@@ -38,6 +39,7 @@ void dispatch_set_opts(struct dispatch *d, const struct dispatch_opts *o);
 
 /* Return how long a job may take from its placement until it runs; 0 = for ever. */
 int64_t dispatch_start_timeout(const struct dispatch *d, const struct job *j);
+int64_t dispatch_plugin_timeout(const struct dispatch *d);
 
 /* Set the cluster to act on; NULL = none for now. All jobs are processed again. */
 void dispatch_set_cluster(struct dispatch *d, struct cluster *c);

@@ -375,6 +375,13 @@ static int read_claims(struct kube_object *o, struct pod_fact *out)
 	return 0;
 }
 
+/* True if a container fails in this way where a plugin told the kubelet of a device that there is not. */
+static bool is_plugins(const char *trouble)
+{
+	return strcmp(trouble, "CreateContainerError") == 0 ||
+	       strcmp(trouble, "RunContainerError") == 0;
+}
+
 int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact *out,
 		  struct gpuq_err *err)
 {
@@ -404,6 +411,10 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 	if (read_devices(o, &p) != 0 || kube_read_pod_mig(o, &p) != 0 ||
 	    kube_read_pod_amounts(o, &p) != 0 || (*p.token && !*p.node && read_claims(o, &p) != 0))
 		return gpuq_fail(err, GPUQ_ENOMEM, "pod %s: no memory", p.name);
+	if (p.unserved && p.trouble && is_plugins(p.trouble)) {
+		p.trouble = BACKEND_TROUBLE;
+		p.whose = TROUBLE_PLUGIN;
+	}
 	/* Devices of other names than NVIDIA's count as devices, too. */
 	for (size_t i = 0; p.gpus_milli == 0 && i < p.n_resources; i++)
 		if (gpuq_resource_kind(p.resources[i].name) == GPUQ_RESOURCE_DEVICE &&
