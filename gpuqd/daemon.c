@@ -165,6 +165,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 					       .cluster_id = d->model->cluster_id,
 					       .creates_per_s = c->creates_per_s,
 					       .plugin_timeout_us = c->plugin_timeout_us,
+					       .node_lock_timeout_us = c->node_lock_timeout_us,
 					       .metrics = c->metrics,
 					       .measure_every_us = c->metrics_interval_us,
 					       .store_id = d->fence.store_id,

@@ -235,7 +235,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	/* Which devices these are is not known: the sum is rounded up to whole ones. */
 	sn.foreign_gpus = (n->foreign_gpus_milli + 999) / 1000;
 	sn.n_devices = n->n_devices < SNAP_DEVICES_MAX ? n->n_devices : SNAP_DEVICES_MAX;
-	if (n->backend && n->backend->closed)
+	if (n->closed)
 		sn.n_devices = 0;
 	sn.slots = n->fact.slots < SNAP_MILLI ? n->fact.slots : SNAP_MILLI;
 	sn.replicas = n->fact.replicas < SNAP_MILLI ? n->fact.replicas : SNAP_MILLI;

@@ -370,6 +370,7 @@ struct node {
 	struct node_fact told;
 	const struct backend
 		*backend; /* that allocates its devices, by its label; NULL = none of them */
+	bool closed; /* which may do so for another scheduler: no device of it is gpuqd's to give */
 	const char *odd; /* how the site's inventory and the node differ, in its arena; NULL */
 	bool suspect;
 	bool frozen; /* its devices do not add up: no more starts there; not stored */
@@ -402,6 +403,8 @@ struct foreign {
 	 * always. */
 	uint16_t devices[FOREIGN_DEVICES_MAX];
 	uint32_t n_devices;
+	const char **uuids; /* of them, where those are reported instead; interned; NULL = none */
+	uint32_t n_uuids;
 	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
 	uint32_t n_mig, n_resources;
 	struct gpuq_amount *resources; /* in one block with the names; NULL = none */

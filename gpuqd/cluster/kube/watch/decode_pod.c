@@ -346,6 +346,12 @@ static int read_devices(struct kube_object *o, struct pod_fact *out)
 	out->uuids = seen.uuids;
 	out->device_bytes = seen.memory_bytes;
 	out->unserved = seen.unserved;
+	if (seen.failed && !out->waiting_bad && out->phase == POD_PENDING) {
+		out->waiting_bad = true;
+		out->trouble = BACKEND_TROUBLE;
+		out->whose = TROUBLE_PLUGIN;
+		out->message = "the device plugin of its node failed to allocate its devices";
+	}
 	if (seen.gpus_milli)
 		out->gpus_milli = seen.gpus_milli;
 	return rc;
