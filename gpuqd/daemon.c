@@ -166,6 +166,8 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 					       .namespace_ = c->namespace_,
 					       .cluster_id = d->model->cluster_id,
 					       .creates_per_s = c->creates_per_s,
+					       .plugin_timeout_us = c->plugin_timeout_us,
+					       .node_lock_timeout_us = c->node_lock_timeout_us,
 					       .metrics = c->metrics,
 					       .measure_every_us = c->metrics_interval_us,
 					       .store_id = d->fence.store_id,
@@ -518,7 +520,8 @@ static struct dispatch_opts dispatch_opts_of(struct daemon *d)
 	const struct config *c = d->config;
 	struct dispatch_opts o = { .local = c->cluster == CLUSTER_LOCAL,
 				   .finished_pod_keep_us = c->finished_pod_keep_us,
-				   .start_timeout_us = c->start_timeout_us };
+				   .start_timeout_us = c->start_timeout_us,
+				   .plugin_timeout_us = c->plugin_timeout_us };
 
 	files_put_opts(&d->files, &o);
 	return o;

@@ -65,7 +65,9 @@ static int64_t milli_of(const struct carry *c, const struct plan_action *a,
 {
 	const struct snap_group *g = &c->s->requests[c->s->jobs[a->job].request].groups[pp->group];
 
-	return g->mig ? cost_of_pod(c->s, g, SNAP_NONE) : (int64_t)pp->n_devices * pp->milli;
+	return g->mig ? cost_of_pod(c->s, g, SNAP_NONE)
+		      : (int64_t)pp->n_devices *
+				cost_of_share(g, &c->s->nodes[pp->node], pp->milli);
 }
 
 /* Return the places of an action; NULL when there is no memory. */

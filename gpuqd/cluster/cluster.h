@@ -374,6 +374,9 @@ struct cluster_kube_opts {
 	const char *namespace_; /* default of queues that name none; NULL = the context's */
 	const char *cluster_id; /* label selector of what is ours */
 	int64_t creates_per_s; /* client-side rate, 0 = no limit of our own */
+	/* For a plugin that serves the pod which holds the lock of its node; and the age at which a
+	 * lock of others is stale. */
+	int64_t plugin_timeout_us, node_lock_timeout_us;
 	struct gpuq_strlist metrics; /* URLs of what devices do, see kube/metrics.h; may be none */
 	int64_t measure_every_us; /* 0 = never */
 	/* For the fence, see kube/lease.h; store_id NULL = no fence. */

@@ -28,10 +28,15 @@
 enum backend_turn {
 	TURN_MANY, /* all of them */
 	TURN_EQUAL, /* one of each amount: the plugin distinguishes pods by it */
-	TURN_NODE /* one */
+	TURN_NODE, /* one */
+	TURN_LOCK /* one, which the lock of the node names: devices/hami.h */
 };
 
-#define UNSERVED_NODE INT64_C(-1) /* see backend_seen.unserved */
+/* The trouble of a pod that its node's plugin does not serve. */
+#define BACKEND_TROUBLE "DevicePlugin"
+/* See backend_seen.unserved. */
+#define UNSERVED_NODE INT64_C(-1)
+#define UNSERVED_LOCK INT64_C(-2) /* the same, and it has the lock of its node */
 
 /* The largest that the nodes of one backend offer. */
 struct backend_shape {
@@ -68,6 +73,7 @@ struct backend_place {
 	size_t n_limits;
 	struct backend_word notes[BACKEND_NOTES_MAX]; /* annotations */
 	size_t n_notes;
+	struct backend_word label; /* key NULL = none */
 	int64_t units; /* by which TURN_EQUAL distinguishes pods */
 };
 
@@ -78,8 +84,9 @@ struct backend_seen {
 	struct gpuq_strlist uuids; /* of them, where those are told instead */
 	int64_t gpus_milli; /* of all of them; 0 = not reported */
 	int64_t memory_bytes; /* of each; 0 = not reported */
-	/* Not served by the plugin yet: units as in backend_place, or UNSERVED_NODE; 0 = served. */
+	/* Not served by the plugin yet: units as in backend_place, or UNSERVED_*; 0 = served. */
 	int64_t unserved;
+	bool failed; /* nor will it be */
 };
 
 struct backend {
@@ -88,7 +95,7 @@ struct backend {
 	const char *title; /* for people */
 	bool by_replica; /* parts are replicas of one size */
 	bool by_memory; /* parts are memory alone */
-	bool closed; /* another scheduler allocates its devices: none of them is gpuqd's to give */
+	bool closed; /* another scheduler may allocate its devices: gpuqd does only if a pool says so */
 	bool parts; /* it serves parts of devices */
 	bool decided; /* a pod has the devices that gpuqd planned; else the node chooses */
 	enum backend_turn turn;

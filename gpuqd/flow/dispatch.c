@@ -439,6 +439,11 @@ static void on_event(void *arg, const struct event *ev)
 	}
 }
 
+int64_t dispatch_plugin_timeout(const struct dispatch *d)
+{
+	return d->opts.plugin_timeout_us;
+}
+
 int64_t dispatch_start_timeout(const struct dispatch *d, const struct job *j)
 {
 	for (const struct queue *q = j->queue; q; q = q->parent)
@@ -548,7 +553,7 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 	}
 	timeout = dispatch_start_timeout(d, j);
 	/* An object that operators have to supply: flow/refusal/troubles.c. */
-	if (j->life->trouble && j->life->trouble->whose == TROUBLE_OPERATORS)
+	if (j->life->trouble && j->life->trouble->whose != TROUBLE_USERS)
 		return;
 	if (j->state == GPUQ_JOB_STARTING && timeout && now - j->life->placed_us >= timeout) {
 		ev.evict.cause = GPUQ_CAUSE_INFRA;

@@ -30,6 +30,7 @@ struct dispatch_opts {
 	bool local;
 	int64_t finished_pod_keep_us; /* logs of finished pods stay readable this long */
 	int64_t start_timeout_us; /* of queues without their own */
+	int64_t plugin_timeout_us; /* for a pod that its node's plugin gave no device */
 	/* Return the file of an archive that jobs of the user carry; NULL: no memory. */
 	const char *(*code_path)(void *arg, const char *user, const char *digest,
 				 struct gpuq_arena *a);
@@ -47,6 +48,7 @@ void dispatch_set_opts(struct dispatch *d, const struct dispatch_opts *o);
 
 /* Return how long a job may take from its placement until it runs; 0 = for ever. */
 int64_t dispatch_start_timeout(const struct dispatch *d, const struct job *j);
+int64_t dispatch_plugin_timeout(const struct dispatch *d);
 
 /* Set the cluster to act on; NULL = none for now. All jobs are processed again. */
 void dispatch_set_cluster(struct dispatch *d, struct cluster *c);

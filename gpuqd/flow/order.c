@@ -533,7 +533,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.sharing = p->node->backend ? p->node->backend->word : "";
 	o.device = p->node->fact.device;
 	if (p->n_devices) {
-		o.milli = p->gpus_milli / p->n_devices;
+		o.milli = model_pod_cores(p);
 		if (p->devices[0] < p->node->n_devices)
 			o.device_mib = p->node->devices[p->devices[0]].memory_mib;
 	}

@@ -276,11 +276,15 @@ static bool runs_as_root(const struct pod_fact *f)
 /* Report at once what keeps it from running; flow/refusal/troubles.c limits how long it may. The
  * first pod in trouble speaks for its job. */
 static void trouble_told(struct reconcile *r, const struct pod *p, struct pod_key key,
-			 const char *object, const char *words, enum trouble_whose whose)
+			 const char *object, const char *words, enum trouble_whose whose,
+			 bool unserved)
 {
 	const struct trouble *is = p->job->life->trouble;
 	struct event ev = { .type = EV_JOB_TROUBLE, .job = key.job };
 
+	/* Nor does a plugin serve a pod only because its container has another trouble, or none yet. */
+	if (is && !object && unserved && is->whose == TROUBLE_PLUGIN)
+		return;
 	if (key.attempt != p->job->attempt || (is && is->pod != key.index) || (!is && !object) ||
 	    (is && object && strcmp(is->object, object) == 0))
 		return;
@@ -302,7 +306,7 @@ static void on_troubled(void *arg, const char *pod, const char *object, const ch
 	const struct pod *p = ours(r, pod, &key);
 
 	if (p && p->state < GPUQ_POD_RUNNING)
-		trouble_told(r, p, key, object, words, whose);
+		trouble_told(r, p, key, object, words, whose, false);
 }
 
 static void root_refused(struct reconcile *r, const struct pod *p, struct pod_key key,
@@ -398,7 +402,8 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 		 p->job->life->leave_us == 0)
 		root_refused(r, p, key, f);
 	else if (p->state < GPUQ_POD_RUNNING)
-		trouble_told(r, p, key, f->trouble, *f->message ? f->message : f->reason, f->whose);
+		trouble_told(r, p, key, f->trouble, *f->message ? f->message : f->reason, f->whose,
+			     f->unserved != 0);
 }
 
 static void on_pod_gone(void *arg, const struct pod_fact *f)

@@ -250,7 +250,7 @@ int world_happen(struct world *w, const struct snapshot *s, const struct plan *p
 /* ---- readings ---- */
 
 static int copy_places(struct world *w, struct sim_task *task, const uint16_t *devices, uint32_t n,
-		       int64_t gpus_milli)
+		       int64_t milli)
 {
 	task->devices = gpuq_arena_calloc(&w->read, n, sizeof(*task->devices));
 	if (!task->devices)
@@ -258,7 +258,7 @@ static int copy_places(struct world *w, struct sim_task *task, const uint16_t *d
 	for (uint32_t d = 0; d < n; d++)
 		task->devices[d] = devices[d];
 	task->n_devices = n;
-	task->milli = n ? (int32_t)(gpus_milli / n) : 0;
+	task->milli = (int32_t)milli;
 	return 0;
 }
 
@@ -282,15 +282,17 @@ static int read_tasks(struct world *w, struct sim_job *j, const struct job *of)
 					   .group = p->group,
 					   .index = p->index,
 					   .releasing = p->dropped || of->life->leave_us };
-		if (copy_places(w, task, p->devices, p->n_devices, p->gpus_milli) < 0)
+		if (copy_places(w, task, p->devices, p->n_devices, model_pod_cores(p)) < 0)
 			return -1;
 		j->n_tasks++;
 	}
 	return 0;
 }
 
-static int read_promise(struct world *w, struct sim_job *j, const struct promise *p)
+static int read_promise(struct world *w, struct sim_job *j, const struct job *of)
 {
+	const struct promise *p = of->life->promise;
+
 	j->promises = gpuq_arena_calloc(&w->read, p->n_pods, sizeof(*j->promises));
 	if (!j->promises)
 		return -1;
@@ -300,8 +302,12 @@ static int read_promise(struct world *w, struct sim_job *j, const struct promise
 		j->promises[i] = (struct sim_task){ .node = world_node(w, pod->node),
 						    .group = pod->group,
 						    .index = i };
-		if (copy_places(w, &j->promises[i], pod->devices, pod->n_devices, pod->gpus_milli) <
-		    0)
+		if (copy_places(w, &j->promises[i], pod->devices, pod->n_devices,
+				!pod->n_devices
+					? 0
+					: model_share_cores(model_find_node(w->m, pod->node),
+							    &of->request->spec.groups[pod->group],
+							    pod->gpus_milli / pod->n_devices)) < 0)
 			return -1;
 	}
 	j->n_promises = p->n_pods;
@@ -329,7 +335,7 @@ static int read_job(struct world *w, struct sim_job *j)
 			: 0;
 	j->queue = of->queue->name;
 	if (of->life->promise)
-		rc = read_promise(w, j, of->life->promise);
+		rc = read_promise(w, j, of);
 	else
 		j->moving = false;
 	return rc < 0 ? rc : read_tasks(w, j, of);

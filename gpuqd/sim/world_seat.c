@@ -178,6 +178,17 @@ static const char *flavor_of(const struct world *w, const struct sim_job *j)
 	return "";
 }
 
+/* Return what a task is charged for each device: its part, or its memory if that is more of it. */
+static int64_t charge_of(const struct world *w, const struct sim_job *j,
+			 const struct sim_task *task)
+{
+	const int64_t mb = world_template(w, j)->groups[task->group].tasks->gpu_mem_mb,
+		      of_mb = w->nodes[task->node].spec->gpu_mem_mb;
+	const int64_t share = mb > 0 && of_mb > 0 ? mb * SNAP_MILLI / of_mb : 0;
+
+	return share > task->milli ? share : task->milli;
+}
+
 /* Place the job and let it run from its start. A leaving job was signalled then, too. */
 static int place_job(struct world *w, struct sim_job *j, struct gpuq_err *err)
 {
@@ -200,13 +211,13 @@ static int place_job(struct world *w, struct sim_job *j, struct gpuq_err *err)
 		}
 		for (uint32_t d = 0; d < task->n_devices; d++)
 			devices[d] = (uint16_t)task->devices[d];
-		pods[i] =
-			(struct placed_pod){ .group = task->group,
-					     .group_index = in_group[task->group]++,
-					     .node = w->nodes[task->node].name,
-					     .devices = devices,
-					     .n_devices = task->n_devices,
-					     .gpus_milli = (int64_t)task->n_devices * task->milli };
+		pods[i] = (struct placed_pod){ .group = task->group,
+					       .group_index = in_group[task->group]++,
+					       .node = w->nodes[task->node].name,
+					       .devices = devices,
+					       .n_devices = task->n_devices,
+					       .gpus_milli =
+						       task->n_devices * charge_of(w, j, task) };
 		if (task->releasing)
 			leaving[n_leaving++] = i;
 	}

@@ -138,8 +138,9 @@ static const struct gpuq_custom factor = { read_factor, write_factor };
 
 /* ---- tables ---- */
 
-static const char *const sharings[] = { "auto", "whole",    "mig",         "time-slicing",
-					"mps",  "gpushare", "gpu-manager", NULL };
+static const char *const sharings[] = { "auto",         "whole", "mig",
+					"time-slicing", "mps",   "gpushare",
+					"gpu-manager",  "hami",  NULL };
 
 const char *site_sharing_word(int sharing)
 {
@@ -219,7 +220,7 @@ static const struct gpuq_field pool_fields[] = {
 	F(site_pool, "selector", GPUQ_K_STRMAP, selector, .doc = "labels that select its nodes"),
 	F(site_pool, "flavor", GPUQ_K_NAME, flavor, .doc = "flavor of all its devices"),
 	F(site_pool, "sharing", GPUQ_K_ENUM, sharing, .names = sharings,
-	  .form = "auto | whole | mig | time-slicing | mps | gpushare | gpu-manager",
+	  .form = "auto | whole | mig | time-slicing | mps | gpushare | gpu-manager | hami",
 	  .doc = "system that allocates its devices"),
 	F(site_pool, "placement", GPUQ_K_ENUM, placement, .names = placements,
 	  .doc = "pack pods on few nodes, or spread them"),

@@ -58,7 +58,8 @@ enum site_sharing {
 	SHARING_TIME_SLICING, /* replicas that take turns */
 	SHARING_MPS, /* replicas that run at the same time */
 	SHARING_GPUSHARE, /* memory in units of the device plugin */
-	SHARING_GPU_MANAGER /* hundredths of a device, and memory */
+	SHARING_GPU_MANAGER, /* hundredths of a device, and memory */
+	SHARING_HAMI /* the same, of several devices to a pod */
 };
 
 /* The word of a site file for it. */

@@ -29,22 +29,45 @@ int64_t cost_of_profile(const char *profile)
 	return (slices * SNAP_MILLI + 6) / 7;
 }
 
+/* Return the larger of a part and of the thousandths that its memory is of a device's. Beside a part the
+ * latter are rounded down: three thirds of the memory are one device. */
+static int64_t of_memory(int64_t bytes, int64_t of_bytes, int64_t part)
+{
+	int64_t share;
+
+	if (bytes >= of_bytes)
+		return SNAP_MILLI;
+	if (part == 0)
+		return snap_memory_milli(bytes, of_bytes);
+	/* Amounts beyond 2^52 need not be exact to the byte. */
+	for (; bytes > INT64_C(1) << 52; bytes >>= 1)
+		of_bytes >>= 1;
+	share = bytes * SNAP_MILLI / of_bytes;
+	return share > part ? share : part;
+}
+
 int64_t cost_of_ask(const char *mig, int64_t gpus_milli, int64_t cores, int64_t bytes,
 		    int64_t of_bytes)
 {
 	const int64_t n = gpus_milli / SNAP_MILLI;
-	int64_t part = 0;
+	int64_t part = gpus_milli % SNAP_MILLI;
 
 	if (mig)
 		return amount_times(cost_of_profile(mig), n);
-	if (n == 0 || gpus_milli % SNAP_MILLI || (cores == 0 && bytes == 0))
+	if ((n > 0 && part > 0) || (cores == 0 && bytes == 0))
 		return gpus_milli;
-	if (cores > 0 && cores < 100)
+	if (cores > 0 && cores < 100 && cores * (SNAP_MILLI / 100) > part)
 		part = cores * (SNAP_MILLI / 100);
-	if (bytes > 0 && of_bytes > 0 && bytes <= of_bytes &&
-	    snap_memory_milli(bytes, of_bytes) > part)
-		part = snap_memory_milli(bytes, of_bytes);
-	return part > 0 ? amount_times(part, n) : gpus_milli;
+	if (bytes > 0 && of_bytes > 0 && bytes <= of_bytes)
+		part = of_memory(bytes, of_bytes, part);
+	return part > 0 ? amount_times(part, n ? n : 1) : gpus_milli;
+}
+
+int64_t cost_of_share(const struct snap_group *g, const struct snap_node *n, int64_t part)
+{
+	if (g->mig || g->gpu_memory_bytes <= 0 || n->replicas > 1 || n->device_memory_bytes <= 0)
+		return part;
+	return of_memory(g->gpu_memory_bytes, n->device_memory_bytes, part);
 }
 
 int64_t cost_of_spec(const struct gpuq_spec *spec, int64_t of_bytes)
@@ -99,13 +122,11 @@ int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32
 	if (g->gpu_memory_bytes == 0 && g->gpu_part_milli == 0)
 		return snap_group_parts(g) ? replica_of(s, flavor, g->gpus_milli) : g->gpus_milli;
 	memory = g->gpu_memory_bytes ? device_memory(s, flavor) : 0;
-	part = g->gpus_milli % SNAP_MILLI;
-	if (g->gpu_part_milli > part)
-		part = g->gpu_part_milli;
-	if (part == 0) /* larger than a device: it fits on none */
-		part = memory <= 0 || g->gpu_memory_bytes > memory
-			       ? SNAP_MILLI
-			       : snap_memory_milli(g->gpu_memory_bytes, memory);
+	part = snap_group_part(g);
+	if (part == 0 && memory <= 0) /* it fits on none */
+		part = SNAP_MILLI;
+	else if (memory > 0)
+		part = of_memory(g->gpu_memory_bytes, memory, part);
 	if (snap_group_parts(g) == 1)
 		return replica_of(s, flavor, part);
 	return amount_times(part, snap_group_parts(g));
@@ -126,7 +147,7 @@ int64_t cost_of_alloc(const struct snapshot *s, const struct snap_alloc *a)
 	const struct snap_group *g = snap_group_of(s, a);
 
 	if (!g->mig && snap_group_parts(g) && a->n_devices && a->milli)
-		return (int64_t)a->n_devices * a->milli;
+		return (int64_t)a->n_devices * cost_of_share(g, &s->nodes[a->node], a->milli);
 	return cost_of_pod(s, g, s->nodes[a->node].flavor);
 }
 

@@ -19,6 +19,10 @@ int64_t cost_of_profile(const char *profile);
 int64_t cost_of_ask(const char *mig, int64_t gpus_milli, int64_t cores, int64_t bytes,
 		    int64_t of_bytes);
 
+/* Return the thousandths that a share of each device of the node counts: its part, or its memory if that is
+ * more of the device. */
+int64_t cost_of_share(const struct snap_group *g, const struct snap_node *n, int64_t part);
+
 /* Return the same for all pods of a spec, each group at its minimum, on devices with that memory (0 = not
  * known). */
 int64_t cost_of_spec(const struct gpuq_spec *spec, int64_t of_bytes);

@@ -99,10 +99,11 @@ struct snap_taint {
 
 struct snap_device {
 	bool healthy; /* others are never given to a pod */
-	int16_t foreign_milli; /* held by foreign pods */
+	int16_t foreign_milli; /* held by foreign pods, of its cores */
 	int16_t free_milli; /* sealed; 0 when not healthy */
 	uint16_t shares; /* sealed: gpuq's pods on it */
 	int64_t memory_bytes; /* 0 = not known */
+	int64_t foreign_memory_bytes; /* held by foreign pods */
 	int64_t free_memory_bytes; /* sealed */
 };
 
@@ -408,7 +409,7 @@ struct snap_alloc {
 	bool releasing; /* signalled to end */
 	const uint32_t *devices; /* ascending; copied */
 	uint32_t n_devices;
-	int32_t milli; /* of each device; 0 = no devices */
+	int32_t milli; /* charged for each device; sealed: taken of its cores; 0 = no devices */
 	int64_t device_memory_bytes; /* of each device; 0 = not counted */
 };
 
@@ -540,6 +541,14 @@ static inline uint32_t snap_group_parts(const struct snap_group *g)
 	if (g->gpu_memory_bytes || g->gpu_part_milli)
 		return g->gpus_milli <= SNAP_MILLI ? 1 : (uint32_t)(g->gpus_milli / SNAP_MILLI);
 	return g->gpus_milli % SNAP_MILLI != 0;
+}
+
+/* Return the thousandths of each device that one pod of the group requests beside memory; 0 = none. */
+static inline int32_t snap_group_part(const struct snap_group *g)
+{
+	const int32_t part = (int32_t)(g->gpus_milli % SNAP_MILLI);
+
+	return g->gpu_part_milli > part ? g->gpu_part_milli : part;
 }
 
 static inline uint32_t snap_cpu(const struct snapshot *s)

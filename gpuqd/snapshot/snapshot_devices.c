@@ -3,6 +3,7 @@
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/snapshot/snapshot_build.h"
 
+#include "gpuqd/util/amount.h"
 #include "libgpuq/spec/resource.h"
 
 #include <string.h>
@@ -123,8 +124,16 @@ void snapshot_seal_share(const struct snapshot *s, struct snap_alloc *a)
 {
 	const struct snap_group *g = snap_group_of(s, a);
 
+	const struct snap_node *n = &s->nodes[a->node];
+	const int64_t part = snap_group_part(g);
+
+	if (!snap_group_parts(g))
+		return;
 	if (a->device_memory_bytes <= 0)
-		a->device_memory_bytes = snap_group_parts(g) ? g->gpu_memory_bytes : 0;
+		a->device_memory_bytes = g->gpu_memory_bytes;
+	/* A replica is taken as a whole. */
+	if (g->gpu_memory_bytes && n->replicas <= 1)
+		a->milli = (int32_t)amount_cores(a->milli, part, n->slots);
 }
 
 int64_t snapshot_seal_mig_capacity(const struct snapshot *s, uint32_t node)

@@ -211,7 +211,8 @@ void snapshot_derive_free(struct snapshot *s)
 
 			dev->free_milli =
 				dev->healthy ? (int16_t)(SNAP_MILLI - dev->foreign_milli) : 0;
-			dev->free_memory_bytes = dev->memory_bytes;
+			dev->free_memory_bytes =
+				amount_less(dev->memory_bytes, dev->foreign_memory_bytes);
 			dev->shares = 0;
 		}
 	}
@@ -286,6 +287,17 @@ int snapshot_seal_allocs(struct seal *w)
 	return 0;
 }
 
+/* Return what foreign pods hold of a device: of its cores, or of its memory if that is more. */
+static int64_t foreign_of(const struct snap_device *dev)
+{
+	const int64_t milli =
+		dev->memory_bytes > 0 && dev->foreign_memory_bytes > 0
+			? snap_memory_milli(dev->foreign_memory_bytes, dev->memory_bytes)
+			: 0;
+
+	return milli > dev->foreign_milli ? milli : dev->foreign_milli;
+}
+
 int snapshot_seal_capacity(struct seal *w)
 {
 	struct snapshot *s = w->s;
@@ -304,7 +316,7 @@ int snapshot_seal_capacity(struct seal *w)
 			const struct snap_device *dev = &s->devices[n->device_first + d];
 
 			if (dev->healthy)
-				milli += SNAP_MILLI - dev->foreign_milli;
+				milli += SNAP_MILLI - foreign_of(dev);
 		}
 		if (n->flavor != SNAP_NONE && milli > 0)
 			s->capacity[n->flavor] += milli;

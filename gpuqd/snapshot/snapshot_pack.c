@@ -100,7 +100,8 @@ static const struct col resource_cols[] = { C(name), C(count), C(foreign) };
 static const struct col amount_cols[] = { C(name), C(count) };
 #undef C
 #define C(m) COL(struct snap_device, m)
-static const struct col device_cols[] = { C(healthy), C(foreign_milli), C(memory_bytes) };
+static const struct col device_cols[] = { C(healthy), C(foreign_milli), C(memory_bytes),
+					 C(foreign_memory_bytes) };
 #undef C
 #define C(m) COL(struct snap_node, m)
 static const struct col node_cols[] = {

@@ -309,16 +309,17 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	/* Which devices these are is not known: the sum is rounded up to whole ones. */
 	sn.foreign_gpus = (n->foreign_gpus_milli + 999) / 1000;
 	sn.n_devices = n->n_devices < SNAP_DEVICES_MAX ? n->n_devices : SNAP_DEVICES_MAX;
-	if (n->backend && n->backend->closed)
+	if (n->closed)
 		sn.n_devices = 0;
 	sn.slots = n->fact.slots < SNAP_MILLI ? n->fact.slots : SNAP_MILLI;
 	sn.replicas = n->fact.replicas < SNAP_MILLI ? n->fact.replicas : SNAP_MILLI;
 	for (uint32_t i = 0; i < sn.n_devices; i++) {
 		devices[i].healthy = n->devices[i].healthy;
 		devices[i].memory_bytes = n->devices[i].memory_mib << 20;
-		devices[i].foreign_milli =
-			(int16_t)(n->foreign_milli[i] < SNAP_MILLI ? n->foreign_milli[i]
-								   : SNAP_MILLI);
+		devices[i].foreign_milli = (int16_t)(n->foreign_on[i].cores_milli < SNAP_MILLI
+							     ? n->foreign_on[i].cores_milli
+							     : SNAP_MILLI);
+		devices[i].foreign_memory_bytes = n->foreign_on[i].bytes;
 	}
 	lacks = n->fact.device && *n->fact.device ? node_lacks(n, n->fact.device, t->now_us) : 0;
 	if (sn.replicas > 1)

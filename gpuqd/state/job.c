@@ -546,14 +546,18 @@ int job_apply_cancel(struct model *m, const struct event *ev, struct gpuq_err *e
  * others could use. An operator should check and release it. */
 #define START_TIMEOUTS_MAX 5
 
+static bool never_ran(const char *rule)
+{
+	return strcmp(rule, RULE_START_TIMEOUT) == 0 || strcmp(rule, RULE_PLUGIN) == 0;
+}
+
 /* Count the evictions from the last one back, as long as all are start timeouts. */
 static void hold_if_it_never_runs(struct job *j)
 {
 	uint32_t n = 0;
 
 	while (n < j->life->n_evictions &&
-	       strcmp(j->life->evictions[j->life->n_evictions - 1 - n].rule, RULE_START_TIMEOUT) ==
-		       0)
+	       never_ran(j->life->evictions[j->life->n_evictions - 1 - n].rule))
 		n++;
 	j->held_retries |= n >= START_TIMEOUTS_MAX;
 }

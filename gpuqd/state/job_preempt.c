@@ -102,8 +102,9 @@ int job_preempt_apply_evict(struct model *m, const struct event *ev, struct gpuq
 		job_set_message(j, ev->evict.why);
 	else if (cause != GPUQ_CAUSE_LIMIT && cause != GPUQ_CAUSE_REQUEUE)
 		job_note_eviction(m, j, cause, ev);
-	/* Nodes on which its pods did not come to run are avoided for a while. */
-	if (cause == GPUQ_CAUSE_INFRA) {
+	/* Nodes on which its pods did not come to run are avoided for a while; one whose plugin confused
+	 * pods gets a second chance. */
+	if (cause == GPUQ_CAUSE_INFRA && strcmp(ev->evict.rule, RULE_PLUGIN) != 0) {
 		DL_FOREACH2(j->pods, p, job_next)
 			if (p->attempt == j->attempt && p->state < GPUQ_POD_RUNNING)
 				pod_avoid(m, j, p->node->name, ev->at_us + JOB_AVOID_US);

@@ -74,6 +74,7 @@ void model_free(struct model *m)
 	request_done(&m->requests);
 	HASH_ITER(hh, m->foreigns, f, ft) {
 		HASH_DEL(m->foreigns, f);
+		free(f->uuids);
 		free(f->resources);
 		free(f);
 	}

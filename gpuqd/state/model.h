@@ -180,6 +180,8 @@ struct pod {
 /* The rule of failing a job whose pods cannot run for a reason of its own: with the cause of a limit,
  * that of the time for which they may try. */
 #define RULE_CANNOT_START "cannot_start"
+/* The plugin of its node gave it no device. */
+#define RULE_PLUGIN "plugin_timeout"
 /* The rule of a time limit that follows from a deadline. */
 #define RULE_DEADLINE "deadline"
 
@@ -343,6 +345,13 @@ struct node_short {
 	int64_t lacks, until_us;
 };
 
+/* The part of a device that foreign pods hold, in thousandths and bytes. */
+struct foreign_use {
+	uint32_t milli; /* of its cores, or of its memory if that is more */
+	uint32_t cores_milli;
+	int64_t bytes; /* of its memory */
+};
+
 struct node {
 	UT_hash_handle hh;
 	const char *name, *cluster, *flavor, *pool; /* interned */
@@ -351,8 +360,7 @@ struct node {
 	struct gpuq_arena arena; /* of the fact */
 	struct device *devices;
 	uint32_t n_devices;
-	uint32_t *
-		foreign_milli; /* of each device that foreign pods take up; in the arena; not stored */
+	struct foreign_use *foreign_on; /* by device; in the arena; not stored */
 	uint32_t *foreign_mig; /* of fact.mig[i], held by foreign pods; in the arena; not stored */
 	int64_t *foreign_amounts; /* the same of fact.resources[i] */
 	bool dirty, gone; /* gone: kept while its pods are not known to be gone */
@@ -365,6 +373,7 @@ struct node {
 	struct node_fact told;
 	const struct backend
 		*backend; /* that allocates its devices, by its label; NULL = none of them */
+	bool closed; /* which may do so for another scheduler: no device of it is gpuqd's to give */
 	const char *odd; /* how the site's inventory and the node differ, in its arena; NULL */
 	bool suspect;
 	bool frozen; /* its devices do not add up: no more starts there; not stored */
@@ -397,6 +406,8 @@ struct foreign {
 	 * always. */
 	uint16_t devices[FOREIGN_DEVICES_MAX];
 	uint32_t n_devices;
+	const char **uuids; /* of them, where those are reported instead; interned; NULL = none */
+	uint32_t n_uuids;
 	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
 	uint32_t n_mig, n_resources;
 	struct gpuq_amount *resources; /* in one block with the names; NULL = none */
@@ -715,6 +726,11 @@ bool pod_amounts_differ(const struct model *m, const struct pod *p, int64_t cpu_
 /* Return the namespace of the queue's pods; "" = the cluster's default. */
 const char *model_queue_namespace(const struct queue *q);
 bool model_pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
+/* Return the thousandths of the cores of each of its devices that a pod takes: of one that requests memory as
+ * well, the charge may be more. */
+int64_t model_pod_cores(const struct pod *p);
+/* The same for a pod of a group on a node (NULL = it is gone), charged so much for each device. */
+int64_t model_share_cores(const struct node *n, const struct request_group *g, int64_t charged);
 uint32_t model_job_pods(const struct job *j); /* pods of one start */
 int64_t model_job_gpus_milli(const struct job *j); /* devices of one start */
 bool job_is_elastic(const struct job *j); /* a group of it has pods_max > pods_min */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/util/amount.h"
 #include "libgpuq/grow.h"
 
 /* ---- permanent names ---- */
@@ -169,6 +170,26 @@ bool model_element_waits(const struct array *a, int64_t index)
 bool model_pod_takes(const struct pod *p)
 {
 	return p->state < GPUQ_POD_ENDED;
+}
+
+int64_t model_share_cores(const struct node *n, const struct request_group *g, int64_t charged)
+{
+	int64_t cores = g->gpu_cores < 100 ? g->gpu_cores * 10 : 0;
+
+	if (g->mig || g->gpu_memory_bytes == 0 || !n || n->fact.replicas > 1)
+		return charged;
+	if (g->gpus_milli % 1000 > cores)
+		cores = g->gpus_milli % 1000;
+	return amount_cores(charged, cores, n->fact.slots);
+}
+
+int64_t model_pod_cores(const struct pod *p)
+{
+	const int64_t charged = p->n_devices ? p->gpus_milli / p->n_devices : 0;
+
+	return p->job->request ? model_share_cores(p->node, &p->job->request->spec.groups[p->group],
+						   charged)
+			       : charged;
 }
 
 uint32_t model_job_pods(const struct job *j)

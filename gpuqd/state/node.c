@@ -233,6 +233,10 @@ void node_judge(struct model *m, struct node *n)
 			ill = why;
 	}
 	n->ill = ill ? model_intern(m, ill) : contradiction(m, n);
+	n->closed = n->backend && n->backend->closed;
+	site_each(site_pool, m->site->pools, p)
+		if (n->closed && strcmp(p->name, n->pool) == 0)
+			n->closed = strcmp(site_sharing_word(p->sharing), n->backend->pool) != 0;
 }
 
 /* Copy the conditions of the fact into the node's arena. */
@@ -278,9 +282,9 @@ static void keep_parts(struct model *m, struct node *n, const struct node_fact *
 
 	n->foreign_amounts =
 		gpuq_arena_calloc(&n->arena, f->n_resources + 1, sizeof(*n->foreign_amounts));
-	n->foreign_milli = gpuq_arena_calloc(&n->arena, n_devices + 1, sizeof(*n->foreign_milli));
+	n->foreign_on = gpuq_arena_calloc(&n->arena, n_devices + 1, sizeof(*n->foreign_on));
 	n->foreign_mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*n->foreign_mig));
-	if (!mig || !n->foreign_mig || !n->foreign_milli || !amounts || !n->foreign_amounts)
+	if (!mig || !n->foreign_mig || !n->foreign_on || !amounts || !n->foreign_amounts)
 		abort();
 	for (size_t i = 0; i < f->n_resources; i++)
 		amounts[i] = (struct gpuq_amount){ model_intern(m, f->resources[i].name),
@@ -431,20 +435,30 @@ static int64_t resource_milli(const struct node *n, const struct foreign *f)
 	return gpuq_amounts_get(f->resources, f->n_resources, n->fact.device) * (1000 / r);
 }
 
-/* Return what a foreign pod holds of each of its devices: its cores, or its memory if that is more. */
-static int64_t part_milli(const struct node *n, const struct foreign *f)
+/* Return what a foreign pod holds of each of its devices. */
+static struct foreign_use part_of(const struct node *n, const struct foreign *f)
 {
-	const int64_t milli = f->gpus_milli / f->n_devices;
+	const int64_t least = n->fact.slots ? (1000 + n->fact.slots - 1) / n->fact.slots : 0;
+	const int64_t told = f->gpus_milli / (f->n_uuids ? f->n_uuids : f->n_devices);
+	const int64_t milli = told < least ? least : told;
 	const int64_t whole = n->n_devices ? n->devices[0].memory_mib : 0;
-	const int64_t mib = f->device_bytes >> 20;
-	int64_t memory;
+	const int64_t mib = f->device_bytes > 0 ? f->device_bytes >> 20 : whole * milli / 1000;
+	int64_t memory = milli;
 
-	if (f->device_bytes <= 0 || whole <= 0)
-		return milli;
-	if (mib >= whole)
-		return 1000;
-	memory = (mib * 1000 + whole - 1) / whole;
-	return memory > milli ? memory : milli;
+	if (f->device_bytes > 0 && whole > 0)
+		memory = mib < whole ? (mib * 1000 + whole - 1) / whole : 1000;
+	return (struct foreign_use){ (uint32_t)(memory > milli ? memory : milli), (uint32_t)milli,
+				     mib << 20 };
+}
+
+/* Return the index of the device with that UUID; n_devices = the node has none. */
+static uint32_t device_named(const struct node *n, const char *uuid)
+{
+	uint32_t i = 0;
+
+	while (i < n->n_devices && strcmp(n->devices[i].uuid, uuid) != 0)
+		i++;
+	return i;
 }
 
 /* Add the amounts of a foreign pod to its node, or subtract them (sign -1). Devices that the node
@@ -461,15 +475,21 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 	n->foreign_memory_bytes += sign * f->memory_bytes;
 	if (counted)
 		n->foreign_gpus_milli += sign * resource_milli(n, f);
-	for (uint32_t i = 0; !counted && i < f->n_devices; i++) {
-		const int64_t milli = part_milli(n, f);
+	for (uint32_t i = 0; !counted && i < f->n_devices + f->n_uuids; i++) {
+		const struct foreign_use part = part_of(n, f);
+		const uint32_t at = f->n_uuids ? device_named(n, f->uuids[i]) : f->devices[i];
 
-		if (f->devices[i] < n->n_devices)
-			n->foreign_milli[f->devices[i]] += (uint32_t)sign * (uint32_t)milli;
-		else
-			n->foreign_gpus_milli += sign * milli;
+		if (at < n->n_devices) {
+			struct foreign_use *on = &n->foreign_on[at];
+
+			on->milli += (uint32_t)sign * part.milli;
+			on->cores_milli += (uint32_t)sign * part.cores_milli;
+			on->bytes += sign * part.bytes;
+		} else {
+			n->foreign_gpus_milli += sign * (int64_t)part.milli;
+		}
 	}
-	if (f->n_devices == 0 && !counted)
+	if (f->n_devices == 0 && f->n_uuids == 0 && !counted)
 		n->foreign_gpus_milli += sign * f->gpus_milli;
 	n->foreign_pods += sign;
 	for (uint32_t i = 0; i < f->n_mig; i++)
@@ -488,6 +508,7 @@ static void foreign_drop(struct model *m, struct foreign *f)
 {
 	foreign_sum(m, f, -1);
 	HASH_DEL(m->foreigns, f);
+	free(f->uuids);
 	free(f->resources);
 	free(f);
 }
@@ -497,6 +518,12 @@ static void foreign_devices(struct foreign *f, const struct pod_fact *p)
 {
 	const size_t most = *p->token ? FOREIGN_DEVICES_MAX : 1;
 
+	if (p->uuids.n > 0 && p->uuids.n <= FOREIGN_DEVICES_MAX && p->gpus_milli > 0 &&
+	    p->gpus_milli <= 1000 * (int64_t)p->uuids.n) {
+		f->uuids = p->uuids.items;
+		f->n_uuids = (uint32_t)p->uuids.n;
+		return;
+	}
 	if (p->n_devices == 0 || p->n_devices > most || p->gpus_milli <= 0 ||
 	    p->gpus_milli > 1000 * (int64_t)p->n_devices)
 		return;
@@ -555,6 +582,17 @@ static struct gpuq_amount *amounts_copy(const struct gpuq_amount *items, uint32_
 	return out;
 }
 
+static const char **intern_all(struct model *m, const char *const *from, uint32_t n)
+{
+	const char **out = n ? calloc(n, sizeof(*out)) : NULL;
+
+	if (n && !out)
+		abort();
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = model_intern(m, from[i]);
+	return out;
+}
+
 /* True if both hold the same resources on the same node. */
 static bool foreign_same(const struct foreign *a, const struct foreign *b)
 {
@@ -562,7 +600,11 @@ static bool foreign_same(const struct foreign *a, const struct foreign *b)
 		if (a->mig[i].count != b->mig[i].count ||
 		    strcmp(a->mig[i].profile, b->mig[i].profile) != 0)
 			return false;
-	return gpuq_amounts_same(a->resources, a->n_resources, b->resources, b->n_resources) &&
+	for (uint32_t i = 0; i < a->n_uuids && a->n_uuids == b->n_uuids; i++)
+		if (strcmp(a->uuids[i], b->uuids[i]) != 0)
+			return false;
+	return a->n_uuids == b->n_uuids &&
+	       gpuq_amounts_same(a->resources, a->n_resources, b->resources, b->n_resources) &&
 	       strcmp(a->node, b->node) == 0 && a->cpu_milli == b->cpu_milli &&
 	       a->memory_bytes == b->memory_bytes && a->gpus_milli == b->gpus_milli &&
 	       a->device_bytes == b->device_bytes && a->n_devices == b->n_devices &&
@@ -600,6 +642,7 @@ static void apply_foreign(struct model *m, const struct pod_fact *p, bool gone)
 	for (uint32_t i = 0; i < f->n_mig; i++)
 		f->mig[i].profile = model_intern(m, f->mig[i].profile);
 	f->resources = amounts_copy(f->resources, f->n_resources);
+	f->uuids = intern_all(m, f->uuids, f->n_uuids);
 	HASH_ADD_STR(m->foreigns, uid, f);
 	foreign_sum(m, f, 1);
 }
@@ -615,7 +658,7 @@ static void recount_foreign(struct model *m, struct node *n)
 	for (size_t i = 0; i < n->fact.n_resources; i++)
 		n->foreign_amounts[i] = 0;
 	for (uint32_t i = 0; i < n->n_devices; i++)
-		n->foreign_milli[i] = 0;
+		n->foreign_on[i] = (struct foreign_use){ 0 };
 	for (struct foreign *f = m->foreigns; f; f = f->hh.next)
 		if (f->node == n->name)
 			foreign_sum(m, f, 1);
@@ -863,7 +906,7 @@ enum gpuq_node_state node_state(const struct node *n)
 	struct pod *p;
 
 	for (uint32_t i = 0; i < n->n_devices; i++)
-		taken += n->foreign_milli[i];
+		taken += n->foreign_on[i].milli;
 	DL_FOREACH2(n->pods, p, node_next)
 		if (model_pod_takes(p)) {
 			taken += p->n_devices ? p->gpus_milli

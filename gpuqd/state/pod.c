@@ -166,7 +166,9 @@ static void started(struct model *m, struct pod *p, const struct event *ev)
 	if (p->recovered && p->start_us < p->placed_us)
 		p->placed_us = p->start_us;
 	p->state = GPUQ_POD_RUNNING;
-	p->node->suspect = false;
+	/* One that was ended before it ran may show a start as well. */
+	if (p->job->life->leave_us == 0)
+		p->node->suspect = false;
 	job_clear_rejected(j);
 	if (j->life->trouble && j->life->trouble->pod == p->index)
 		job_clear_trouble(j);

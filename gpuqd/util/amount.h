@@ -37,4 +37,17 @@ static inline int64_t amount_less(int64_t x, int64_t y)
 	return __builtin_sub_overflow(x, y, &rest) ? INT64_MIN / 2 : rest;
 }
 
+/* Return the thousandths that a share takes of the cores of its device, whose charge may be that of its
+ * memory: what it requests beside memory, and no less than one of `slots` equal shares (0 = of any size).
+ * cores: in thousandths; 0 = only memory is requested, or no memory. */
+static inline int64_t amount_cores(int64_t charged, int64_t cores, uint32_t slots)
+{
+	const int64_t least = slots ? (1000 + (int64_t)slots - 1) / (int64_t)slots : 0;
+
+	if (cores == 0)
+		return charged;
+	cores = cores < least ? least : cores;
+	return cores < charged ? cores : charged;
+}
+
 #endif

@@ -13,7 +13,16 @@ enum {
 	FULL = 1, /* a job holds every node */
 	HUNGRY = 2, /* cpu may run out before devices do */
 	TIMED = 4, /* all jobs have walltimes, so that starts can be planned */
+	RESOURCES = 8, /* nodes have five countable resources, one of which each job needs */
+	HALVES = 16, /* each job has half a device */
 };
+
+static const struct snap_resource five[] = { { "rdma/hca", 8, 0 },
+					     { "example.com/nic", 8, 0 },
+					     { "hugepages-2Mi", 8, 0 },
+					     { "example.com/fpga", 8, 0 },
+					     { "vpu", 8, 0 } };
+#define N_FIVE (sizeof(five) / sizeof(five[0]))
 
 struct bench {
 	const char *name;
@@ -31,6 +40,8 @@ static int64_t cpu_of(const struct bench *b, uint32_t i)
 
 static int64_t milli_of(const struct bench *b, uint32_t i)
 {
+	if (b->is & HALVES)
+		return 500;
 	return b->gpus ? (int64_t)b->gpus * SNAP_MILLI : 50 + i % b->kinds * 900 / b->kinds;
 }
 
@@ -46,7 +57,7 @@ static struct snapshot *build(const struct bench *b)
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "gpu", 0);
 	user = snapshot_user(s, "ann");
-	bench_nodes(s, b->nodes);
+	bench_nodes_with(s, b->nodes, five, b->is & RESOURCES ? N_FIVE : 0);
 	for (uint32_t i = 0; i < QUEUES; i++) {
 		struct snap_queue q;
 
@@ -69,7 +80,9 @@ static struct snapshot *build(const struct bench *b)
 		if (b->is & TIMED)
 			j.walltime_us = (1 + i * UINT64_C(7919) % 5000) * 60 * GPUQ_US_PER_S;
 		if (i < b->jobs) {
-			j.request = bench_request(s, b->pods, milli_of(b, i), cpu_of(b, i));
+			j.request = bench_request_with(
+				s, b->pods, milli_of(b, i), cpu_of(b, i),
+				b->is & RESOURCES ? five[i % b->kinds % N_FIVE].name : NULL);
 			snapshot_add_job(s, &j);
 			continue;
 		}
@@ -108,6 +121,9 @@ int main(int argc, char **argv)
 		{ "no two alike, with walltimes", 10000, 100000, 1, 1, 100000, FULL | TIMED },
 		{ "the same with walltimes", 10000, 100000, 1, 1, 10, FULL | TIMED },
 		{ "the same with gangs of 16 x 8", 10000, 100000, 8, 16, 10, FULL | TIMED },
+		{ "10,000 one-GPU jobs of 100 kinds, 5 resources", 1250, 10000, 1, 1, 100,
+		  RESOURCES },
+		{ "10,000 half-GPU jobs, 625 empty nodes", 625, 10000, 0, 1, 1, HALVES },
 	};
 
 	for (size_t i = 0; i < sizeof(benches) / sizeof(benches[0]); i++) {

@@ -61,7 +61,7 @@ test_expect_success 'another of the same amount waits until the first has its pa
 	serve "$slow" && job_becomes "$second" RUNNING && has_notes "$second" "0 15 5 false"
 '
 
-test_expect_success 'what others hold on a device is not given away' '
+test_expect_success 'AC-ALI-9: what others hold on a device is not given away' '
 	gpuq cancel "$a" "$slow" "$second" "$third" && wait_for 60 eval "test \$(free_gpus) = 4" &&
 	api POST /namespaces/default/pods "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"theirs\",
 		\"annotations\": {\"gpuq.test/hang\": \"true\", \"ALIYUN_COM_GPU_MEM_IDX\": \"0\", \"ALIYUN_COM_GPU_MEM_DEV\": \"15\", \"ALIYUN_COM_GPU_MEM_POD\": \"9\",
@@ -71,7 +71,7 @@ test_expect_success 'what others hold on a device is not given away' '
 	has_notes "$six" "0 15 6 false" && has_notes "$seven" "1 15 7 false" && gpuq cancel "$six" "$seven"
 '
 
-test_expect_success 'a manifest that asks in its own dialect runs; so does a whole device' '
+test_expect_success 'AC-ALI-7: a manifest that asks in its own dialect runs, and names no devices itself; so does a whole device' '
 	wait_for 60 eval "test \$(free_gpus) = 3.4" && cat >player.yaml <<-END && id=$(submit player.yaml) && job_becomes "$id" RUNNING && has_notes "$id" "0 15 5 false" &&
 	apiVersion: v1
 	kind: Pod
@@ -87,7 +87,21 @@ test_expect_success 'a manifest that asks in its own dialect runs; so does a who
 	whole=$(fake_job hang=true -g 1) && job_becomes "$whole" RUNNING && has_notes "$whole" "1 15 15 false" && gpuq cancel "$whole" "$id"
 '
 
-test_expect_success 'two devices for one pod, or more than a device has: not here, and it says so' '
+# manifest LIMIT...: a pod with a container for each
+manifest() {
+	printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n'
+	for manifest_limit in "$@"; do
+		printf '  - {name: c%s, image: test, resources: {limits: {aliyun.com/gpu-mem: %s}}}\n' "$manifest_limit" "$manifest_limit"
+	done
+}
+
+test_expect_success 'AC-ALI-6, AC-ALI-11: one container has the part, in plain units' '
+	manifest 3 2 >pods.yaml && exits 1 gpuq submit pods.yaml && grep "only one can have a share of a device" err &&
+	manifest 5Gi >pods.yaml && exits 1 gpuq submit pods.yaml && grep "expected a whole number without a unit" err &&
+	manifest 0 >pods.yaml && exits 1 gpuq submit pods.yaml && grep "expected at least 1" err && manifest 5 >pods.yaml && gpuq submit --dry-run pods.yaml
+'
+
+test_expect_success 'AC-ALI-3, AC-ALI-13: two devices for one pod, or more than a device has: not here, and it says so' '
 	two=$(fake_job hang=true -g 2) && wait_for 60 job_is "$two" reason Unsatisfiable && gpuq cancel "$two" &&
 	echo "{command: [a], image: test, gpu_memory: 16Gi}" >much.yaml && exits 1 gpuq submit much.yaml && grep "largest device 15 GiB" err &&
 	echo "{command: [a], image: test, gpus: 2, gpu_memory: 10Gi}" >many.yaml && exits 1 gpuq submit many.yaml && grep "HAMi" err

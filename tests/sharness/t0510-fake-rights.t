@@ -21,7 +21,7 @@ rows = json.load(open(\"r.json\"))[\"rights\"]
 keys = [(r[\"feature\"], r[\"verb\"], r[\"resource\"], r[\"namespace\"]) for r in rows]
 assert len(keys) == len(set(keys)), keys
 assert (\"running jobs\", \"create\", \"pods\", \"team-a\") in keys, keys
-assert sum(r[\"namespace\"] == \"\" and r[\"resource\"] == \"nodes\" for r in rows) == 3, rows
+assert sum(r[\"namespace\"] == \"\" and r[\"resource\"] == \"nodes\" for r in rows) == 4, rows
 assert all(r[\"asked\"] and r[\"allowed\"] for r in rows), rows"
 '
 

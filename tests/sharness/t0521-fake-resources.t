@@ -97,7 +97,7 @@ test_expect_success 'AC-NV-1: under the single strategy fifty-six slots are inst
 
 test_expect_success 'two cards that HAMi offers ten times each are two, and no job of gpuqd stands there' '
 	api PATCH /nodes/node-0006 "{\"metadata\": {\"annotations\": {\"hami.io/node-nvidia-register\":
-		\"[{\\\"id\\\":\\\"GPU-1\\\",\\\"count\\\":10},{\\\"id\\\":\\\"GPU-2\\\",\\\"count\\\":10}]\"}}}" >/dev/null &&
+		\"[{\\\"id\\\":\\\"GPU-1\\\",\\\"count\\\":10,\\\"devmem\\\":15360,\\\"health\\\":true},{\\\"id\\\":\\\"GPU-2\\\",\\\"count\\\":10,\\\"devmem\\\":15360,\\\"health\\\":true}]\"}}}" >/dev/null &&
 	offers node-0006 "\"nvidia.com/gpu\": \"20\"" && wait_for 60 node_is node-0006 gpus 2 && gpuq nodes --json | grep "\"name\":\"node-0006\"" | grep -q "\"gpuq.io/sharing\":\"hami\"" &&
 	echo "{command: [a], image: test, gpus: 1, nodes: [node-0006]}" >w.yaml && w=$(submit w.yaml) && wait_for 60 job_is "$w" reason Unsatisfiable
 '

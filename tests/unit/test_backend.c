@@ -7,6 +7,9 @@
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/devices/gpu_manager.h"
 #include "gpuqd/devices/gpushare.h"
+#include "gpuqd/devices/hami.h"
+
+#define MIB (INT64_C(1) << 20)
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 #define GIB (INT64_C(1) << 30)
@@ -275,6 +278,87 @@ static const struct {
 	{ "parts of two", 500, BLOCK, 0, 0, 2, 0, -1, 0, false },
 	{ "more than a device", 1000, 64 * BLOCK, 0, 0, 1, 0, -1, 0, false },
 };
+
+static const struct {
+	const char *name;
+	int64_t milli, memory, cores;
+	size_t n_devices, n_init, n_containers, at;
+	const char *text; /* NULL = refused */
+} hamis[] = {
+	{ "AC-HAMI-1", 2000, 3000 * MIB, 30, 2, 1, 2, 1,
+	  ";;GPU-a,NVIDIA,3000,30:GPU-b,NVIDIA,3000,30:;" },
+	{ "AC-HAMI-4", 500, 0, 0, 1, 0, 1, 0, "GPU-a,NVIDIA,7680,50:;" },
+	{ "rounded down", 330, 0, 0, 1, 0, 1, 0, "GPU-a,NVIDIA,5068,33:;" },
+	{ "memory is rounded up", 1000, MIB + 1, 0, 1, 0, 1, 0, "GPU-a,NVIDIA,2,0:;" },
+	{ "cores alone", 1000, 0, 40, 1, 0, 1, 0, "GPU-a,NVIDIA,6144,40:;" },
+	{ "whole", 2000, 0, 0, 2, 0, 1, 0, "GPU-a,NVIDIA,15360,100:GPU-b,NVIDIA,15360,100:;" },
+	{ "more than a card", 1000, 15361 * MIB, 0, 1, 0, 1, 0, NULL },
+};
+
+Test(hami, what_the_plugin_reads, .init = init, .fini = done)
+{
+	static const char *const uuids[] = { "GPU-a", "GPU-b" };
+
+	for (size_t i = 0; i < N(hamis); i++) {
+		const struct gpuq_group g = { .gpus_milli = hamis[i].milli,
+					      .gpu_memory_bytes = hamis[i].memory,
+					      .gpu_cores = hamis[i].cores };
+		const struct backend_ask ask = {
+			.group = &g,
+			.node = "h1",
+			.resource = "nvidia.com/gpu",
+			.devices = few,
+			.uuids = uuids,
+			.n_devices = hamis[i].n_devices,
+			.device_mib = 15360,
+			.milli = hamis[i].cores ? hamis[i].cores * 10 : hamis[i].milli % 1000,
+			.n_init = hamis[i].n_init,
+			.n_containers = hamis[i].n_containers,
+			.at = hamis[i].at,
+			.now_us = 1000000,
+		};
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct hami_devices read;
+		const struct backend *b;
+		struct backend_place p;
+		const int rc = backend_place("hami", &ask, &mem, &b, &p, &err);
+
+		cr_assert_eq(rc, hamis[i].text ? 0 : GPUQ_EINVAL, "%s: %s", hamis[i].name,
+			     err.text);
+		if (!hamis[i].text)
+			continue;
+		cr_assert_str_eq(note(&p, HAMI_TO_ALLOCATE), hamis[i].text, "%s: %s", hamis[i].name,
+				 note(&p, HAMI_TO_ALLOCATE));
+		cr_expect_eq(hami_devices_read(hamis[i].text, &mem, &read), 0);
+		cr_expect_eq(read.n, hamis[i].n_devices, "%s", hamis[i].name);
+		cr_expect_eq(read.mib, p.limits[1].count, "%s", hamis[i].name);
+	}
+}
+
+Test(hami, text_of_others_is_no_devices, .init = init, .fini = done)
+{
+	static const char *const bad[] = {
+		"",
+		";",
+		";;",
+		"GPU-a",
+		"GPU-a:",
+		"GPU-a,NVIDIA,1,2",
+		",NVIDIA,1,2:;",
+		"GPU-a,NVIDIA,x,2:;",
+		"GPU-a,NVIDIA,1,101:;",
+		"GPU-a,NVIDIA,1,2,3:;",
+		"GPU-a,NVIDIA,99999999999999999999,2:;",
+		"a,N,1,1:;b",
+	};
+
+	for (size_t i = 0; i < N(bad); i++) {
+		struct hami_devices read;
+
+		cr_expect_eq(hami_devices_read(bad[i], &mem, &read), 0);
+		cr_expect_eq(read.n, 0, "%s", bad[i]);
+	}
+}
 
 Test(gpu_manager, what_the_plugin_reads, .init = init, .fini = done)
 {

@@ -743,3 +743,91 @@ Test(kube_decode, reads_which_resource_a_kubelet_lacks)
 		cr_expect_eq(p.short_have, have[i]);
 	}
 }
+
+#define CARD(id, more)                                                                             \
+	"{\\\"id\\\":\\\"" id                                                                      \
+	"\\\",\\\"count\\\":10,\\\"devmem\\\":15360,\\\"type\\\":\\\"NVIDIA-NVIDIA T4\\\"" more    \
+	"}"
+#define HEALTHY ",\\\"health\\\":true,\\\"numa\\\":1"
+
+/* The register of HAMi's plugin, in both of its encodings, and texts that are none. */
+static const struct {
+	const char *text;
+	size_t n; /* cards */
+	bool healthy; /* the last of them */
+	const char *note; /* why the node is not ready; NULL = it is */
+} registers[] = {
+	{ "[" CARD("GPU-a", HEALTHY) "," CARD("GPU-b", HEALTHY) "]", 2, true, NULL },
+	{ "[" CARD("GPU-a", "") "]", 1, false, NULL },
+	{ "GPU-a,10,15360,100,NVIDIA-NVIDIA T4,1,true:", 1, true, NULL },
+	{ "GPU-a,10,15360,100,T4,0,true,0,hami-core:GPU-b,8,15360,100,T4,0,false,1,mig:", 2, false,
+	  NULL },
+	{ "", 20, true, NULL },
+	{ "[]", 20, true, NULL },
+	{ "[1]", 0, false, "expected objects" },
+	{ "[" CARD("GPU-a", HEALTHY), 0, false, "expected a JSON array" },
+	{ "[" CARD("", HEALTHY) "]", 0, false, "expected a UUID" },
+	{ "[" CARD("a,b", HEALTHY) "]", 0, false, "expected a UUID" },
+	{ "[" CARD("a", HEALTHY) "," CARD("a", HEALTHY) "]", 0, false, "each UUID once" },
+	{ "GPU-a,0,15360,100,T4,0,true:", 0, false, "split count" },
+	{ "GPU-a,10,-5,100,T4,0,true:", 0, false, "memory of each card" },
+	{ "GPU-a,10,99999999999999999999,100,T4,0,true:", 0, false, "memory of each card" },
+	{ "GPU-a,10,15360,100,T4,0:", 0, false, "7 or 9 fields" },
+	{ "GPU-a,10,15360,100,T4,0,true,1:", 0, false, "7 or 9 fields" },
+	{ "GPU-a,10,15360,100,T4,0,true,1,m,x:", 0, false, "7 or 9 fields" },
+	{ "GPU-a,10,15360,100,T4,0,true", 0, false, "a colon behind each card" },
+};
+
+static void register_node(const char *text, struct node_fact *out)
+{
+	struct gpuq_buf json = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	gpuq_buf_printf(
+		&json,
+		"{\"metadata\":{\"name\":\"h\",\"annotations\":{\"hami.io/node-nvidia-register\":"
+		"\"%s\"}},\"status\":{\"capacity\":{\"nvidia.com/gpu\":\"20\"},\"allocatable\":{"
+		"\"nvidia.com/"
+		"gpu\":\"20\"},\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}",
+		text);
+	cr_assert_eq(node(gpuq_buf_str(&json), out, &err), 0, "%s", err.text);
+	gpuq_buf_done(&json);
+}
+
+Test(kube_node, register_of_hami)
+{
+	for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++) {
+		const char *text = registers[i].text;
+		struct node_fact n;
+
+		register_node(text, &n);
+		cr_expect_eq(n.ready, registers[i].note == NULL, "%s", text);
+		cr_expect(!registers[i].note || strstr(n.note, registers[i].note), "%s: %s", text,
+			  n.note);
+		cr_assert_eq(n.n_devices, registers[i].n, "%s: %zu", text, n.n_devices);
+		if (n.n_devices)
+			cr_expect_eq(n.devices[n.n_devices - 1].healthy, registers[i].healthy, "%s",
+				     text);
+		if (n.n_devices == 1) {
+			cr_expect_str_eq(n.devices[0].product, "NVIDIA-T4");
+			cr_expect_eq(n.devices[0].memory_mib, 15360);
+			cr_expect_eq(n.slots, 10);
+		}
+	}
+	kube_object_done(&object);
+}
+
+Test(kube_node, a_register_of_a_million_cards_is_refused)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	struct node_fact n;
+
+	for (int i = 0; i < 1000000; i++)
+		gpuq_buf_printf(&text, "GPU-%d,1,1,1,T,0,true:", i);
+	register_node(gpuq_buf_str(&text), &n);
+	cr_expect_not(n.ready);
+	cr_expect_eq(n.n_devices, 0);
+	cr_expect(strstr(n.note, "256 KiB"), "%s", n.note);
+	kube_object_done(&object);
+	gpuq_buf_done(&text);
+}

@@ -38,10 +38,12 @@ static void add_node(struct snapshot *s, const char *name)
 	static const uint8_t links[] = { 0, 2, 2, 1, 2, 0, 1, 2, 2, 1, 0, 2, 1, 2, 2, 0 };
 	static const uint8_t numa[] = { 0, 0, 1, 1 };
 	static const struct snap_taint taint = { "gpu", "yes", "NoSchedule" };
-	struct snap_device devices[4] = { { .healthy = true, .memory_bytes = 80 },
-					  { .healthy = true, .foreign_milli = 500 },
-					  { .healthy = true },
-					  { .healthy = false } };
+	struct snap_device devices[4] = {
+		{ .healthy = true, .memory_bytes = 80, .foreign_memory_bytes = 8 },
+		{ .healthy = true, .foreign_milli = 500 },
+		{ .healthy = true },
+		{ .healthy = false }
+	};
 	struct snap_node n;
 
 	snapshot_node_default(&n);
@@ -198,7 +200,7 @@ Test(replay, every_field_is_written)
 		{ "config_cols", sizeof(struct snap_config) - sizeof(struct policy_sched), 128 },
 		{ "queue_cols", sizeof(struct snap_queue) - sizeof(struct policy_queue), 136 },
 		{ "node_cols", sizeof(struct snap_node), 256 },
-		{ "device_cols", sizeof(struct snap_device), 24 },
+		{ "device_cols", sizeof(struct snap_device), 32 },
 		{ "group_cols", sizeof(struct snap_group), 208 },
 		{ "request_cols", sizeof(struct snap_request), 120 },
 		{ "job_cols", sizeof(struct snap_job), 304 },

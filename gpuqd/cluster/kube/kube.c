@@ -51,7 +51,7 @@ struct kube {
 	struct cluster_sink sink;
 	int64_t start_us;
 	char *namespace_, *cluster_id;
-	int64_t creates_per_s;
+	int64_t creates_per_s, plugin_us, lock_us;
 };
 
 static struct kube *of(struct cluster *c)
@@ -84,10 +84,14 @@ static void kube_free(struct cluster *c)
 	free(k);
 }
 
-static void on_own(void *arg, const struct pod_fact *f, bool gone)
+static void on_pod(void *arg, const struct pod_fact *f, bool gone)
 {
 	struct kube *k = arg;
 
+	if (!*f->token) {
+		asks_shown_foreign(k->asks, f, gone);
+		return;
+	}
 	asks_shown(k->asks, f, gone);
 	pod_events_shown(k->pod_events, f, gone);
 }
@@ -173,6 +177,8 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 	rc = asks_new(k->loop, k->http, k->namespace_, k->cluster_id, k->creates_per_s, &k->sink,
 		      &k->asks, err);
 	if (rc == 0)
+		asks_plugin_times(k->asks, k->plugin_us, k->lock_us);
+	if (rc == 0)
 		rc = signals_new(k->loop, k->http,
 				 &(struct signals_sink){ k, on_delete, on_signalled }, &k->signals,
 				 err);
@@ -195,7 +201,7 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 		rc = metrics_new(k->loop, &k->metrics_urls, k->measure_every_us, &k->sink,
 				 &k->metrics, err);
 	if (rc == 0)
-		watch_on_own(k->watch, on_own, k);
+		watch_on_pod(k->watch, on_pod, k);
 	return rc;
 }
 
@@ -407,6 +413,8 @@ int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct c
 	k->cluster.ops = &ops;
 	k->loop = l;
 	k->creates_per_s = o->creates_per_s;
+	k->plugin_us = o->plugin_timeout_us;
+	k->lock_us = o->node_lock_timeout_us;
 	k->metrics_urls = o->metrics;
 	k->measure_every_us = o->measure_every_us;
 	rc = kube_config_load(o->kubeconfig, o->context, &k->config, err);

@@ -87,6 +87,7 @@ static const struct right {
 	  "binding",
 	  "",
 	  { "create" } },
+	{ "pools with sharing: hami", false, WHOLE, "", "nodes", "", "", { "patch" } },
 	{ "pools that grow",
 	  false,
 	  WHOLE,

@@ -13,7 +13,7 @@ static void shape_of(void *arg, const struct backend *b, struct backend_shape *o
 	const struct model *m = arg;
 
 	for (const struct node *n = m->nodes; n; n = n->hh.next) {
-		if (n->gone || n->n_devices == 0 || n->backend != b)
+		if (n->gone || n->n_devices == 0 || n->backend != b || n->closed)
 			continue;
 		out->n_nodes++;
 		for (uint32_t d = 0; d < n->n_devices; d++)

@@ -3,6 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
@@ -15,7 +18,17 @@
 #define TICK_US GPUQ_US_PER_S
 #define CANNOT_START_US (120 * GPUQ_US_PER_S) /* ImagePullBackOff and its like */
 
+#define PLUGIN_WINDOW_US (600 * GPUQ_US_PER_S)
+
+/* A node whose plugin gave a pod no device. */
+struct unserved {
+	UT_hash_handle hh;
+	int64_t at_us;
+	char node[];
+};
+
 struct troubles {
+	struct unserved *unserved;
 	struct journal *j;
 	struct dispatch *dispatch;
 	struct refusals *refusals;
@@ -68,6 +81,41 @@ static void fail(struct troubles *t, const struct job *j)
 	ask_to_leave(t, j, GPUQ_CAUSE_LIMIT, RULE_CANNOT_START);
 }
 
+/* Note that the plugin of a node failed. Returns true if it had done so lately. */
+static bool again(struct troubles *t, const char *node, int64_t now)
+{
+	struct unserved *u;
+	bool lately;
+
+	HASH_FIND_STR(t->unserved, node, u);
+	lately = u && now - u->at_us < PLUGIN_WINDOW_US;
+	if (!u) {
+		u = calloc(1, sizeof(*u) + strlen(node) + 1);
+		if (!u)
+			abort();
+		memcpy(u->node, node, strlen(node) + 1);
+		HASH_ADD_STR(t->unserved, node, u);
+	}
+	u->at_us = now;
+	return lately;
+}
+
+/* The job starts anew, on the same node if need be: a plugin that confused two pods does so once. */
+static void replace(struct troubles *t, const struct job *j, const struct pod *p, int64_t now)
+{
+	struct event ev = { .type = EV_NODE_BACKOFF };
+	const char *node = p->node->name;
+
+	ev.backoff.name = node;
+	ev.backoff.until_us = now + PLUGIN_WINDOW_US;
+	ev.backoff.suspect = true;
+	log_warn("job.plugin_timeout", "job=%" PRIu32 " node=%s message=%s", j->key.id, LOGS(node),
+		 LOGS(j->life->trouble->words));
+	if (again(t, node, now))
+		journal_apply(t->j, &ev, NULL);
+	ask_to_leave(t, j, GPUQ_CAUSE_INFRA, RULE_PLUGIN);
+}
+
 static void look_at(struct troubles *t, const struct job *j, int64_t now)
 {
 	const struct trouble *why = j->life->trouble;
@@ -76,7 +124,10 @@ static void look_at(struct troubles *t, const struct job *j, int64_t now)
 
 	if (!p)
 		return;
-	if (why->whose == TROUBLE_OPERATORS) {
+	if (why->whose == TROUBLE_PLUGIN) {
+		if (now - why->since_us >= dispatch_plugin_timeout(t->dispatch))
+			replace(t, j, p, now);
+	} else if (why->whose == TROUBLE_OPERATORS) {
 		if (timeout && now - j->life->placed_us >= timeout)
 			give_back(t, j);
 	} else if (now - p->placed_us > CANNOT_START_US) {
@@ -115,8 +166,14 @@ int troubles_new(struct journal *j, struct dispatch *d, struct refusals *refusal
 
 void troubles_free(struct troubles *t)
 {
+	struct unserved *u, *next;
+
 	if (!t)
 		return;
 	loop_cancel(t->tick);
+	HASH_ITER(hh, t->unserved, u, next) {
+		HASH_DEL(t->unserved, u);
+		free(u);
+	}
 	free(t);
 }

@@ -5,7 +5,8 @@
  * Touches  the model through the journal.
  * Used by  daemon.c.
  *
- * A trouble of the job's own fails it after two minutes. One of the namespace or the node is
+ * A pod that its node's plugin gives no device is replaced; the second within ten minutes makes the node
+ * suspect. A trouble of the job's own fails it after two minutes. One of the namespace or the node is
  * waited for until the start timeout; then the job gives its places back and is pending with
  * ClusterRefused.
  */

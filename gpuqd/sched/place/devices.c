@@ -3,6 +3,7 @@
 #include "gpuqd/sched/place/nodes_int.h"
 
 #include "gpuqd/sched/quota/cycle.h"
+#include "gpuqd/util/amount.h"
 
 /* Parts of devices: thousandths of a device and bytes of its memory, neither of which may exceed
  * what the device has. A request for memory alone gets as many thousandths as the memory is of a
@@ -26,10 +27,7 @@ static int32_t replica_for(const struct snap_node *at, const struct need *n)
 /* Return the part, or the share of one of the pods that a device can have at a time if that is more. */
 static int32_t at_least(const struct snap_node *at, int32_t part)
 {
-	const int32_t least =
-		at->slots ? (SNAP_MILLI + (int32_t)at->slots - 1) / (int32_t)at->slots : 0;
-
-	return part > 0 && part < least ? least : part;
+	return part > 0 ? (int32_t)amount_cores(SNAP_MILLI, part, at->slots) : part;
 }
 
 int32_t devices_part(const struct cycle *c, uint32_t node, const struct need *n)
@@ -109,6 +107,16 @@ uint32_t devices_room(const struct cycle *c, uint32_t node, const struct need *n
 	return pods;
 }
 
+/* True if the first device has fewer cores free, or as many and less memory. */
+static bool is_fuller(const struct cycle *c, uint32_t x, uint32_t y)
+{
+	const struct nodes *nodes = c->nodes;
+
+	if (nodes->now.device_free[x] != nodes->now.device_free[y])
+		return nodes->now.device_free[x] < nodes->now.device_free[y];
+	return nodes->now.device_memory[x] < nodes->now.device_memory[y];
+}
+
 /* Return the fullest device with room that is not among those taken; SNAP_NONE. */
 static uint32_t fullest(const struct cycle *c, uint32_t node, int32_t part, int64_t asked,
 			const uint32_t *taken, uint32_t n_taken)
@@ -122,7 +130,8 @@ static uint32_t fullest(const struct cycle *c, uint32_t node, int32_t part, int6
 
 		if (free_milli[d] < part ||
 		    of_device(c, n->device_first + d, part, asked, 1) == 0 ||
-		    (best != SNAP_NONE && free_milli[d] >= free_milli[best]))
+		    (best != SNAP_NONE &&
+		     !is_fuller(c, n->device_first + d, n->device_first + best)))
 			continue;
 		while (t < n_taken && taken[t] != d)
 			t++;

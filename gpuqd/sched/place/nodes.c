@@ -351,9 +351,7 @@ struct need nodes_need(const struct snap_group *g)
 	}
 	n.parts = snap_group_parts(g);
 	if (n.parts) {
-		n.part = (int32_t)(g->gpus_milli % SNAP_MILLI);
-		if (g->gpu_part_milli > n.part)
-			n.part = g->gpu_part_milli;
+		n.part = snap_group_part(g);
 		n.part_memory = g->gpu_memory_bytes;
 	} else {
 		n.whole = devices_of(g->gpus_milli);

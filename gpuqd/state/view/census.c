@@ -26,7 +26,7 @@ void census_slots(const struct node *n, struct census_slot *slots)
 			if (p->devices[i] < n->n_devices)
 				slots[p->devices[i]].taken_milli += p->gpus_milli / p->n_devices;
 	for (uint32_t i = 0; i < n->n_devices; i++)
-		slots[i].taken_milli += n->foreign_milli[i];
+		slots[i].taken_milli += n->foreign_on[i].milli;
 	/* Unnamed devices of foreign pods are assumed to be the highest ones not in use, as in the
 	 * snapshot. */
 	for (uint32_t i = n->n_devices; i-- > 0 && foreign > 0;)
@@ -266,7 +266,7 @@ int census_check(const struct node *n, struct gpuq_err *err)
 			DL_FOREACH2(n->pods, o, node_next)
 				for (uint32_t k = 0; model_pod_takes(o) && k < o->n_devices; k++)
 					if (o->devices[k] == p->devices[i])
-						sum += o->gpus_milli / o->n_devices;
+						sum += model_pod_cores(o);
 			if (sum > 1000)
 				return gpuq_fail(err, GPUQ_ECORRUPT,
 						 "device %u is given away more than once: %" PRId64

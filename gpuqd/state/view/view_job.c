@@ -110,7 +110,7 @@ enum gpuq_job_state view_job_state(const struct job *j)
 
 const char *view_trouble_who(enum trouble_whose whose)
 {
-	return whose == TROUBLE_OPERATORS ? "operator" : "user";
+	return whose == TROUBLE_USERS ? "user" : "operator";
 }
 
 /* Return the words of the cluster behind a reason; NULL = there are none. */

@@ -83,7 +83,7 @@ struct view_share view_node_share(const struct pod *p, const struct device *d)
 			      : !is_replica(p) && g->gpu_memory_bytes
 				      ? (asked_mib + unit - 1) / unit * unit
 				      : d->memory_mib * milli / 1000,
-		.cores = cores_of(p->node, milli, g->gpu_cores),
+		.cores = cores_of(p->node, model_pod_cores(p), g->gpu_cores),
 	};
 }
 
@@ -94,9 +94,9 @@ static struct part part_of(const struct pod *p, const struct device *d)
 	const int64_t milli = p->gpus_milli / p->n_devices;
 
 	return (struct part){
-		.kind = milli >= 1000   ? "whole"
-			: is_replica(p) ? "replica"
-					: "part",
+		.kind = model_pod_cores(p) >= 1000 ? "whole"
+			: is_replica(p)            ? "replica"
+						   : "part",
 		.milli = milli,
 		.memory_mib = share.memory_mib,
 		.cores = share.cores,
@@ -305,16 +305,14 @@ struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m
 static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
 				    const struct device *d)
 {
-	const int64_t milli = p->gpus_milli / p->n_devices;
 	struct gpuq_val *v = gpuq_map(a);
 
 	gpuq_put(a, v, "job", gpuq_str(a, view_key(a, p->job->key)));
 	gpuq_put(a, v, "pod", gpuq_int(a, p->index));
 	gpuq_put(a, v, "user", gpuq_str(a, p->job->user));
 	gpuq_put(a, v, "queue", gpuq_str(a, p->job->queue->name));
-	gpuq_put(a, v, "milli", gpuq_int(a, milli));
-	gpuq_put(a, v, "memory_mib",
-		 d->memory_mib ? gpuq_int(a, d->memory_mib * milli / 1000) : gpuq_null(a));
+	gpuq_put(a, v, "milli", gpuq_int(a, p->gpus_milli / p->n_devices));
+	gpuq_put(a, v, "memory_mib", number_or_null(a, view_node_share(p, d).memory_mib));
 	return v;
 }
 
@@ -398,13 +396,19 @@ static const char *sharing_of(const struct node *n)
 	return n->backend ? n->backend->word : n->fact.n_mig ? "mig" : NULL;
 }
 
+/* The use of a device: its charge, and the two amounts. */
+struct in_use {
+	int64_t milli, cores_milli, memory_mib;
+};
+
 /* Add a device's pods to its lists. Return how much of it they hold. */
-static int64_t add_tenants(struct gpuq_arena *a, const struct node *n, uint32_t at,
-			   struct gpuq_val *jobs, struct gpuq_val *pods, struct gpuq_val *parts)
+static struct in_use add_tenants(struct gpuq_arena *a, const struct node *n, uint32_t at,
+				 struct gpuq_val *jobs, struct gpuq_val *pods,
+				 struct gpuq_val *parts)
 {
 	const struct device *d = &n->devices[at];
+	struct in_use own = { 0 };
 	const struct pod *p;
-	int64_t own = 0;
 
 	DL_FOREACH2(n->pods, p, node_next)
 		for (uint32_t k = 0; model_pod_takes(p) && k < p->n_devices; k++) {
@@ -412,12 +416,34 @@ static int64_t add_tenants(struct gpuq_arena *a, const struct node *n, uint32_t 
 
 			if (p->devices[k] != at)
 				continue;
-			own += part.milli;
+			own.milli += part.milli;
+			own.cores_milli += model_pod_cores(p);
+			own.memory_mib += part.memory_mib > 0 ? part.memory_mib : 0;
 			gpuq_add(a, jobs, gpuq_str(a, view_key(a, p->job->key)));
 			gpuq_add(a, pods, view_tenant(a, p, d));
 			add_part(a, parts, &part);
 		}
 	return own;
+}
+
+static int64_t least(int64_t x, int64_t y)
+{
+	return x < y ? x : y;
+}
+
+/* Return what foreign pods hold of a device, of which so much is taken beside gpuq's pods: some is of
+ * pods whose devices are not known. */
+static struct in_use foreign_of(const struct node *n, uint32_t at, int64_t milli)
+{
+	const struct foreign_use *f = &n->foreign_on[at];
+	const int64_t more = milli > f->milli ? milli - f->milli : 0;
+
+	if (milli <= 0)
+		return (struct in_use){ 0 };
+	return (struct in_use){ .milli = least(milli, 1000),
+				.cores_milli = f->cores_milli + more,
+				.memory_mib = (f->bytes >> 20) +
+					      n->devices[at].memory_mib * more / 1000 };
 }
 
 /* Return a device, of which so much is taken; add what is free of it to *free_milli. */
@@ -427,19 +453,20 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct node *n, 
 	const struct device *d = &n->devices[at];
 	struct gpuq_val *v = gpuq_map(a), *jobs = gpuq_list(a), *pods = gpuq_list(a),
 			*parts = gpuq_list(a);
-	const int64_t own = add_tenants(a, n, at, jobs, pods, parts);
+	const struct in_use own = add_tenants(a, n, at, jobs, pods, parts);
 	/* Nothing can start there, whatever is not in use. */
-	const int64_t left = taken > 1000 || !d->healthy || n->gone ? 0 : 1000 - taken;
+	const bool out = !d->healthy || n->gone;
+	const int64_t left = taken > 1000 || out ? 0 : 1000 - taken;
+	const struct in_use theirs = foreign_of(n, at, taken - own.milli);
+	const int64_t cores = least(own.cores_milli + theirs.cores_milli, 1000) / 10,
+		      memory_mib = least(own.memory_mib + theirs.memory_mib, d->memory_mib);
 
-	taken = taken > 1000 ? 1000 : taken;
-	if (taken > own) {
-		const struct part rest = {
-			.kind = taken - own == 1000 ? "whole" : "part",
-			.milli = taken - own,
-			.memory_mib = d->memory_mib ? d->memory_mib * (taken - own) / 1000 : -1,
-			.cores = cores_of(n, taken - own, 0),
-			.foreign = true
-		};
+	if (theirs.milli > 0) {
+		const struct part rest = { .kind = theirs.milli == 1000 ? "whole" : "part",
+					   .milli = theirs.milli,
+					   .memory_mib = d->memory_mib ? theirs.memory_mib : -1,
+					   .cores = cores_of(n, theirs.cores_milli, 0),
+					   .foreign = true };
 
 		add_part(a, parts, &rest);
 	}
@@ -450,11 +477,10 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct node *n, 
 	gpuq_put(a, v, "memory_mib", d->memory_mib ? gpuq_int(a, d->memory_mib) : gpuq_null(a));
 	gpuq_put(a, v, "free_milli", gpuq_int(a, left));
 	gpuq_put(a, v, "free_memory_mib",
-		 d->memory_mib ? gpuq_int(a, d->memory_mib * left / 1000) : gpuq_null(a));
-	gpuq_put(a, v, "used_memory_mib",
-		 d->memory_mib ? gpuq_int(a, d->memory_mib * taken / 1000) : gpuq_null(a));
-	gpuq_put(a, v, "free_cores", gpuq_int(a, left / 10));
-	gpuq_put(a, v, "used_cores", gpuq_int(a, taken / 10));
+		 d->memory_mib ? gpuq_int(a, out ? 0 : d->memory_mib - memory_mib) : gpuq_null(a));
+	gpuq_put(a, v, "used_memory_mib", d->memory_mib ? gpuq_int(a, memory_mib) : gpuq_null(a));
+	gpuq_put(a, v, "free_cores", gpuq_int(a, out ? 0 : 100 - cores));
+	gpuq_put(a, v, "used_cores", gpuq_int(a, cores));
 	gpuq_put(a, v, "jobs", jobs);
 	gpuq_put(a, v, "pods", pods);
 	gpuq_put(a, v, "parts", parts);

@@ -1,4 +1,5 @@
 #include "gpuqd/cluster/kube/pods/api_int.h"
+#include "gpuqd/cluster/kube/pods/api_lock.h"
 #include "gpuqd/cluster/kube/pods/api_turn.h"
 #include "gpuqd/cluster/kube/pods/api_bind.h"
 #include "gpuqd/cluster/kube/pods/api_remove.h"
@@ -43,9 +44,16 @@ int asks_new(struct loop *l, struct http *h, const char *namespace_, const char 
 	a->namespace_ = namespace_;
 	a->cluster_id = cluster_id;
 	a->sink = sink;
+	a->plugin_us = a->lock_us = INT64_MAX / 4;
 	a->gap_us = creates_per_s > 0 ? SECOND_US / creates_per_s : 0;
 	*out = a;
 	return 0;
+}
+
+void asks_plugin_times(struct asks *a, int64_t plugin_us, int64_t lock_us)
+{
+	a->plugin_us = plugin_us;
+	a->lock_us = lock_us;
 }
 
 void asks_free(struct asks *a)
@@ -59,6 +67,7 @@ void asks_free(struct asks *a)
 	removal_free_all(a);
 	beside_free_all(a);
 	turn_free_all(a);
+	lock_free_all(a);
 	refused_free_all(a);
 	bindings_free_all(a);
 	HASH_ITER(hh, a->rests, r, next_rest) {
@@ -199,11 +208,27 @@ void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const ch
 	}
 }
 
+static void note_turn(struct asks *a, const struct pod_fact *f, bool gone, int64_t units,
+		      const char *name)
+{
+	if (gone || f->phase != POD_PENDING || !f->unserved)
+		turn_over(a, name);
+	else if (*f->node)
+		turn_seen(a, f->node, units, f->namespace_, name);
+}
+
 void asks_shown(struct asks *a, const struct pod_fact *f, bool gone)
 {
 	create_shown(a, f);
-	if (gone || f->phase != POD_PENDING || !f->unserved)
-		turn_over(a, f->name);
-	else if (*f->node)
-		turn_seen(a, f->node, f->unserved, f->name);
+	note_turn(a, f, gone, f->unserved, f->name);
+}
+
+void asks_shown_foreign(struct asks *a, const struct pod_fact *f, bool gone)
+{
+	char name[600];
+
+	/* No pod of ours has such a name. */
+	snprintf(name, sizeof(name), "%s/%s", f->namespace_, f->name);
+	if (f->unserved || a->turns)
+		note_turn(a, f, gone, f->unserved < 0 ? UNSERVED_NODE : f->unserved, name);
 }

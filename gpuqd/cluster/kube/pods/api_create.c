@@ -368,7 +368,7 @@ static void go_on(struct create *c)
 			c->next++; /* waiting for it; what follows comes after */
 			return;
 		}
-	if (c->share_units && !turn_take(c->asks, c->node, c->share_units, c->name))
+	if (c->share_units && !turn_take(c->asks, c->node, c->share_units, c->namespace_, c->name))
 		return;
 	c->post = post_start(c->asks, &call);
 }
@@ -509,7 +509,9 @@ void asks_create(struct asks *a, const struct pod_order *o)
 	c->node = strdup(o->node);
 	c->pod_policy = strdup(o->walls.pod_policy ? o->walls.pod_policy : "");
 	if (podspec_shared(o, &turn, &units) && turn != TURN_MANY)
-		c->share_units = turn == TURN_NODE ? UNSERVED_NODE : units;
+		c->share_units = turn == TURN_EQUAL  ? units
+				 : turn == TURN_LOCK ? UNSERVED_LOCK
+						     : UNSERVED_NODE;
 	if (!c->node || !c->pod_policy || !c->namespace_ || !c->name || !c->token)
 		abort();
 	HASH_ADD_KEYPTR(hh, a->creates, c->key, strlen(c->key), c);

@@ -3,6 +3,7 @@
  * api.c        the set of asks, the pace, what was made for a job
  * api_post     one object, created exactly once
  * api_create   a pod and what it needs beside it
+ * api_lock     the lock of a node
  * api_turn     pods of nodes that share devices, one after another
  * api_remove   deleting, forgetting
  * refused      what was refused for the cluster's sake, and whether it still would be
@@ -32,6 +33,7 @@ struct made;
 struct refused;
 struct rest;
 struct turn;
+struct lock;
 struct binding;
 
 struct made_key {
@@ -55,6 +57,8 @@ struct asks {
 	struct binding *bindings; /* by path */
 	struct loop_timer *bind_again; /* binding is not allowed; NULL = it is */
 	struct turn *turns; /* pods that their node's plugin has not served yet */
+	struct lock *locks; /* of nodes */
+	int64_t plugin_us, lock_us; /* see asks_plugin_times() */
 	struct refused *refused; /* by the refusal's key */
 };
 

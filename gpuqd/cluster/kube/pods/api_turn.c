@@ -1,5 +1,7 @@
 #include "gpuqd/cluster/kube/pods/api_turn.h"
 #include "gpuqd/cluster/kube/pods/api_create.h"
+#include "gpuqd/cluster/kube/pods/api_lock.h"
+#include "gpuqd/devices/backend.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +14,22 @@ struct turn {
 	struct turn *next;
 	struct asks *asks;
 	struct loop_timer *end;
+	struct loop_timer *silent; /* of a plugin that was given the lock */
+	struct lock *lock; /* NULL = it needs none */
 	int64_t units;
 	bool spent; /* it keeps others waiting no longer */
 	char *node, *pod;
 };
+
+static void free_turn(struct turn *t)
+{
+	loop_cancel(t->end);
+	loop_cancel(t->silent);
+	lock_release(t->lock);
+	free(t->node);
+	free(t->pod);
+	free(t);
+}
 
 static void end(struct turn **at)
 {
@@ -23,10 +37,7 @@ static void end(struct turn **at)
 	struct asks *a = t->asks;
 
 	*at = t->next;
-	loop_cancel(t->end);
-	free(t->node);
-	free(t->pod);
-	free(t);
+	free_turn(t);
 	creates_go_on(a);
 }
 
@@ -39,8 +50,20 @@ static void on_end(void *arg)
 	creates_go_on(t->asks);
 }
 
+static void on_silent(void *arg)
+{
+	struct turn *t = arg;
+	const struct cluster_sink *sink = t->asks->sink;
+
+	t->silent = NULL;
+	if (sink->troubled)
+		sink->troubled(sink->arg, t->pod, BACKEND_TROUBLE,
+			       "the device plugin of its node does not allocate its devices",
+			       TROUBLE_PLUGIN);
+}
+
 /* Note that a pod is under way, and is for a minute at most. */
-static void note(struct asks *a, const char *node, int64_t units, const char *pod)
+static struct turn *note(struct asks *a, const char *node, int64_t units, const char *pod)
 {
 	struct turn *t;
 
@@ -56,29 +79,51 @@ static void note(struct asks *a, const char *node, int64_t units, const char *po
 	t->end = loop_after(a->loop, TURN_US, on_end, t);
 	t->next = a->turns;
 	a->turns = t;
+	return t;
 }
 
-bool turn_take(struct asks *a, const char *node, int64_t units, const char *pod)
+/* True if it holds the lock that it needs. From then on the plugin is waited for. */
+static bool has_lock(struct turn *t)
+{
+	if (!t->lock)
+		return true;
+	if (!lock_is_held(t->lock))
+		return false;
+	if (!t->silent)
+		t->silent = loop_after(t->asks->loop, t->asks->plugin_us, on_silent, t);
+	return true;
+}
+
+bool turn_take(struct asks *a, const char *node, int64_t units, const char *namespace_,
+	       const char *pod)
 {
 	struct turn *t;
 
 	for (t = a->turns; t; t = t->next)
 		if (strcmp(t->node, node) == 0 && strcmp(t->pod, pod) == 0)
-			return true;
+			return has_lock(t);
 	for (t = a->turns; t; t = t->next)
 		if (!t->spent && strcmp(t->node, node) == 0 &&
 		    (t->units == units || t->units < 0 || units < 0))
 			return false;
-	note(a, node, units, pod);
-	return true;
+	t = note(a, node, units, pod);
+	if (units == UNSERVED_LOCK)
+		t->lock = lock_take(a, node, namespace_, pod);
+	return has_lock(t);
 }
 
-void turn_seen(struct asks *a, const char *node, int64_t units, const char *pod)
+void turn_seen(struct asks *a, const char *node, int64_t units, const char *namespace_,
+	       const char *pod)
 {
-	for (struct turn *t = a->turns; t; t = t->next)
+	struct turn *t;
+
+	for (t = a->turns; t; t = t->next)
 		if (strcmp(t->node, node) == 0 && strcmp(t->pod, pod) == 0)
 			return;
-	note(a, node, units, pod);
+	t = note(a, node, units, pod);
+	if (units == UNSERVED_LOCK)
+		t->lock = lock_assume(a, node, namespace_, pod);
+	has_lock(t);
 }
 
 void turn_over(struct asks *a, const char *pod)
@@ -96,9 +141,6 @@ void turn_free_all(struct asks *a)
 
 	while ((t = a->turns) != NULL) {
 		a->turns = t->next;
-		loop_cancel(t->end);
-		free(t->node);
-		free(t->pod);
-		free(t);
+		free_turn(t);
 	}
 }

@@ -9,10 +9,12 @@
 #include "gpuqd/cluster/kube/pods/api_int.h"
 
 /* May a pod that requests units on node (below 0: all of the node's attention) be created now? Then it
- * holds that turn, until it is over. */
-bool turn_take(struct asks *a, const char *node, int64_t units, const char *pod);
+ * holds that turn, until it is over. With UNSERVED_LOCK it needs the lock of the node as well. */
+bool turn_take(struct asks *a, const char *node, int64_t units, const char *namespace_,
+	       const char *pod);
 /* A pod is there that has not been served: one of an earlier process, or of others. */
-void turn_seen(struct asks *a, const char *node, int64_t units, const char *pod);
+void turn_seen(struct asks *a, const char *node, int64_t units, const char *namespace_,
+	       const char *pod);
 void turn_over(struct asks *a, const char *pod); /* also of a pod that holds none */
 void turn_free_all(struct asks *a);
 

@@ -149,6 +149,9 @@ int podspec_share(const struct pod_order *o, json_t *meta, json_t *spec, struct 
 	notes = p.n_notes ? podspec_object(meta, "annotations") : NULL;
 	for (size_t i = 0; i < p.n_notes; i++)
 		json_object_set_new(notes, p.notes[i].key, json_string(p.notes[i].value));
+	if (p.label.key)
+		json_object_set_new(podspec_object(meta, "labels"), p.label.key,
+				    json_string(p.label.value));
 out:
 	gpuq_arena_done(&mem);
 	return rc;

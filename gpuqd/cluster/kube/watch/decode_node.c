@@ -1,5 +1,6 @@
 #include "gpuqd/cluster/kube/watch/decode_node.h"
 #include "gpuqd/cluster/kube/watch/decode_amounts.h"
+#include "gpuqd/cluster/kube/watch/decode_hami.h"
 #include "gpuqd/cluster/kube/watch/decode_mig.h"
 
 #include <string.h>
@@ -7,11 +8,11 @@
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/devices/gpu_manager.h"
 #include "gpuqd/devices/gpushare.h"
+#include "gpuqd/devices/hami.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
-#define HAMI_REGISTER "hami.io/node-nvidia-register"
 #define REPLICAS_MAX 1000 /* of one device: a thousandth is the least part */
 
 static int read_labels(struct kube_object *o, struct gpuq_strmap *out)
@@ -177,20 +178,6 @@ static int read_single(struct kube_object *o, struct node_fact *out, const char 
 	return 0;
 }
 
-/* Return how many cards HAMi's plugin registers, each of which it offers several times; 0: it is not
- * there. Its list is JSON, of earlier versions text with a colon after each card. */
-static int64_t hami_cards(struct kube_object *o)
-{
-	const char *text = kube_str(kube_path(o->object, "metadata", "annotations"), HAMI_REGISTER);
-	json_t *list = *text == '[' ? json_loads(text, 0, NULL) : NULL;
-	int64_t n = (int64_t)json_array_size(list);
-
-	json_decref(list);
-	for (const char *p = *text == '[' ? "" : text; *p; p++)
-		n += *p == ':' && p > text && p[-1] != ':';
-	return n;
-}
-
 /* Count cards where replicas of them are offered: what the plugin offers, divided; no more than
  * feature discovery has seen. */
 static const char *count_cards(struct node_fact *out, int64_t *there, int64_t *works)
@@ -216,16 +203,36 @@ static const char *count_cards(struct node_fact *out, int64_t *there, int64_t *w
 	return mps ? "mps" : "time-slicing";
 }
 
+/* Take the cards that HAMi registers, each of which its plugin offers as often as it may be shared. Where the
+ * plugin offers fewer than there are cards, or none, it is broken or dead. */
+static void hami_devices(struct node_fact *out, struct hami_cards *cards, int64_t there,
+			 int64_t works, const char *product)
+{
+	const bool dead = works == 0 || there < (int64_t)cards->n;
+
+	for (size_t i = 0; i < cards->n; i++) {
+		cards->devices[i].healthy &= !dead;
+		if (*product)
+			cards->devices[i].product = product;
+	}
+	out->devices = cards->devices;
+	out->n_devices = cards->n;
+	out->numa = cards->numa;
+	out->slots = cards->slots;
+	tell(out, SHARE_LABEL, "hami");
+}
+
 /* Devices are counted, not named, by the API: capacity says how many there are,
  * allocatable how many work. Which ones do not is not reported, so the last ones are
  * taken to be the sick ones. A dead device plugin leaves allocatable at 0. */
-static int read_devices(struct kube_object *o, struct node_fact *out)
+static int read_devices(struct kube_object *o, struct node_fact *out, const char **wrong)
 {
 	const json_t *capacity = kube_path(o->object, "status", "capacity");
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
 	int64_t memory_mib = small_number(gpuq_strmap_text(&out->labels, "nvidia.com/gpu.memory"));
 	const char *name = device_resource(capacity), *profile, *product;
-	int64_t works, there, cards;
+	struct hami_cards cards = { 0 };
+	int64_t works, there;
 	const char *word = "";
 	const struct backend *b;
 	struct device_fact *d;
@@ -241,12 +248,17 @@ static int read_devices(struct kube_object *o, struct node_fact *out)
 		return read_single(o, out, profile);
 	if (there < works)
 		there = works;
-	cards = nvidia ? hami_cards(o) : 0;
-	if (cards > 0 && there > 0) {
-		word = "hami";
-		works = there < cards || works == 0 ? 0 : cards;
-		there = cards < there ? cards : there;
-	} else if (nvidia && there > 0) {
+	if (nvidia && there > 0 && kube_read_hami(o, &cards) != 0)
+		return GPUQ_ENOMEM;
+	if (cards.wrong) {
+		*wrong = cards.wrong;
+		return 0;
+	}
+	if (cards.n > 0) {
+		hami_devices(out, &cards, there, works, product_of(o, out));
+		return 0;
+	}
+	if (nvidia && there > 0) {
 		word = count_cards(out, &there, &works);
 	} else if (there > 0) {
 		word = "whole";
@@ -355,6 +367,7 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 {
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
 	struct node_fact n = { .name = kube_str(json_object_get(o->object, "metadata"), "name") };
+	const char *wrong = NULL;
 	int rc;
 
 	if (!*n.name)
@@ -364,7 +377,8 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 	n.cpu_milli = kube_quantity(alloc, "cpu", gpuq_milli_parse);
 	n.memory_bytes = kube_quantity(alloc, "memory", gpuq_bytes_parse);
 	n.max_pods = kube_quantity(alloc, "pods", gpuq_bytes_parse);
-	if (kube_read_node_mig(o, &n) != 0 || read_devices(o, &n) != 0 || read_reports(o, &n) != 0)
+	if (kube_read_node_mig(o, &n) != 0 || read_devices(o, &n, &wrong) != 0 ||
+	    read_reports(o, &n) != 0)
 		return gpuq_fail(err, GPUQ_ENOMEM, "node %s: no memory", n.name);
 	rc = kube_read_node_amounts(o, &n);
 	if (rc == GPUQ_ENOMEM)
@@ -374,6 +388,12 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 	if (rc == GPUQ_ETOOBIG) {
 		n.ready = false;
 		n.note = "it lists more resources than can be counted";
+	}
+	if (wrong) {
+		n.ready = false;
+		n.note = gpuq_arena_printf(&o->arena, HAMI_REGISTER ": %s", wrong);
+		if (!n.note)
+			n.note = HAMI_REGISTER;
 	}
 	*out = n;
 	return 0;

@@ -365,6 +365,12 @@ static int read_devices(struct kube_object *o, struct pod_fact *out)
 	out->uuids = seen.uuids;
 	out->device_bytes = seen.memory_bytes;
 	out->unserved = seen.unserved;
+	if (seen.failed && !out->waiting_bad && out->phase == POD_PENDING) {
+		out->waiting_bad = true;
+		out->trouble = BACKEND_TROUBLE;
+		out->whose = TROUBLE_PLUGIN;
+		out->message = "the device plugin of its node failed to allocate its devices";
+	}
 	if (seen.gpus_milli)
 		out->gpus_milli = seen.gpus_milli;
 	return rc;
@@ -392,6 +398,13 @@ static int read_claims(struct kube_object *o, struct pod_fact *out)
 		text += len + (text[len] == ',');
 	}
 	return 0;
+}
+
+/* True if a container fails in this way where a plugin told the kubelet of a device that there is not. */
+static bool is_plugins(const char *trouble)
+{
+	return strcmp(trouble, "CreateContainerError") == 0 ||
+	       strcmp(trouble, "RunContainerError") == 0;
 }
 
 int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact *out,
@@ -423,6 +436,10 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 	if (read_devices(o, &p) != 0 || kube_read_pod_mig(o, &p) != 0 ||
 	    kube_read_pod_amounts(o, &p) != 0 || (*p.token && !*p.node && read_claims(o, &p) != 0))
 		return gpuq_fail(err, GPUQ_ENOMEM, "pod %s: no memory", p.name);
+	if (p.unserved && p.trouble && is_plugins(p.trouble)) {
+		p.trouble = BACKEND_TROUBLE;
+		p.whose = TROUBLE_PLUGIN;
+	}
 	/* Devices of other names than NVIDIA's count as devices, too. */
 	for (size_t i = 0; p.gpus_milli == 0 && i < p.n_resources; i++)
 		if (gpuq_resource_kind(p.resources[i].name) == GPUQ_RESOURCE_DEVICE &&

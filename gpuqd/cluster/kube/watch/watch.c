@@ -85,10 +85,10 @@ static void node_gone(void *arg, const struct known_thing *t)
 	r->watch->sink->node_gone(r->watch->sink->arg, t->name);
 }
 
-static void tell_own(const struct watch *w, const struct pod_fact *p, bool gone)
+static void tell_pod(const struct watch *w, const struct pod_fact *p, bool gone)
 {
-	if (*p->token && w->own)
-		w->own(w->own_arg, p, gone);
+	if (w->on_pod)
+		w->on_pod(w->on_pod_arg, p, gone);
 }
 
 /* Report a pod that went away while the watch was down. */
@@ -106,7 +106,7 @@ static void pod_gone(void *arg, const struct known_thing *t)
 		.message = "",
 	};
 
-	tell_own(r->watch, &p, true);
+	tell_pod(r->watch, &p, true);
 	r->watch->sink->pod_gone(r->watch->sink->arg, &p);
 }
 
@@ -136,7 +136,7 @@ static void pod_seen(struct reflector *r, struct kube_object *o)
 		watch_skip(r, "no memory");
 		return;
 	}
-	tell_own(r->watch, &p, false);
+	tell_pod(r->watch, &p, false);
 	r->watch->sink->pod_seen(r->watch->sink->arg, &p);
 }
 
@@ -150,7 +150,7 @@ static void pod_deleted(struct reflector *r, struct kube_object *o)
 		return;
 	}
 	known_drop(r->known, p.namespace_, p.name);
-	tell_own(r->watch, &p, true);
+	tell_pod(r->watch, &p, true);
 	r->watch->sink->pod_gone(r->watch->sink->arg, &p);
 }
 
@@ -674,10 +674,10 @@ static void begin(struct reflector *r, enum step step)
 	}
 }
 
-void watch_on_own(struct watch *w, watch_own_fn fn, void *arg)
+void watch_on_pod(struct watch *w, watch_pod_fn fn, void *arg)
 {
-	w->own = fn;
-	w->own_arg = arg;
+	w->on_pod = fn;
+	w->on_pod_arg = arg;
 }
 
 const struct known_thing *watch_pod(const struct watch *w, const char *namespace_, const char *name)

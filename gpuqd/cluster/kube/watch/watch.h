@@ -24,9 +24,9 @@ int watch_new(struct loop *l, struct http *h, const char *cluster_id,
 	      const struct cluster_sink *sink, struct watch **out, struct gpuq_err *err);
 void watch_free(struct watch *w);
 
-/* Called for each pod of ours, before the sink is, whenever it is seen or has gone. */
-typedef void (*watch_own_fn)(void *arg, const struct pod_fact *f, bool gone);
-void watch_on_own(struct watch *w, watch_own_fn fn, void *arg);
+/* Called for each pod, before the sink is, whenever it is seen or has gone. */
+typedef void (*watch_pod_fn)(void *arg, const struct pod_fact *f, bool gone);
+void watch_on_pod(struct watch *w, watch_pod_fn fn, void *arg);
 
 /* Each is called as the sink's are. gone: f has its name and token alone. */
 struct capacity_fact;

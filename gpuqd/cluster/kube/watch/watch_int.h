@@ -62,8 +62,8 @@ struct watch {
 	struct http *http;
 	const char *cluster_id;
 	const struct cluster_sink *sink;
-	watch_own_fn own;
-	void *own_arg;
+	watch_pod_fn on_pod;
+	void *on_pod_arg;
 	struct reflector nodes, pods;
 	struct reflector objects[OBJECT_BINDING]; /* by kind */
 	/* Requests for nodes; its kind NULL = they are not wanted. */

@@ -1,0 +1,259 @@
+#include <config.h>
+
+#include "gpuqd/cluster/kube/pods/api_lock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/cluster/kube/http/url.h"
+#include "gpuqd/cluster/kube/pods/api_create.h"
+#include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/devices/hami.h"
+
+#define RETRY_US INT64_C(1000000) /* of a lock that others hold */
+#define FORBIDDEN_US INT64_C(30000000)
+#define RELEASES_MAX 8 /* tries; then it grows stale */
+
+struct lock {
+	struct lock *next;
+	struct asks *asks;
+	char *node, *pod, *owner; /* "NAMESPACE,POD" */
+	struct http_req *req;
+	struct loop_timer *timer;
+	struct backoff back;
+	bool held, leaving, told;
+	unsigned n_releases;
+};
+
+static void look(struct lock *l);
+
+static void free_lock(struct lock *l)
+{
+	struct lock **at = &l->asks->locks;
+
+	while (*at != l)
+		at = &(*at)->next;
+	*at = l->next;
+	http_cancel(l->req);
+	loop_cancel(l->timer);
+	free(l->node);
+	free(l->pod);
+	free(l->owner);
+	free(l);
+}
+
+static void on_timer(void *arg)
+{
+	struct lock *l = arg;
+
+	l->timer = NULL;
+	look(l);
+}
+
+static void again(struct lock *l, int64_t wait_us)
+{
+	if (l->leaving && ++l->n_releases > RELEASES_MAX)
+		free_lock(l);
+	else
+		l->timer = loop_after(l->asks->loop, wait_us, on_timer, l);
+}
+
+/* Report once why the pod is not created yet. */
+static void tell(struct lock *l, const char *words)
+{
+	const struct cluster_sink *sink = l->asks->sink;
+	char text[400];
+
+	if (l->told || l->leaving)
+		return;
+	l->told = true;
+	snprintf(text, sizeof(text), "node %.100s: %.280s", l->node, words);
+	sink->created(sink->arg, l->pod, ASK_RETRY, "", text);
+}
+
+/* A request failed: try again later. A change of the node meanwhile is no failure. */
+static void failed(struct lock *l, const struct http_answer *answer)
+{
+	struct status st;
+
+	status_read(answer, &st);
+	asks_paused(l->asks, answer);
+	if (st.kind == STATUS_CONFLICT) {
+		again(l, 0);
+	} else if (st.kind == STATUS_FORBIDDEN) {
+		if (!l->told)
+			log_warn("kube.lock_off",
+				 "node=%s error=%s: no pod is created there (see gpuq doctor)",
+				 LOGS(l->node), LOGS(st.text));
+		tell(l, "gpuqd may not lock it, see etc/kubernetes/optional/hami.yaml");
+		again(l, FORBIDDEN_US);
+	} else if (st.kind == STATUS_GONE && l->leaving) {
+		free_lock(l);
+	} else {
+		if (st.kind != STATUS_LATER && st.kind != STATUS_UNKNOWN)
+			tell(l, st.text);
+		again(l, backoff_next_us(&l->back, ASK_FIRST_US, ASK_MAX_US));
+	}
+}
+
+static void on_written(void *arg, const struct http_answer *answer)
+{
+	struct lock *l = arg;
+	struct status st;
+
+	l->req = NULL;
+	status_read(answer, &st);
+	if (st.kind != STATUS_DONE) {
+		failed(l, answer);
+	} else if (l->leaving) {
+		free_lock(l);
+	} else {
+		l->held = true;
+		creates_go_on(l->asks);
+	}
+}
+
+static void send(struct lock *l, const char *method, json_t *body,
+		 void (*on_end)(void *arg, const struct http_answer *answer))
+{
+	struct gpuq_buf path = GPUQ_BUF_INIT;
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	struct http_call call = { .method = method, .metadata = true, .on_end = on_end, .arg = l };
+
+	gpuq_buf_adds(&path, "/api/v1/nodes/");
+	url_escape(&path, l->node);
+	if (body)
+		gpuq_buf_adds(&path, "?fieldManager=gpuqd");
+	if (body && !text)
+		abort(); /* as loop_after() */
+	if (body) {
+		call.content_type = "application/merge-patch+json";
+		call.body = text;
+		call.n_body = strlen(text);
+	}
+	call.path = gpuq_buf_str(&path);
+	l->req = http_start(l->asks->http, &call);
+	gpuq_buf_done(&path);
+	json_decref(body);
+	free(text);
+}
+
+/* Write the lock, or remove it, provided that the node has not changed since it was read. */
+static void write_lock(struct lock *l, const char *version)
+{
+	const time_t now = (time_t)(loop_wall_us(l->asks->loop) / 1000000);
+	char text[700], day[32];
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	snprintf(text, sizeof(text), "%s,%s", day, l->owner);
+	send(l, "PATCH",
+	     l->leaving ? json_pack("{s:{s:s, s:{s:n}}}", "metadata", "resourceVersion", version,
+				    "annotations", HAMI_LOCK)
+			: json_pack("{s:{s:s, s:{s:s}}}", "metadata", "resourceVersion", version,
+				    "annotations", HAMI_LOCK, text),
+	     on_written);
+}
+
+/* True if the lock may be taken: there is none, it is ours, or older than it may be. One whose time cannot be
+ * read is stale. */
+static bool is_free(const struct lock *l, const char *text)
+{
+	const char *comma = strchr(text, ',');
+	char day[64];
+	int64_t at_us;
+
+	if (!*text || (comma && strcmp(comma + 1, l->owner) == 0))
+		return true;
+	snprintf(day, sizeof(day), "%.*s", comma ? (int)(comma - text) : 63, text);
+	at_us = kube_time_us(day);
+	return at_us == 0 || loop_wall_us(l->asks->loop) - at_us >= l->asks->lock_us;
+}
+
+static void on_read(void *arg, const struct http_answer *answer)
+{
+	struct lock *l = arg;
+	json_t *node = answer->complete ? json_loadb(answer->body, answer->n, 0, NULL) : NULL;
+	const json_t *meta = json_object_get(node, "metadata");
+	const char *text = kube_str(json_object_get(meta, "annotations"), HAMI_LOCK);
+	const char *comma = strchr(text, ',');
+	char words[300];
+
+	l->req = NULL;
+	if (answer->status < 200 || answer->status >= 300 || !meta) {
+		failed(l, answer);
+	} else if (l->leaving && !(comma && strcmp(comma + 1, l->owner) == 0)) {
+		free_lock(l); /* it names another pod by now, or none */
+	} else if (l->leaving || is_free(l, text)) {
+		write_lock(l, kube_str(meta, "resourceVersion"));
+	} else {
+		snprintf(words, sizeof(words), "locked for %.250s", comma ? comma + 1 : text);
+		tell(l, words);
+		again(l, RETRY_US);
+	}
+	json_decref(node);
+}
+
+static void look(struct lock *l)
+{
+	const int64_t wait_us = asks_pause_us(l->asks);
+
+	if (wait_us > 0)
+		l->timer = loop_after(l->asks->loop, wait_us, on_timer, l);
+	else
+		send(l, "GET", NULL, on_read);
+}
+
+struct lock *lock_assume(struct asks *a, const char *node, const char *namespace_, const char *pod)
+{
+	struct lock *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		abort(); /* as loop_after() */
+	l->asks = a;
+	l->node = strdup(node);
+	l->pod = strdup(pod);
+	if (asprintf(&l->owner, "%s,%s", namespace_, pod) < 0 || !l->node || !l->pod)
+		abort();
+	l->held = true;
+	l->next = a->locks;
+	a->locks = l;
+	return l;
+}
+
+struct lock *lock_take(struct asks *a, const char *node, const char *namespace_, const char *pod)
+{
+	struct lock *l = lock_assume(a, node, namespace_, pod);
+
+	l->held = false;
+	look(l);
+	return l;
+}
+
+bool lock_is_held(const struct lock *l)
+{
+	return l->held;
+}
+
+void lock_release(struct lock *l)
+{
+	if (!l)
+		return;
+	/* One that is being asked for may be on the node already. */
+	http_cancel(l->req);
+	loop_cancel(l->timer);
+	l->req = NULL;
+	l->timer = NULL;
+	l->leaving = true;
+	look(l);
+}
+
+void lock_free_all(struct asks *a)
+{
+	while (a->locks)
+		free_lock(a->locks);
+}

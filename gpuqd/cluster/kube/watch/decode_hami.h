@@ -1,0 +1,22 @@
+/* decode_hami.h - the cards that HAMi's plugin registers at a node
+ *
+ * Touches  memory only.
+ * Used by  decode_node.c.
+ */
+#ifndef GPUQD_CLUSTER_KUBE_WATCH_DECODE_HAMI_H
+#define GPUQD_CLUSTER_KUBE_WATCH_DECODE_HAMI_H
+
+#include "gpuqd/cluster/kube/watch/decode.h"
+
+struct hami_cards {
+	struct device_fact *devices; /* in o's arena */
+	size_t n; /* 0 = the plugin is not there */
+	uint8_t *numa; /* of each */
+	uint32_t slots; /* pods that a card can have; the fewest of any */
+	const char *wrong; /* why the list cannot be used; NULL = it can */
+};
+
+/* Read the annotation. Returns 0; GPUQ_ENOMEM. */
+int kube_read_hami(struct kube_object *o, struct hami_cards *out);
+
+#endif
