@@ -6,6 +6,7 @@
 #include "gpuqd/site/site_caps.h"
 #include "gpuqd/site/walls.h"
 #include "gpuqd/site/site_rows.h"
+#include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
 /* ---- amounts: 8, unlimited, {a100: 32, h100: 8} ---- */
@@ -434,6 +435,9 @@ static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "accounting_finalizer", GPUQ_K_BOOL, accounting_finalizer,
 	  .doc = "whether pods carry a finalizer until their end is in the ledger"),
 	F(site_queue, "closed", GPUQ_K_BOOL, closed, .doc = "whether it accepts no jobs"),
+	F(site_queue, "isolation", GPUQ_K_ENUM, isolation, .names = gpuq_isolations,
+	  .doc = "minimum isolation of the devices of its jobs from other pods; a queue below may "
+		 "demand more, not less; gpuq-job(5), ISOLATION"),
 	F(site_queue, "start", GPUQ_K_STR, start,
 	  .doc = "method of starting pods on their nodes: direct or bind; default: that of the "
 		 "parent queue, then direct"),

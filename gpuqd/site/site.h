@@ -123,6 +123,7 @@ struct site_queue {
 	int64_t start_timeout_us; /* a job whose pods do not run by then is evicted; 0 = not given */
 	struct site_node_loss node_loss; /* what happens to jobs of a lost node */
 	bool accounting_finalizer, closed;
+	int isolation; /* of its jobs' devices, at least; enum gpuq_isolation */
 	const char *start; /* "direct" or "bind"; NULL = as the parent */
 };
 

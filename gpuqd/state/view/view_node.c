@@ -206,6 +206,7 @@ static bool add_cut_cards(struct gpuq_arena *a, const struct node *n, const stru
 		gpuq_put(a, v, "pods", gpuq_list(a));
 		gpuq_put(a, v, "parts", c.parts[i]);
 		gpuq_put(a, v, "parts_assumed", gpuq_bool(a, c.n_cards > 1));
+		gpuq_put(a, v, "isolation", view_isolation(a, GPUQ_ISOLATION_MIG));
 		gpuq_put(a, v, "state", gpuq_str(a, n->gone ? "lost" : "cut"));
 		gpuq_add(a, list, v);
 	}
@@ -420,6 +421,15 @@ static int64_t add_tenants(struct gpuq_arena *a, const struct node *n, uint32_t 
 	return own;
 }
 
+/* True if one of the parts is less than the device. */
+static bool is_divided(const struct gpuq_val *parts)
+{
+	for (uint32_t i = 0; parts && i < parts->n; i++)
+		if (gpuq_get_int(parts->items[i], "milli", 1000) < 1000)
+			return true;
+	return false;
+}
+
 /* Return a device, of which so much is taken; add what is free of it to *free_milli. */
 static struct gpuq_val *view_device(struct gpuq_arena *a, const struct node *n, uint32_t at,
 				    int64_t taken, int64_t *free_milli)
@@ -459,6 +469,9 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct node *n, 
 	gpuq_put(a, v, "pods", pods);
 	gpuq_put(a, v, "parts", parts);
 	gpuq_put(a, v, "parts_assumed", gpuq_bool(a, false));
+	gpuq_put(a, v, "isolation",
+		 view_isolation(a, (int)model_node_isolation(n, n->fact.replicas > 1 ||
+									is_divided(parts))));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, n->gone           ? "lost"
 			     : !d->healthy     ? "unhealthy"
