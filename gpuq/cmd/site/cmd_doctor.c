@@ -394,6 +394,21 @@ static void check_backends(struct exam *x)
 				gpuq_get_str(cluster, "requests_fault", ""), on_backend, x);
 }
 
+/* No warning where they are not applied: they are for sites whose users may make pods. */
+static void check_policies(struct exam *x)
+{
+	if (!x->rights || !gpuq_get(x->rights, "things"))
+		return; /* others may not ask */
+	if (doctor_has(x->rights, "ValidatingAdmissionPolicy gpuq-devices") > 0)
+		find(x, GOOD, "policies", "",
+		     "pods with devices that gpuqd did not create are refused in namespaces with "
+		     "label gpuq.io/managed=true");
+	else
+		find(x, GOOD, "policies", "",
+		     "not applied: users who may create pods can take devices without gpuqd; "
+		     "etc/kubernetes/optional/policies.yaml refuses such pods");
+}
+
 static void check_fence(struct exam *x)
 {
 	const struct gpuq_val *cluster = gpuq_get(x->diag, "cluster");
@@ -659,10 +674,11 @@ static int ask(struct exam *x, struct gpuq_err *err)
 static void examine(struct exam *x)
 {
 	static void (*const checks[])(struct exam *) = {
-		check_version, check_rights,   check_clock,    check_jumps,     check_disk,
-		check_cluster, check_refused,  check_nodes,    check_inventory, check_scheduler,
-		check_loop,    check_measured, check_notify,   check_account,   check_backends,
-		check_fence,   check_requests, check_recovery, check_backup,    check_quotas,
+		check_version,  check_rights,   check_clock,    check_jumps,     check_disk,
+		check_cluster,  check_refused,  check_nodes,    check_inventory, check_scheduler,
+		check_loop,     check_measured, check_notify,   check_account,   check_backends,
+		check_policies, check_fence,    check_requests, check_recovery,  check_backup,
+		check_quotas,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

@@ -217,8 +217,7 @@ static const char *named(const struct backends *x, bool (*is)(const struct gpuq_
 			 : text;
 }
 
-/* Return whether the cluster has a thing; -1 = not known. */
-static int has(const struct gpuq_val *rights, const char *name)
+int doctor_has(const struct gpuq_val *rights, const char *name)
 {
 	const struct gpuq_val *list = gpuq_get(rights, "things");
 
@@ -242,7 +241,7 @@ static bool unserved(const struct backends *x, const struct backend *b)
 static void look_at(const struct backends *x, const struct backend *b)
 {
 	const char *on = b->is ? named(x, b->is, b->name) : NULL;
-	const bool no_class = has(x->rights, "RuntimeClass nvidia") == 0;
+	const bool no_class = doctor_has(x->rights, "RuntimeClass nvidia") == 0;
 	bool broken = false;
 
 	for (size_t i = 0; i < N_FAULTS; i++) {
@@ -279,8 +278,8 @@ static void look_at(const struct backends *x, const struct backend *b)
 
 static void look_at_claims(const struct backends *x)
 {
-	const int v1 = has(x->rights, "resource.k8s.io/v1");
-	const int beta = has(x->rights, "resource.k8s.io/v1beta2");
+	const int v1 = doctor_has(x->rights, "resource.k8s.io/v1");
+	const int beta = doctor_has(x->rights, "resource.k8s.io/v1beta2");
 
 	if (v1 > 0 || beta > 0)
 		say(x, "dra", "unserved",

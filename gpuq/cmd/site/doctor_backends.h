@@ -22,4 +22,7 @@ void doctor_backends(struct gpuq_arena *a, const struct gpuq_val *nodes,
 		     const struct gpuq_val *rights, const char *requests,
 		     void (*fn)(void *arg, const struct doctor_backend *b), void *arg);
 
+/* Return whether the cluster has a thing that gpuqd asked for beside its rights; -1 = not known. */
+int doctor_has(const struct gpuq_val *rights, const char *name);
+
 #endif

@@ -140,6 +140,8 @@ static const struct thing {
 } things[] = {
 	{ "resource.k8s.io/v1", "/apis/resource.k8s.io/v1", NULL },
 	{ "resource.k8s.io/v1beta2", "/apis/resource.k8s.io/v1beta2", NULL },
+	{ "ValidatingAdmissionPolicy gpuq-devices",
+	  "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/gpuq-devices", NULL },
 	{ "RuntimeClass nvidia",
 	  "/apis/node.k8s.io/v1/runtimeclasses?fieldSelector=metadata.name%3Dnvidia", "nvidia" },
 };
