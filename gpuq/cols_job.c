@@ -262,6 +262,7 @@ static const struct column cols[] = {
 	{ "PRIORITY", 'Q', COL_RIGHT | COL_ORDER, "priority", NULL, NULL, "priority; larger is sooner" },
 	{ "ACCOUNT", 'a', COL_CUT, "account", NULL, NULL, "account that is charged" },
 	{ "FLAVOR", 'f', COL_CUT, "flavor", NULL, NULL, "flavor" },
+	{ "ISOLATION", 0, 0, "isolation", NULL, NULL, "isolation of its devices from other pods" },
 	{ "ATTEMPT", 0, COL_RIGHT | COL_ORDER, "attempt", NULL, NULL, "number of restarts" },
 	{ "EVICTIONS", 0, COL_RIGHT, "evictions", evictions_text, evictions_rank, "number of times it was preempted" },
 	{ "QOS", 'q', COL_CUT, "qos", NULL, NULL, "quality of service" },

@@ -156,7 +156,8 @@ static const struct opt usage_opts[] = {
 static const struct opt report_opts[] = {
 	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "begin at TIME: an instant, or a duration before now (this calendar month, UTC)" },
 	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end at TIME (now)" },
-	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "group by user, queue, flavor, day; or by reservation" },
+	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "group by user, queue, flavor, isolation, day; or by reservation" },
+	{ OPT_ISOLATION, "isolation", 0, ARG_MANY, "WORDS", "only devices isolated so: exclusive, mig, mps..." },
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
 	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only the caller's use" },

@@ -53,6 +53,18 @@ static const char *const node_states[] = {
 #undef X
 };
 
+const char *const gpuq_isolations[] = {
+#define X(sym, word, doc) word,
+	GPUQ_ISOLATIONS(X)
+#undef X
+		NULL
+};
+
+const char *gpuq_isolation_word(enum gpuq_isolation i)
+{
+	return i < N_GPUQ_ISOLATIONS ? gpuq_isolations[i] : "?";
+}
+
 const char *gpuq_job_state_word(enum gpuq_job_state s)
 {
 	return s < N_GPUQ_JOB_STATES ? job_states[s].word : "?";

@@ -198,8 +198,27 @@ enum gpuq_node_state {
 		N_GPUQ_NODE_STATES
 };
 
+/* Isolation of devices from other pods, weakest first. X(symbol, word, doc) */
+#define GPUQ_ISOLATIONS(X)                                                                         \
+	X(NONE, "none", "nothing: each pod keeps to its part by itself")                           \
+	X(TIME_SLICE, "time-slice", "pods take turns on the device; its memory is not divided")    \
+	X(MEMORY_LIMITED, "memory-limited",                                                        \
+	  "a library in the pods holds each to its memory and its share of the time")              \
+	X(MPS, "mps", "NVIDIA's MPS holds each pod to its memory and its threads")                 \
+	X(MIG, "mig", "an instance of the device with memory and cores of its own, in hardware")   \
+	X(EXCLUSIVE, "exclusive", "whole devices that no other pod has")
+
+enum gpuq_isolation {
+#define X(sym, word, doc) GPUQ_ISOLATION_##sym,
+	GPUQ_ISOLATIONS(X)
+#undef X
+		N_GPUQ_ISOLATIONS
+};
+
 /* clang-format on */
 
+extern const char *const gpuq_isolations[]; /* their words, ending with NULL */
+const char *gpuq_isolation_word(enum gpuq_isolation i);
 const char *gpuq_job_state_word(enum gpuq_job_state s); /* "PENDING" */
 const char *gpuq_job_state_short(enum gpuq_job_state s); /* "PD" */
 bool gpuq_job_state_ended(enum gpuq_job_state s);

@@ -227,6 +227,7 @@ struct gpuq_spec {
 	const char *mail_user;
 	struct gpuq_notify notify;
 	bool exclusive; /* whole nodes */
+	int isolation; /* at least; enum gpuq_isolation */
 	bool slurm_env; /* SLURM_* beside GPUQ_* variables; scripts with #SBATCH lines have them */
 };
 

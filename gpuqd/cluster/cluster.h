@@ -249,7 +249,8 @@ struct session_sink {
 	void (*ended)(void *arg, int exit_code, const struct gpuq_err *err);
 };
 
-/* A right that a feature needs. Its strings live as long as the call that passes it. */
+/* A right that a feature needs, or, without a verb, a thing of the cluster: `resource` is its name,
+ * `allowed` that it is there. Its strings live as long as the call that passes it. */
 struct cluster_right {
 	const char *feature; /* "gpuq logs" */
 	const char *verb, *resource,
@@ -257,6 +258,12 @@ struct cluster_right {
 	const char *why; /* what the cluster says to it, or why it could not be asked; "" nothing */
 	bool needed; /* without it gpuqd is of no use; else only the feature is missing */
 	bool asked, allowed;
+};
+/* The jobs that rights are for. */
+struct cluster_rights_of {
+	const char *const *namespaces; /* n of them */
+	size_t n;
+	bool grows; /* a pool grows by requests */
 };
 typedef void (*cluster_rights_fn)(void *arg, const struct cluster_right *list, size_t n);
 
@@ -351,10 +358,10 @@ struct cluster_ops {
 	void (*session_resume)(struct cluster_session *s);
 	/* No callback follows. A session that has not ended is treated as hung up. */
 	void (*session_close)(struct cluster_session *s);
-	/* Which rights it gives us, in namespaces of jobs. fn is called later, once; not when the
+	/* Which rights it gives us. fn is called later, once; not when the
 	 * cluster is freed first. One review at a time. NULL = none are needed here. */
-	int (*rights)(struct cluster *c, const char *const *namespaces, size_t n,
-		      cluster_rights_fn fn, void *arg, struct gpuq_err *err);
+	int (*rights)(struct cluster *c, const struct cluster_rights_of *of, cluster_rights_fn fn,
+		      void *arg, struct gpuq_err *err);
 	/* Let another daemon act at once; done is called once, at once or later. Nothing
 	 * is changed in the cluster after this. NULL = there is no fence. */
 	void (*release)(struct cluster *c, void (*done)(void *arg), void *arg);

@@ -64,6 +64,14 @@ bool backend_fits_pool(const char *pool, const char *word, size_t n_mig)
 	return n_mig == 0 && b && strcmp(b->pool, pool) == 0;
 }
 
+enum gpuq_isolation backend_pool_isolates(const char *pool)
+{
+	for (size_t i = 0; i < N_BACKENDS; i++)
+		if (backends[i]->parts && strcmp(backends[i]->pool, pool) == 0)
+			return backends[i]->isolates;
+	return GPUQ_ISOLATION_NONE;
+}
+
 int backend_validate(const struct gpuq_group *g, backend_shape_fn shape_of, void *arg,
 		     struct gpuq_err *err)
 {

@@ -17,6 +17,7 @@
 
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
+#include "libgpuq/names.h"
 #include "libgpuq/spec.h"
 
 #define SHARE_LABEL "gpuq.io/sharing"
@@ -97,6 +98,7 @@ struct backend {
 	bool by_memory; /* parts are memory alone */
 	bool closed; /* another scheduler may allocate its devices: gpuqd does only if a pool says so */
 	bool parts; /* it serves parts of devices */
+	enum gpuq_isolation isolates; /* parts of one device, or those of its replicas */
 	bool decided; /* a pod has the devices that gpuqd planned; else the node chooses */
 	enum backend_turn turn;
 	int64_t unit_mib; /* amounts of memory are multiples of it; 0 = of any size */
@@ -129,6 +131,13 @@ const char *const *backend_others(const struct gpuq_group *g, bool flavors);
 /* True if nodes with that label ("" none) and that number of MIG instances belong into a pool whose
  * `sharing` is so called. */
 bool backend_fits_pool(const char *pool, const char *word, size_t n_mig);
+
+/* True if the group requests parts of devices, by any of its keys. */
+bool backend_shares(const struct gpuq_group *g);
+
+/* Return the isolation of parts of one device on the nodes of a pool whose `sharing` is so called, at
+ * least. */
+enum gpuq_isolation backend_pool_isolates(const char *pool);
 
 /* Check a group against the nodes that there are: shape_of tells of each backend. Returns 0 where a
  * backend with nodes may serve it, or none has any; GPUQ_ERANGE, and why none of them ever will. */

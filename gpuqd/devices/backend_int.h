@@ -12,9 +12,6 @@
 extern const struct backend backend_whole, backend_mig, backend_time_slicing, backend_mps,
 	backend_gib, backend_mib, backend_gpu_manager, backend_hami;
 
-/* True if the group requests parts of devices, by any of its keys. */
-bool backend_shares(const struct gpuq_group *g);
-
 /* GPUQ_ERANGE when the memory of a device is requested that the largest device does not have. */
 int backend_check_memory(const struct gpuq_group *g, const struct backend_shape *s,
 			 struct gpuq_err *err);

@@ -187,4 +187,5 @@ const struct backend backend_hami = { .word = "hami",
 				      .unit_mib = 1,
 				      .validate = validate,
 				      .place = place,
-				      .observe = observe };
+				      .observe = observe,
+				      .isolates = GPUQ_ISOLATION_MEMORY_LIMITED };

@@ -2,4 +2,6 @@
  * strategy have a name by their profile, and are beside the devices of a node. */
 #include "gpuqd/devices/backend_int.h"
 
-const struct backend backend_mig = { .word = "mig", .pool = "mig", .title = "MIG instances" };
+const struct backend backend_mig = {
+	.word = "mig", .pool = "mig", .title = "MIG instances", .isolates = GPUQ_ISOLATION_MIG
+};

@@ -19,10 +19,12 @@ const struct backend backend_time_slicing = { .word = "time-slicing",
 					      .title = "time-slicing",
 					      .by_replica = true,
 					      .parts = true,
+					      .isolates = GPUQ_ISOLATION_TIME_SLICE,
 					      .place = place };
 const struct backend backend_mps = { .word = "mps",
 				     .pool = "mps",
 				     .title = "MPS",
 				     .by_replica = true,
 				     .parts = true,
+				     .isolates = GPUQ_ISOLATION_MPS,
 				     .place = place };

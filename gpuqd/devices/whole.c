@@ -6,6 +6,8 @@ static bool takes(const struct gpuq_group *g)
 	return !backend_shares(g);
 }
 
-const struct backend backend_whole = {
-	.word = "whole", .pool = "whole", .title = "whole devices", .takes = takes
-};
+const struct backend backend_whole = { .word = "whole",
+				       .pool = "whole",
+				       .title = "whole devices",
+				       .takes = takes,
+				       .isolates = GPUQ_ISOLATION_EXCLUSIVE };

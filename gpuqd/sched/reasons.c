@@ -245,6 +245,18 @@ static bool no_domain(struct cycle *c, uint32_t job, uint32_t group, uint32_t fl
 	return topology_lacks(c, g, &m, code, why, more);
 }
 
+/* Return why no node of the flavor may hold the group. */
+static const char *no_node(const struct snap_group *g, const struct group_fit *fit)
+{
+	static const char *const demands[] = {
+#define X(sym, word, doc) "isolation " word,
+		GPUQ_ISOLATIONS(X)
+#undef X
+	};
+
+	return fit->n_nodes ? "flavor" : fit->n_weak ? demands[g->isolation] : "nodes";
+}
+
 /* True if this group could not run on nodes of that flavor even if nothing ran. */
 static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			struct plan_reason *why)
@@ -262,8 +274,7 @@ static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 		return no_domain(c, job, group, flavor, AS_BUILT, GPUQ_R_UNSATISFIABLE, why, false);
 	if (v.nodes == 0)
 		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1,
-		    feasibility_of(c, c->s->jobs[job].request, group)->n_nodes ? "flavor"
-									       : "nodes");
+		    no_node(g, feasibility_of(c, c->s->jobs[job].request, group)));
 	else
 		say_shortest(c, g, &v, GPUQ_R_UNSATISFIABLE, why);
 	return true;

@@ -124,6 +124,7 @@ int world_tell_job(struct world *w, struct sim_template *t, const char *queue, s
 		.flavors = t->spec->flavors,
 		.licenses = t->spec->licences,
 		.exclusive = t->spec->exclusive,
+		.isolation = t->spec->isolation,
 		.context.umask = -1,
 	};
 	t->qos = world_qos(w, t->spec);

@@ -7,6 +7,7 @@
 #include "gpuqd/site/walls.h"
 #include "gpuqd/site/site_rows.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
 /* ---- amounts: 8, unlimited, {a100: 32, h100: 8} ---- */
@@ -462,6 +463,9 @@ static const struct gpuq_field queue_fields[] = {
 	  .doc = "whether scripts carry the directory that they were submitted from, unless it "
 		 "lies "
 		 "on a volume; also in the queues below; for Kubernetes"),
+	F(site_queue, "isolation", GPUQ_K_ENUM, isolation, .names = gpuq_isolations,
+	  .doc = "minimum isolation of the devices of its jobs from other pods; a queue below may "
+		 "demand more, not less; gpuq-job(5), ISOLATION"),
 	F(site_queue, "start", GPUQ_K_STR, start,
 	  .doc = "method of starting pods on their nodes: direct or bind; default: that of the "
 		 "parent queue, then direct"),

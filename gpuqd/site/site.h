@@ -126,6 +126,7 @@ struct site_queue {
 	bool accounting_finalizer, closed;
 	struct site_logs_keep *logs_keep; /* NULL = that of the queue above */
 	bool code; /* scripts carry the directory that they were submitted from */
+	int isolation; /* of its jobs' devices, at least; enum gpuq_isolation */
 	const char *start; /* "direct" or "bind"; NULL = as the parent */
 };
 

@@ -62,6 +62,7 @@ void snapshot_node_default(struct snap_node *n)
 		.cpu_milli = GPUQ_UNLIMITED,
 		.memory_bytes = GPUQ_UNLIMITED,
 		.pods = GPUQ_UNLIMITED,
+		.isolation_whole = GPUQ_ISOLATION_EXCLUSIVE,
 	};
 }
 
@@ -607,6 +608,9 @@ static void blob_terms(struct gpuq_buf *b, const struct gpuq_term *terms, uint32
 static void blob_constraints(struct gpuq_buf *b, const struct snap_group *g)
 {
 	blob_int(b, g->gpus_milli > 0);
+	/* It depends on the kind of the request what a node offers. */
+	blob_int(b, g->isolation == 0 ? 0 : g->mig ? 1 : snap_group_parts(g) ? 2 : 3);
+	blob_int(b, g->isolation);
 	blob_terms(b, g->required, g->n_required);
 	blob_terms(b, g->preferred, g->n_preferred);
 	blob_int(b, g->n_tolerations);

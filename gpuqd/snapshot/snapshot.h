@@ -144,6 +144,9 @@ struct snap_node {
 	/* Each device is offered in this many replicas, of which a pod gets one: a part that is no
 	 * larger takes a replica, a whole device is not to be had. 0 and 1 = no replicas. */
 	uint32_t replicas;
+	/* Isolation of whole devices, and of parts, from other pods: enum gpuq_isolation. An
+	 * instance is isolated by itself. */
+	uint8_t isolation_whole, isolation_part;
 	uint32_t slots; /* pods that a device can have at a time, a share each; 0 = any */
 	const struct snap_device *devices_in; /* n_devices of them, copied; NULL = healthy, empty */
 	/* Link classes of each pair of devices (links.h), and the NUMA node of each device; copied.
@@ -257,6 +260,7 @@ struct snap_group {
 	int64_t gpu_memory_bytes; /* of each device: a share of it; 0 = not requested */
 	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not requested */
 	int64_t cpu_milli, memory_bytes;
+	uint8_t isolation; /* at least; enum gpuq_isolation */
 	const char *mig; /* profile; gpus_milli then counts instances. NULL = devices */
 	const struct gpuq_amount *resources; /* further ones, by name */
 	uint32_t n_resources;

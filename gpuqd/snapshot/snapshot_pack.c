@@ -107,7 +107,7 @@ static const struct col device_cols[] = { C(healthy), C(foreign_milli), C(memory
 static const struct col node_cols[] = {
 	C(name), C(pool), C(flavor), C(state), C(cpu_milli), C(memory_bytes), C(pods),
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus), C(replicas),
-	C(ask), C(price), C(slots),
+	C(ask), C(price), C(slots), C(isolation_whole), C(isolation_part),
 };
 #undef C
 #define C(m) COL(struct gpuq_slice, m)
@@ -117,7 +117,7 @@ static const struct col slice_cols[] = { C(level), C(size) };
 static const struct col group_cols[] = {
 	C(name), C(pods_min), C(pods_max), C(gpus_milli), C(gpu_memory_bytes), C(cpu_milli),
 	C(memory_bytes), C(mig), C(unit_pods), C(topology_required), C(topology_preferred),
-	C(gpu_part_milli),
+	C(gpu_part_milli), C(isolation),
 };
 #undef C
 #define C(m) COL(struct snap_license_need, m)

@@ -311,6 +311,8 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.n_devices = n->n_devices < SNAP_DEVICES_MAX ? n->n_devices : SNAP_DEVICES_MAX;
 	if (n->closed)
 		sn.n_devices = 0;
+	sn.isolation_whole = (uint8_t)model_node_isolation(n, false);
+	sn.isolation_part = (uint8_t)model_node_isolation(n, true);
 	sn.slots = n->fact.slots < SNAP_MILLI ? n->fact.slots : SNAP_MILLI;
 	sn.replicas = n->fact.replicas < SNAP_MILLI ? n->fact.replicas : SNAP_MILLI;
 	for (uint32_t i = 0; i < sn.n_devices; i++) {
@@ -442,6 +444,9 @@ uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec
 		snapshot_group_from_spec(&g, &groups[i]);
 		bar_sharing(t, &g, spec->flavors.n > 0, &groups[i]);
 		restrict_to_kinds(t, &spec->flavors, &groups[i]);
+		groups[i].isolation = spec->isolation;
+		if (in && model_queue_isolation(in) > spec->isolation)
+			groups[i].isolation = (uint8_t)model_queue_isolation(in);
 		round_down(t, &g, &groups[i]);
 		if (in)
 			snapshot_objects_group(t->objects, in, &spec->groups[i], &groups[i]);

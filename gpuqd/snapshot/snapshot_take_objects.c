@@ -39,8 +39,9 @@ struct snap_objects *snapshot_objects_new(const struct model *m, struct gpuq_are
 	o->adds = gpuq_arena_calloc(mem, m->n_queues + 1, sizeof(*o->adds));
 	for (uint32_t i = 0; o->adds && i < m->n_queues; i++)
 		o->adds[i] = m->queues[i]->n_children == 0 &&
-			     objects_adds(m->objects, m->queues[i]->name,
-					  model_queue_namespace(m->queues[i]));
+			     (model_queue_isolation(m->queues[i]) ||
+			      objects_adds(m->objects, m->queues[i]->name,
+					   model_queue_namespace(m->queues[i])));
 	if (!o->adds) {
 		snapshot_objects_done(o);
 		return NULL;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/devices/backend.h"
 #include "gpuqd/site/price.h"
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/state/record/ask.h"
@@ -94,6 +95,7 @@ static void shape(struct taking *t, const struct site_pool *p, struct snap_node 
 	for (uint32_t f = 0; f < t->n_flavors; f++)
 		if (strcmp(t->flavors[f], p->flavor) == 0)
 			sn->flavor = f;
+	sn->isolation_part = (uint8_t)backend_pool_isolates(site_sharing_word(p->sharing));
 	sn->price = p->price.given ? p->price.micro[p->billing]
 				   : price_micro(t->m->site, p->name, p->flavor);
 	if (m->cpu_milli)

@@ -286,6 +286,8 @@ static void mark_charges(struct model *m, const struct pod *p, const struct char
 			       .flavor = s.flavor,
 			       .cluster = s.cluster,
 			       .price_micro = s.price_micro,
+			       .isolation = p->job->request ? model_pod_isolation(p)
+							    : ISOLATION_NO_DEVICES,
 			       .first_day = INT64_MAX,
 			       .last_day = INT64_MIN,
 			       .n = n };
@@ -422,6 +424,7 @@ static void mark_waited(struct model *m, const struct job *j, const struct spell
 				     .user = s->user,
 				     .flavor = s->flavor,
 				     .cluster = s->cluster,
+				     .isolation = ISOLATION_NO_DEVICES,
 				     .first_day = clock_day(m, since_us),
 				     .last_day = clock_day(m, m->now_us),
 				     .n = n };

@@ -725,6 +725,16 @@ bool pod_amounts_differ(const struct model *m, const struct pod *p, int64_t cpu_
 			int64_t memory_bytes);
 /* Return the namespace of the queue's pods; "" = the cluster's default. */
 const char *model_queue_namespace(const struct queue *q);
+
+/* Return the isolation of devices from other pods: of a pod with whole devices of the node, or with a part
+ * of one; of a pod; the weakest of the pods of a job's last attempt; the least that a queue, or one
+ * above, demands. ISOLATION_NO_DEVICES: it has none. */
+#define ISOLATION_NO_DEVICES (-1)
+enum gpuq_isolation model_node_isolation(const struct node *n, bool part);
+int model_pod_isolation(const struct pod *p);
+int model_job_isolation(const struct job *j);
+enum gpuq_isolation model_queue_isolation(const struct queue *q);
+
 bool model_pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
 /* Return the thousandths of the cores of each of its devices that a pod takes: of one that requests memory as
  * well, the charge may be more. */

@@ -36,6 +36,7 @@ struct charges {
 	uint32_t attempt, index;
 	const char *queue, *user, *flavor, *cluster; /* interned */
 	int64_t price_micro;
+	int isolation; /* model_pod_isolation(); ISOLATION_NO_DEVICES for what is no pod's */
 	int64_t first_day, last_day; /* days of the interval */
 	uint32_t n, n_amounts;
 	struct gpuq_amount

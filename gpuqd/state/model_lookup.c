@@ -1,5 +1,6 @@
 /* The lowest layer of the model: find its objects, answer simple questions about them, and note
  * that an object is to be stored. Every other file of the room builds on this one. */
+#include "gpuqd/devices/backend.h"
 #include "gpuqd/state/model_int.h"
 
 #include <inttypes.h>
@@ -319,4 +320,58 @@ void model_request_put(struct model *m, struct request *r)
 		return;
 	change_batch_put(&m->direct, TABLE_REQUEST, key, change_key_u32(key, r->id), NULL, 0);
 	request_remove(&m->requests, r);
+}
+
+/* ---- isolation ---- */
+
+/* A site may call replicas whole devices (replicas_as_gpus). They are no more apart for that. */
+static bool is_renamed(const struct node *n)
+{
+	return n->told.replicas > 1 && n->fact.replicas <= 1;
+}
+
+enum gpuq_isolation model_node_isolation(const struct node *n, bool part)
+{
+	const struct backend *b = n->backend;
+
+	if (!part && !is_renamed(n))
+		return GPUQ_ISOLATION_EXCLUSIVE;
+	if (!part)
+		b = backend_of(gpuq_strmap_text(&n->told.labels, SHARE_LABEL));
+	return b ? b->isolates : GPUQ_ISOLATION_NONE;
+}
+
+int model_pod_isolation(const struct pod *p)
+{
+	if (p->gpus_milli <= 0)
+		return ISOLATION_NO_DEVICES;
+	if (p->job->request->spec.groups[p->group].mig)
+		return GPUQ_ISOLATION_MIG;
+	return (int)model_node_isolation(p->node,
+					 p->n_devices && p->gpus_milli / p->n_devices < 1000);
+}
+
+int model_job_isolation(const struct job *j)
+{
+	int least = ISOLATION_NO_DEVICES;
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next) {
+		const int one = p->attempt == j->attempt && !p->dropped ? model_pod_isolation(p)
+									: ISOLATION_NO_DEVICES;
+
+		if (one >= 0 && (least < 0 || one < least))
+			least = one;
+	}
+	return least;
+}
+
+enum gpuq_isolation model_queue_isolation(const struct queue *q)
+{
+	int most = GPUQ_ISOLATION_NONE;
+
+	for (; q; q = q->parent)
+		if (q->site->isolation > most)
+			most = q->site->isolation;
+	return (enum gpuq_isolation)most;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
+#include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
 int spec_opt_bad(struct gpuq_err *err, const char *expected, const char *got)
@@ -528,6 +529,16 @@ static int spec_opt_mig(struct spec_opts_state *st, const char *v, struct gpuq_e
 	return spec_opt_set_text(st, v, &st->spec->groups[0].mig, err);
 }
 
+static int spec_opt_isolation(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	for (int i = 0; i < N_GPUQ_ISOLATIONS; i++)
+		if (strcmp(v, gpuq_isolations[i]) == 0) {
+			st->spec->isolation = i;
+			return 0;
+		}
+	return spec_opt_bad(err, "exclusive, mig, mps, memory-limited, time-slice or none", v);
+}
+
 static int spec_opt_image(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return spec_opt_set_text(st, v, &st->spec->groups[0].image, err);
@@ -617,6 +628,7 @@ enum {
 	X(output, "output", 'o', 'r', "FILE", 0, "Standard output (local cluster)") \
 	X(queue, "partition", 'p', 'r', "QUEUE", 0, "Queue") \
 	X(prefer, "prefer", 0, 'r', "LABELS", 0, "Prefer nodes with these labels") \
+	X(isolation, "isolation", 0, 'r', "WORD", 0, "Minimum isolation of its devices from other pods") \
 	X(priority, "priority", 0, 'r', "N", 0, "Fixed priority; operators only") \
 	X(qos, "qos", 'q', 'r', "NAME", 0, "Quality of service") \
 	X(requeue, "requeue", 0, 'n', NULL, 0, "Requeue the job after an eviction (default)") \

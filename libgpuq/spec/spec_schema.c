@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
+#include "libgpuq/names.h"
 
 /* True if a path is not one below the volume. */
 static bool is_outside(const char *path)
@@ -176,6 +177,8 @@ static const struct gpuq_field spec_fields[] = {
 	J("flavor", STRLIST, flavors, .doc = "Kinds of device, in order of preference."),
 	K("licenses", licenses, licenses, .doc = "Licenses the job requires: {NAME: COUNT}."),
 	J("exclusive", BOOL, exclusive, .doc = "Allocate whole nodes exclusively."),
+	J("isolation", ENUM, isolation, .names = gpuq_isolations,
+	  .doc = "Minimum isolation of its devices from other pods; default: that of the queue."),
 	K("array", array, array, .doc = "One job for each index: 0-99%10 (at most 10 at once)."),
 	K("depends", depends, depends, .doc = "Dependencies on other jobs: [afterok:123]."),
 	J("kill_on_invalid_dep", BOOL, kill_on_invalid_dep,

@@ -18,6 +18,7 @@ for h in "$srcdir"/libgpuq/*.h; do
 	esac
 done | tr '\n' ' ' | sed -e 's:/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/::g' | tr ';{}' '\n\n\n' |
 	sed -n -e 's/^.*extern const struct [a-z_]* \(gpuq_.*\)$/\1/p' \
+		-e 's/^.*extern const char \*const \(gpuq_.*\)$/\1/p' \
 		-e 's/^[^(]*[ *]\(gpuq_[a-z0-9_]*\)(.*$/\1/p' |
 	tr ',' '\n' | tr -d ' []' | grep -v '_fn$' | sort -u >"$out/declared"
 

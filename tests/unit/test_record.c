@@ -205,7 +205,7 @@ static const struct {
 		     "..........................(.......[...])" /* to the array */
 		     "[......][....]......(..[..][.....])......(...)...(....)..[..].." },
 	{ TABLE_USAGE, "(.......)..." },
-	{ TABLE_CHARGE, "....[....][..]" },
+	{ TABLE_CHARGE, "....[....][..]." },
 	{ TABLE_KEY, "...." },
 	{ TABLE_ACCOUNT, "...." },
 };
@@ -618,7 +618,10 @@ Test(record, those_of_schema_1_become_the_same)
 		memcpy(key.key, c->key, c->key_len);
 		r = same_key(&d, &key);
 		cr_assert_not_null(r, "a key of table %s", table_names[c->table]);
-		cr_expect(r->val_len == c->val_len && memcmp(r->val, c->val, c->val_len) == 0,
+		/* The isolation was not recorded then. */
+		cr_expect(r->val_len == c->val_len &&
+				  memcmp(r->val, c->val,
+					 c->val_len - (c->table == TABLE_CHARGE ? 1 : 0)) == 0,
 			  "a record of table %s", table_names[c->table]);
 		n_seen[c->table]++;
 	}

@@ -201,7 +201,7 @@ Test(replay, every_field_is_written)
 		{ "queue_cols", sizeof(struct snap_queue) - sizeof(struct policy_queue), 136 },
 		{ "node_cols", sizeof(struct snap_node), 256 },
 		{ "device_cols", sizeof(struct snap_device), 32 },
-		{ "group_cols", sizeof(struct snap_group), 208 },
+		{ "group_cols", sizeof(struct snap_group), 216 },
 		{ "request_cols", sizeof(struct snap_request), 120 },
 		{ "job_cols", sizeof(struct snap_job), 304 },
 		{ "cap_cols", sizeof(struct snap_cap), 48 },

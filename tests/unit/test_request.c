@@ -188,6 +188,7 @@ Test(request, one_like_the_last_is_what_it_is_by_itself)
 		"{command: [a], gpus: 1, cpus: 5, memory: 65Mi, flavor: [a100, h100], licenses: "
 		"{x: 1}}",
 		"{command: [a], gpus: 1, cpus: 5, memory: 65Mi, exclusive: true}",
+		"{command: [a], gpus: 1, cpus: 5, memory: 65Mi, isolation: mps}",
 		"{command: [a], gpus: 1, cpus: 5, memory: 65Mi, pods: 3}",
 		"{command: [a], gpus: 1, cpus: 6, memory: 66Mi, pods: 3}",
 		"{command: [a], gpus: 1, cpus: 6, memory: 66Mi, nodes: [n1]}",
@@ -219,6 +220,7 @@ Test(request, one_like_the_last_is_what_it_is_by_itself)
 		cr_expect_eq(memcmp(like->bytes, self->bytes, self->len), 0);
 		cr_assert_eq(like->spec.n_groups, self->spec.n_groups);
 		cr_expect_eq(like->spec.exclusive, self->spec.exclusive);
+		cr_expect_eq(like->spec.isolation, self->spec.isolation);
 		cr_expect_eq(like->spec.licenses.n, self->spec.licenses.n);
 		cr_assert_eq(like->spec.flavors.n, self->spec.flavors.n);
 		for (size_t k = 0; k < self->spec.flavors.n; k++)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "libgpuq/names.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/spec/spec_int.h"
@@ -272,6 +273,7 @@ static void make_spec(struct dice *d, struct gpuq_spec *s)
 	s->nice = maybe(d) ? (int64_t)roll(d, 2000001) - 1000000 : 0;
 	s->hold = maybe(d);
 	s->exclusive = maybe(d);
+	s->isolation = maybe(d) ? (int)roll(d, N_GPUQ_ISOLATIONS) : 0;
 	s->append = maybe(d);
 	s->kill_on_invalid_dep = maybe(d);
 	s->flavors = list(d, name, 3);
@@ -500,6 +502,7 @@ static void check_spec(const struct gpuq_spec *x, const struct gpuq_spec *y,
 	SAME_STR(notify.webhook);
 	SAME(notify.on);
 	SAME(exclusive);
+	SAME(isolation);
 	SAME(n_groups);
 	for (size_t i = 0; i < x->n_groups; i++)
 		check_group(&x->groups[i], &y->groups[i], seed);

@@ -296,6 +296,7 @@ static const struct column cols[] = {
 	{ "RAM", 0, COL_RIGHT, NULL, ram_text, ram_rank, "memory of the node" },
 	{ "FREE_RAM", 0, COL_RIGHT, NULL, free_ram_text, free_ram_rank, "free memory of the node" },
 	{ "SHARING", 0, COL_CUT, "sharing", NULL, NULL, "system that allocates its devices" },
+	{ "ISOLATION", 0, 0, "isolation", NULL, NULL, "isolation of the pods on the device" },
 	{ "MIG", 0, COL_CUT, NULL, instances_text, NULL, "MIG instances of the node by profile: free/all" },
 	{ "RESOURCES", 0, COL_CUT, NULL, resources_text, NULL, "countable resources of the node: free/all" },
 	{ "RESERVED", 0, COL_CUT, NULL, reserved_text, NULL, "reservation that holds the node now, and its end" },

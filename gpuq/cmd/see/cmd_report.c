@@ -90,6 +90,7 @@ static const struct column cols[] = {
 	{ "USER", 'u', COL_CUT, "user", NULL, NULL, "user" },
 	{ "QUEUE", 'P', COL_CUT, "queue", NULL, NULL, "queue" },
 	{ "FLAVOR", 'f', COL_CUT, "flavor", NULL, NULL, "flavor" },
+	{ "ISOLATION", 0, 0, "isolation", NULL, NULL, "isolation of its devices from other pods" },
 	{ "DAY", 0, 0, "day", NULL, NULL, "the day, in UTC" },
 	{ "GPU_HOURS", 0, COL_RIGHT, NULL, used_text, used_rank, "devices x hours, from start to end of each pod" },
 	{ "SHARE", 0, COL_RIGHT, NULL, share_text, share_rank, "share of the sum of all rows" },
@@ -166,12 +167,13 @@ static int fill_times(struct cli *c, struct gpuq_val *params, struct gpuq_err *e
 static int report_reservations(struct cli *c)
 {
 	if (opt_given(&c->args, OPT_QUEUES) || opt_given(&c->args, OPT_USERS) ||
-	    opt_given(&c->args, OPT_ME))
-		return cli_usage(c, "--by reservation: expected no --queues, --users or --me");
+	    opt_given(&c->args, OPT_ISOLATION) || opt_given(&c->args, OPT_ME))
+		return cli_usage(c, "--by reservation: expected no --queues, --users, --isolation "
+				    "or --me");
 	return list_run(c, "reservation.report", &of_reservations, NULL, fill_times, NULL);
 }
 
-static const char *const what[] = { "user", "queue", "flavor", "day" };
+static const char *const what[] = { "user", "queue", "flavor", "isolation", "day" };
 #define N_WHAT (sizeof(what) / sizeof(what[0]))
 
 static int check_by(const char *words, struct gpuq_err *err)
@@ -184,10 +186,11 @@ static int check_by(const char *words, struct gpuq_err *err)
 		       (strlen(what[i]) != n || strncasecmp(what[i], words, n) != 0))
 			i++;
 		if (i == N_WHAT)
-			return gpuq_fail(err, GPUQ_EINVAL,
-					 "--by %.*s: expected user, queue, flavor or day, or "
-					 "reservation alone",
-					 (int)n, words);
+			return gpuq_fail(
+				err, GPUQ_EINVAL,
+				"--by %.*s: expected user, queue, flavor, isolation or day, or "
+				"reservation alone",
+				(int)n, words);
 	}
 	return 0;
 }
@@ -199,6 +202,7 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 	if (rc == 0 && opt_given(&c->args, OPT_BY))
 		rc = check_by(c->args.val[OPT_BY], err);
 	list_put(c, OPT_BY, params, "by");
+	list_put(c, OPT_ISOLATION, params, "isolations");
 	list_put(c, OPT_QUEUES, params, "queues");
 	list_users(c, params);
 	return rc;
@@ -210,6 +214,7 @@ static const char *shown(struct cli *c)
 	static const char *const names[][2] = { { "user", "USER," },
 						{ "queue", "QUEUE," },
 						{ "flavor", "FLAVOR," },
+						{ "isolation", "ISOLATION," },
 						{ "day", "DAY," } };
 	struct gpuq_buf out = GPUQ_BUF_INIT;
 	const char *text;

@@ -184,6 +184,7 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 	}, sizes[] = {
 		{ "GPUs", "gpus" },
 		{ "Flavor", "flavor" },
+		{ "Isolation", "isolation" },
 		{ "GPU seconds", "gpu_seconds" },
 		{ "CPUs", "cpus" },
 	};

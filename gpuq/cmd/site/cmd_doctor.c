@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/cmd/site/doctor_backends.h"
 #include "gpuq/command.h"
 #include "gpuq/lines.h"
 #include "gpuq/out.h"
@@ -28,6 +29,7 @@ enum verdict { GOOD, WARN, BAD };
 struct exam {
 	struct cli *c;
 	const struct gpuq_val *diag, *status;
+	const struct gpuq_val *rights; /* NULL = not known */
 	struct gpuq_val *nodes, *findings;
 	int64_t asked_us, answered_us;
 	bool bad;
@@ -355,6 +357,7 @@ static void check_account(struct exam *x)
 		     err.text);
 		return;
 	}
+	x->rights = reply;
 	rows = gpuq_get(reply, "rights");
 	for (uint32_t i = 0; rows && rows->type == GPUQ_LIST && i < rows->n; i++) {
 		bool seen = false;
@@ -367,6 +370,43 @@ static void check_account(struct exam *x)
 	}
 	if (well)
 		find(x, GOOD, "rights", "", "the account of gpuqd has all rights of all features");
+}
+
+static void on_backend(void *arg, const struct doctor_backend *b)
+{
+	struct exam *x = arg;
+	struct gpuq_arena *a = &x->c->arena;
+	struct gpuq_val *last;
+
+	find(x, strcmp(b->state, "broken") == 0 ? WARN : GOOD, "backend", b->advice, "%s", b->text);
+	last = x->findings->items[x->findings->n - 1];
+	gpuq_put(a, last, "backend", gpuq_str(a, b->backend));
+	gpuq_put(a, last, "state", gpuq_str(a, b->state));
+}
+
+/* Systems that share devices; on the local cluster there are none. */
+static void check_backends(struct exam *x)
+{
+	const struct gpuq_val *cluster = gpuq_get(x->diag, "cluster");
+
+	if (strcmp(gpuq_get_str(cluster, "kind", ""), "kube") == 0 && x->nodes->n)
+		doctor_backends(&x->c->arena, x->nodes, x->rights,
+				gpuq_get_str(cluster, "requests_fault", ""), on_backend, x);
+}
+
+/* No warning where they are not applied: they are for sites whose users may make pods. */
+static void check_policies(struct exam *x)
+{
+	if (!x->rights || !gpuq_get(x->rights, "things"))
+		return; /* others may not ask */
+	if (doctor_has(x->rights, "ValidatingAdmissionPolicy gpuq-devices") > 0)
+		find(x, GOOD, "policies", "",
+		     "pods with devices that gpuqd did not create are refused in namespaces with "
+		     "label gpuq.io/managed=true");
+	else
+		find(x, GOOD, "policies", "",
+		     "not applied: users who may create pods can take devices without gpuqd; "
+		     "etc/kubernetes/optional/policies.yaml refuses such pods");
 }
 
 static void check_fence(struct exam *x)
@@ -634,10 +674,11 @@ static int ask(struct exam *x, struct gpuq_err *err)
 static void examine(struct exam *x)
 {
 	static void (*const checks[])(struct exam *) = {
-		check_version,  check_rights,   check_clock,  check_jumps,     check_disk,
-		check_cluster,  check_refused,  check_nodes,  check_inventory, check_scheduler,
-		check_loop,     check_measured, check_notify, check_account,   check_fence,
-		check_requests, check_recovery, check_backup, check_quotas,
+		check_version,  check_rights,   check_clock,    check_jumps,     check_disk,
+		check_cluster,  check_refused,  check_nodes,    check_inventory, check_scheduler,
+		check_loop,     check_measured, check_notify,   check_account,   check_backends,
+		check_policies, check_fence,    check_requests, check_recovery,  check_backup,
+		check_quotas,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

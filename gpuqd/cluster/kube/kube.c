@@ -329,7 +329,7 @@ static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 	k->rights_fn(k->rights_arg, list, n);
 }
 
-static int kube_rights(struct cluster *c, const char *const *namespaces, size_t n,
+static int kube_rights(struct cluster *c, const struct cluster_rights_of *rights,
 		       cluster_rights_fn fn, void *arg, struct gpuq_err *err)
 {
 	struct kube *k = of(c);
@@ -338,7 +338,7 @@ static int kube_rights(struct cluster *c, const char *const *namespaces, size_t 
 		return gpuq_fail(err, GPUQ_EBUSY, "a review is under way");
 	k->rights_fn = fn;
 	k->rights_arg = arg;
-	return rights_ask(k->http, own_namespace(k), namespaces, n, on_rights, k, &k->rights, err);
+	return rights_ask(k->http, own_namespace(k), rights, on_rights, k, &k->rights, err);
 }
 
 static struct cluster_session *kube_session_open(struct cluster *c, const struct pod_ref *ref,

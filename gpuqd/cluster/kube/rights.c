@@ -8,6 +8,7 @@
 
 #define PATH "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 #define AT_ONCE 4u
+#define GROWING "pools that grow" /* asked for where a pool does */
 
 /* A right, as etc/kubernetes/base and optional give it. */
 static const struct right {
@@ -88,7 +89,7 @@ static const struct right {
 	  "",
 	  { "create" } },
 	{ "pools with sharing: hami", false, WHOLE, "", "nodes", "", "", { "patch" } },
-	{ "pools that grow",
+	{ GROWING,
 	  false,
 	  WHOLE,
 	  "autoscaling.x-k8s.io",
@@ -96,7 +97,7 @@ static const struct right {
 	  "",
 	  "",
 	  { "list", "watch" } },
-	{ "pools that grow",
+	{ GROWING,
 	  false,
 	  SPACED,
 	  "autoscaling.x-k8s.io",
@@ -104,7 +105,7 @@ static const struct right {
 	  "",
 	  "",
 	  { "get", "create", "delete" } },
-	{ "pools that grow",
+	{ GROWING,
 	  false,
 	  SPACED,
 	  "",
@@ -133,9 +134,25 @@ static const struct right {
 	  { "get", "create", "patch" } },
 };
 
+/* Objects of the cluster that systems which share devices bring, and kinds that it serves. */
+static const struct thing {
+	const char *name, *path;
+	const char *item; /* path is a list: the name of one in it; NULL = path itself */
+} things[] = {
+	{ "resource.k8s.io/v1", "/apis/resource.k8s.io/v1", NULL },
+	{ "resource.k8s.io/v1beta2", "/apis/resource.k8s.io/v1beta2", NULL },
+	{ "ValidatingAdmissionPolicy gpuq-devices",
+	  "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/gpuq-devices", NULL },
+	{ "RuntimeClass nvidia",
+	  "/apis/node.k8s.io/v1/runtimeclasses?fieldSelector=metadata.name%3Dnvidia", "nvidia" },
+};
+
+#define N_THINGS (sizeof(things) / sizeof(things[0]))
+
 struct question {
 	struct rights *r;
 	const struct right *right;
+	const struct thing *thing; /* instead of a right */
 	struct http_req *req;
 	struct cluster_right answer;
 	char resource[64], why[160], ns[64];
@@ -165,6 +182,30 @@ static void finish(struct rights *r)
 	rights_free(r);
 }
 
+/* True if a list of objects has one of that name. */
+static bool lists(const json_t *root, const char *name)
+{
+	const json_t *item, *items = json_object_get(root, "items");
+	size_t i;
+
+	json_array_foreach(items, i,
+			   item) if (strcmp(kube_str(json_object_get(item, "metadata"), "name"),
+					    name) == 0) return true;
+	return false;
+}
+
+/* Note whether a thing is there. */
+static void found(struct question *q, const struct http_answer *a, const json_t *root)
+{
+	q->answer.asked = a->complete && (a->status == 200 || a->status == 404);
+	q->answer.allowed = q->answer.asked && a->status == 200 &&
+			    (!q->thing->item || lists(root, q->thing->item));
+	if (!q->answer.asked && a->status)
+		snprintf(q->why, sizeof(q->why), "HTTP status %d", a->status);
+	else if (!q->answer.asked)
+		snprintf(q->why, sizeof(q->why), "%.150s", a->error);
+}
+
 static void answered(void *arg, const struct http_answer *a)
 {
 	struct question *q = arg;
@@ -173,7 +214,9 @@ static void answered(void *arg, const struct http_answer *a)
 	const json_t *st = json_object_get(root, "status");
 
 	q->req = NULL;
-	if (a->status >= 200 && a->status < 300 && json_is_object(st)) {
+	if (q->thing) {
+		found(q, a, root);
+	} else if (a->status >= 200 && a->status < 300 && json_is_object(st)) {
 		q->answer.asked = true;
 		q->answer.allowed = json_is_true(json_object_get(st, "allowed"));
 		snprintf(q->why, sizeof(q->why), "%s", kube_str(st, "reason"));
@@ -208,25 +251,47 @@ static void ask_more(struct rights *r)
 {
 	while (r->n_asked < r->n && r->n_asked - r->n_answered < AT_ONCE) {
 		struct question *q = &r->questions[r->n_asked++];
-		char *body = body_of(q);
-		const struct http_call call = { .method = "POST",
-						.path = PATH,
-						.body = body ? body : "{}",
-						.n_body = body ? strlen(body) : 2,
-						.first = true,
-						.on_end = answered,
-						.arg = q };
+		char *body = q->thing ? NULL : body_of(q);
+		struct http_call call = { .method = "POST",
+					  .path = PATH,
+					  .body = body ? body : "{}",
+					  .n_body = body ? strlen(body) : 2,
+					  .first = true,
+					  .on_end = answered,
+					  .arg = q };
+
+		if (q->thing)
+			call = (struct http_call){ .method = "GET",
+						   .path = q->thing->path,
+						   .first = true,
+						   .on_end = answered,
+						   .arg = q };
 
 		q->req = http_start(r->http, &call);
 		free(body);
 	}
 }
 
-static size_t fill(struct rights *r, const char *const *namespaces, size_t n)
+static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 {
+	const char *const *namespaces = of->namespaces;
+	const size_t n = of->n;
 	size_t at = 0;
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+	for (size_t i = 0; i < N_THINGS; i++, at++)
+		if (r->questions) {
+			r->questions[at].r = r;
+			r->questions[at].thing = &things[i];
+			r->questions[at].answer =
+				(struct cluster_right){ .verb = "",
+							.resource = things[i].name,
+							.feature = "",
+							.namespace_ = "",
+							.why = r->questions[at].why };
+		}
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (strcmp(table[i].feature, GROWING) == 0 && !of->grows)
+			continue;
 		for (size_t k = 0; k < (table[i].where == SPACED ? n : 1); k++)
 			for (size_t v = 0; table[i].verbs[v]; v++, at++) {
 				struct question *q = r->questions ? &r->questions[at] : NULL;
@@ -251,10 +316,11 @@ static size_t fill(struct rights *r, const char *const *namespaces, size_t n)
 					.needed = table[i].needed,
 				};
 			}
+	}
 	return at;
 }
 
-int rights_ask(struct http *h, const char *own, const char *const *namespaces, size_t n,
+int rights_ask(struct http *h, const char *own, const struct cluster_rights_of *of,
 	       cluster_rights_fn fn, void *arg, struct rights **out, struct gpuq_err *err)
 {
 	struct rights *r = calloc(1, sizeof(*r));
@@ -265,13 +331,13 @@ int rights_ask(struct http *h, const char *own, const char *const *namespaces, s
 	r->own = own;
 	r->fn = fn;
 	r->arg = arg;
-	r->n = fill(r, namespaces, n);
+	r->n = fill(r, of);
 	r->questions = calloc(r->n, sizeof(*r->questions));
 	if (!r->questions) {
 		free(r);
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	}
-	fill(r, namespaces, n);
+	fill(r, of);
 	*out = r;
 	ask_more(r);
 	return 0;

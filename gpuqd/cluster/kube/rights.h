@@ -12,10 +12,11 @@
 
 struct rights;
 
-/* Ask for every right, a few at a time; those of a namespace for each of namespaces (copied),
- * those of the daemon itself in own, which outlives the review.
+/* Ask for every right, a few at a time; those of a namespace for each of the namespaces (copied),
+ * those of the daemon itself in own, which outlives the review. And for the things that systems which share
+ * devices bring.
  * fn is called once, never from inside, with all of them; the review is gone then. */
-int rights_ask(struct http *h, const char *own, const char *const *namespaces, size_t n,
+int rights_ask(struct http *h, const char *own, const struct cluster_rights_of *of,
 	       cluster_rights_fn fn, void *arg, struct rights **out, struct gpuq_err *err);
 void rights_free(struct rights *r); /* not from inside fn; NULL is allowed */
 

@@ -19,6 +19,7 @@
 #include "gpuqd/flow/admit/draft_reservation.h"
 #include "gpuqd/flow/admit/draft_depends.h"
 #include "gpuqd/flow/admit/draft_devices.h"
+#include "gpuqd/flow/admit/draft_isolation.h"
 #include "gpuqd/flow/admit/draft_resources.h"
 #include "gpuqd/flow/advise/estimate.h"
 #include "gpuqd/flow/admit/flavor_warn.h"
@@ -412,6 +413,11 @@ static int check_devices(struct draft *d, struct gpuq_err *err)
 	return draft_devices(d->m, &d->spec, &d->warnings, err);
 }
 
+static int check_isolation(struct draft *d, struct gpuq_err *err)
+{
+	return draft_isolation(d->m, d->queue, &d->spec, err);
+}
+
 static bool has_devices(const struct node *n, const struct gpuq_group *g)
 {
 	/* A pod gets one of the replicas. */
@@ -548,6 +554,7 @@ static const struct {
 	{ "cluster", check_cluster },
 	{ "code", check_code },
 	{ "devices", check_devices },
+	{ "isolation", check_isolation },
 	{ "service-accounts", accounts_check },
 	{ "notify", check_notify },
 	{ "encoding", check_encoding },

@@ -31,6 +31,7 @@ static const struct update_key rows[] = {
 	{ "gpus",                UPDATE_WAITING,  MANAGER,  NULL },
 	{ "grace",               UPDATE_WAITING,  MANAGER,  NULL },
 	{ "hold",                UPDATE_NEVER,    MANAGER,  "use gpuq hold and gpuq release" },
+	{ "isolation",           UPDATE_WAITING,  MANAGER,  NULL },
 	{ "kill_on_invalid_dep", UPDATE_ELEMENTS, MANAGER,  NULL },
 	{ "licenses",            UPDATE_WAITING,  MANAGER,  NULL },
 	{ "mail_type",           UPDATE_ALWAYS,   OWNER,    NULL },

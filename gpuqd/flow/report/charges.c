@@ -151,6 +151,9 @@ static int on_record(void *arg, const unsigned char *key, size_t key_len, const 
 	row.items = c->items;
 	row.n_amounts = more ? get_amounts(c, &in) : 0;
 	row.amounts = c->amounts;
+	row.isolation = more > 1 ? (int)rec_get_int(&in) : ISOLATION_NO_DEVICES;
+	if (in.bad || row.isolation < 0 || row.isolation >= N_GPUQ_ISOLATIONS)
+		row.isolation = ISOLATION_NO_DEVICES;
 	c->fn(c->arg, &row);
 	return 0;
 }

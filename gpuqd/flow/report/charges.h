@@ -16,6 +16,7 @@ struct charges;
 
 struct charges_row {
 	const char *queue, *user, *flavor;
+	int isolation; /* as in struct charges; ISOLATION_NO_DEVICES also where it was not recorded */
 	int64_t price_micro; /* of a device and hour, when it ended */
 	const struct charged *items;
 	uint32_t n;

@@ -153,6 +153,8 @@ static struct gpuq_val *export_job(struct export *x, const struct snap_job *j, c
 		export_put(x, v, "evict_last", gpuq_bool(x->a, true));
 	if (r->exclusive)
 		export_put(x, v, "exclusive", gpuq_bool(x->a, true));
+	if (r->groups[0].isolation)
+		export_str(x, v, "isolation", gpuq_isolations[r->groups[0].isolation]);
 	export_idle(x, v, j, mj);
 	export_strs(x, v, "flavors", r->flavors, r->n_flavors);
 	for (uint32_t i = 0; i < r->n_licenses; i++)

@@ -13,7 +13,7 @@ struct sum {
 	UT_hash_handle hh;
 	struct ledger_row row;
 	char user[NAME_MAX_BYTES], queue[NAME_MAX_BYTES], flavor[NAME_MAX_BYTES];
-	unsigned char key[]; /* user NUL queue NUL flavor NUL day */
+	unsigned char key[]; /* user NUL queue NUL flavor NUL day isolation */
 };
 
 struct ledger_report {
@@ -22,8 +22,10 @@ struct ledger_report {
 	struct charges *charges; /* NULL without edges */
 	struct sum *sums;
 	const struct ledger_row **rows;
-	int64_t edges[2]; /* days that the report begins or ends within */
-	int n_edges, at_edge;
+	/* Days whose records of single pods are read: those that the report begins or ends within;
+	 * all, where their sums do not tell apart what it does. */
+	int64_t *edges;
+	int64_t n_edges, at_edge;
 	bool failed;
 };
 
@@ -53,20 +55,25 @@ static const char *keep(char to[NAME_MAX_BYTES], bool wanted, const char *s, siz
 }
 
 static struct ledger_row *row_of(struct ledger_report *r, const char *user, const char *queue,
-				 const char *flavor, int64_t day)
+				 const char *flavor, int isolation, int64_t day)
 {
 	const unsigned by = r->o.by;
-	unsigned char key[CHANGE_KEY_BYTES_MAX + 8];
+	unsigned char key[CHANGE_KEY_BYTES_MAX + 8 + sizeof(isolation)];
 	const int64_t of_day = by & REPORT_BY_DAY ? day : INT64_MIN;
 	size_t n = change_key_strs(key, by & REPORT_BY_USER ? user : "",
 				   by & REPORT_BY_QUEUE ? queue : "",
 				   by & REPORT_BY_FLAVOR ? flavor : "", NULL);
 	struct sum *s = NULL;
 
-	if (!listed(r->o.users, user) || !listed(r->o.queues, queue) || !*user)
+	if (!listed(r->o.users, user) || !listed(r->o.queues, queue) || !*user ||
+	    (r->o.isolations && (isolation < 0 || !(r->o.isolations & 1u << (unsigned)isolation))))
 		return NULL;
+	if (!(by & REPORT_BY_ISOLATION))
+		isolation = ISOLATION_NO_DEVICES;
 	memcpy(key + n, &of_day, sizeof(of_day));
 	n += sizeof(of_day);
+	memcpy(key + n, &isolation, sizeof(isolation));
+	n += sizeof(isolation);
 	HASH_FIND(hh, r->sums, key, n, s);
 	if (s)
 		return &s->row;
@@ -80,6 +87,7 @@ static struct ledger_row *row_of(struct ledger_report *r, const char *user, cons
 	s->row.queue = keep(s->queue, by & REPORT_BY_QUEUE, queue, strlen(queue));
 	s->row.flavor = keep(s->flavor, by & REPORT_BY_FLAVOR, flavor, strlen(flavor));
 	s->row.day = of_day;
+	s->row.isolation = isolation;
 	HASH_ADD_KEYPTR(hh, r->sums, s->key, n, s);
 	return &s->row;
 }
@@ -111,6 +119,7 @@ static void add_amount(struct ledger_report *r, struct ledger_row *row, const ch
 
 struct of {
 	const char *user, *queue, *flavor;
+	int isolation;
 	int64_t price_micro;
 	const struct gpuq_amount *amounts; /* held while it was used */
 	uint32_t n_amounts;
@@ -127,7 +136,8 @@ static void add(struct ledger_report *r, const struct of *of, const struct charg
 		const int64_t next = day_begins(r, day + 1);
 		const int64_t end = next < to ? next : to;
 		const int64_t us = accounting_gpu_us(c->milli, from, end);
-		struct ledger_row *row = row_of(r, of->user, of->queue, of->flavor, day);
+		struct ledger_row *row =
+			row_of(r, of->user, of->queue, of->flavor, of->isolation, day);
 
 		if (row && c->kind < N_CHARGES) {
 			row->us[c->kind] += us;
@@ -154,7 +164,7 @@ static bool is_edge(const struct ledger_report *r, int64_t day)
 
 static bool in_whole_day(const struct ledger_report *r, int64_t day)
 {
-	for (int i = 0; i < r->n_edges; i++)
+	for (int64_t i = 0; i < r->n_edges; i++)
 		if (r->edges[i] == day)
 			return false;
 	return day_begins(r, day) < r->o.until_us && day_begins(r, day + 1) > r->o.since_us;
@@ -173,7 +183,7 @@ static void add_days(struct ledger_report *r, const struct model *m, const int64
 		keep(flavor, true, u->flavor,
 		     resource ? (size_t)(resource - u->flavor - 1) : strlen(u->flavor));
 		row = (one ? u->day == *one : in_whole_day(r, u->day))
-			      ? row_of(r, u->user, queue, flavor, u->day)
+			      ? row_of(r, u->user, queue, flavor, ISOLATION_NO_DEVICES, u->day)
 			      : NULL;
 		if (!row)
 			continue;
@@ -203,6 +213,7 @@ static void add_running(struct ledger_report *r, const struct model *m, const st
 	struct of of = { .user = j->user,
 			 .queue = j->queue->name,
 			 .flavor = j->life->flavor,
+			 .isolation = model_pod_isolation(p),
 			 .price_micro = price_micro(m->site, p->node->pool, j->life->flavor) };
 	struct charged c[N_CHARGES];
 	struct gpuq_amount amounts[GPUQ_RESOURCES_MAX + 1];
@@ -227,7 +238,8 @@ static void add_promised(struct ledger_report *r, const struct model *m, const s
 {
 	const struct of of = { .user = j->user,
 			       .queue = j->queue->name,
-			       .flavor = j->life->promise->flavor };
+			       .flavor = j->life->promise->flavor,
+			       .isolation = ISOLATION_NO_DEVICES };
 
 	note_live(r, j, (uint32_t)(j->life->promise->at_us / GPUQ_US_PER_S), LEDGER_PROMISED);
 	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {
@@ -250,7 +262,8 @@ static void add_apart(struct ledger_report *r, const struct job *j)
 {
 	const struct of of = { .user = j->user,
 			       .queue = j->queue->name,
-			       .flavor = j->life->apart->flavor };
+			       .flavor = j->life->apart->flavor,
+			       .isolation = ISOLATION_NO_DEVICES };
 	const struct charged c = { CHARGE_FRAGMENTED, j->life->apart->milli,
 				   j->life->apart->since_us, r->o.now_us };
 
@@ -284,6 +297,7 @@ static void on_charges(void *arg, const struct charges_row *row)
 	const struct of of = { .user = row->user,
 			       .queue = row->queue,
 			       .flavor = row->flavor,
+			       .isolation = row->isolation,
 			       .price_micro = row->price_micro,
 			       .amounts = row->amounts,
 			       .n_amounts = row->n_amounts };
@@ -300,32 +314,43 @@ static void on_charges(void *arg, const struct charges_row *row)
 	if (!devices || ended <= r->o.since_us || ended > r->o.until_us ||
 	    ended >= day_begins(r, day + 1))
 		return;
-	sum = row_of(r, of.user, of.queue, of.flavor, day);
+	sum = row_of(r, of.user, of.queue, of.flavor, of.isolation, day);
 	if (sum)
 		sum->n_pods++;
 }
 
 /* ---- entry points ---- */
 
+/* List the days whose single pods are read. Their records exist from charges_from on; older days count
+ * as a whole. False: no memory. */
+static bool find_edges(struct ledger_report *r, const struct model *m)
+{
+	const struct ledger_report_opts *o = &r->o;
+	const bool all = o->isolations || (o->by & REPORT_BY_ISOLATION);
+	const int64_t from = day_at(r, o->since_us),
+		      first = all && from < m->charges_from ? m->charges_from : from;
+	const int64_t last = day_at(r, o->until_us < o->now_us ? o->until_us - 1 : o->now_us);
+
+	if (last < first)
+		return true;
+	r->edges = calloc(all ? (size_t)(last - first) + 1 : 2, sizeof(*r->edges));
+	for (int64_t day = first; r->edges && day <= last;
+	     day = all || day == last ? day + 1 : last)
+		if (day >= m->charges_from && (all || is_edge(r, day)))
+			r->edges[r->n_edges++] = day;
+	return r->edges != NULL;
+}
+
 struct ledger_report *ledger_report_new(const struct model *m, struct store *st,
 					const struct ledger_report_opts *o)
 {
 	struct ledger_report *r = calloc(1, sizeof(*r));
-	int64_t days[2];
 
 	if (!r)
 		return NULL;
 	r->o = *o;
 	r->ahead_us = m->ahead_us;
-	days[0] = day_at(r, o->since_us);
-	days[1] = day_at(r, o->until_us < o->now_us ? o->until_us - 1 : o->now_us);
-	for (int i = 0; st && i < 2; i++)
-		/* Records of single pods exist from charges_from on; older days count as a
-		 * whole. */
-		if (days[i] >= m->charges_from && is_edge(r, days[i]) &&
-		    (i == 0 || days[0] != days[1]))
-			r->edges[r->n_edges++] = days[i];
-	if (r->n_edges && !(r->charges = charges_new(st))) {
+	if (st && (!find_edges(r, m) || (r->n_edges && !(r->charges = charges_new(st))))) {
 		ledger_report_free(r);
 		return NULL;
 	}
@@ -354,6 +379,7 @@ void ledger_report_free(struct ledger_report *r)
 		free(s);
 	}
 	free(r->rows);
+	free(r->edges);
 	free(r);
 }
 
@@ -390,6 +416,7 @@ static int by_names(const void *pa, const void *pb)
 
 	c = c ? c : compare(a->queue, b->queue);
 	c = c ? c : compare(a->flavor, b->flavor);
+	c = c ? c : b->isolation - a->isolation;
 	return c ? c : (a->day > b->day) - (a->day < b->day);
 }
 

@@ -19,13 +19,20 @@
 struct store;
 struct ledger_report;
 
-enum { REPORT_BY_USER = 1, REPORT_BY_QUEUE = 2, REPORT_BY_FLAVOR = 4, REPORT_BY_DAY = 8 };
+enum {
+	REPORT_BY_USER = 1,
+	REPORT_BY_QUEUE = 2,
+	REPORT_BY_FLAVOR = 4,
+	REPORT_BY_DAY = 8,
+	REPORT_BY_ISOLATION = 16
+};
 
 struct ledger_report_opts {
 	int64_t since_us, until_us; /* until may be in the future: only what has happened counts */
 	int64_t now_us;
 	unsigned by; /* REPORT_BY_*: columns that separate rows */
 	const struct gpuq_strlist *users, *queues; /* only these, empty = all; borrowed */
+	unsigned isolations; /* only these, a bit each; 0 = all */
 };
 
 /* Use of a countable resource or of MIG instances, in units (GiB where they are bytes) x us. */
@@ -38,6 +45,7 @@ struct ledger_amount {
 /* A row. Strings of columns that do not separate rows are NULL; day is INT64_MIN then. */
 struct ledger_row {
 	const char *user, *queue, *flavor;
+	int isolation; /* ISOLATION_NO_DEVICES: it does not separate rows, or is not known */
 	int64_t day;
 	int64_t us[N_CHARGES]; /* device-us */
 	int64_t cost_micro, n_pods;

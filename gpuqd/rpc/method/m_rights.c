@@ -5,6 +5,7 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/method/m_int.h"
+#include "gpuqd/site/site_find.h"
 
 #define SPACES_MAX 16u /* namespaces that are asked about */
 
@@ -24,15 +25,25 @@ static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 {
 	struct asking *x = arg;
 	struct gpuq_arena *a;
-	struct gpuq_val *v, *rows;
+	struct gpuq_val *v, *rows, *things;
 
 	if (x->call) {
 		a = rpc_call_arena(x->call);
 		v = gpuq_map(a);
 		rows = gpuq_list(a);
+		things = gpuq_list(a);
 		for (size_t i = 0; i < n; i++) {
 			struct gpuq_val *row = gpuq_map(a);
 
+			if (!*list[i].verb) {
+				gpuq_put(a, row, "name", gpuq_str(a, list[i].resource));
+				gpuq_put(a, row, "found",
+					 list[i].asked ? gpuq_bool(a, list[i].allowed)
+						       : gpuq_null(a));
+				gpuq_put(a, row, "why", gpuq_str(a, list[i].why));
+				gpuq_add(a, things, row);
+				continue;
+			}
 			gpuq_put(a, row, "feature", gpuq_str(a, list[i].feature));
 			gpuq_put(a, row, "verb", gpuq_str(a, list[i].verb));
 			gpuq_put(a, row, "resource", gpuq_str(a, list[i].resource));
@@ -44,6 +55,7 @@ static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 			gpuq_add(a, rows, row);
 		}
 		gpuq_put(a, v, "rights", rows);
+		gpuq_put(a, v, "things", things);
 		rpc_reply(x->call, v);
 	}
 	finished(x);
@@ -86,6 +98,7 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 	struct methods *m = arg;
 	const struct model *model = journal_model(m->j);
 	const char *spaces[SPACES_MAX];
+	struct cluster_rights_of of = { .namespaces = spaces };
 	struct asking *x;
 	size_t n = 0;
 	int rc;
@@ -116,7 +129,10 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 	x->call = c;
 	m->rights = x;
 	rpc_call_watch(c, NULL, on_closed, x);
-	rc = m->cluster->ops->rights(m->cluster, spaces, n, on_rights, x, err);
+	of.n = n;
+	site_each(site_pool, model->site->pools, p)
+		of.grows |= site_pool_grows(p);
+	rc = m->cluster->ops->rights(m->cluster, &of, on_rights, x, err);
 	if (rc < 0) {
 		rpc_call_watch(c, NULL, NULL, NULL);
 		finished(x);

@@ -13,6 +13,7 @@
 #include "gpuqd/flow/report/ledger_report.h"
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "gpuqd/rpc/method/m_int.h"
+#include "gpuqd/state/view/view.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
@@ -31,7 +32,7 @@ static struct gpuq_val *parts(struct gpuq_arena *a, int64_t n, int64_t of)
 
 struct report_params {
 	int64_t since_us, until_us;
-	struct gpuq_strlist by, users, queues;
+	struct gpuq_strlist by, users, queues, isolations;
 };
 
 static const struct gpuq_field report_fields[] = {
@@ -40,6 +41,7 @@ static const struct gpuq_field report_fields[] = {
 	P(report_params, "by", GPUQ_K_STRLIST, by),
 	P(report_params, "users", GPUQ_K_STRLIST, users),
 	P(report_params, "queues", GPUQ_K_STRLIST, queues),
+	P(report_params, "isolations", GPUQ_K_STRLIST, isolations),
 	P_END,
 };
 const struct gpuq_schema p_report_get = P_SCHEMA(report_params, report_fields);
@@ -48,12 +50,13 @@ struct reporting {
 	struct methods *m;
 	struct rpc_call *c;
 	struct ledger_report *r;
+	unsigned by;
 	bool closed;
 };
 
 static int read_by(const struct gpuq_strlist *words, unsigned *by, struct gpuq_err *err)
 {
-	static const char *const names[] = { "user", "queue", "flavor", "day", NULL };
+	static const char *const names[] = { "user", "queue", "flavor", "day", "isolation", NULL };
 
 	*by = words->n ? 0 : REPORT_BY_USER | REPORT_BY_QUEUE | REPORT_BY_FLAVOR;
 	for (size_t i = 0; i < words->n; i++) {
@@ -63,15 +66,33 @@ static int read_by(const struct gpuq_strlist *words, unsigned *by, struct gpuq_e
 			k++;
 		if (!names[k])
 			return gpuq_fail_field(err, GPUQ_EINVAL, "by",
-					       "%s: expected user, queue, flavor or day",
+					       "%s: expected user, queue, flavor, isolation or day",
 					       words->items[i]);
 		*by |= 1u << k;
 	}
 	return 0;
 }
 
-static struct gpuq_val *view_row(struct gpuq_arena *a, const struct ledger_row *r, int64_t total_us,
-				 const char *currency)
+static int read_isolations(const struct gpuq_strlist *words, unsigned *out, struct gpuq_err *err)
+{
+	*out = 0;
+	for (size_t i = 0; i < words->n; i++) {
+		int k = 0;
+
+		while (gpuq_isolations[k] && strcmp(gpuq_isolations[k], words->items[i]) != 0)
+			k++;
+		if (!gpuq_isolations[k])
+			return gpuq_fail_field(err, GPUQ_EINVAL, "isolations",
+					       "%s: expected exclusive, mig, mps, memory-limited, "
+					       "time-slice or none",
+					       words->items[i]);
+		*out |= 1u << k;
+	}
+	return 0;
+}
+
+static struct gpuq_val *view_row(struct gpuq_arena *a, const struct ledger_row *r, unsigned by,
+				 int64_t total_us, const char *currency)
 {
 	static const struct {
 		const char *key;
@@ -87,6 +108,8 @@ static struct gpuq_val *view_row(struct gpuq_arena *a, const struct ledger_row *
 	gpuq_put(a, v, "user", word(a, r->user));
 	gpuq_put(a, v, "queue", word(a, r->queue));
 	gpuq_put(a, v, "flavor", word(a, r->flavor));
+	if (by & REPORT_BY_ISOLATION)
+		gpuq_put(a, v, "isolation", view_isolation(a, r->isolation));
 	if (r->day != INT64_MIN)
 		gpuq_put(a, v, "day",
 			 gpuq_str(a, gpuq_arena_printf(a, "%04" PRId64 "-%02d-%02d", d.year,
@@ -121,8 +144,9 @@ static void report_end(struct reporting *x)
 	for (size_t i = 0; rows && i < n; i++)
 		total += rows[i]->us[CHARGE_USED];
 	for (size_t i = 0; rows && i < n; i++)
-		gpuq_add(a, list,
-			 view_row(a, rows[i], total, journal_model(x->m->j)->site->currency));
+		gpuq_add(
+			a, list,
+			view_row(a, rows[i], x->by, total, journal_model(x->m->j)->site->currency));
 	ledger_report_free(x->r);
 	if (!rows || rpc_send_items(x->c, list, &err) < 0) {
 		gpuq_no_memory(&err);
@@ -178,6 +202,8 @@ int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	int64_t first, next;
 	int rc = read_by(&p->by, &o.by, err);
 
+	if (rc == 0)
+		rc = read_isolations(&p->isolations, &o.isolations, err);
 	if (rc < 0)
 		return rc;
 	civil_period(CIVIL_MONTH, clock_day(journal_model(m->j), o.now_us), &first, &next);
@@ -193,6 +219,7 @@ int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 		return gpuq_no_memory(err);
 	x->m = m;
 	x->c = c;
+	x->by = o.by;
 	rpc_call_watch(c, NULL, report_closed, x);
 	journal_after(m->j, report_begin, x);
 	return 0;

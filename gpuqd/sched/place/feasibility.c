@@ -83,6 +83,16 @@ static int64_t preference(const struct cycle *c, const struct snap_group *g, uin
 	return points;
 }
 
+/* True if a pod of the group would be apart from others there as it demands. */
+static bool isolated(const struct snap_group *g, const struct snap_node *n)
+{
+	const int gives = g->mig                ? GPUQ_ISOLATION_MIG
+			  : snap_group_parts(g) ? n->isolation_part
+						: n->isolation_whole;
+
+	return g->gpus_milli == 0 || gives >= g->isolation;
+}
+
 /* True if a term mentions the names of nodes: then the answer for a class is not that for each of
  * its nodes. */
 static bool speaks_of_names(const struct gpuq_term *terms, uint32_t n)
@@ -199,7 +209,9 @@ const struct group_fit *feasibility_of(struct cycle *c, uint32_t request, uint32
 			continue;
 		if (verdict[k] == UNKNOWN || by_name)
 			verdict[k] = allowed(c, g, n) ? YES : NO;
-		if (verdict[k] == YES) {
+		if (verdict[k] == YES && !isolated(g, &s->nodes[n])) {
+			fit->n_weak++;
+		} else if (verdict[k] == YES) {
 			bits_add(fit->nodes, n);
 			fit->n_nodes++;
 		}

@@ -14,6 +14,7 @@
 struct group_fit {
 	uint64_t *nodes; /* NULL = not made yet */
 	uint32_t n_nodes;
+	uint32_t n_weak; /* further ones, which isolate its devices less than it demands */
 	uint64_t **tiers; /* the same nodes by preference, best first; NULL = all alike */
 	uint32_t n_tiers;
 };

@@ -156,7 +156,7 @@ struct sc_job {
 	bool preemptible, evict_last, stale, hold, exclusive, spread;
 	struct gpuq_strmap role_min, licences;
 	struct sc_topology topology;
-	int preempt_mode;
+	int preempt_mode, isolation;
 	int64_t last_checkpoint, restart_cost, begin, deadline;
 	int64_t use, idle_limit; /* use: percent of its devices in thousandths */
 	struct gpuq_objects tasks; /* struct sc_tasks */

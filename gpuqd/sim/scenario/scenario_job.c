@@ -207,6 +207,7 @@ static const struct gpuq_field job_fields[] = {
 	BOOL(sc_job, "stale", stale, "below its minimum already"),
 	BOOL(sc_job, "spread", spread, "prefers the emptiest nodes"),
 	BOOL(sc_job, "exclusive", exclusive, "whether its nodes are exclusive"),
+	WORD(sc_job, "isolation", isolation, gpuq_isolations, "minimum isolation of its devices"),
 	MANY(sc_job, "tasks", tasks, &tasks_schema, "what runs"),
 	NUM(sc_job, "count", alike.count, "instead of tasks: number of identical tasks"),
 	NUM(sc_job, "gpus", alike.gpus, "of each of them"),

@@ -61,7 +61,7 @@ static void record_charge(const struct model *m, const struct charges *c, int64_
 		n_today += c->items[i].from_us < ends && c->items[i].to_us > begins;
 	if (n_today == 0)
 		return;
-	varint_array(&b, 6);
+	varint_array(&b, 7);
 	varint_str(&b, c->queue);
 	varint_str(&b, c->user);
 	varint_str(&b, c->flavor);
@@ -84,6 +84,7 @@ static void record_charge(const struct model *m, const struct charges *c, int64_
 		varint_str(&b, c->amounts[i].name);
 		varint_int(&b, c->amounts[i].count);
 	}
+	varint_int(&b, c->isolation);
 	record_put(out, TABLE_CHARGE, key, charge_key(key, c, day), &b);
 }
 

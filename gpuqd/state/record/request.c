@@ -69,6 +69,7 @@ int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gp
 	bare.flavors = spec->flavors;
 	bare.licenses = spec->licenses;
 	bare.exclusive = spec->exclusive;
+	bare.isolation = spec->isolation;
 	bare.requeue = true;
 	bare.context.umask = -1;
 	bare.groups = gpuq_arena_calloc(&mem, spec->n_groups, sizeof(*bare.groups));
@@ -314,6 +315,7 @@ static struct request *fill(struct block *b, const struct gpuq_spec *spec, const
 	head.spec.licenses.vals = take_strs(b, spec->licenses.vals, spec->licenses.n);
 	head.spec.licenses.n = spec->licenses.n;
 	head.spec.exclusive = spec->exclusive;
+	head.spec.isolation = (uint8_t)spec->isolation;
 	head.bytes = block_take(b, bytes, n);
 	head.n_pods = (uint32_t)gpuq_spec_pods(spec);
 	head.gpus_milli = gpuq_spec_gpus_milli(spec);
@@ -368,7 +370,8 @@ bool request_spec_of(struct gpuq_arena *a, const struct gpuq_spec *spec, struct 
 				      .licenses = spec->licenses,
 				      .groups = groups,
 				      .n_groups = (uint32_t)spec->n_groups,
-				      .exclusive = spec->exclusive };
+				      .exclusive = spec->exclusive,
+				      .isolation = (uint8_t)spec->isolation };
 	return groups != NULL;
 }
 
@@ -499,6 +502,7 @@ static struct request *like_last(const struct request *last, const void *bytes, 
 	spec.flavors = last->spec.flavors;
 	spec.licenses = last->spec.licenses;
 	spec.exclusive = last->spec.exclusive;
+	spec.isolation = last->spec.isolation;
 	return request_borrow(&spec, bytes, n);
 }
 

@@ -39,6 +39,7 @@ struct request_spec {
 	const struct request_group *groups;
 	uint32_t n_groups;
 	bool exclusive;
+	uint8_t isolation; /* at least; enum gpuq_isolation */
 };
 
 struct request {

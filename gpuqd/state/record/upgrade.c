@@ -183,11 +183,12 @@ static void charges(struct conversion *c)
 		c->in.bad = true;
 		return;
 	}
-	varint_array(&c->out, 6);
+	varint_array(&c->out, 7);
 	for (int i = 0; i < 4; i++)
 		copy(c);
 	rows(c, n - 4, 4);
 	varint_array(&c->out, 0); /* other resources were not charged */
+	varint_int(&c->out, ISOLATION_NO_DEVICES); /* nor was isolation recorded */
 }
 
 /* ---- rules of preemption, under their present names ---- */

@@ -16,6 +16,12 @@
 
 #include "libgpuq/units.h"
 
+struct gpuq_val *view_isolation(struct gpuq_arena *a, int isolation)
+{
+	return isolation < 0 ? gpuq_null(a)
+			     : gpuq_str(a, gpuq_isolation_word((enum gpuq_isolation)isolation));
+}
+
 struct gpuq_val *view_instant(struct gpuq_arena *a, int64_t us)
 {
 	return us > 0 ? gpuq_int(a, us) : gpuq_null(a);

@@ -20,6 +20,8 @@ struct gpuq_val *view_word(struct gpuq_arena *a, const char *s);
 enum gpuq_job_state view_job_state(const struct job *j);
 /* Return the role that can end a trouble: "user", "operator". */
 const char *view_trouble_who(enum trouble_whose whose);
+/* Return the word of an isolation; null for ISOLATION_NO_DEVICES. */
+struct gpuq_val *view_isolation(struct gpuq_arena *a, int isolation);
 struct gpuq_val *view_instant(struct gpuq_arena *a, int64_t us); /* null for 0 */
 /* Return "17" or "17_3"; NULL when the arena is exhausted. */
 const char *view_key(struct gpuq_arena *a, struct job_key key);

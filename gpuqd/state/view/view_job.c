@@ -46,6 +46,7 @@ static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, co
 		gpuq_add(a, list, dv);
 	}
 	gpuq_put(a, v, "devices", list);
+	gpuq_put(a, v, "isolation", view_isolation(a, model_pod_isolation(p)));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, p->leaving && p->state < GPUQ_POD_ENDED
 				     ? gpuq_pod_state_word(GPUQ_POD_LEAVING)
@@ -475,6 +476,9 @@ KEY(end_cause, j->life->leave_cause == GPUQ_CAUSE_NONE || j->cancel_asked
 KEY(priority_terms, j->state != GPUQ_JOB_PENDING || !j->outlook->ranked
 			    ? null
 			    : tree(priority_terms_val(x->a, &j->outlook->terms)))
+KEY(isolation, model_job_isolation(j) < 0 || j->state == GPUQ_JOB_PENDING
+		       ? null
+		       : text(gpuq_isolation_word((enum gpuq_isolation)model_job_isolation(j))))
 KEY(gpu_seconds, tree(gpuq_real(x->a, (double)ledger_gpu_ms(used_us(j, x->now_us)) / 1000)))
 
 /* Return the first reason why it is pending; it explains the job. */
@@ -716,7 +720,8 @@ static const struct view_key {
 	{ "resubmit_of", of_resubmit_of },
 	{ "provisioning", of_provisioning },
 	{ "used", of_used },
-#define N_OBJECT 47
+	{ "isolation", of_isolation },
+#define N_OBJECT 48
 	{ "pods.node", of_pod_nodes },
 	{ "reasons.object", of_reason_objects },
 };
@@ -780,6 +785,7 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 	again = note_number(notes, JOBNOTE_RESUBMIT_OF);
 	gpuq_put(a, v, JOBNOTE_RESUBMIT_OF, keep(a, &again));
 	gpuq_put(a, v, "provisioning", gpuq_null(a));
+	gpuq_put(a, v, "isolation", gpuq_null(a));
 	free(notes);
 }
 

@@ -206,6 +206,7 @@ static bool add_cut_cards(struct gpuq_arena *a, const struct node *n, const stru
 		gpuq_put(a, v, "pods", gpuq_list(a));
 		gpuq_put(a, v, "parts", c.parts[i]);
 		gpuq_put(a, v, "parts_assumed", gpuq_bool(a, c.n_cards > 1));
+		gpuq_put(a, v, "isolation", view_isolation(a, GPUQ_ISOLATION_MIG));
 		gpuq_put(a, v, "state", gpuq_str(a, n->gone ? "lost" : "cut"));
 		gpuq_add(a, list, v);
 	}
@@ -446,6 +447,15 @@ static struct in_use foreign_of(const struct node *n, uint32_t at, int64_t milli
 					      n->devices[at].memory_mib * more / 1000 };
 }
 
+/* True if one of the parts is less than the device. */
+static bool is_divided(const struct gpuq_val *parts)
+{
+	for (uint32_t i = 0; parts && i < parts->n; i++)
+		if (gpuq_get_int(parts->items[i], "milli", 1000) < 1000)
+			return true;
+	return false;
+}
+
 /* Return a device, of which so much is taken; add what is free of it to *free_milli. */
 static struct gpuq_val *view_device(struct gpuq_arena *a, const struct node *n, uint32_t at,
 				    int64_t taken, int64_t *free_milli)
@@ -485,6 +495,9 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct node *n, 
 	gpuq_put(a, v, "pods", pods);
 	gpuq_put(a, v, "parts", parts);
 	gpuq_put(a, v, "parts_assumed", gpuq_bool(a, false));
+	gpuq_put(a, v, "isolation",
+		 view_isolation(a, (int)model_node_isolation(n, n->fact.replicas > 1 ||
+									is_divided(parts))));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, n->gone           ? "lost"
 			     : !d->healthy     ? "unhealthy"
@@ -545,6 +558,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
 	gpuq_put(a, v, "labels", labels);
 	gpuq_put(a, v, "sharing", view_word(a, sharing_of(n)));
+	gpuq_put(a, v, "served", gpuq_bool(a, !n->backend || !n->backend->closed));
 	gpuq_put(a, v, "replicas",
 		 n->fact.replicas > 1 ? gpuq_int(a, n->fact.replicas) : gpuq_null(a));
 	gpuq_put(a, v, "devices", list);

@@ -56,7 +56,7 @@ class Doctor(Case):
         self.assertEqual({c: f["result"] for c, f in found.items()},
                          {"server": "ok", "version": "warning", "identity": "ok", "clock": "ok",
                           "disk": "ok", "cluster": "ok", "nodes": "ok", "scheduler": "ok",
-                          "load": "ok", "measured": "ok", "notify": "ok"})
+                          "load": "ok", "measured": "ok", "notify": "ok", "backend": "ok"})
         self.assertIn("9.8.7", found["version"]["text"])
 
     def bad(self, check, result, text, **more):

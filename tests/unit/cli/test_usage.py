@@ -41,7 +41,7 @@ class Report(Case):
         self.assertEqual(s.of("report.get")[0].params, {"by": ["day", "queue"]})
         code, _, err = self.run_gpuq("report", "--by", "day,week")
         self.assertEqual(code, 2)
-        self.assertIn("--by week: expected user, queue, flavor or day", err)
+        self.assertIn("--by week: expected user, queue, flavor, isolation or day", err)
 
     def test_what_is_asked(self):
         s = self.serve(report_get=rows())

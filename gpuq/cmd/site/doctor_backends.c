@@ -1,0 +1,327 @@
+#include "gpuq/cmd/site/doctor_backends.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "libgpuq/arena.h"
+
+#define NAMED 3 /* nodes that a finding names */
+
+/* ---- signs ---- */
+
+static const char *label(const struct gpuq_val *node, const char *key)
+{
+	return gpuq_get_str(gpuq_get(node, "labels"), key, "");
+}
+
+static bool labelled(const struct gpuq_val *node, const char *key, const char *value)
+{
+	return strcmp(label(node, key), value) == 0;
+}
+
+static int64_t offers(const struct gpuq_val *node, const char *resource)
+{
+	return gpuq_get_int(gpuq_get(gpuq_get(node, "resources"), resource), "total", 0);
+}
+
+static bool shares(const struct gpuq_val *node, const char *word)
+{
+	return strcmp(gpuq_get_str(node, "sharing", ""), word) == 0;
+}
+
+static bool has_mig(const struct gpuq_val *node)
+{
+	return gpuq_get(node, "mig") != NULL;
+}
+
+static bool is_whole(const struct gpuq_val *node)
+{
+	return shares(node, "whole");
+}
+
+static bool is_sliced(const struct gpuq_val *node)
+{
+	return shares(node, "time-slicing");
+}
+
+static bool is_mps(const struct gpuq_val *node)
+{
+	return shares(node, "mps");
+}
+
+static bool is_gpushare(const struct gpuq_val *node)
+{
+	return shares(node, "gpushare") || shares(node, "gpushare-mib");
+}
+
+static bool is_gpu_manager(const struct gpuq_val *node)
+{
+	return shares(node, "gpu-manager");
+}
+
+static bool is_hami(const struct gpuq_val *node)
+{
+	return shares(node, "hami");
+}
+
+/* ---- faults ---- */
+
+/* Labels show devices that no plugin offers. */
+static bool no_plugin(const struct gpuq_val *node)
+{
+	return (labelled(node, "nvidia.com/gpu.present", "true") ||
+		labelled(node, "feature.node.kubernetes.io/pci-10de.present", "true") ||
+		*label(node, "nvidia.com/gpu.product")) &&
+	       gpuq_get_int(node, "gpus", 0) == 0 && !*gpuq_get_str(node, "sharing", "");
+}
+
+static bool no_discovery(const struct gpuq_val *node)
+{
+	const struct gpuq_val *devices = gpuq_get(node, "devices");
+
+	return offers(node, "nvidia.com/gpu") > 0 && !*label(node, "nvidia.com/gpu.product") &&
+	       devices && devices->type == GPUQ_LIST && devices->n &&
+	       !*gpuq_get_str(devices->items[0], "product", "");
+}
+
+static bool no_mps_daemon(const struct gpuq_val *node)
+{
+	return labelled(node, "nvidia.com/gpu.sharing-strategy", "mps") &&
+	       !labelled(node, "nvidia.com/mps.capable", "true");
+}
+
+static bool is_cut(const struct gpuq_val *node)
+{
+	const char *layout = label(node, "nvidia.com/mig.config");
+
+	return *layout && strcmp(layout, "all-disabled") != 0;
+}
+
+static bool cut_failed(const struct gpuq_val *node)
+{
+	return labelled(node, "nvidia.com/mig.config.state", "failed");
+}
+
+static bool wrong_strategy(const struct gpuq_val *node)
+{
+	return is_cut(node) && !cut_failed(node) &&
+	       labelled(node, "nvidia.com/mig.strategy", "none");
+}
+
+static bool no_gpushare(const struct gpuq_val *node)
+{
+	return labelled(node, "gpushare", "true") && !is_gpushare(node);
+}
+
+static bool no_gpushare_label(const struct gpuq_val *node)
+{
+	return is_gpushare(node) && !labelled(node, "gpushare", "true");
+}
+
+static bool no_gpu_manager(const struct gpuq_val *node)
+{
+	return labelled(node, "nvidia-device-enable", "enable") && !is_gpu_manager(node);
+}
+
+static bool no_hami(const struct gpuq_val *node)
+{
+	return labelled(node, "gpu", "on") && gpuq_get_int(node, "gpus", 0) == 0 && !is_hami(node);
+}
+
+static const struct fault {
+	const char *backend;
+	bool (*is)(const struct gpuq_val *node);
+	const char *what, *advice;
+} faults[] = {
+	{ "whole devices", no_plugin, "labels show NVIDIA devices, and no plugin offers them",
+	  "check that the device plugin runs there, and that its containers see devices: nvidia "
+	  "as the default runtime of containerd, or as RuntimeClass of the plugin" },
+	{ "whole devices", no_discovery, "product and memory of the devices are not known",
+	  "install GPU feature discovery, or describe the nodes in inventory of the site" },
+	{ "mps", no_mps_daemon, "replicas under MPS without label nvidia.com/mps.capable=true",
+	  "set the label: the MPS control daemon runs only where it is set" },
+	{ "mig", cut_failed, "the MIG manager could not cut the cards",
+	  "see the log of the MIG manager; no pod may use the cards meanwhile" },
+	{ "mig", wrong_strategy, "cards are cut, and the plugin's MIG strategy is none",
+	  "set the strategy of the device plugin and of GPU feature discovery to mixed or single" },
+	{ "gpushare", no_gpushare, "label gpushare=true, and no memory is offered",
+	  "check that the gpushare device plugin runs there, with nvidia as the default runtime" },
+	{ "gpushare", no_gpushare_label, "device memory is offered without label gpushare=true",
+	  "set the label: the plugin runs only where it is set" },
+	{ "gpu-manager", no_gpu_manager,
+	  "label nvidia-device-enable=enable, and no cores with memory are offered",
+	  "check that gpu-manager runs there: it offers tencent.com/vcuda-core and vcuda-memory" },
+	{ "hami", no_hami, "label gpu=on, and no devices are offered",
+	  "check that the device plugin of HAMi runs there" },
+};
+
+#define N_FAULTS (sizeof(faults) / sizeof(faults[0]))
+
+static const struct backend {
+	const char *name;
+	bool (*is)(const struct gpuq_val *node); /* NULL = not a system of gpuqd's */
+	const char *unserved; /* instead: what becomes of it */
+} backends[] = {
+	{ "whole devices", is_whole, NULL },
+	{ "time-slicing", is_sliced, NULL },
+	{ "mps", is_mps, NULL },
+	{ "mig", has_mig, NULL },
+	{ "gpushare", is_gpushare, NULL },
+	{ "gpu-manager", is_gpu_manager, NULL },
+	{ "hami", is_hami, NULL },
+	{ "kubeshare", NULL, "its pods are counted as foreign" },
+	{ "kai fractions", NULL, "its pods are counted as foreign" },
+};
+
+/* ---- findings ---- */
+
+struct backends {
+	struct gpuq_arena *a;
+	const struct gpuq_val *nodes, *rights;
+	void (*fn)(void *arg, const struct doctor_backend *b);
+	void *arg;
+};
+
+static void say(const struct backends *x, const char *backend, const char *state, const char *text,
+		const char *advice)
+{
+	x->fn(x->arg, &(struct doctor_backend){ backend, state, text ? text : "", advice });
+}
+
+static bool is_broken(const struct gpuq_val *node, const char *backend)
+{
+	for (size_t i = 0; i < N_FAULTS; i++)
+		if (strcmp(faults[i].backend, backend) == 0 && faults[i].is(node))
+			return true;
+	return false;
+}
+
+/* Return "n1, n2 and 3 more" of the nodes that it is true of, without those where that backend is broken
+ * (NULL = with them); "" = of none. */
+static const char *named(const struct backends *x, bool (*is)(const struct gpuq_val *node),
+			 const char *sound)
+{
+	const char *text = "";
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < x->nodes->n; i++) {
+		const struct gpuq_val *node = x->nodes->items[i];
+
+		if (!is(node) || (sound && is_broken(node, sound)) || ++n > NAMED)
+			continue;
+		text = gpuq_arena_printf(x->a, "%s%s%s", text ? text : "", n > 1 ? ", " : "",
+					 gpuq_get_str(node, "name", "?"));
+	}
+	return n > NAMED ? gpuq_arena_printf(x->a, "%s and %" PRId64 " more", text ? text : "",
+					     n - NAMED)
+			 : text;
+}
+
+int doctor_has(const struct gpuq_val *rights, const char *name)
+{
+	const struct gpuq_val *list = gpuq_get(rights, "things");
+
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		const struct gpuq_val *found = gpuq_get(list->items[i], "found");
+
+		if (strcmp(gpuq_get_str(list->items[i], "name", ""), name) == 0)
+			return found && found->type == GPUQ_BOOL ? found->b : -1;
+	}
+	return -1;
+}
+
+static bool unserved(const struct backends *x, const struct backend *b)
+{
+	for (uint32_t i = 0; i < x->nodes->n; i++)
+		if (b->is(x->nodes->items[i]) && !gpuq_get_bool(x->nodes->items[i], "served", true))
+			return true;
+	return false;
+}
+
+static void look_at(const struct backends *x, const struct backend *b)
+{
+	const char *on = b->is ? named(x, b->is, b->name) : NULL;
+	const bool no_class = doctor_has(x->rights, "RuntimeClass nvidia") == 0;
+	bool broken = false;
+
+	for (size_t i = 0; i < N_FAULTS; i++) {
+		const char *where = strcmp(faults[i].backend, b->name) == 0
+					    ? named(x, faults[i].is, NULL)
+					    : NULL;
+
+		if (!where || !*where)
+			continue;
+		broken = true;
+		say(x, b->name, "broken",
+		    gpuq_arena_printf(x->a, "%s: %s%s: %s", b->name, faults[i].what,
+				      faults[i].is == no_plugin && no_class
+					      ? ", and there is no RuntimeClass nvidia"
+					      : "",
+				      where),
+		    faults[i].advice);
+	}
+	if (!b->is)
+		say(x, b->name, "unserved",
+		    gpuq_arena_printf(x->a, "%s: not served: %s", b->name, b->unserved), "");
+	else if (on && *on && unserved(x, b))
+		say(x, b->name, "unserved",
+		    gpuq_arena_printf(x->a, "%s: its own scheduler allocates the devices of %s",
+				      b->name, on),
+		    "");
+	else if (on && *on)
+		say(x, b->name, "usable", gpuq_arena_printf(x->a, "%s: usable on %s", b->name, on),
+		    "");
+	else if (!broken)
+		say(x, b->name, "absent", gpuq_arena_printf(x->a, "%s: no node has it", b->name),
+		    "");
+}
+
+static void look_at_claims(const struct backends *x)
+{
+	const int v1 = doctor_has(x->rights, "resource.k8s.io/v1");
+	const int beta = doctor_has(x->rights, "resource.k8s.io/v1beta2");
+
+	if (v1 > 0 || beta > 0)
+		say(x, "dra", "unserved",
+		    gpuq_arena_printf(x->a,
+				      "dra: not served: the cluster has resource.k8s.io/%s, and "
+				      "pods with resourceClaims are refused",
+				      v1 > 0 ? "v1" : "v1beta2"),
+		    "");
+	else
+		say(x, "dra", v1 < 0 ? "unknown" : "absent",
+		    v1 < 0 ? "dra: not known whether the cluster has it"
+			   : "dra: the cluster serves neither resource.k8s.io/v1 nor v1beta2",
+		    "");
+}
+
+static void look_at_requests(const struct backends *x, const char *fault)
+{
+	const struct gpuq_val *rows = gpuq_get(x->rights, "rights");
+	bool grows = false;
+
+	for (uint32_t i = 0; rows && rows->type == GPUQ_LIST && i < rows->n; i++)
+		grows |=
+			strcmp(gpuq_get_str(rows->items[i], "feature", ""), "pools that grow") == 0;
+	if (*fault)
+		say(x, "provisioning requests", "broken",
+		    "provisioning requests: pools that grow get no nodes by them",
+		    "see the finding requests");
+	else
+		say(x, "provisioning requests", grows ? "usable" : "absent",
+		    grows ? "provisioning requests: usable by the pools that grow"
+			  : "provisioning requests: no pool grows by them",
+		    "");
+}
+
+void doctor_backends(struct gpuq_arena *a, const struct gpuq_val *nodes,
+		     const struct gpuq_val *rights, const char *requests,
+		     void (*fn)(void *arg, const struct doctor_backend *b), void *arg)
+{
+	const struct backends x = { a, nodes, rights, fn, arg };
+
+	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
+		look_at(&x, &backends[i]);
+	look_at_claims(&x);
+	look_at_requests(&x, requests);
+}
