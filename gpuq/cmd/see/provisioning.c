@@ -5,6 +5,7 @@
 
 #include "gpuq/lines.h"
 #include "gpuq/view.h"
+#include "libgpuq/units.h"
 
 void provisioning_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_buf *text)
 {
@@ -35,6 +36,14 @@ void provisioning_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_
 	if (line_says(gpuq_get(p, "message"))) {
 		view_cell(text, gpuq_get(p, "message"));
 		line_print("Cloud says", text);
+	}
+	if (gpuq_get_int(p, "waits", 0) > 0) {
+		line_clock(text, gpuq_get_int(p, "wait_median_s", 0) * GPUQ_US_PER_S);
+		gpuq_buf_adds(text, " in the median, 90 % within ");
+		line_clock(text, gpuq_get_int(p, "wait_p90_s", 0) * GPUQ_US_PER_S);
+		gpuq_buf_printf(text, ", of the last %" PRId64 " of the pool",
+				gpuq_get_int(p, "waits", 0));
+		line_print("Took before", text);
 	}
 	if (line_says(gpuq_get(p, "deadline_time"))) {
 		view_time(text, gpuq_get(p, "deadline_time"));

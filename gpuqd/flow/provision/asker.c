@@ -14,6 +14,7 @@
 #include "gpuqd/flow/carry_out.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/provision/verdict.h"
+#include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 
@@ -21,7 +22,8 @@
 #define SOON_US (20 * INT64_C(1000))
 /* A request that was used is removed when no pod has been on its nodes for so long: a rider may follow. */
 #define IDLE_US (5 * GPUQ_US_PER_S)
-#define RUN_MARGIN_US (600 * GPUQ_US_PER_S) /* a node boots, and a job ends, in that time */
+/* A node may tell its labels one after the other: so long it may differ from its machine. */
+#define DIFFERS_US (5 * GPUQ_US_PER_S)
 #define MESSAGE_MAX 320
 
 /* The steps done for an ask in this run of the daemon. */
@@ -31,6 +33,7 @@ struct live {
 	uint64_t seq; /* of the batch that must be durable first */
 	bool asked, dropped, seen;
 	int64_t idle_us; /* since when no pod is on its nodes; monotonic; 0 = some is */
+	int64_t differs_us; /* since when some node differs from its machine; monotonic; 0 = none does */
 };
 
 struct asker {
@@ -62,6 +65,7 @@ static struct live *live_of(struct asker *k, const struct ask *a)
 	if (l->attempt != a->attempt) {
 		l->attempt = a->attempt;
 		l->asked = l->dropped = l->seen = false;
+		l->differs_us = 0;
 	}
 	return l;
 }
@@ -205,7 +209,16 @@ static void fail_as(struct asker *k, const struct ask *a, enum verdict what, con
 	fail(k, a, &v);
 }
 
-/* The request is gone, and not by us: another attempt follows at once, and it does not count. */
+static bool has_fresh(const struct ask *a)
+{
+	for (uint32_t i = 0; i < a->n_came; i++)
+		if (!a->nodes[i].stale)
+			return true;
+	return false;
+}
+
+/* The request is gone, and not by us: another attempt follows at once, and it does not count. Where pods run
+ * they go on, and no more are started there: their nodes are no longer kept. */
 static void lost(struct asker *k, const struct ask *a)
 {
 	struct event ev = { .type = EV_ASK_FAILED };
@@ -213,8 +226,13 @@ static void lost(struct asker *k, const struct ask *a)
 	if (a->state == ASK_STATE_NEW || a->state >= ASK_STATE_PAUSED)
 		return;
 	if (a->used) {
-		log_notice("ask.lost", "ask=%" PRIu32 ": its request is gone; its pods go on",
-			   a->number);
+		ev.type = EV_ASK_LOST;
+		if (has_fresh(a)) {
+			log_notice("ask.lost",
+				   "ask=%" PRIu32 ": its request is gone; its pods go on",
+				   a->number);
+			apply(k, &ev, a);
+		}
 		return;
 	}
 	log_warn("ask.lost", "ask=%" PRIu32 " attempt=%" PRIu32 ": its request was deleted",
@@ -231,7 +249,6 @@ static void ask_cluster(struct asker *k, const struct ask *a, const struct site_
 {
 	const struct model *m = model_of(k);
 	const struct provision *how = pool->provisioning;
-	const int64_t most_s = how->max_run_us / GPUQ_US_PER_S;
 	char name[ASK_NAME_ROOM], job[32];
 	struct capacity_order o = { .name = name,
 				    .token = a->token,
@@ -241,6 +258,7 @@ static void ask_cluster(struct asker *k, const struct ask *a, const struct site_
 				    .attempt = a->attempt,
 				    .class_ = a->class_,
 				    .parameters = &how->parameters,
+				    .run_s = a->given_us / GPUQ_US_PER_S,
 				    .n_nodes = a->n_nodes,
 				    .machine = how->machine,
 				    .selector = &pool->selector,
@@ -254,12 +272,6 @@ static void ask_cluster(struct asker *k, const struct ask *a, const struct site_
 	site_each(site_flavor, m->site->flavors, f)
 		if (strcmp(f->name, pool->flavor) == 0 && f->resource)
 			o.resource = f->resource;
-	if (strcmp(a->class_, "queued-provisioning.gke.io") == 0) {
-		o.run_s = a->run_us == GPUQ_UNLIMITED
-				  ? most_s
-				  : (a->run_us + RUN_MARGIN_US + GPUQ_US_PER_S - 1) / GPUQ_US_PER_S;
-		o.run_s = o.run_s < most_s ? o.run_s : most_s;
-	}
 	log_info("ask.make", "name=%s pool=%s nodes=%" PRIu32, name, a->pool, a->n_nodes);
 	k->cluster->ops->capacity_ask(k->cluster, &o);
 }
@@ -318,10 +330,29 @@ static bool differs(const struct model *m, const struct ask *a, const struct pro
 		const struct node *n =
 			a->nodes[i].stale ? NULL : model_find_node(m, a->nodes[i].name);
 
-		if (n && verdict_differs(n, how->machine, out, room))
+		if (n && ask_node_differs(n, how->machine, out, room))
 			return true;
 	}
 	return false;
+}
+
+/* True if the attempt is over since some of its nodes have not become what they should be. */
+static bool check_differs(struct asker *k, const struct ask *a, const struct provision *how)
+{
+	struct live *l = live_of(k, a);
+	const int64_t mono = loop_mono_us(k->l);
+	char why[MESSAGE_MAX / 2];
+
+	if (!differs(model_of(k), a, how, why, sizeof(why))) {
+		l->differs_us = 0;
+		return false;
+	}
+	if (!l->differs_us)
+		l->differs_us = mono;
+	if (mono - l->differs_us < DIFFERS_US)
+		return false;
+	fail_as(k, a, VERDICT_NEXT, why);
+	return true;
 }
 
 static void check_served(struct asker *k, const struct ask *a, const struct provision *how,
@@ -358,8 +389,13 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 	struct event ev = { .type = EV_ASK_TRIED };
 	char why[MESSAGE_MAX / 2], time[32], token[33];
 
-	if (a->state == ASK_STATE_ENDED)
+	if (a->state == ASK_STATE_ENDED) {
+		/* Its nodes have not gone: others may have found a use for them. */
+		ev.type = EV_ASK_CLEARED;
+		if (a->cleared && (!how || now >= a->since_us + how->booking_us))
+			apply(k, &ev, a);
 		return;
+	}
 	if (!how || strcmp(how->class_, a->class_) != 0) {
 		if (!a->used || !ask_has_pods(m, a))
 			end(k, a, "its pool was changed");
@@ -376,6 +412,8 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 		fail_as(k, a, VERDICT_NEXT, why);
 		break;
 	case ASK_STATE_PROVISIONED:
+		if (check_differs(k, a, how))
+			break;
 		if (now < a->provisioned_us + how->booking_us)
 			break;
 		gpuq_duration_print(how->booking_us, time, sizeof(time));
@@ -386,10 +424,7 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 		fail_as(k, a, VERDICT_RETRY, why);
 		break;
 	case ASK_STATE_SERVED:
-		if (!a->used && differs(m, a, how, why, sizeof(why)))
-			fail_as(k, a, VERDICT_NEXT, why);
-		else
-			check_served(k, a, how, now);
+		check_served(k, a, how, now);
 		break;
 	case ASK_STATE_PAUSED:
 		if (!a->cleared || now < a->retry_us)
@@ -636,6 +671,7 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_ASK_OWNED:
 	case EV_ASK_HEARD:
 	case EV_ASK_FAILED:
+	case EV_ASK_LOST:
 	case EV_ASK_TRIED:
 	case EV_ASK_ENDED:
 	case EV_ASK_CLEARED:
