@@ -249,6 +249,7 @@ int m_prio_weights(void *arg, struct rpc_call *c, const void *params, struct gpu
 int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
+int m_pool_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_reservation_report(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -281,6 +282,7 @@ extern const struct gpuq_schema p_prio_list;
 extern const struct gpuq_schema p_queue_grant;
 extern const struct gpuq_schema p_queue_list;
 extern const struct gpuq_schema p_report_get;
+extern const struct gpuq_schema p_pool_list;
 extern const struct gpuq_schema p_reservation_list, p_reservation_report;
 extern const struct gpuq_schema p_shares_list;
 extern const struct gpuq_schema p_site_apply;
