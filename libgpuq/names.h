@@ -191,7 +191,8 @@ enum gpuq_pod_state {
 	X(RESERVED, "reserved")                                                                    \
 	X(PLANNED, "planned")                                                                      \
 	X(PROVISIONING, "provisioning")                                                            \
-	X(SUSPECT, "suspect")
+	X(SUSPECT, "suspect")                                                                      \
+	X(LEAVING, "leaving")
 
 enum gpuq_node_state {
 #define X(sym, word) GPUQ_NODE_##sym,

@@ -82,6 +82,16 @@ static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m, const 
 	return v;
 }
 
+struct gpuq_val *view_growing(const struct model *m, struct gpuq_arena *a, int64_t now_us)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	site_each(site_pool, m->site->pools, p)
+		if (site_pool_grows(p))
+			gpuq_add(a, list, view(a, m, p, now_us));
+	return list;
+}
+
 int m_pool_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;

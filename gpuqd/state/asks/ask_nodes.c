@@ -95,6 +95,19 @@ uint32_t ask_boots(const struct model *m, const struct ask *a)
 	return n_boots;
 }
 
+enum gpuq_node_state ask_node_state(const struct model *m, const struct node *n,
+				    enum gpuq_node_state state)
+{
+	bool stale = false;
+	const struct ask *a = m->asks && !n->gone ? ask_of_node(m, n->name, &stale) : NULL;
+
+	if (!a)
+		return state;
+	return stale                         ? GPUQ_NODE_LEAVING
+	       : a->state < ASK_STATE_SERVED ? GPUQ_NODE_PROVISIONING
+					     : state;
+}
+
 bool ask_is_open(const struct model *m, const struct ask *a, int64_t booking_us, int64_t now_us)
 {
 	if (a->state == ASK_STATE_ENDED)

@@ -8,6 +8,8 @@
 
 #include "gpuqd/state/asks/ask.h"
 
+#include "libgpuq/names.h"
+
 struct node;
 struct provision_machine;
 
@@ -26,6 +28,10 @@ bool ask_node_is_awaited(const struct node *n, const struct provision_machine *m
 uint32_t ask_boots(const struct model *m, const struct ask *a);
 /* True if jobs may start on its nodes. booking_us: for how long they are kept unused. */
 bool ask_is_open(const struct model *m, const struct ask *a, int64_t booking_us, int64_t now_us);
+/* Return what a node that came for a request is: awaited with others, or of an attempt that is over; else
+ * `state`. */
+enum gpuq_node_state ask_node_state(const struct model *m, const struct node *n,
+				    enum gpuq_node_state state);
 /* True if it ended and must be kept: of nodes that come late, or have not gone, nothing is to be used. */
 bool ask_lingers(const struct ask *a);
 /* True if pods are, or may still be, on its nodes. */
