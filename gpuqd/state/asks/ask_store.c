@@ -12,7 +12,9 @@
 #include "gpuqd/util/varint.h"
 
 #define FIELDS 27
+#define FIELDS_FIRST 25 /* of the first records; the others may be absent */
 #define POOL_FIELDS 4
+#define POOL_FIELDS_FIRST 3
 
 static size_t key_of(unsigned char *out, uint32_t number)
 {
@@ -132,18 +134,18 @@ static int load_pool(struct model *m, const unsigned char *key, size_t n, struct
 {
 	char name[CHANGE_KEY_BYTES_MAX];
 	struct ask_pool *p;
-	uint32_t n_waits;
+	uint32_t n_waits, more;
 
 	if (n < 2 || n >= sizeof(name))
 		return gpuq_fail(err, GPUQ_ECORRUPT, "the key of a pool is not of its form");
 	memcpy(name, key + 1, n - 1);
 	name[n - 1] = '\0';
 	p = ask_pool_get(m, name);
-	rec_get_row(r, POOL_FIELDS);
+	more = rec_get_row(r, POOL_FIELDS_FIRST);
 	p->closed_until_us = rec_get_int(r);
 	p->failed_us = rec_get_int(r);
 	ask_set_message(&p->message, read_name(m, r));
-	n_waits = rec_get_array(r);
+	n_waits = more ? rec_get_array(r) : 0;
 	for (uint32_t i = 0; i < n_waits && i < ASK_WAITS_MAX && !r->bad; i++)
 		p->waits_s[p->n_waits++] = (uint32_t)rec_get_int(r);
 	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "what is known of pool %s is not whole", name)
@@ -180,7 +182,7 @@ int ask_load(struct model *m, const unsigned char *key, size_t n, struct rec *r,
 	     struct gpuq_err *err)
 {
 	struct ask *a;
-	uint32_t number;
+	uint32_t number, more;
 	int64_t state;
 
 	if (n == 1 && key[0] == 'n') {
@@ -196,7 +198,7 @@ int ask_load(struct model *m, const unsigned char *key, size_t n, struct rec *r,
 	number = change_key_read_u32(key + 1);
 	a = ask_add(m, number);
 	m->last_ask = number > m->last_ask ? number : m->last_ask;
-	rec_get_row(r, FIELDS);
+	more = rec_get_row(r, FIELDS_FIRST);
 	a->pool = read_name(m, r);
 	a->flavor = read_name(m, r);
 	a->class_ = read_name(m, r);
@@ -221,8 +223,8 @@ int ask_load(struct model *m, const unsigned char *key, size_t n, struct rec *r,
 	a->reason = read_name(m, r);
 	ask_set_message(&a->message, read_name(m, r));
 	load_lists(m, a, r);
-	a->given_us = rec_get_int(r);
-	a->n_seen = (uint32_t)rec_get_int(r);
+	a->given_us = more > 0 ? rec_get_int(r) : 0;
+	a->n_seen = more > 1 ? (uint32_t)rec_get_int(r) : a->n_came;
 	if (r->bad || state < 0 || state >= N_ASK_STATES || a->n_nodes == 0)
 		return gpuq_fail(err, GPUQ_ECORRUPT, "request %" PRIu32 " for nodes is not whole",
 				 number);
