@@ -379,6 +379,8 @@ const struct command commands[] = {
 	  .opts = reserve_opts, .groups = { opts_help }, .max_args = -1, .run = cmd_reserve },
 	{ .name = "reservations", .summary = "List reservations", .synopsis = "[NAME]...",
 	  .opts = reservations_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_reservations },
+	{ .name = "pools", .summary = "List pools, and what was requested for those that grow", .synopsis = "[NAME]...",
+	  .groups = { opts_list }, .max_args = -1, .run = cmd_pools },
 	{ .name = "why", .summary = "Explain why jobs are pending, started or were preempted", .synopsis = "JOB...",
 	  .opts = why_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = -1, .run = cmd_why },
 	{ .name = "plan", .summary = "Show when and where a job would start, and what it would preempt", .synopsis = "FILE [ARGUMENT]... | -- COMMAND [ARGUMENT]...",

@@ -82,9 +82,13 @@ enum gpuq_job_state {
 	X(CLUSTER_REFUSED, "ClusterRefused", "operator",                                           \
 	  "the cluster refuses its pods, for reasons that are not the job's own")      \
 	X(VOLUME_NOT_FOUND, "VolumeNotFound", "user", "its volume claim does not exist, or is lost") \
-	X(VOLUME_PENDING, "VolumePending", "nobody", "its volume claim is not bound yet") \
+	X(VOLUME_PENDING, "VolumePending", "nobody", "its volume claim is not bound yet")          \
 	X(NODES_AVOIDED, "NodesAvoided", "nobody",                                                 \
-	  "nodes that fit have failed it, and it avoids them for a while")
+	  "nodes that fit have failed it, and it avoids them for a while")                         \
+	X(PROVISIONING_FAILED, "ProvisioningFailed", "nobody",                                     \
+	  "requests for nodes failed; they are made again later")                                  \
+	X(PROVISIONING_LIMIT, "ProvisioningLimit", "operator",                                     \
+	  "its pool allows no more requests for nodes at once")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,
@@ -189,7 +193,8 @@ enum gpuq_pod_state {
 	X(RESERVED, "reserved")                                                                    \
 	X(PLANNED, "planned")                                                                      \
 	X(PROVISIONING, "provisioning")                                                            \
-	X(SUSPECT, "suspect")
+	X(SUSPECT, "suspect")                                                                      \
+	X(LEAVING, "leaving")
 
 enum gpuq_node_state {
 #define X(sym, word) GPUQ_NODE_##sym,

@@ -1,7 +1,7 @@
 #include "gpuqd/carry/carry_asks.h"
 
 #include "gpuqd/site/site.h"
-#include "gpuqd/state/record/ask.h"
+#include "gpuqd/state/asks/ask.h"
 
 /* Return the owner of the ask in the plan. */
 static struct job_key owner_of(const struct plan_ask *in)

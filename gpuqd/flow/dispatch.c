@@ -11,6 +11,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/state/asks/ask_end.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/state/notify.h"
 #include "gpuqd/util/keyset.h"
@@ -461,6 +462,8 @@ static bool stop_idle(struct dispatch *d, const struct job *j, int64_t now)
 
 	if (j->state != GPUQ_JOB_RUNNING || !j->life->load)
 		return false;
+	if (ask_job_is_spared(journal_model(d->j), j))
+		return false;
 	limit_us = load_idle_limit_us(journal_model(d->j), j, rule);
 	idle_us = load_idle_for_us(journal_model(d->j), j, now);
 	if (!limit_us || idle_us < limit_us)
@@ -539,6 +542,11 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 	    now - j->life->start_us >= j->time_limit_us - j->wish->warn_lead_us) {
 		ev.type = EV_JOB_WARNED;
 		log_info("job.warn", "job=%" PRIu32, j->key.id);
+		journal_apply(d->j, &ev, NULL);
+		return;
+	}
+	if (ask_end_due(journal_model(d->j), j, now, &ev, why, sizeof(why))) {
+		log_notice("job.node_ends", "job=%" PRIu32 " why=%s", j->key.id, LOGS(why));
 		journal_apply(d->j, &ev, NULL);
 		return;
 	}

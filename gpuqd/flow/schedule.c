@@ -24,7 +24,7 @@
 #include "gpuqd/flow/since.h"
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "gpuqd/state/equivalent.h"
-#include "gpuqd/state/record/ask.h"
+#include "gpuqd/state/asks/ask.h"
 #include "libgpuq/limits.h"
 
 /* A burst of submissions is one decision; a single one has no noticeable delay. On a large site a

@@ -18,6 +18,7 @@ struct growing {
 	int64_t price;
 	uint32_t *nodes; /* that were requested, then those that could be, by name */
 	uint32_t n_nodes, n_open; /* the first n_open of them are open to jobs */
+	uint32_t n_asks, max_asks; /* requests under way, and allowed at once */
 	uint64_t *others; /* nodes of other pools that do not exist */
 	uint64_t *rest; /* these, and all that exist */
 };
@@ -53,7 +54,12 @@ static struct growing *pool_of(struct provision *p, const struct snapshot *s, ui
 		i++;
 	if (i == p->n_pools)
 		p->pools[p->n_pools++] = (struct growing){
-			.pool = n->pool, .flavor = n->flavor, .node = node, .price = n->price
+			.pool = n->pool,
+			.flavor = n->flavor,
+			.node = node,
+			.price = n->price,
+			.n_asks = n->n_asks,
+			.max_asks = n->max_asks,
 		};
 	return &p->pools[i];
 }
@@ -371,7 +377,7 @@ static bool extend(struct cycle *c, uint32_t job, struct growing *g)
 	uint32_t too_few = had, enough = had + 1;
 	struct plan_ask *a;
 
-	if (had == g->n_nodes)
+	if (had == g->n_nodes || (g->max_asks && g->n_asks >= g->max_asks))
 		return false;
 	if (!fits_with(c, job, g, enough)) {
 		too_few = enough;
@@ -406,6 +412,7 @@ static bool extend(struct cycle *c, uint32_t job, struct growing *g)
 	*a = (struct plan_ask){
 		.pool = g->pool, .flavor = g->flavor, .n_nodes = g->n_open - had, .job = SNAP_NONE
 	};
+	g->n_asks++;
 	for (uint32_t i = had; i < g->n_open; i++)
 		c->provision->ask_of[g->nodes[i]] = c->plan.n_asks - 1;
 	return true;
@@ -452,6 +459,34 @@ static void note_places(struct cycle *c, uint32_t job)
 		c->plan.why_of_job[job] = (struct plan_why){ c->plan.n_reasons - 1, 1 };
 	else
 		c->plan.n_reasons--;
+}
+
+/* Report that the job is pending since no more requests are allowed at once, where that is why. */
+static void note_limit(struct cycle *c, uint32_t job, uint32_t cls)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	struct provision *p = c->provision;
+	struct plan_reason none, *why;
+
+	for (uint32_t f = 0; f < r->n_flavor_ix && cls < p->n_classes; f++)
+		for (uint32_t i = 0; i < p->n_pools && !c->failed; i++) {
+			const struct growing *g = &p->pools[i];
+
+			if (g->flavor != r->flavor_ix[f] || !g->max_asks ||
+			    g->n_asks < g->max_asks || !could_be_on(c, job, g->node) ||
+			    !holdings_admits(c, job, g->flavor, &none))
+				continue;
+			why = PLAN_PUSH(c, reasons, 1);
+			if (why)
+				*why = (struct plan_reason){ .code = GPUQ_R_PROVISIONING_LIMIT,
+							     .unit = PLAN_COUNT,
+							     .have = g->n_asks,
+							     .need = g->max_asks,
+							     .object = g->pool };
+			if (why)
+				p->classes[cls].why = (struct plan_why){ c->plan.n_reasons - 1, 1 };
+			return;
+		}
 }
 
 /* Give the next element of a job places, on nodes that may come. */
@@ -526,6 +561,7 @@ bool provision_next(struct cycle *c)
 	} else if (!serve(c, job)) {
 		struct job_class *cls = &c->classes.items[cycle_class(c, job)];
 
+		note_limit(c, job, cycle_class(c, job));
 		cls->blocked = true;
 		cls->from_walltime_us = 0;
 		order_done(c, job);

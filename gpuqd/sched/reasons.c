@@ -410,6 +410,19 @@ static bool plainly_full(struct cycle *c, uint32_t request, uint32_t group, uint
 	return true;
 }
 
+/* Report why a node that does not exist is not requested now. */
+static void say_closed(const struct snap_node *n, struct plan_reason *why)
+{
+	if (!n->made_up)
+		return;
+	if (n->closed)
+		say(why, GPUQ_R_PROVISIONING_FAILED, why->unit, why->have, why->need, n->pool);
+	else if (n->max_asks && n->n_asks >= n->max_asks)
+		say(why, GPUQ_R_PROVISIONING_LIMIT, PLAN_COUNT, n->n_asks, n->max_asks, n->pool);
+	else
+		why->object = n->pool;
+}
+
 /* Report what one group lacks now. False: nothing, considered by itself. */
 static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			struct plan_reason *why)
@@ -423,6 +436,8 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 
 		say(why, GPUQ_R_NODES_UNAVAILABLE, PLAN_COUNT, (int64_t)v.room, g->pods_min,
 		    out.first != SNAP_NONE ? c->s->nodes[out.first].name : "");
+		if (out.first != SNAP_NONE)
+			say_closed(&c->s->nodes[out.first], why);
 		return true;
 	}
 	if (no_domain(c, job, group, flavor, IN_SERVICE, GPUQ_R_NODES_UNAVAILABLE, why, true))

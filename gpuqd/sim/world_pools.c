@@ -63,7 +63,7 @@ void world_pools_add(void *world, struct snapshot *s)
 		sn.ask = n->ask;
 		/* While its pool is closed it cannot be requested. */
 		if (n->state == SNAP_PLANNED && w->pools[n->pool].closed_until_us > w->now_us)
-			sn.state = SNAP_DOWN;
+			sn.state = SNAP_DOWN, sn.closed = sn.made_up = true;
 		sn.price = w->pools[n->pool].spec->price;
 		if (spec->cpu != SC_ABSENT)
 			sn.cpu_milli = spec->cpu / 1000;

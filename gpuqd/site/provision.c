@@ -104,6 +104,8 @@ static const struct gpuq_field fields[] = {
 	  .doc = "time that a node is idle before it may go"),
 	F(provision, "on_failure", GPUQ_K_ENUM, on_failure, .names = failures,
 	  .doc = "what becomes of a job after the last retry"),
+	F(provision, "evictable", GPUQ_K_BOOL, evictable,
+	  .doc = "whether jobs on its nodes may be preempted"),
 	F(provision, "placeholders", GPUQ_K_BOOL, placeholders,
 	  .doc = "whether pods stand for nodes that are missing"),
 	END,
@@ -135,6 +137,7 @@ static const struct {
 	{ "max_requests", { [PROVISION_REQUEST] = true } },
 	{ "booking", { [PROVISION_REQUEST] = true } },
 	{ "node_selector_from", { [PROVISION_REQUEST] = true } },
+	{ "evictable", { [PROVISION_REQUEST] = true } },
 	{ "placeholders", { [PROVISION_AUTOSCALER] = true } },
 	/* Nodes of a request stay and go as its class has it. */
 	{ "min_nodes", { [PROVISION_AUTOSCALER] = true } },

@@ -26,7 +26,9 @@ enum provision_kind {
 enum provision_failure { PROVISION_WAIT, PROVISION_FAIL };
 
 #define PROVISION_NODES_MAX 5000 /* of one pool */
+#define PROVISION_CLASS_QUEUED "queued-provisioning.gke.io" /* its nodes run for a time */
 #define PROVISION_RUN_MAX_S INT64_C(604800) /* of a request, by its classes */
+#define PROVISION_RUN_MARGIN_US INT64_C(600000000) /* a node boots, and a job ends, in that time */
 
 struct provision_taint { /* as Kubernetes has it */
 	const char *key, *value;
@@ -58,6 +60,7 @@ struct provision {
 	int64_t max_run_us; /* of a job on such nodes */
 	int64_t min_idle_us; /* before a node may go */
 	int on_failure; /* enum provision_failure */
+	bool evictable; /* other jobs may preempt those on its nodes */
 	bool placeholders; /* kind autoscaler: pods that stand for what is missing */
 	bool dropped; /* it was stored by a version that took anything, and is none now */
 };

@@ -136,6 +136,9 @@ struct snap_node {
 	int state; /* enum snap_node_state */
 	bool made_up; /* it does not exist, whatever its state */
 	uint32_t ask; /* SNAP_ASKED: number of the request that it is part of, from 1 */
+	/* Requests of its pool that are under way, and that may be at once. */
+	uint32_t n_asks, max_asks;
+	bool closed; /* SNAP_DOWN and made up: requests of its pool failed; nothing is asked for now */
 	int64_t price; /* of one that does not exist: a cheaper pool of a flavor comes first */
 	int64_t cpu_milli, memory_bytes, pods; /* allocatable */
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_pods;
@@ -361,6 +364,7 @@ struct snap_job {
 	int64_t start_us; /* of a running job; else 0 */
 	bool starting; /* some of its pods are not running yet: its walltime has not begun */
 	bool preemptible;
+	bool spared; /* running on nodes that it was given for a time: not preempted for others */
 	bool spread; /* prefers the emptiest nodes over the fullest */
 	/* Its ranges number equivalent jobs in queue order, itself the first of them, not elements
 	 * of an array; see flow/schedule.h. */

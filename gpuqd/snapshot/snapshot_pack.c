@@ -107,7 +107,7 @@ static const struct col device_cols[] = { C(healthy), C(foreign_milli), C(memory
 static const struct col node_cols[] = {
 	C(name), C(pool), C(flavor), C(state), C(cpu_milli), C(memory_bytes), C(pods),
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus), C(replicas),
-	C(ask), C(price), C(slots), C(isolation_whole), C(isolation_part),
+	C(ask), C(price), C(slots), C(isolation_whole), C(isolation_part), C(n_asks), C(max_asks), C(closed),
 };
 #undef C
 #define C(m) COL(struct gpuq_slice, m)
@@ -138,7 +138,7 @@ static const struct col job_cols[] = {
 	C(shrunk_us), C(short_us), C(throttle),
 	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us), C(spread),
 	C(starting), C(min_runtime_us), C(charge_milli), C(capset),
-	C(walltime_min_us), C(fixed_priority), C(walltime_asked_us),
+	C(walltime_min_us), C(fixed_priority), C(walltime_asked_us), C(spared),
 };
 #undef C
 #define C(m) COL(struct snap_usage, m)

@@ -8,6 +8,7 @@
 #include "gpuqd/snapshot/snapshot_take_caps.h"
 #include "gpuqd/snapshot/snapshot_take_objects.h"
 #include "gpuqd/snapshot/snapshot_take_past.h"
+#include "gpuqd/state/asks/ask_end.h"
 
 /* True if the job is spread: every pool that it may run in is. */
 static bool spreads(const struct taking *t, const struct request_spec *spec)
@@ -266,6 +267,7 @@ bool snapshot_take_entry(struct taking *t, const struct job *j, struct snap_job 
 	sj.spread = t->spread && spreads(t, &j->request->spec);
 	sj.preemptible = !qos || qos->preemptible;
 	sj.min_runtime_us = qos ? qos->min_runtime_us : 0;
+	sj.spared = ask_job_is_spared(t->m, j);
 	sj.held = (uint8_t)((j->held_user ? SNAP_HELD_USER : 0) |
 			    (j->held_admin ? SNAP_HELD_ADMIN : 0) |
 			    (j->held_retries ? SNAP_HELD_RETRIES : 0) |

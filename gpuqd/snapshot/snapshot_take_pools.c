@@ -7,7 +7,8 @@
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/price.h"
 #include "gpuqd/snapshot/snapshot_build.h"
-#include "gpuqd/state/record/ask.h"
+#include "gpuqd/state/asks/ask.h"
+#include "gpuqd/state/asks/ask_nodes.h"
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
@@ -41,7 +42,7 @@ void snapshot_pools_node(const struct taking *t, const struct node *n, struct sn
 		if (!p && !c->stale)
 			return;
 		if (!c->stale && c->ask->state < ASK_STATE_SERVED &&
-		    ask_node_boots(n)) { /* it boots: add_pool() */
+		    ask_node_is_awaited(n, p ? p->provisioning->machine : NULL)) { /* add_pool() */
 			sn->state = SNAP_DOWN;
 			return;
 		}
@@ -141,8 +142,7 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 {
 	const struct provision *how = p->provisioning;
 	const struct ask_pool *known = ask_pool_find(t->m, p->name);
-	const bool closed =
-		t->m->asks_known != ASKS_KNOWN || (known && known->closed_until_us > t->now_us);
+	const bool failed = known && known->closed_until_us > t->now_us;
 	int64_t left = how->max_nodes, most = nodes_for(wanted, how->machine->gpus);
 	struct snap_node sn;
 	uint32_t n = 0, n_asks = 0;
@@ -152,19 +152,25 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 		return;
 	node_each(t->m, node)
 		left -= !node->gone && strcmp(node->pool, p->name) == 0;
+	for (const struct ask *a = t->m->asks; a; a = a->hh.next)
+		n_asks += strcmp(a->pool, p->name) == 0 && a->state < ASK_STATE_SERVED;
+	sn.n_asks = n_asks;
+	sn.max_asks = (uint32_t)how->max_requests;
 	for (const struct ask *a = t->m->asks; a; a = a->hh.next) {
 		if (strcmp(a->pool, p->name) != 0 || a->state == ASK_STATE_ENDED)
 			continue;
-		n_asks += a->state < ASK_STATE_SERVED;
 		left -= ask_lacks(a);
 		/* One that boots is there, and not what it will be. */
 		for (uint32_t k = ask_lacks(a) + ask_boots(t->m, a); k > 0; k--)
 			add(t, &sn, &n, SNAP_ASKED, a->number);
 	}
-	if (n_asks >= how->max_requests)
-		return;
+	sn.closed = failed;
 	for (left = left < most ? left : most; left > 0; left--)
-		add(t, &sn, &n, closed ? SNAP_DOWN : SNAP_PLANNED, 0);
+		add(t, &sn, &n,
+		    failed || t->m->asks_known != ASKS_KNOWN || n_asks >= sn.max_asks
+			    ? SNAP_DOWN
+			    : SNAP_PLANNED,
+		    0);
 }
 
 void snapshot_pools_add(struct taking *t)

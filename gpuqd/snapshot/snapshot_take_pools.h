@@ -6,8 +6,8 @@
  *
  * A pool with `provisioning: {kind: request}` adds a node for each that was asked for and has not come,
  * and for each that could be asked for: no more than max_nodes in all, than a new request is allowed
- * (max_requests), and than all pending jobs together could use. While its requests fail, and while
- * requests cannot be made at all, those that could be asked for are down. */
+ * (max_requests), and than all pending jobs together could use. While its requests fail, while there are
+ * max_requests of them, and while none can be made at all, those that could be asked for are down. */
 #ifndef GPUQD_SNAPSHOT_SNAPSHOT_TAKE_POOLS_H
 #define GPUQD_SNAPSHOT_SNAPSHOT_TAKE_POOLS_H
 

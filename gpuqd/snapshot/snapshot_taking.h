@@ -17,7 +17,7 @@ struct snap_objects;
 
 struct ask;
 
-/* A node that has come for an ask: record/ask.h. */
+/* A node that has come for an ask: asks/ask.h. */
 struct taking_came {
 	const char *name; /* interned */
 	const struct ask *ask;

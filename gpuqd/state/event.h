@@ -95,6 +95,7 @@
 	X(ASK_OWNED, "ask.owned", true, ask_apply_owned)                                           \
 	X(ASK_HEARD, "ask.heard", true, ask_apply_heard)                                           \
 	X(ASK_FAILED, "ask.failed", true, ask_apply_failed)                                        \
+	X(ASK_LOST, "ask.lost", true, ask_apply_lost)                                              \
 	X(ASK_TRIED, "ask.tried", true, ask_apply_tried)                                           \
 	X(ASK_ENDED, "ask.ended", true, ask_apply_ended)                                           \
 	X(ASK_CLEARED, "ask.cleared", true, ask_apply_cleared)                                     \
@@ -404,7 +405,7 @@ struct event {
 			uint32_t scopes;
 			int64_t expires_us;
 		} token;
-		struct { /* ASK_*: state/record/ask.h; job is the owner of ASK_MADE and ASK_OWNED */
+		struct { /* ASK_*: state/asks/ask.h; job is the owner of ASK_MADE and ASK_OWNED */
 			uint32_t number;
 			uint32_t attempt; /* ASK_HEARD, ASK_FAILED: of which that is told */
 			/* ASK_MADE; pool of ASK_CLOSED too, token of ASK_TRIED too */

@@ -1,6 +1,7 @@
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/notify.h"
-#include "gpuqd/state/record/ask.h"
+#include "gpuqd/state/asks/ask.h"
+#include "gpuqd/state/asks/ask_nodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

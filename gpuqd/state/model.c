@@ -1,6 +1,6 @@
 #include "gpuqd/site/policy.h"
 #include "gpuqd/state/model_int.h"
-#include "gpuqd/state/record/ask.h"
+#include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/record/token.h"
 
 #include <stdio.h>

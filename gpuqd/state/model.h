@@ -184,6 +184,8 @@ struct pod {
 #define RULE_PLUGIN "plugin_timeout"
 /* The rule of a time limit that follows from a deadline. */
 #define RULE_DEADLINE "deadline"
+/* The rule of ending an attempt whose node is about to be taken away by its cloud. */
+#define RULE_NODE_ENDS "node_ends"
 
 /* Exit code of a job that saved its state and is to be started again, as HTCondor's
  * checkpoint_exit_code. */
@@ -382,6 +384,8 @@ struct node {
 	struct node_short shorts[NODE_SHORTS_MAX]; /* not stored; the oldest gives way */
 	int64_t seen_us; /* last news of it */
 	int64_t first_us; /* when this run first heard of it as new; 0 = it was stored; not stored */
+	bool asked; /* it came for a request; not stored */
+	int64_t ends_us; /* when its cloud takes it away; 0 = not known; not stored */
 	uint32_t snap_ix; /* handle in the snapshot being taken */
 	struct pod *pods;
 	/* Devices stranded beside its pods (accounting_charge_strand), not stored: since when, how
@@ -532,7 +536,7 @@ struct model {
 	struct objects *objects; /* of the cluster, that pods depend on; not stored */
 	struct keys keys;
 	struct token *tokens; /* issued tokens: token.h; hash by id */
-	struct ask *asks; /* for nodes that do not exist: record/ask.h; by number */
+	struct ask *asks; /* for nodes that do not exist: asks/ask.h; by number */
 	struct ask_pool *ask_pools; /* hash by name */
 	uint32_t last_ask; /* number given last */
 	int asks_known; /* enum asks_known; not stored */

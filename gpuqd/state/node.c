@@ -1,5 +1,6 @@
 #include "gpuqd/state/model_int.h"
-#include "gpuqd/state/record/ask.h"
+#include "gpuqd/state/asks/ask.h"
+#include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/health.h"
 

@@ -1,6 +1,6 @@
 /* A wall clock for one program, by LD_PRELOAD: CLOCK_REALTIME plus the seconds in the file that
  * $CLOCK_SHIM names, read anew each time. The clocks of the boot and the machine's own wall clock
- * stay as they are. */
+ * stay as they are; with $CLOCK_SHIM_BOOT set, that of the boot goes with it, as if so much time had passed. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -27,7 +27,8 @@ EXPORT int clock_gettime(clockid_t id, struct timespec *ts)
 {
 	const int rc = (int)syscall(SYS_clock_gettime, id, ts);
 
-	if (rc == 0 && id == CLOCK_REALTIME)
+	if (rc == 0 &&
+	    (id == CLOCK_REALTIME || (id == CLOCK_BOOTTIME && getenv("CLOCK_SHIM_BOOT"))))
 		ts->tv_sec += offset_s();
 	return rc;
 }

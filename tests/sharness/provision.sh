@@ -19,9 +19,12 @@ autoscaler() {
 	wait_for 30 grep -q ^serving scaler.out
 }
 
-# becomes WORD: what becomes of requests from now on
+# becomes WORD [POOL=WORD]...: what becomes of requests from now on; then_becomes WORD: of those that there are
 becomes() {
-	echo "$1" >scaler/next
+	echo "$*" >scaler/next
+}
+then_becomes() {
+	echo "$1" >scaler/then.new && mv scaler/then.new scaler/then && wait_for 30 test ! -e scaler/then
 }
 
 # requests [EXPR]: those that there are
@@ -44,26 +47,49 @@ n_seen() {
 	[ "$n_seen_got" = "$1" ] || { echo "$n_seen_got requests, not $1"; cat scaler/seen; return 1; }
 }
 
+# none_twice: no request was ever made a second time
+none_twice() {
+	sort scaler/seen | uniq -d >twice.out && test ! -s twice.out || { cat twice.out; return 1; }
+}
+
+# n_of JOB N: as many requests were ever made for it
+n_of() {
+	n_of_got=$(grep -c -e "-$1-ask" scaler/seen)
+	[ "$n_of_got" = "$2" ] || { echo "$n_of_got requests for job $1, not $2"; cat scaler/log; return 1; }
+}
+
 no_nodes() {
 	test -z "$(kube list nodes metadata.name)"
 }
 
-# pool NAME FLAVOR GPUS [MAX_NODES [KEYS]]: one that grows, as YAML
+# pool NAME FLAVOR GPUS [MAX_NODES [KEYS [LABEL]]]: one that grows, as YAML; LABEL: one more of its nodes
 pool() {
 	echo "- {name: $1, flavor: $2, selector: {cloud.google.com/gke-nodepool: $1}, provisioning: {kind: request," \
 		"class: queued-provisioning.gke.io, max_nodes: ${4-1}, retry_base: 1s, retry_max: 4s," \
-		"machine: {gpus: $3, cpus: 8, memory: 64Gi, labels: {cloud.google.com/gke-nodepool: $1}}${5:+, $5}}}"
+		"machine: {gpus: $3, cpus: 8, memory: 64Gi, labels: {cloud.google.com/gke-nodepool: $1${6:+, $6}}}" \
+		"${5:+, $5}}}"
 }
 
 site() {
 	{
-		printf "version: 1\nflavors: [{name: t4}, {name: a100}, {name: big}, {name: spare}]\nqueues: [{name: dws}]\npools:\n"
+		printf "version: 1\nflavors: [{name: t4}, {name: a100}, {name: big}, {name: few}, {name: hasty}, {name: odd}, {name: spare}]\nqueues: [{name: dws}]\npools:\n"
 		cat
 	} >site.yaml
 }
-# grow LINES [option...]: a job for the pool big, that runs until it is told to end
+
+# grow LINES [option...]: a job for the pool big, that runs until it is told to end; grow_on FLAVORS LINES
 grow() {
 	grow_lines=$1
 	shift
-	fake_job "queue: dws\nflavor: big\n$grow_lines\n$(fate hang=true)" "$@"
+	grow_on big "$grow_lines" "$@"
+}
+grow_on() {
+	grow_flavors=$1 grow_lines=$2
+	shift 2
+	fake_job "queue: dws\nflavor: $grow_flavors\n$grow_lines\n$(fate hang=true)" "$@"
+}
+
+# ends JOB: it is cancelled, and nothing of its request stays
+ends() {
+	gpuq cancel "$1" && wait_for 60 no_requests && wait_for 60 no_nodes && none_twice
 }

@@ -7,7 +7,9 @@
 
 #include "gpuqd/flow/admit/run_limit.h"
 #include "gpuqd/flow/provision/verdict.h"
-#include "gpuqd/state/record/ask.h"
+#include "gpuqd/state/asks/ask.h"
+#include "gpuqd/state/asks/ask_end.h"
+#include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/record/model_apply.h"
 #include "tests/unit/model_rig.h"
 
@@ -22,28 +24,39 @@ static void apply(struct model *m, struct event *ev, int64_t at_us)
 }
 
 /* A model with a pool that grows, and a request of it for a job, at T0. */
-static struct model *asking(uint32_t n_nodes)
+static struct model *asking_for(uint32_t n_nodes, const char *class_, const char *job)
 {
 	struct model *m = fresh(0, 0);
 	struct event ev = { .type = EV_ASK_MADE, .job = J1 };
 	struct event known = { .type = EV_ASKS_KNOWN };
+	const char *failed;
+	char site[400];
 
-	rig_site(m, "version: 1\npools: [{name: p, selector: {a: b}, flavor: default, "
-		    "provisioning: {kind: "
-		    "request, class: c.x, max_nodes: 4, machine: {gpus: 2, labels: {a: b}}}}]");
-	cr_assert_not_null(submit_text(m, "gpus: 2\ncommand: [x]\n", NULL));
+	snprintf(site, sizeof(site),
+		 "version: 1\nqueues: [{name: default}]\npools: [{name: p, selector: {a: b}, "
+		 "flavor: default, provisioning: {kind: request, class: %s, max_nodes: 4, "
+		 "machine: {gpus: 2, labels: {a: b}}}}]",
+		 class_);
+	rig_site(m, site);
+	failed = submit_text(m, job, NULL);
+	cr_assert_null(failed, "%s", failed);
 	ev.ask.number = 1;
 	ev.ask.pool = "p";
 	ev.ask.flavor = "default";
-	ev.ask.class_ = "c.x";
+	ev.ask.class_ = class_;
 	ev.ask.namespace_ = "";
 	ev.ask.token = "0123456789abcdef0123456789abcdef";
 	ev.ask.n_nodes = n_nodes;
-	ev.ask.run_us = 3600 * S;
+	ev.ask.run_us = 7200 * S;
 	apply(m, &ev, T0);
 	known.asks.known = ASKS_KNOWN;
 	apply(m, &known, T0);
 	return m;
+}
+
+static struct model *asking(uint32_t n_nodes)
+{
+	return asking_for(n_nodes, "c.x", "gpus: 2\ncommand: [x]\n");
 }
 
 static void hear(struct model *m, enum ask_state state, const char *condition, int64_t at_us)
@@ -185,7 +198,8 @@ Test(asks, the_database_has_all_of_it)
 	cr_expect_str_eq(a->token, ask_find(m, 1)->token);
 	cr_expect_str_eq(a->message, "words");
 	cr_expect_eq(a->n_came, 1);
-	cr_expect_eq(a->run_us, 3600 * S);
+	cr_expect_eq(a->run_us, 7200 * S);
+	cr_expect_eq(a->n_seen, 1);
 	cr_expect_eq(n->last_ask, 1);
 	cr_expect_eq(ask_pool_find(n, "p")->closed_until_us, T0 + 1800 * S);
 	/* After a restart nothing is known of the cluster's requests. */
@@ -193,6 +207,100 @@ Test(asks, the_database_has_all_of_it)
 	model_free(n);
 	model_free(m);
 	disk_free(&d);
+}
+
+Test(asks, a_node_that_comes_for_an_attempt_that_failed_is_not_used)
+{
+	struct model *m = asking(1);
+	const struct ask *a = ask_find(m, 1);
+	struct event ev = { .type = EV_ASK_FAILED };
+	bool stale = false;
+
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0 + S);
+	ev.ask.number = 1;
+	ev.ask.attempt = 1;
+	ev.ask.condition = "BookingExpired";
+	ev.ask.reason = ev.ask.message = "";
+	apply(m, &ev, T0 + 2 * S);
+	node(m, "n1", T0 + 3 * S);
+	cr_assert_eq(ask_of_node(m, "n1", &stale), a);
+	cr_expect(stale);
+	/* Its objects are gone, and no job needs it: it is kept until the node has gone. */
+	ev.type = EV_ASK_CLEARED;
+	apply(m, &ev, T0 + 4 * S);
+	ev.type = EV_ASK_ENDED;
+	apply(m, &ev, T0 + 5 * S);
+	cr_assert_not_null(ask_find(m, 1));
+	ev = (struct event){ .type = EV_NODE_GONE };
+	ev.name = "n1";
+	apply(m, &ev, T0 + 6 * S);
+	cr_expect_null(ask_find(m, 1));
+	model_free(m);
+}
+
+Test(asks, a_node_that_differs_is_waited_for)
+{
+	struct model *m = asking(1);
+	const struct ask *a = ask_find(m, 1);
+	const struct provision_machine other = { .gpus = 4 }, like = { .gpus = 2 };
+	char how[128];
+
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0 + S);
+	node(m, "n1", T0 + 2 * S);
+	cr_expect(ask_node_differs(model_find_node(m, "n1"), &other, how, sizeof(how)));
+	cr_expect_str_eq(how, "node n1 came with 2 devices, not 4");
+	cr_expect_not(ask_node_differs(model_find_node(m, "n1"), &like, how, sizeof(how)));
+	cr_expect_eq(a->state, ASK_STATE_SERVED);
+	cr_expect_eq(ask_pool_find(m, "p")->n_waits, 1);
+	cr_expect_eq(ask_pool_wait_s(ask_pool_find(m, "p"), 90), 2);
+	model_free(m);
+}
+
+/* AC-DWS-6: the cloud made the node at T0, for 7200 + 600 s. */
+static void ends(int64_t time_us, enum gpuq_cause cause)
+{
+	char why[200];
+	struct event ev = { .type = EV_JOB_EVICT_ASKED };
+	struct model *m;
+	struct job *j;
+
+	m = asking_for(1, PROVISION_CLASS_QUEUED,
+		       "gpus: 1\ncommand: [x]\ncheckpoint: {signal: USR1, grace: 2m}\n");
+	j = model_find_job(m, J1);
+	j->time_limit_us = time_us;
+	cr_expect_eq(ask_find(m, 1)->given_us, 7800 * S);
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0);
+	node(m, "n1", T0 + 300 * S);
+	cr_assert_eq(place_at(m, J1, 1, "n1", 0, T0 + 310 * S), 0);
+	cr_assert_eq(pod_event(m, EV_POD_CREATED, J1, 0, 0, T0 + 311 * S, 0, POD_FAULT_NONE), 0);
+	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 360 * S, 0, POD_FAULT_NONE), 0);
+	cr_expect(ask_job_is_spared(m, j));
+	cr_expect_eq(ask_end_signal_us(m, j), T0 + 7680 * S);
+	cr_expect_not(ask_end_due(m, j, T0 + 7680 * S - 1, &ev, why, sizeof(why)));
+	cr_assert(ask_end_due(m, j, T0 + 7680 * S, &ev, why, sizeof(why)));
+	cr_expect_eq(ev.evict.cause, cause);
+	cr_expect_str_eq(why, "its nodes were requested for a time, and are taken away in 2m");
+	model_free(m);
+}
+
+Test(asks, an_attempt_is_told_before_its_node_is_taken_away)
+{
+	ends(7800 * S, GPUQ_CAUSE_LIMIT);
+	ends(86400 * S, GPUQ_CAUSE_DRAIN);
+	ends(GPUQ_UNLIMITED, GPUQ_CAUSE_DRAIN);
+}
+
+Test(asks, part_of_the_last_waits)
+{
+	struct ask_pool p = { .waits_s = { 50, 10, 20, 30, 40, 30, 90, 60, 70, 80 },
+			      .n_waits = 10 };
+
+	cr_expect_eq(ask_pool_wait_s(&p, 50), 40);
+	cr_expect_eq(ask_pool_wait_s(&p, 90), 80);
+	cr_expect_eq(ask_pool_wait_s(&p, 100), 90);
+	p.n_waits = 0;
+	cr_expect_eq(ask_pool_wait_s(&p, 50), -1);
+	cr_expect_eq(ask_pool_wait_s(NULL, 50), -1);
 }
 
 /* ---- conditions ---- */
@@ -263,6 +371,7 @@ Test(asks, a_time_limit_beyond_what_nodes_may_run_is_refused)
 	struct gpuq_spec spec = { .groups = &g, .n_groups = 1 };
 	const int64_t week = 7 * 86400 * S;
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_buf warnings = GPUQ_BUF_INIT;
 
 	cr_expect_eq(run_limit_check(m, &spec, week, &err), 0, "%s", err.text);
 	cr_expect_eq(run_limit_check(m, &spec, GPUQ_UNLIMITED, &err), 0, "%s", err.text);
@@ -270,14 +379,30 @@ Test(asks, a_time_limit_beyond_what_nodes_may_run_is_refused)
 	cr_expect(strstr(err.text, "maximum 604800 s"), "%s", err.text);
 	node(m, "n1", T0 + S);
 	cr_expect_eq(run_limit_check(m, &spec, week + S, &err), GPUQ_ELIMIT, "its own node");
-	rig_site(m, "version: 1\nflavors: [{name: default}, {name: other}]\npools: [{name: p, "
+	rig_site(m, "version: 1\nqueues: [{name: default}]\nflavors: [{name: default}, {name: "
+		    "other}]\npools: [{name: p, "
 		    "selector: {a: b}, flavor: default, "
 		    "provisioning: {kind: request, class: c.x, max_nodes: 4, max_run: 1h, "
 		    "machine: {gpus: 2, labels: {a: b}}}}, {name: q, flavor: other}]");
 	cr_expect_eq(run_limit_check(m, &spec, week, &err), 0, "another pool");
 	spec.flavors = (struct gpuq_strlist){ big, 1 };
 	cr_expect_eq(run_limit_check(m, &spec, week, &err), GPUQ_ELIMIT, "not of that flavor");
+	run_limit_warn(m, &spec, 3600 * S, &warnings);
+	cr_expect_eq(warnings.len, 0, "nodes of other classes are not taken away");
+	rig_site(m,
+		 "version: 1\nqueues: [{name: default}]\nflavors: [{name: default}]\npools: "
+		 "[{name: p, "
+		 "selector: {a: b}, flavor: default, provisioning: {kind: request, class: "
+		 "queued-provisioning.gke.io, max_nodes: 4, machine: {gpus: 2, labels: {a: b}}}}]");
+	run_limit_warn(m, &spec, week - 600 * S, &warnings);
+	cr_expect_eq(warnings.len, 0, "the node may boot");
+	run_limit_warn(m, &spec, week, &warnings);
+	cr_expect_str_eq(
+		gpuq_buf_str(&warnings),
+		"nodes of pool p run for 604800 s at most, from when they are made: their boot "
+		"takes part of the time limit\n");
 	g.gpus_milli = 0;
 	cr_expect_eq(run_limit_check(m, &spec, week, &err), 0, "no devices");
+	gpuq_buf_done(&warnings);
 	model_free(m);
 }

@@ -48,6 +48,7 @@ static const struct {
 	{ cmd_import, "kueue $(compgen -f -- \"$cur\")" },
 	{ cmd_nodes, "$(gpuq nodes -s -h -o NODE 2>/dev/null)" },
 	{ cmd_queues, "set stop start open close $(gpuq queues -h -o NAME 2>/dev/null)" },
+	{ cmd_pools, "$(gpuq pools -h -o NAME 2>/dev/null)" },
 	{ cmd_reservations, "$(gpuq reservations -h -o NAME 2>/dev/null)" },
 	{ cmd_reserve, "$(gpuq reservations -h -o NAME 2>/dev/null)" },
 	{ cmd_resume, "$(gpuq nodes -s -h -o NODE 2>/dev/null)" },

@@ -543,6 +543,7 @@ static void print_cluster(struct cli *c, const struct gpuq_val *status)
 	device_line(status, &text);
 	resources_line(status, &text);
 	reserved_lines(status, &text);
+	provisioning_pools(status, &text);
 	jobs_line(status, &text);
 	oldest_line(status, &text);
 	measured_line(status, &text);

@@ -1,6 +1,7 @@
 #include "gpuqd/flow/admit/run_limit.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "gpuqd/site/provision.h"
 #include "libgpuq/units.h"
@@ -38,4 +39,29 @@ int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t
 			       " s; shorten it, or save checkpoints and requeue",
 			       text, longest->name,
 			       longest->provisioning->max_run_us / GPUQ_US_PER_S);
+}
+
+void run_limit_warn(const struct model *m, const struct gpuq_spec *spec, int64_t time_us,
+		    struct gpuq_buf *warnings)
+{
+	const struct site_pool *longest = NULL;
+
+	if (time_us == GPUQ_UNLIMITED || gpuq_spec_gpus_milli(spec) == 0)
+		return;
+	site_each(site_pool, m->site->pools, p) {
+		if (!may_use(spec, p->flavor))
+			continue;
+		if (!site_pool_grows(p) ||
+		    strcmp(p->provisioning->class_, PROVISION_CLASS_QUEUED) != 0 ||
+		    p->provisioning->max_run_us >= time_us + PROVISION_RUN_MARGIN_US)
+			return;
+		if (!longest || p->provisioning->max_run_us > longest->provisioning->max_run_us)
+			longest = p;
+	}
+	if (longest)
+		gpuq_buf_printf(warnings,
+				"nodes of pool %s run for %" PRId64
+				" s at most, from when they are made: their boot takes part of "
+				"the time limit\n",
+				longest->name, longest->provisioning->max_run_us / GPUQ_US_PER_S);
 }

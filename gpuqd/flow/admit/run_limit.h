@@ -18,4 +18,9 @@
 int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t time_us,
 		    struct gpuq_err *err);
 
+/* Warn of a time limit from which the boot of its node takes some: where every pool that the job may use would
+ * request nodes for no longer. */
+void run_limit_warn(const struct model *m, const struct gpuq_spec *spec, int64_t time_us,
+		    struct gpuq_buf *warnings);
+
 #endif

@@ -573,6 +573,7 @@ int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *e
 	if (rc == 0) {
 		warn_unsatisfiable(d);
 		flavor_warn(d->m, &d->spec, &d->warnings);
+		run_limit_warn(d->m, &d->spec, d->time_limit_us, &d->warnings);
 		place_warn(d->m, &d->spec, &d->warnings);
 	}
 	return rc;

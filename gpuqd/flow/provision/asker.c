@@ -13,7 +13,9 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/carry_out.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/provision/outcome.h"
 #include "gpuqd/flow/provision/verdict.h"
+#include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 
@@ -21,7 +23,8 @@
 #define SOON_US (20 * INT64_C(1000))
 /* A request that was used is removed when no pod has been on its nodes for so long: a rider may follow. */
 #define IDLE_US (5 * GPUQ_US_PER_S)
-#define RUN_MARGIN_US (600 * GPUQ_US_PER_S) /* a node boots, and a job ends, in that time */
+/* A node may tell its labels one after the other: so long it may differ from its machine. */
+#define DIFFERS_US (5 * GPUQ_US_PER_S)
 #define MESSAGE_MAX 320
 
 /* The steps done for an ask in this run of the daemon. */
@@ -31,6 +34,7 @@ struct live {
 	uint64_t seq; /* of the batch that must be durable first */
 	bool asked, dropped, seen;
 	int64_t idle_us; /* since when no pod is on its nodes; monotonic; 0 = some is */
+	int64_t differs_us; /* since when some node differs from its machine; monotonic; 0 = none does */
 };
 
 struct asker {
@@ -62,6 +66,7 @@ static struct live *live_of(struct asker *k, const struct ask *a)
 	if (l->attempt != a->attempt) {
 		l->attempt = a->attempt;
 		l->asked = l->dropped = l->seen = false;
+		l->differs_us = 0;
 	}
 	return l;
 }
@@ -82,156 +87,12 @@ static bool may_act(const struct asker *k)
 	       !model_is_fenced(model_of(k)) && !journal_read_only(k->j);
 }
 
-static void apply(struct asker *k, struct event *ev, const struct ask *a)
-{
-	struct gpuq_err err = GPUQ_ERR_INIT;
-
-	ev->ask.number = a->number;
-	if (!ev->ask.attempt)
-		ev->ask.attempt = a->attempt;
-	ev->job = a->owner;
-	if (journal_apply(k->j, ev, &err) < 0)
-		log_info("ask.apply", "ask=%" PRIu32 " event=%s error=%s", a->number,
-			 event_words[ev->type], LOGS(err.text));
-}
-
-static void end(struct asker *k, const struct ask *a, const char *message)
-{
-	struct event ev = { .type = EV_ASK_ENDED };
-
-	log_notice("ask.ended", "ask=%" PRIu32 " pool=%s: %s", a->number, a->pool, message);
-	ev.ask.message = message;
-	apply(k, &ev, a);
-}
-
-/* ---- an attempt that failed ---- */
-
-static void close_pool(struct asker *k, const char *pool, int64_t until_us, const char *message)
-{
-	struct event ev = { .type = EV_ASK_CLOSED };
-
-	log_warn("pool.closed", "pool=%s why=%s", LOGS(pool), LOGS(message));
-	ev.ask.pool = pool;
-	ev.ask.until_us = until_us;
-	ev.ask.message = message;
-	journal_apply(k->j, &ev, NULL);
-}
-
-/* True if both get their nodes from one quota of the cloud. */
-static bool shares_quota(const struct site_pool *a, const struct site_pool *b)
-{
-	const char *x = a->provisioning->machine->product, *y = b->provisioning->machine->product;
-
-	return strcmp(a->provisioning->class_, b->provisioning->class_) == 0 &&
-	       (x && y ? strcmp(x, y) == 0 : strcmp(a->flavor, b->flavor) == 0);
-}
-
-/* True if another pool could still give the job its nodes. */
-static bool has_other(const struct model *m, const struct job *j, int64_t now_us)
-{
-	const struct gpuq_strlist *flavors = &j->request->spec.flavors;
-
-	site_each(site_pool, m->site->pools, p) {
-		const struct ask_pool *known = ask_pool_find(m, p->name);
-		const bool may =
-			flavors->n == 0 || (p->flavor && gpuq_strlist_has(flavors, p->flavor));
-
-		if (may && site_pool_grows(p) && (!known || known->closed_until_us <= now_us))
-			return true;
-	}
-	return false;
-}
-
-static void end_job(struct asker *k, struct job_key key, const char *message, int64_t now_us)
-{
-	const struct job *j = model_find_job(model_of(k), key);
-	struct event ev = { .type = EV_JOB_ENDED, .job = key };
-
-	if (!j || j->ended || j->state != GPUQ_JOB_PENDING || j->array ||
-	    has_other(model_of(k), j, now_us))
-		return;
-	ev.ended.state = GPUQ_JOB_NODE_FAIL;
-	ev.ended.exit_code = -1;
-	ev.ended.message = message;
-	journal_apply(k->j, &ev, NULL);
-}
-
-/* The attempt is over. It is made again after a pause, or its pool is left alone for the longest one. */
-static void fail(struct asker *k, const struct ask *a, const struct verdict_of *v)
-{
-	const struct model *m = model_of(k);
-	const struct site_pool *pool = site_pool_growing(m->site, a->pool);
-	const struct provision *how = pool ? pool->provisioning : NULL;
-	const int64_t now = loop_now_us(k->l);
-	const struct job_key owner = a->owner;
-	struct event ev = { .type = EV_ASK_FAILED };
-	char message[MESSAGE_MAX];
-	int64_t pause = how ? how->retry_base_us : 0;
-	const bool again = how && v->what == VERDICT_RETRY && a->n_failures < how->retries;
-
-	snprintf(message, sizeof(message), "%s%s%s%s%s", v->condition, *v->condition ? " " : "",
-		 v->reason, *v->reason ? ": " : "", v->message);
-	for (uint32_t i = 0; how && i < a->n_failures && pause < how->retry_max_us; i++)
-		pause *= 2;
-	if (how && pause > how->retry_max_us)
-		pause = how->retry_max_us;
-	log_warn("ask.failed", "ask=%" PRIu32 " pool=%s attempt=%" PRIu32 " why=%s", a->number,
-		 a->pool, a->attempt, LOGS(message));
-	ev.ask.condition = v->condition;
-	ev.ask.reason = v->reason;
-	ev.ask.message = message;
-	ev.ask.counts = true;
-	ev.ask.until_us = again ? now + pause : 0;
-	(void)FAILPOINT("ask.fail");
-	apply(k, &ev, a);
-	if (again)
-		return;
-	if (how && v->what == VERDICT_QUOTA) {
-		site_each(site_pool, m->site->pools, p)
-			if (site_pool_grows(p) && shares_quota(p, pool))
-				close_pool(k, p->name, now + how->retry_max_us, message);
-	} else if (how) {
-		close_pool(k, pool->name, now + how->retry_max_us, message);
-	}
-	end(k, a, message);
-	if (how && how->on_failure == PROVISION_FAIL)
-		end_job(k, owner, message, now);
-}
-
-static void fail_as(struct asker *k, const struct ask *a, enum verdict what, const char *message)
-{
-	const struct verdict_of v = { what, a->state, "", "", message, 0 };
-
-	fail(k, a, &v);
-}
-
-/* The request is gone, and not by us: another attempt follows at once, and it does not count. */
-static void lost(struct asker *k, const struct ask *a)
-{
-	struct event ev = { .type = EV_ASK_FAILED };
-
-	if (a->state == ASK_STATE_NEW || a->state >= ASK_STATE_PAUSED)
-		return;
-	if (a->used) {
-		log_notice("ask.lost", "ask=%" PRIu32 ": its request is gone; its pods go on",
-			   a->number);
-		return;
-	}
-	log_warn("ask.lost", "ask=%" PRIu32 " attempt=%" PRIu32 ": its request was deleted",
-		 a->number, a->attempt);
-	ev.ask.condition = ev.ask.reason = "";
-	ev.ask.message = "its request was deleted by others";
-	ev.ask.until_us = loop_now_us(k->l);
-	apply(k, &ev, a);
-}
-
 /* ---- what is asked ---- */
 
 static void ask_cluster(struct asker *k, const struct ask *a, const struct site_pool *pool)
 {
 	const struct model *m = model_of(k);
 	const struct provision *how = pool->provisioning;
-	const int64_t most_s = how->max_run_us / GPUQ_US_PER_S;
 	char name[ASK_NAME_ROOM], job[32];
 	struct capacity_order o = { .name = name,
 				    .token = a->token,
@@ -241,6 +102,7 @@ static void ask_cluster(struct asker *k, const struct ask *a, const struct site_
 				    .attempt = a->attempt,
 				    .class_ = a->class_,
 				    .parameters = &how->parameters,
+				    .run_s = a->given_us / GPUQ_US_PER_S,
 				    .n_nodes = a->n_nodes,
 				    .machine = how->machine,
 				    .selector = &pool->selector,
@@ -254,12 +116,6 @@ static void ask_cluster(struct asker *k, const struct ask *a, const struct site_
 	site_each(site_flavor, m->site->flavors, f)
 		if (strcmp(f->name, pool->flavor) == 0 && f->resource)
 			o.resource = f->resource;
-	if (strcmp(a->class_, "queued-provisioning.gke.io") == 0) {
-		o.run_s = a->run_us == GPUQ_UNLIMITED
-				  ? most_s
-				  : (a->run_us + RUN_MARGIN_US + GPUQ_US_PER_S - 1) / GPUQ_US_PER_S;
-		o.run_s = o.run_s < most_s ? o.run_s : most_s;
-	}
 	log_info("ask.make", "name=%s pool=%s nodes=%" PRIu32, name, a->pool, a->n_nodes);
 	k->cluster->ops->capacity_ask(k->cluster, &o);
 }
@@ -318,10 +174,29 @@ static bool differs(const struct model *m, const struct ask *a, const struct pro
 		const struct node *n =
 			a->nodes[i].stale ? NULL : model_find_node(m, a->nodes[i].name);
 
-		if (n && verdict_differs(n, how->machine, out, room))
+		if (n && ask_node_differs(n, how->machine, out, room))
 			return true;
 	}
 	return false;
+}
+
+/* True if the attempt is over since some of its nodes have not become what they should be. */
+static bool check_differs(struct asker *k, const struct ask *a, const struct provision *how)
+{
+	struct live *l = live_of(k, a);
+	const int64_t mono = loop_mono_us(k->l);
+	char why[MESSAGE_MAX / 2];
+
+	if (!differs(model_of(k), a, how, why, sizeof(why))) {
+		l->differs_us = 0;
+		return false;
+	}
+	if (!l->differs_us)
+		l->differs_us = mono;
+	if (mono - l->differs_us < DIFFERS_US)
+		return false;
+	outcome_fail_as(k->j, a, VERDICT_NEXT, why);
+	return true;
 }
 
 static void check_served(struct asker *k, const struct ask *a, const struct provision *how,
@@ -332,9 +207,9 @@ static void check_served(struct asker *k, const struct ask *a, const struct prov
 
 	if (!a->used && now >= a->provisioned_us + how->booking_us) {
 		if (waits(model_of(k), a->owner))
-			fail_as(k, a, VERDICT_RETRY, "its nodes were not used in time");
+			outcome_fail_as(k->j, a, VERDICT_RETRY, "its nodes were not used in time");
 		else
-			end(k, a, "no job needs it any more");
+			outcome_end(k->j, a, "no job needs it any more");
 		return;
 	}
 	if (!a->used)
@@ -346,7 +221,7 @@ static void check_served(struct asker *k, const struct ask *a, const struct prov
 	if (!l->idle_us)
 		l->idle_us = mono;
 	if (mono - l->idle_us >= IDLE_US || a->n_came == 0)
-		end(k, a, "its jobs are done");
+		outcome_end(k->j, a, "its jobs are done");
 }
 
 /* Check the limits of one ask that depend on time, or on its nodes. */
@@ -358,11 +233,16 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 	struct event ev = { .type = EV_ASK_TRIED };
 	char why[MESSAGE_MAX / 2], time[32], token[33];
 
-	if (a->state == ASK_STATE_ENDED)
+	if (a->state == ASK_STATE_ENDED) {
+		/* Its nodes have not gone: others may have found a use for them. */
+		ev.type = EV_ASK_CLEARED;
+		if (a->cleared && (!how || now >= a->since_us + how->booking_us))
+			outcome_apply(k->j, &ev, a);
 		return;
+	}
 	if (!how || strcmp(how->class_, a->class_) != 0) {
 		if (!a->used || !ask_has_pods(m, a))
-			end(k, a, "its pool was changed");
+			outcome_end(k->j, a, "its pool was changed");
 		return;
 	}
 	switch (a->state) {
@@ -373,9 +253,11 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 			break;
 		gpuq_duration_print(how->timeout_us, time, sizeof(time));
 		snprintf(why, sizeof(why), "it was not served within %s", time);
-		fail_as(k, a, VERDICT_NEXT, why);
+		outcome_fail_as(k->j, a, VERDICT_NEXT, why);
 		break;
 	case ASK_STATE_PROVISIONED:
+		if (check_differs(k, a, how))
+			break;
 		if (now < a->provisioned_us + how->booking_us)
 			break;
 		gpuq_duration_print(how->booking_us, time, sizeof(time));
@@ -383,13 +265,10 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 			 "%" PRIu32 " of its %" PRIu32 " nodes had not come %s after they were "
 			 "provisioned",
 			 ask_lacks(a), a->n_nodes, time);
-		fail_as(k, a, VERDICT_RETRY, why);
+		outcome_fail_as(k->j, a, VERDICT_RETRY, why);
 		break;
 	case ASK_STATE_SERVED:
-		if (!a->used && differs(m, a, how, why, sizeof(why)))
-			fail_as(k, a, VERDICT_NEXT, why);
-		else
-			check_served(k, a, how, now);
+		check_served(k, a, how, now);
 		break;
 	case ASK_STATE_PAUSED:
 		if (!a->cleared || now < a->retry_us)
@@ -397,7 +276,7 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 		carry_out_token(token);
 		ev.ask.token = token;
 		(void)FAILPOINT("ask.retry");
-		apply(k, &ev, a);
+		outcome_apply(k->j, &ev, a);
 		break;
 	default:
 		break;
@@ -460,7 +339,7 @@ static void heard(struct asker *k, const struct ask *a, const struct verdict_of 
 	ev.ask.message = v->message;
 	ev.ask.until_us = v->provisioned_us;
 	ev.ask.labels = labels;
-	apply(k, &ev, a);
+	outcome_apply(k->j, &ev, a);
 }
 
 static void on_asked(void *arg, const char *name, enum capacity_outcome o, const char *message)
@@ -474,7 +353,7 @@ static void on_asked(void *arg, const char *name, enum capacity_outcome o, const
 	(void)FAILPOINT("ask.asked");
 	if (o == CAPACITY_REFUSED) {
 		v.what = VERDICT_NEXT;
-		fail(k, a, &v);
+		outcome_fail(k->j, a, &v);
 		return;
 	}
 	if (o == CAPACITY_MADE)
@@ -530,7 +409,7 @@ static void on_seen(void *arg, const struct capacity_fact *f)
 		labels_of(model_of(k), a, f, &mem, &labels);
 		heard(k, a, &v, &labels);
 	} else if (v.what != VERDICT_NONE) {
-		fail(k, a, &v);
+		outcome_fail(k->j, a, &v);
 	}
 	gpuq_arena_done(&mem);
 }
@@ -541,7 +420,7 @@ static void on_gone(void *arg, const char *name, const char *token)
 	const struct ask *a = ask_named(model_of(k), name, token);
 
 	if (a)
-		lost(k, a);
+		outcome_lost(k->j, a);
 }
 
 static void on_dropped(void *arg, const char *name)
@@ -553,7 +432,7 @@ static void on_dropped(void *arg, const char *name)
 	if (!a || a->state < ASK_STATE_PAUSED || a->cleared)
 		return;
 	(void)FAILPOINT("ask.dropped");
-	apply(k, &ev, a);
+	outcome_apply(k->j, &ev, a);
 }
 
 static void on_known(void *arg, bool known, const char *why)
@@ -565,7 +444,7 @@ static void on_known(void *arg, bool known, const char *why)
 	for (a = model_of(k)->asks; known && a; a = next) {
 		next = a->hh.next;
 		if (!live_of(k, a)->seen)
-			lost(k, a);
+			outcome_lost(k->j, a);
 	}
 	if (!known && model_of(k)->asks_known != ASKS_OFF)
 		log_warn("ask.off", "error=%s: no nodes can be requested (see gpuq doctor)",
@@ -636,6 +515,7 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_ASK_OWNED:
 	case EV_ASK_HEARD:
 	case EV_ASK_FAILED:
+	case EV_ASK_LOST:
 	case EV_ASK_TRIED:
 	case EV_ASK_ENDED:
 	case EV_ASK_CLEARED:

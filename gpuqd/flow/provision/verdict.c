@@ -1,10 +1,6 @@
 #include "gpuqd/flow/provision/verdict.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-
-#include "gpuqd/state/model.h"
 
 /* Return when it was provisioned by our clock. Clocks of the cloud may be wrong: only the time since the
  * request was created is believed, and only where both clocks agree on their order. */
@@ -76,31 +72,4 @@ struct verdict_of verdict_judge(const struct ask *a, const struct capacity_fact 
 	    strcmp(v.message, a->message) == 0)
 		v.what = VERDICT_NONE;
 	return v;
-}
-
-bool verdict_differs(const struct node *n, const struct provision_machine *m, char *out,
-		     size_t room)
-{
-	if (n->n_devices < m->gpus) {
-		snprintf(out, room, "node %s came with %" PRIu32 " devices, not %" PRId64, n->name,
-			 n->n_devices, m->gpus);
-		return true;
-	}
-	if (m->product && strcmp(n->devices[0].product, m->product) != 0) {
-		snprintf(out, room, "node %s came with %s, not %s", n->name,
-			 *n->devices[0].product ? n->devices[0].product : "an unknown product",
-			 m->product);
-		return true;
-	}
-	for (size_t i = 0; i < m->labels.n; i++) {
-		const char *v = gpuq_strmap_get(&n->fact.labels, m->labels.keys[i]);
-
-		if (v && strcmp(v, m->labels.vals[i]) == 0)
-			continue;
-		snprintf(out, room, "node %s came %s%s, not with the label %s=%s", n->name,
-			 v ? "with " : "without ", v ? v : m->labels.keys[i], m->labels.keys[i],
-			 m->labels.vals[i]);
-		return true;
-	}
-	return false;
 }

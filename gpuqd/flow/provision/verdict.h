@@ -11,7 +11,7 @@
 #define GPUQD_FLOW_PROVISION_VERDICT_H
 
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/state/record/ask.h"
+#include "gpuqd/state/asks/ask.h"
 
 enum verdict {
 	VERDICT_NONE, /* nothing new */
@@ -29,10 +29,5 @@ struct verdict_of {
 };
 
 struct verdict_of verdict_judge(const struct ask *a, const struct capacity_fact *f, int64_t now_us);
-
-/* Write how a node differs from the machine it should be. False: it does not. */
-struct node;
-bool verdict_differs(const struct node *n, const struct provision_machine *m, char *out,
-		     size_t room);
 
 #endif

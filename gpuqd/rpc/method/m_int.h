@@ -260,6 +260,7 @@ int m_prio_weights(void *arg, struct rpc_call *c, const void *params, struct gpu
 int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
+int m_pool_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_reservation_report(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -295,6 +296,9 @@ extern const struct gpuq_schema p_prio_list;
 extern const struct gpuq_schema p_queue_grant;
 extern const struct gpuq_schema p_queue_list;
 extern const struct gpuq_schema p_report_get;
+/* Return a list of the pools that grow, as pool.list has them. */
+struct gpuq_val *view_growing(const struct model *m, struct gpuq_arena *a, int64_t now_us);
+extern const struct gpuq_schema p_pool_list;
 extern const struct gpuq_schema p_reservation_list, p_reservation_report;
 extern const struct gpuq_schema p_shares_list;
 extern const struct gpuq_schema p_site_apply;

@@ -62,6 +62,7 @@ static const struct rpc_method table[] = {
 	{ "node.resume",  RPC_ROLE_OPERATOR, SCOPE_OPERATE, true,  false, &p_node_drain, m_node_resume, "return drained nodes to service", NAMES },
 	{ "queue.grant",  RPC_ROLE_MANAGER, SCOPE_MANAGE, true,  false, &p_queue_grant, m_queue_grant, "grant GPU-minutes to a queue", NAMES },
 	{ "plan.get",     RPC_ROLE_USER, SCOPE_READ, false, false, &p_plan_get,   m_plan_get,    "when and where jobs would start, and what they would preempt", SPECS },
+	{ "pool.list",    RPC_ROLE_USER, SCOPE_READ, false, true,  &p_pool_list,  m_pool_list,   "pools, and what was requested for them", NAMES },
 	{ "prio.list",    RPC_ROLE_USER, SCOPE_READ, false, true,  &p_prio_list,  m_prio_list,   "priority terms of pending jobs", NAMES },
 	{ "prio.weights", RPC_ROLE_USER, SCOPE_READ, false, false, NULL,          m_prio_weights, "weights of the priority terms", PLAIN },
 	{ "queue.list",   RPC_ROLE_USER, SCOPE_READ, false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs", NAMES },

@@ -48,7 +48,7 @@ static struct unit *new_unit(struct cycle *c, uint32_t job)
 				      ? j->submit_us
 				      : 0,
 		.firm = !j->preemptible,
-		.fixed = !j->preemptible,
+		.fixed = !j->preemptible || j->spared,
 		.evict_last = j->evict_last,
 		.gang = SNAP_NONE,
 	};
@@ -107,7 +107,8 @@ static void add_surplus(struct cycle *c, uint32_t job, uint32_t gang)
 			if (!u)
 				return;
 			u->surplus = true;
-			u->firm = u->fixed = false;
+			u->firm = false;
+			u->fixed = j->spared;
 			u->gang = gang;
 			u->ordinal = c->units->units[gang].surplus_left;
 			unit = c->units->n_units - 1;

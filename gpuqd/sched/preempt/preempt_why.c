@@ -60,7 +60,7 @@ static void count_passed(const struct cycle *c, const struct claim *k, uint32_t 
 
 		if (unit->gone || gangs_amount(c, u, k->flavor) == 0)
 			continue;
-		if (unit->firm)
+		if (unit->firm || c->s->jobs[unit->job].spared)
 			passed[PLAN_PASSED_FIRM]++;
 		else if (unit->fixed)
 			passed[PLAN_PASSED_BUSY]++;

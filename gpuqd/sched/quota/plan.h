@@ -91,7 +91,7 @@ struct plan_side {
 
 /* Running work that was not preempted for a claim. */
 enum plan_passed {
-	PLAN_PASSED_FIRM, /* it is not preemptible */
+	PLAN_PASSED_FIRM, /* it is not preemptible, or on nodes that were requested */
 	PLAN_PASSED_BUSY, /* it is ending already, or was started or moved just now */
 	PLAN_PASSED_SHIELDED, /* exempt, started too recently, or its queue is not open to
 			       * reclaim */

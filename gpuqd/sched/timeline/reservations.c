@@ -404,7 +404,7 @@ static bool clears(const struct cycle *c, uint32_t i, uint32_t job)
 	const struct snap_reservation *r = slice(c, i);
 	const struct snap_job *j = &c->s->jobs[job];
 
-	if (is_amount(r) || over(c, i) || (!r->maintenance && !j->preemptible) ||
+	if (is_amount(r) || over(c, i) || (!r->maintenance && (!j->preemptible || j->spared)) ||
 	    reservations_owns(c, i, job))
 		return false;
 	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)

@@ -1,7 +1,8 @@
 #include "gpuqd/state/record/record.h"
 
 #include "gpuqd/state/model_int.h"
-#include "gpuqd/state/record/ask.h"
+#include "gpuqd/state/asks/ask.h"
+#include "gpuqd/state/asks/ask_store.h"
 #include "gpuqd/state/record/token.h"
 
 #include <stdio.h>

@@ -56,6 +56,9 @@ view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
 /* Return the countable resources and instances that queues and those below them hold, {name: count} by the
  * queue's ix; NULL: no memory. */
 struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model *m);
+/* Put what is known of how long requests of a pool took into v; known may be NULL. */
+struct ask_pool;
+void view_ask_waits(struct gpuq_arena *a, struct gpuq_val *v, const struct ask_pool *known);
 /* Return devices by their use, jobs by state; {gpus, devices, jobs}. */
 struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_t now_us);
 

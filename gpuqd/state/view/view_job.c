@@ -5,7 +5,8 @@
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/state/jobnote.h"
-#include "gpuqd/state/record/ask.h"
+#include "gpuqd/state/asks/ask.h"
+#include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/util/walltime.h"
 
@@ -364,6 +365,15 @@ static int64_t ask_deadline(const struct model *m, const struct ask *a)
 	return 0;
 }
 
+void view_ask_waits(struct gpuq_arena *a, struct gpuq_val *v, const struct ask_pool *known)
+{
+	const int64_t half = ask_pool_wait_s(known, 50), most = ask_pool_wait_s(known, 90);
+
+	gpuq_put(a, v, "waits", gpuq_int(a, known ? known->n_waits : 0));
+	gpuq_put(a, v, "wait_median_s", half < 0 ? gpuq_null(a) : gpuq_int(a, half));
+	gpuq_put(a, v, "wait_p90_s", most < 0 ? gpuq_null(a) : gpuq_int(a, most));
+}
+
 /* Return the request for nodes that a pending job waits for. */
 static struct gpuq_val *view_provisioning(struct gpuq_arena *a, const struct model *m,
 					  const struct job *j)
@@ -391,6 +401,7 @@ static struct gpuq_val *view_provisioning(struct gpuq_arena *a, const struct mod
 	gpuq_put(a, v, "owner", rides ? gpuq_str(a, view_key(a, ask->owner)) : gpuq_null(a));
 	gpuq_put(a, v, "since", view_instant(a, ask->made_us));
 	gpuq_put(a, v, "deadline_time", view_instant(a, ask_deadline(m, ask)));
+	view_ask_waits(a, v, ask_pool_find(m, ask->pool));
 	return v;
 }
 

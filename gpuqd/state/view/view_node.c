@@ -5,6 +5,7 @@
 
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/snapshot/cost.h"
+#include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/view/cards.h"
 #include "gpuqd/state/view/census.h"
 #include "gpuqd/util/amount.h"
@@ -512,7 +513,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 			   int64_t now_us)
 {
 	const struct site_reservation *reserved = census_reservation(m, n, now_us);
-	const enum gpuq_node_state state = node_state(n);
+	const enum gpuq_node_state state = ask_node_state(m, n, node_state(n));
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
 	struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
 	const struct cards cards = cards_of(n);

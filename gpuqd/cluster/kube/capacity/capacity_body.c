@@ -64,7 +64,7 @@ char *capacity_template(const struct capacity_order *o, const char *namespace_)
 
 	snprintf(gpus, sizeof(gpus), "%" PRId64, o->machine->gpus);
 	set(labels, KUBE_L_JOB, o->job);
-	if (strcmp(o->class_, CAPACITY_CLASS_QUEUED) == 0)
+	if (strcmp(o->class_, PROVISION_CLASS_QUEUED) == 0)
 		set(labels, "cloud.google.com/apply-warden-policies", "true");
 	return text_of(json_pack("{s:s, s:s, s:o, s:{s:{s:o}, s:{s:s, s:o, s:o, s:[{s:s, s:s, "
 				 "s:{s:{s:s}, s:{s:s}}}]}}}",

@@ -11,7 +11,6 @@
 
 #define CAPACITY_GROUP "autoscaling.x-k8s.io"
 /* The class of queued provisioning, which takes a maximum run time. */
-#define CAPACITY_CLASS_QUEUED "queued-provisioning.gke.io"
 
 /* JSON, to be freed; NULL = no memory. */
 char *capacity_template(const struct capacity_order *o, const char *namespace_);

@@ -3,7 +3,7 @@
  * Owns     struct ask and struct ask_pool; in the model, changed by ASK_* and POOL_CLOSED, and as nodes
  *          come and go.
  * Touches  memory only.
- * Used by  state/ and record.c (the model), snapshot/ (nodes that may come), flow/provision (makes them).
+ * Used by  state/ (the model), snapshot/ (nodes that may come), flow/provision (makes them).
  *
  * An ask is the decision of a cycle to get n nodes of a pool, and lives until its nodes have served.
  * Each attempt makes one ProvisioningRequest, whose name follows from the job that owned the ask
@@ -14,10 +14,12 @@
  *   and ENDED from anywhere, when no job needs it; the ask is forgotten once its objects are gone.
  *
  * A node that comes into the pool belongs to its oldest ask that lacks one. Until all nodes of an
- * ask have come, and the cloud has said that they are provisioned, nothing starts on any of them.
+ * ask have come as its machine is, and the cloud has said that they are provisioned, nothing starts on any of
+ * them; on those of an attempt that failed nothing starts at all: an ask that ended is kept until they have gone,
+ * or were not for the time of a booking.
  */
-#ifndef GPUQD_STATE_RECORD_ASK_H
-#define GPUQD_STATE_RECORD_ASK_H
+#ifndef GPUQD_STATE_ASKS_ASK_H
+#define GPUQD_STATE_ASKS_ASK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,8 +47,6 @@ enum ask_state {
 };
 
 struct model;
-struct node;
-struct rec;
 
 struct ask_node {
 	const char *name; /* interned */
@@ -69,21 +69,27 @@ struct ask {
 	int64_t provisioned_us; /* when the cloud gave the nodes; 0 = not yet */
 	int64_t retry_us; /* PAUSED: when it is tried again */
 	int64_t run_us; /* that a node is needed at most; GPUQ_UNLIMITED = not known */
+	int64_t given_us; /* that nodes of the attempt run before they are taken away; 0 = not known */
 	char token[33]; /* of the attempt */
 	const char *condition, *reason; /* interned; the last condition that was heard, "" none */
 	char *message; /* the cloud's words; "" none */
 	struct gpuq_strmap labels; /* that nodes of the request have; on the heap */
 	struct ask_node *nodes; /* that have come */
 	uint32_t n_came; /* of nodes, stale ones too */
+	uint32_t n_seen; /* nodes of the attempt that have ever come */
 };
 
-/* The failures of a pool that grows. */
+#define ASK_WAITS_MAX 50
+
+/* Past requests of a pool that grows. */
 struct ask_pool {
 	UT_hash_handle hh;
 	const char *name; /* interned */
 	int64_t closed_until_us; /* nothing is asked of it before */
 	int64_t failed_us; /* when a request failed last */
 	char *message; /* why */
+	/* How long its last requests took from the decision until all their nodes were there, newest last. */
+	uint32_t waits_s[ASK_WAITS_MAX], n_waits;
 };
 
 extern const char *const ask_state_words[N_ASK_STATES];
@@ -91,21 +97,10 @@ extern const char *const ask_state_words[N_ASK_STATES];
 struct ask *ask_find(const struct model *m, uint32_t number); /* NULL = none */
 struct ask_pool *ask_pool_find(const struct model *m,
 			       const char *name); /* NULL = nothing is known */
-/* Return the ask that the node came for, stale or not; NULL = none. */
-const struct ask *ask_of_node(const struct model *m, const char *node, bool *stale);
+/* Return the wait below which this part of its last requests stayed, in seconds; -1 = there were none. */
+int64_t ask_pool_wait_s(const struct ask_pool *p, unsigned percent);
 /* Return the ask of a job: the one it owns, else NULL. */
 const struct ask *ask_of_job(const struct model *m, struct job_key job);
-/* Return how many of its nodes have not come. */
-uint32_t ask_lacks(const struct ask *a);
-/* True if it is not ready yet, has no devices yet, or is still tainted by Kubernetes for that. */
-bool ask_node_boots(const struct node *n);
-/* Return how many of those that have come boot, before it is served. */
-uint32_t ask_boots(const struct model *m, const struct ask *a);
-/* True if jobs may start on its nodes. booking_us: for how long they are kept unused. */
-bool ask_is_open(const struct model *m, const struct ask *a, int64_t booking_us, int64_t now_us);
-/* True if pods are, or may still be, on its nodes. */
-bool ask_has_pods(const struct model *m, const struct ask *a);
-
 /* Write the name of the request of its present attempt; at most ASK_NAME_ROOM - 1 bytes. */
 #define ASK_NAME_ROOM 80
 void ask_name(const struct model *m, const struct ask *a, char out[ASK_NAME_ROOM]);
@@ -114,20 +109,12 @@ int ask_apply_made(struct model *m, const struct event *ev, struct gpuq_err *err
 int ask_apply_owned(struct model *m, const struct event *ev, struct gpuq_err *err);
 int ask_apply_heard(struct model *m, const struct event *ev, struct gpuq_err *err);
 int ask_apply_failed(struct model *m, const struct event *ev, struct gpuq_err *err);
+int ask_apply_lost(struct model *m, const struct event *ev, struct gpuq_err *err);
 int ask_apply_tried(struct model *m, const struct event *ev, struct gpuq_err *err);
 int ask_apply_ended(struct model *m, const struct event *ev, struct gpuq_err *err);
 int ask_apply_cleared(struct model *m, const struct event *ev, struct gpuq_err *err);
 int ask_apply_known(struct model *m, const struct event *ev, struct gpuq_err *err);
 int ask_apply_closed(struct model *m, const struct event *ev, struct gpuq_err *err);
 
-/* A node was reported: it may be one that was asked for. */
-void ask_node_seen(struct model *m, const struct node *n);
-void ask_node_gone(struct model *m, const char *name);
-/* A pod was placed there. */
-void ask_node_used(struct model *m, const char *name);
-
 void ask_free_all(struct model *m);
-int ask_load(struct model *m, const unsigned char *key, size_t n, struct rec *r,
-	     struct gpuq_err *err);
-
 #endif
