@@ -10,6 +10,7 @@
 #include "gpuq/out.h"
 #include "gpuq/slurm/slurm_command.h"
 #include "gpuq/slurm/slurm_json.h"
+#include "gpuq/slurm/slurm_steps.h"
 #include "gpuq/slurm/slurm_table.h"
 #include "gpuq/slurm/slurm_words.h"
 #include "gpuq/term.h"
@@ -594,7 +595,9 @@ int slurm_sacct(struct cli *c)
 	struct table t = { .c = c,
 			   .out = { .cols = fields, .help = "sacct --helpformat lists them" },
 			   .jobs = gpuq_list(&c->arena) };
+	struct steps_list steps = { .jobs = NULL };
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	bool none = false;
 	int rc;
 
 	if (opt_given(&c->args, OPT_S_HELPFORMAT)) {
@@ -616,7 +619,13 @@ int slurm_sacct(struct cli *c)
 	if (!format || !slurm_table_fields(&t.out, format))
 		return 1;
 	slurm_table_options(&t.out, &c->args);
-	rc = cli_connect(c, &err);
+	if (opt_given(&c->args, OPT_JOBS)) {
+		if (steps_read(&c->arena, c->args.val[OPT_JOBS], &steps) < 0)
+			return cli_say("error: out of memory"), 1;
+		none = *c->args.val[OPT_JOBS] && !*steps.jobs;
+		c->args.val[OPT_JOBS] = steps.jobs;
+	}
+	rc = none ? GPUQ_ENOENT : cli_connect(c, &err);
 	if (rc == 0)
 		rc = fill(c, params, &err);
 	if (rc == 0)
@@ -633,7 +642,8 @@ int slurm_sacct(struct cli *c)
 	for (size_t i = 0; i < t.jobs->n; i++) {
 		struct line l = { t.jobs->items[i], false };
 
-		slurm_table_line(&t.out, &l);
+		if (!steps.scripts_only)
+			slurm_table_line(&t.out, &l);
 		l.batch = true;
 		if (!opt_given(&c->args, OPT_S_ALLOCATIONS) && began(l.job))
 			slurm_table_line(&t.out, &l);

@@ -92,6 +92,7 @@ test_expect_success 'sacct: columns, code and signal, the line of the script' '
 	test "$(sacct -X -n -p --delimiter=, -o JobID,ExitCode -j $id)" = "$id,5:0," &&
 	sacct -b -n >out && says out "^1 +CANCELLED +0:0 $" && test "$(sacct -X -n -s F -o JobIDRaw%4 | tr -s " \n" " ")" = " 2 $id " &&
 	test -z "$(sacct -n -E now-1days)" && test -n "$(sacct -n -S now-1hours -u "$(id -un)")" && test -z "$(sacct -n -j 999)" &&
+	test -z "$(sacct -n -j $id.0,$id.extern)" && test "$(sacct -n -j $id.batch -o JobID%20 | tr -d " ")" = $id.batch &&
 	exits 1 sacct -o Stte && says err "State" && sacct -e | grep -qx Elapsed
 '
 

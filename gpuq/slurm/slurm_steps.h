@@ -1,0 +1,23 @@
+/* slurm_steps.h - names of steps in lists of jobs: 17.batch, 17.0
+ *
+ * Touches  memory only.
+ * Used by  slurm_sacct.c.
+ *
+ * Of the steps of a job only its script (17.batch) is recorded.
+ */
+#ifndef GPUQ_SLURM_SLURM_STEPS_H
+#define GPUQ_SLURM_SLURM_STEPS_H
+
+#include <stdbool.h>
+
+#include "libgpuq/arena.h"
+
+struct steps_list {
+	const char *jobs; /* without what names steps; "" = only steps that are not recorded */
+	bool scripts_only; /* all that was named are scripts */
+};
+
+/* Read a list of --jobs. Returns 0 or GPUQ_ENOMEM. */
+int steps_read(struct gpuq_arena *a, const char *list, struct steps_list *out);
+
+#endif
