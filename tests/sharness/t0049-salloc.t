@@ -89,7 +89,7 @@ test_expect_success TWO_CPUS 'srun outside of a job: tasks, input, a terminal' '
 '
 
 test_expect_success 'options that mean nothing here are said, those that would mislead are refused' '
-	exits 0 srun --mpi=pmix true && says err "^srun: warning: --mpi is ignored" && exits 2 srun --multi-prog true && says err "error: --multi-prog is not offered" &&
+	exits 0 srun --cpu-bind=none true && says err "^srun: warning: --cpu-bind is ignored" && exits 2 srun --multi-prog true && says err "error: --multi-prog is not offered" &&
 	exits 2 salloc --x11 true && says err "error: --x11" && exits 1 srun --array=0-1 true
 '
 

@@ -36,17 +36,18 @@ struct mpi {
 
 /* ---- types ---- */
 
+/* A program that speaks PMI-2 alone is not served: most that are started with pmi2 speak PMI-1 too. */
 static const struct type {
 	const char *name;
 	unsigned serves, must;
-	const char *about;
 } types[] = {
-	{ "none", 0, 0, "nothing is served" },
-	{ "pmi1", MPI_PMI, 0, "PMI-1: MPICH, MVAPICH, Intel MPI" },
-	{ "pmi2", MPI_PMI, 0, "the same: programs that speak PMI-2 alone are not served" },
-	{ "pmix", MPI_PMIX, MPI_PMIX, "PMIx: OpenMPI, MPICH with PMIx" },
-	{ "pmix_v3", MPI_PMIX, MPI_PMIX, "the same" },
-	{ "pmix_v4", MPI_PMIX, MPI_PMIX, "the same" },
+	{ "none", 0, 0 },
+	{ "pmi1", MPI_PMI, 0 },
+	{ "pmi2", MPI_PMI, 0 },
+	{ "pmix", MPI_PMIX, MPI_PMIX },
+	{ "pmix_v3", MPI_PMIX, MPI_PMIX },
+	{ "pmix_v4", MPI_PMIX, MPI_PMIX },
+	{ "pmix_v5", MPI_PMIX, MPI_PMIX },
 };
 
 void mpi_print_types(void)
