@@ -70,6 +70,7 @@
 #define GPUQ_KEYS_UNKNOWN_S 60 /* between renewals for keys that are not known */
 #define GPUQ_REVIEWS_MAX 4096u /* tokens of the cluster in use, or used in the last minute */
 #define GPUQ_KEYS_WAITERS_MAX 256u /* of one issuer: hellos that wait for its keys */
+
 /* Logins that gpuqd runs (RFC 8628), of clients whose user is not known yet. */
 #define GPUQ_LOGINS_MAX 256u /* under way */
 #define GPUQ_LOGINS_PER_ADDRESS 8u /* of one IPv4 address, or of one IPv6 /64 */

@@ -1,4 +1,4 @@
-/* What TLS costs.
+/* The cost of TLS.
  *
  *   bench_tls shakes PORT SECONDS         handshakes a second with a server on the loopback, one after another
  *   bench_tls hold PORT CONNECTIONS TOKENFILE...

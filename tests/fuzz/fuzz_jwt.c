@@ -1,10 +1,12 @@
 /* A web token as a stranger presents it in hello, with keys that are as strange: the first line of the input is the
- * token, the rest the set of its issuer's keys. */
+ * token, the rest the set of its issuer's keys; and that rest as an answer of the issuer in a login. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/auth/device_reply.h"
 #include "gpuqd/auth/jwt.h"
+#include "gpuqd/net/fetch.h"
 #include "libgpuq/units.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -31,6 +33,23 @@ static void present(struct jwt *t, const struct jwks *keys)
 	gpuq_buf_done(&groups);
 }
 
+static void answer(const char *bytes, size_t n)
+{
+	const struct fetched codes_ok = { bytes, n, 200, 0 }, refused = { bytes, n, 400, 0 };
+	struct device_codes codes;
+	char *token = NULL;
+
+	if (device_read_codes("fuzz", &codes_ok, &codes, NULL) == 0) {
+		for (const char *s = codes.user_code; *s; s++)
+			if (*s < ' ' || *s > '~')
+				abort();
+		device_codes_done(&codes);
+	}
+	device_read_token("fuzz", &refused, NULL, &token, NULL);
+	device_read_token("fuzz", &codes_ok, NULL, &token, NULL);
+	free(token);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	const uint8_t *end = memchr(data, '\n', n);
@@ -45,6 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	token[n_token] = '\0';
 	if (end && jwks_read((const char *)end + 1, n - n_token - 1, &keys, NULL) < 0)
 		keys = NULL;
+	if (end)
+		answer((const char *)end + 1, n - n_token - 1);
 	if (jwt_read(token, &t, NULL) == 0)
 		present(t, keys);
 	jwt_free(t);

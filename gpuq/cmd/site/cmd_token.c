@@ -40,7 +40,7 @@ static const struct column cols[] = {
 	{ "USED", 0, 0, "used_time", NULL, NULL, "last use, within an hour" },
 	{ "CREATED", 0, 0, "created_time", NULL, NULL, "when it was created" },
 	{ "REVOKED", 0, 0, "revoked_time", NULL, NULL, "when it was revoked" },
-	{ "BY", 0, 0, "by", NULL, NULL, "user who created it" },
+	{ "BY", 0, 0, "by", NULL, NULL, "user who created it, or rule of its login" },
 	{ "COMMENT", 'c', COL_CUT, "comment", NULL, NULL, "note given at its creation" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
