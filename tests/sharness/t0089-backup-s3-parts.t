@@ -17,7 +17,8 @@ fill() {
 
 test_expect_success 'a copy of several parts; one of which is refused; put together in spite of an error' '
 	start_store && printf "aws_access_key_id = key\naws_secret_access_key = secret\n" >credentials && chmod 600 credentials && config "every: 1h" "log_every: 0" && start_gpuqd && fill && stop_gpuqd && : >store/log && echo 503 503 error >store/fault && start_gpuqd --config backup.yaml &&
-	wait_for 60 backup_is copies 1 && exits 0 gpuq backup verify && says out "whole" && says store/log "^PUT .*partNumber=2&uploadId=upload%2B0%2F%3D 200" && test "$(grep -c "^POST .*uploadId" store/log)" = 2
+	wait_for 60 backup_is copies 1 && exits 0 gpuq backup verify && says out "whole" && says store/log "^PUT .*partNumber=2&uploadId=upload%2B0%2F%3D 200" && test "$(grep -c "^POST .*uploadId" store/log)" = 2 &&
+	test "$(grep -c "^POST .*uploads= 200" store/log)" = 1
 '
 
 is_uploading() {
@@ -26,7 +27,7 @@ is_uploading() {
 
 test_expect_success 'kill -9 in the middle of an upload: no part counts as a copy, and the next start puts it away' '
 	stop_gpuqd && rm store/objects/* && : >store/log && echo slow >store/fault && start_gpuqd --config backup.yaml && wait_for 60 is_uploading && kill_gpuqd && test -z "$(objects mdb)" &&
-	exits 78 gpuqd --state "$PWD/empty" --cluster local --config backup.yaml --restore "$url" && says err "has no copy" && : >store/fault && start_gpuqd --config backup.yaml &&
+	exits 78 gpuqd --state "$PWD/empty" --cluster local --config backup.yaml --restore "$url" && says err "has no copy" && ! grep -q "^DELETE" store/log && : >store/fault && start_gpuqd --config backup.yaml &&
 	wait_for 60 backup_is copies 1 && says store/log "^DELETE .*uploadId=.* 204" && exits 0 gpuq backup verify && says out "whole" && stop_gpuqd
 '
 

@@ -41,7 +41,8 @@ int cmd_exec(struct cli *c)
 		return 128 + io.signo;
 	case STDIO_LOST:
 		if (io.opened && io.err.code == GPUQ_EUNKNOWN)
-			cli_say("the connection to the server broke: the program in job %s is ended",
+			cli_say("the connection to the server broke: the program in job %s is "
+				"ended",
 				job);
 		else
 			cli_fail(&io.err, false);

@@ -126,7 +126,8 @@ static void serve(struct guest *g, const struct pollfd *p)
 		cli_say("port %d: the connection to the server broke: this one is closed; new ones "
 			"are accepted",
 			g->there);
-	else if (g->s.code && g->s.code != GPUQ_EIO) /* a client that goes away is none of our news */
+	else if (g->s.code &&
+		 g->s.code != GPUQ_EIO) /* a client that goes away is none of our news */
 		cli_say("port %d: %s", g->there, g->s.err.text);
 	let_go(g);
 }
