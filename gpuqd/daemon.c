@@ -36,6 +36,7 @@
 #include "gpuqd/flow/report/history_keep.h"
 #include "gpuqd/default_rule.h"
 #include "gpuqd/fence.h"
+#include "gpuqd/files.h"
 #include "gpuqd/site_file.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/load.h"
@@ -86,6 +87,7 @@ struct daemon {
 	struct bind *bind;
 	struct asker *asker;
 	struct history_keep *history;
+	struct files files;
 	struct rota *rota; /* of backups; NULL = none are made */
 	struct outbox *outbox;
 	struct cluster *cluster;
@@ -192,6 +194,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 	refusals_set_cluster(d->refusals, d->cluster);
 	bind_set_cluster(d->bind, d->cluster);
 	asker_set_cluster(d->asker, d->cluster);
+	files_set_cluster(&d->files, d->cluster);
 	methods_set_cluster(d->methods, d->cluster);
 	auth_set_cluster(d->auth, d->cluster);
 	return 0;
@@ -206,6 +209,7 @@ static void stop_cluster(struct daemon *d)
 	refusals_set_cluster(d->refusals, NULL);
 	bind_set_cluster(d->bind, NULL);
 	asker_set_cluster(d->asker, NULL);
+	files_set_cluster(&d->files, NULL);
 	methods_set_cluster(d->methods, NULL);
 	auth_set_cluster(d->auth, NULL);
 	d->cluster->ops->free(d->cluster);
@@ -508,11 +512,15 @@ static struct history_limits history_limits_of(const struct config *c)
 	return (struct history_limits){ c->history_keep_us, c->history_max, c->history_bytes };
 }
 
-static struct dispatch_opts dispatch_opts_of(const struct config *c)
+static struct dispatch_opts dispatch_opts_of(struct daemon *d)
 {
-	return (struct dispatch_opts){ .local = c->cluster == CLUSTER_LOCAL,
-				       .finished_pod_keep_us = c->finished_pod_keep_us,
-				       .start_timeout_us = c->start_timeout_us };
+	const struct config *c = d->config;
+	struct dispatch_opts o = { .local = c->cluster == CLUSTER_LOCAL,
+				   .finished_pod_keep_us = c->finished_pod_keep_us,
+				   .start_timeout_us = c->start_timeout_us };
+
+	files_put_opts(&d->files, &o);
+	return o;
 }
 
 /* Apply those keys of r that may change at run time; takes over r. */
@@ -538,7 +546,7 @@ static void take(struct daemon *d, struct reread *r)
 		return;
 	}
 	put_live(d, c);
-	dispatch = dispatch_opts_of(d->config);
+	dispatch = dispatch_opts_of(d);
 	dispatch_set_opts(d->dispatch, &dispatch);
 	keep = history_limits_of(d->config);
 	history_keep_set(d->history, &keep);
@@ -802,7 +810,7 @@ int daemon_exit_of(int rc)
 static int build(struct daemon *d, struct gpuq_err *err)
 {
 	struct journal_opts jo = { on_no_space, on_broken, d };
-	const struct dispatch_opts dopts = dispatch_opts_of(d->config);
+	struct dispatch_opts dopts;
 	const struct history_limits keep = history_limits_of(d->config);
 	struct rpc_opts ro = { .server = "gpuqd/" PACKAGE_VERSION,
 			       .version = PACKAGE_VERSION,
@@ -831,6 +839,10 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		schedule_record(d->schedule, d->cycles);
 	if (rc == 0)
 		rc = estimator_new(d->journal, &d->estimator, err);
+	if (rc == 0)
+		rc = files_open(&d->files, d->journal, d->config->state,
+				d->config->cluster == CLUSTER_LOCAL, err);
+	dopts = dispatch_opts_of(d);
 	if (rc == 0)
 		rc = dispatch_new(d->journal, &dopts, &d->dispatch, err);
 	if (rc == 0)
@@ -867,6 +879,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		methods_set_estimator(d->methods, d->estimator);
 		methods_set_outbox(d->methods, d->outbox);
 		methods_set_backup_dir(d->methods, d->config->backup_dir);
+		files_wire(&d->files, d->dispatch, d->methods);
 		methods_set_rota(d->methods, d->rota);
 		methods_set_operators_act(d->methods, d->config->operators_act_as_user);
 		methods_set_token_age(d->methods, d->config->auth.token_max_age_us);
@@ -922,6 +935,7 @@ static void teardown(struct daemon *d, int code)
 	if (!rota_stop(d->rota))
 		_exit(code);
 	methods_free(d->methods);
+	files_close(&d->files);
 	rota_free(d->rota);
 	troubles_free(d->troubles);
 	refusals_free(d->refusals);

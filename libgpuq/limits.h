@@ -94,6 +94,23 @@
 #define GPUQ_MAP_MAX 1024u /* pairs of a map that is built one by one: costs squares */
 #define GPUQ_VOLUMES_MAX 256u /* of a pod, given as options */
 
+/* Code that a job carries (--code): files of a directory, as one compressed archive. */
+#define GPUQ_CODE_FILES_MAX 100000u /* files and directories of one */
+#define GPUQ_CODE_TREE_BYTES_MAX                                                                   \
+	(1u << 30) /* of its files: what gzip makes of zeros must end as well */
+#define GPUQ_CODE_BYTES_MAX (64u << 20) /* of the archive */
+#define GPUQ_CODE_PIECE_BYTES                                                                      \
+	(256u << 10) /* of it that one call carries: in time over a slow line */
+#define GPUQ_CODE_POD_BYTES (1u << 20) /* of it and the script, where a ConfigMap carries them */
+#define GPUQ_CODE_USER_BYTES_MAX                                                                   \
+	(INT64_C(1) << 30) /* of all archives of a user in the state directory */
+#define GPUQ_CODE_ALL_BYTES_MAX (INT64_C(8) << 30) /* of all users */
+#define GPUQ_CODE_UPLOADS_PER_USER 8u /* archives of a user that arrive at once */
+#define GPUQ_CODE_UPLOADS_MAX 256u
+#define GPUQ_CODE_IDLE_S 600 /* an archive of which nothing arrives for so long is forgotten */
+#define GPUQ_CODE_KEEP_S                                                                           \
+	3600 /* one that no job names is kept for so long, for the next submission */
+
 /* Kubernetes. */
 #define GPUQ_KUBE_OBJECT_BYTES_MAX (2u << 20) /* a larger one is skipped and counted */
 #define GPUQ_KUBE_EVENT_BYTES_MAX (16u << 20) /* one line of a watch, as Go's reader */
@@ -101,6 +118,10 @@
 #define GPUQ_METRICS_URLS_MAX 256u
 #define GPUQ_METRICS_BYTES_MAX (64u << 20) /* of one page: 10,000 nodes' worth, thrice */
 #define GPUQ_METRICS_DEVICES_MAX 200000u /* of one round; more are left out */
+
+#define GPUQ_LOGS_KEPT_BYTES_MAX                                                                   \
+	(INT64_C(8) << 30) /* of output of pods that are gone (logs_keep) */
+#define GPUQ_LOGS_KEPT_POD_BYTES (16u << 20) /* of one pod, unless logs_keep says another size */
 
 #define GPUQ_GRANT_MINUTES_MAX 1000000000 /* to a budget at once: 2,000 years of a device */
 

@@ -171,6 +171,18 @@ struct gpuq_context {
 	int64_t resubmit_of; /* the job that this one does again; 0 = none */
 };
 
+/* Where its files are in a pod. */
+#define GPUQ_CODE_PATH "/gpuq-code"
+
+/* A directory that travels with the job, as an archive that the server has by its digest. */
+struct gpuq_spec_code {
+	const char *dir; /* as its owner wrote it; NULL = none */
+	const char *digest; /* 64 hex digits; NULL = it has not been carried yet */
+	const char *subdir; /* below it, where the job runs; NULL = its top */
+	int64_t bytes; /* of the archive */
+	bool none; /* none, even where the queue has it for scripts */
+};
+
 struct gpuq_spec {
 	const char *name; /* [A-Za-z0-9._-]{1,63}; default: the file's or the command's name */
 	const char *queue; /* NULL = the daemon chooses */
@@ -199,6 +211,7 @@ struct gpuq_spec {
 	const char *script; /* text, NULL = none; its #! line says how it runs */
 	size_t script_bytes;
 	struct gpuq_strlist script_args;
+	struct gpuq_spec_code code;
 	int64_t ntasks, ntasks_per_node; /* 0 = not given; become GPUQ_NTASKS... */
 	int64_t cpus_per_task;
 	const char *chdir, *output, *error, *input; /* local cluster; patterns of sbatch */

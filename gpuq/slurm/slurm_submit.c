@@ -102,7 +102,7 @@ bool slurm_environment(struct cli *c, const char *prefix, const char *name)
 }
 
 /* "sbatch: Job would start at ... on nodes n1 in partition ml" */
-static int test_only(struct cli *c, const struct submission *s)
+static int test_only(struct cli *c, struct submission *s)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_val *params = submission_params(c, s, &err), *reply;

@@ -179,6 +179,8 @@ struct pod_order {
 	uint32_t uid, gid; /* of the submitter: local runs as them under root */
 	const char *record; /* state/record/podrecord.h: kept and reported with it; "" none */
 	const struct gpuq_spec *spec;
+	const char *code; /* the file with the archive that the spec names; NULL = none */
+	const char *code_image; /* of the container that unpacks it; NULL = the pod's own */
 	struct gpuq_strmap env; /* GPUQ_* and rendezvous variables, made by dispatch */
 	int64_t time_limit_us; /* GPUQ_UNLIMITED: none; a safety net above our own kill */
 	int64_t grace_us;

@@ -161,10 +161,16 @@ static void create(struct look *k, const struct pod *p)
 		log_err("dispatch.order", "job=%" PRIu32 " error=%s", k->j->key.id, LOGS(err.text));
 		return;
 	}
+	if (k->spec.code.digest && k->d->opts.code_path) {
+		o.code = k->d->opts.code_path(k->d->opts.code_arg, k->j->user, k->spec.code.digest,
+					      &k->a);
+		if (!o.code)
+			return; /* no memory: at the next tick */
+	}
 	keyset_add(&k->d->asked, &key);
 	/* The script of an array element is stored with the array. */
-	ev.nothing_beside =
-		o.n_pods == 1 && !job_is_elastic(k->j) && (!k->spec.script || k->j->key.index >= 0);
+	ev.nothing_beside = o.n_pods == 1 && !job_is_elastic(k->j) &&
+			    ((!k->spec.script && !k->spec.code.digest) || k->j->key.index >= 0);
 	if (ev.nothing_beside != k->j->nothing_beside)
 		journal_apply(k->d->j, &ev, NULL);
 	(void)FAILPOINT("dispatch.create");
@@ -240,7 +246,8 @@ static void forget(struct look *k, const struct pod *p)
 	struct pod_ref ref;
 	char name[64];
 
-	if (keyset_has(&k->d->forgotten, &key))
+	if (keyset_has(&k->d->forgotten, &key) ||
+	    (k->d->opts.holds && k->d->opts.holds(k->d->opts.holds_arg, &key)))
 		return;
 	order_ref(k->m, k->j, p, name, &ref);
 	keyset_add(&k->d->forgotten, &key);

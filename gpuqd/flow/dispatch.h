@@ -21,13 +21,22 @@
 
 struct cluster;
 struct dispatch;
+struct gpuq_arena;
 struct job;
+struct pod_key;
 struct journal;
 
 struct dispatch_opts {
 	bool local;
 	int64_t finished_pod_keep_us; /* logs of finished pods stay readable this long */
 	int64_t start_timeout_us; /* of queues without their own */
+	/* Return the file of an archive that jobs of the user carry; NULL: no memory. */
+	const char *(*code_path)(void *arg, const char *user, const char *digest,
+				 struct gpuq_arena *a);
+	void *code_arg;
+	/* True if an ended pod is not to be removed yet; its job is touched once it is. NULL = none is held. */
+	bool (*holds)(void *arg, const struct pod_key *pod);
+	void *holds_arg;
 };
 
 int dispatch_new(struct journal *j, const struct dispatch_opts *o, struct dispatch **out,

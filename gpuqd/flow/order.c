@@ -125,13 +125,15 @@ static bool has_tasks(const struct gpuq_spec *spec)
 }
 
 static void set_tasks(struct pod_env *e, const struct job *j, const struct gpuq_spec *spec,
-		      int64_t n_pods)
+		      const struct gpuq_group *g, bool local, int64_t n_pods)
 {
 	const int64_t a_pod = spec->ntasks_per_node;
 	const int64_t n = spec->ntasks ? spec->ntasks : (a_pod ? a_pod : 1) * n_pods;
 
 	pod_env_set(e, "GPUQ_QOS", j->qos);
-	pod_env_set(e, "GPUQ_SUBMIT_DIR", spec->context.cwd);
+	/* Scripts change to it: a pod that carries its files has them elsewhere. */
+	pod_env_set(e, "GPUQ_SUBMIT_DIR",
+		    spec->code.digest && !local && g->workdir ? g->workdir : spec->context.cwd);
 	pod_env_set_int(e, "GPUQ_RESTART_COUNT", j->attempt);
 	pod_env_set_int(e, "GPUQ_NTASKS", n);
 	pod_env_set_int(e, "GPUQ_NTASKS_PER_NODE", a_pod ? a_pod : (n + n_pods - 1) / n_pods);
@@ -236,7 +238,7 @@ static void fill_env(struct pod_env *e, const struct model *m, const struct job 
 	if (g->template_)
 		pod_env_set_int(e, "JOB_COMPLETION_INDEX", o->completion_index);
 	if (tasks)
-		set_tasks(e, j, spec, o->n_pods);
+		set_tasks(e, j, spec, g, local, o->n_pods);
 	if (tasks || !alone)
 		set_nodelist(e, j, p);
 	if (!alone)
@@ -484,6 +486,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	names = gpuq_arena_calloc(a, n + 1, sizeof(*names));
 	hosts = gpuq_arena_calloc(a, n + 1, sizeof(*hosts));
 	devices = gpuq_arena_calloc(a, p->n_devices + 1, sizeof(*devices));
+	o.code_image = m->site->code ? m->site->code->image : NULL;
 	o.env.keys = gpuq_arena_calloc(a, POD_ENV_MAX, sizeof(char *));
 	o.env.vals = gpuq_arena_calloc(a, POD_ENV_MAX, sizeof(char *));
 	if (!name || !names || !hosts || !devices || !uuids || !o.env.keys || !o.env.vals)

@@ -299,6 +299,19 @@ static const struct site_pod_keys *next_keys(const struct merge *m, size_t i)
 	return q ? &q->pod : i == 0 ? &m->s->pod : NULL;
 }
 
+/* Return the directory where a job runs that carries its own files: --chdir counts from there. */
+static const char *in_code(struct merge *m, const struct gpuq_spec *spec)
+{
+	const char *sub = spec->code.subdir ? spec->code.subdir : "";
+	const char *to = spec->chdir && *spec->chdir != '/' ? spec->chdir : "";
+	const char *path = gpuq_arena_printf(m->a, GPUQ_CODE_PATH "%s%s%s%s", *sub ? "/" : "", sub,
+					     *to ? "/" : "", to);
+
+	if (!path)
+		m->rc = gpuq_no_memory(m->err);
+	return path;
+}
+
 static void merge_group(struct merge *m, const struct gpuq_spec *spec, struct gpuq_group *g)
 {
 	const struct site_pod_keys *k;
@@ -322,6 +335,8 @@ static void merge_group(struct merge *m, const struct gpuq_spec *spec, struct gp
 		return;
 	if (gpuq_group_below(g, spec->chdir))
 		g->workdir = spec->chdir;
+	else if (spec->code.digest)
+		g->workdir = in_code(m, spec);
 	else if (gpuq_group_below(g, spec->context.cwd))
 		g->workdir = spec->context.cwd;
 	else

@@ -6,6 +6,7 @@
 #include "gpuqd/site/site_caps.h"
 #include "gpuqd/site/walls.h"
 #include "gpuqd/site/site_rows.h"
+#include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
 /* ---- amounts: 8, unlimited, {a100: 32, h100: 8} ---- */
@@ -348,6 +349,24 @@ static const struct gpuq_schema budget_schema = { .name = "budget",
 						  .defaults = budget_defaults,
 						  .check = budget_check };
 
+static const struct gpuq_field logs_keep_fields[] = {
+	F(site_logs_keep, "time", GPUQ_K_DURATION, time_us, .flags = GPUQ_F_REQUIRED,
+	  .doc = "time for which the output of a pod is kept after its end"),
+	F(site_logs_keep, "size", GPUQ_K_BYTES, bytes, .min = 4096, .max = 1 << 30,
+	  .doc = "bytes of one pod that are kept, the last ones; default: 16Mi"),
+	END,
+};
+
+static void logs_keep_defaults(void *obj)
+{
+	((struct site_logs_keep *)obj)->bytes = GPUQ_LOGS_KEPT_POD_BYTES;
+}
+
+static const struct gpuq_schema logs_keep_schema = { .name = "logs_keep",
+						     .size = sizeof(struct site_logs_keep),
+						     .fields = logs_keep_fields,
+						     .defaults = logs_keep_defaults };
+
 /* A row of policy_queue.h as a row of the file. */
 #define KIND_FACTOR .kind = GPUQ_K_CUSTOM, .custom = &factor, .form = "number"
 #define KIND_INT .kind = GPUQ_K_INT
@@ -434,6 +453,14 @@ static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "accounting_finalizer", GPUQ_K_BOOL, accounting_finalizer,
 	  .doc = "whether pods carry a finalizer until their end is in the ledger"),
 	F(site_queue, "closed", GPUQ_K_BOOL, closed, .doc = "whether it accepts no jobs"),
+	F(site_queue, "logs_keep", GPUQ_K_OBJECT_PTR, logs_keep, .sub = &logs_keep_schema,
+	  .doc = "how long gpuq logs has the output of its pods once these are gone; default: that "
+		 "of "
+		 "the parent queue, then of the site; for Kubernetes"),
+	F(site_queue, "code", GPUQ_K_BOOL, code,
+	  .doc = "whether scripts carry the directory that they were submitted from, unless it "
+		 "lies "
+		 "on a volume; also in the queues below; for Kubernetes"),
 	F(site_queue, "start", GPUQ_K_STR, start,
 	  .doc = "method of starting pods on their nodes: direct or bind; default: that of the "
 		 "parent queue, then direct"),
@@ -614,6 +641,25 @@ static void site_defaults(void *obj)
 	s->max_stored_bytes = SITE_MAX_STORED_BYTES;
 }
 
+static const struct gpuq_field code_fields[] = {
+	F(site_code, "image", GPUQ_K_STR, image,
+	  .doc = "image of the container that unpacks it, with sh, tar and gzip; default: that of "
+		 "the job"),
+	F(site_code, "keep", GPUQ_K_DURATION, keep_us,
+	  .doc = "time for which gpuqd keeps it after the last job that carries it; default: 1h"),
+	END,
+};
+
+static void code_defaults(void *obj)
+{
+	((struct site_code *)obj)->keep_us = GPUQ_CODE_KEEP_S * GPUQ_US_PER_S;
+}
+
+static const struct gpuq_schema code_schema = { .name = "code",
+						.size = sizeof(struct site_code),
+						.fields = code_fields,
+						.defaults = code_defaults };
+
 static const struct gpuq_field site_fields[] = {
 	F(site, "version", GPUQ_K_INT, version, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 1,
 	  .doc = "version of this form: 1"),
@@ -641,6 +687,10 @@ static const struct gpuq_field site_fields[] = {
 	F(site, "reservations", GPUQ_K_OBJECTS, reservations, .sub = &site_reservation_schema,
 	  .doc = "the calendar"),
 	POD_KEYS(site, "image of jobs that name none"),
+	F(site, "logs_keep", GPUQ_K_OBJECT_PTR, logs_keep, .sub = &logs_keep_schema,
+	  .doc = "of queues that have none: {time, size}; default: output goes with the pod"),
+	F(site, "code", GPUQ_K_OBJECT_PTR, code, .sub = &code_schema,
+	  .doc = "directories that jobs carry (--code): see gpuq-submit(1)"),
 	F(site, "inventory", GPUQ_K_OBJECTS, inventory, .sub = &site_inventory_schema,
 	  .doc = "devices of nodes that do not report them"),
 	F(site, "gres", GPUQ_K_STRMAP, gres, .doc = "resources of nodes by the names of --gres"),

@@ -123,6 +123,8 @@ struct site_queue {
 	int64_t start_timeout_us; /* a job whose pods do not run by then is evicted; 0 = not given */
 	struct site_node_loss node_loss; /* what happens to jobs of a lost node */
 	bool accounting_finalizer, closed;
+	struct site_logs_keep *logs_keep; /* NULL = that of the queue above */
+	bool code; /* scripts carry the directory that they were submitted from */
 	const char *start; /* "direct" or "bind"; NULL = as the parent */
 };
 
@@ -182,6 +184,18 @@ struct site_reservation {
 #define SITE_MAX_SUBMITTED 100000
 #define SITE_MAX_STORED_BYTES (INT64_C(1) << 30)
 
+/* Output of pods that are gone. */
+struct site_logs_keep {
+	int64_t time_us; /* how long it is kept */
+	int64_t bytes; /* of one pod */
+};
+
+/* The site's part in code that jobs carry. */
+struct site_code {
+	const char *image; /* of the container that unpacks it; NULL = that of the job */
+	int64_t keep_us; /* how long an archive stays once no job names it */
+};
+
 /* A condition or a taint of nodes that keeps new work away. */
 struct site_health {
 	const char *condition; /* glob of types; "!" before it: harmful when it is False */
@@ -199,6 +213,8 @@ struct site {
 	int64_t max_submitted, max_stored_bytes; /* of one user, struct stored; GPUQ_UNLIMITED */
 	struct gpuq_objects flavors, pools, qos, queues, users, groups, licenses, reservations;
 	struct site_pod_keys pod; /* of the pods of all queues */
+	struct site_logs_keep *logs_keep; /* of queues that have none; NULL = none is kept */
+	struct site_code *code; /* NULL = the defaults */
 	struct gpuq_objects inventory; /* devices of nodes that do not report them */
 	struct gpuq_strmap gres; /* names of --gres to resources of nodes */
 	struct gpuq_objects health; /* rules by which a node is ill */

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "gpuqd/site/site.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/units.h"
 
 const struct site_queue *site_queue_find(const struct site *s, const char *name)
 {
@@ -80,4 +82,9 @@ bool site_glob(const char *pattern, const char *text)
 	while (*pattern == '*')
 		pattern++;
 	return *pattern == '\0';
+}
+
+int64_t site_code_keep_us(const struct site *s)
+{
+	return s->code ? s->code->keep_us : GPUQ_CODE_KEEP_S * GPUQ_US_PER_S;
 }

@@ -35,4 +35,7 @@ int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t 
 /* True if all of the text matches a pattern with * and ?. */
 bool site_glob(const char *pattern, const char *text);
 
+/* How long code that no job carries any more is kept. */
+int64_t site_code_keep_us(const struct site *s);
+
 #endif

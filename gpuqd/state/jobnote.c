@@ -49,6 +49,7 @@ char *jobnote_take(const struct gpuq_spec *spec)
 	add(&text, JOBNOTE_STDOUT, gpuq_buf_str(&folder), spec->output);
 	add(&text, JOBNOTE_STDERR, gpuq_buf_str(&folder), spec->error);
 	add(&text, JOBNOTE_COMMENT, NULL, spec->comment);
+	add(&text, JOBNOTE_CODE, NULL, spec->code.digest);
 	if (spec->context.resubmit_of) {
 		snprintf(number, sizeof(number), "%" PRId64, spec->context.resubmit_of);
 		add(&text, JOBNOTE_RESUBMIT_OF, NULL, number);

@@ -17,6 +17,7 @@
 	"workdir" /* where it runs; for a pod that sets none, where it was submitted */
 #define JOBNOTE_STDOUT "stdout" /* absolute, with its marks (libgpuq/pattern.h) not expanded */
 #define JOBNOTE_STDERR "stderr"
+#define JOBNOTE_CODE "code" /* digest of the archive that it carries */
 #define JOBNOTE_RESUBMIT_OF "resubmit_of" /* the number of a job */
 
 /* Return the notes of a spec, freed by the caller; NULL = none. */

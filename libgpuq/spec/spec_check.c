@@ -459,6 +459,11 @@ int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpu
 		return spec_fail(r, field_at(r, v, groups ? "groups" : "pods"), GPUQ_ERANGE,
 				 "expected at most %u pods, these are %lld", GPUQ_PODS_MAX,
 				 (long long)pods);
+	for (size_t i = 0; i < s->n_groups; i++)
+		if (s->code.dir && s->groups[i].template_)
+			return spec_fail(r, field_at(r, v, "code"), GPUQ_EINVAL,
+					 "expected none with a pod template, which says itself "
+					 "what it mounts");
 	if (s->script_args.n && !s->script)
 		return spec_fail(r, field_at(r, v, "script_args"), GPUQ_EINVAL,
 				 "expected a script for these arguments");

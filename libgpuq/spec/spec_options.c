@@ -135,6 +135,18 @@ static int spec_opt_kill_on_invalid_dep(struct spec_opts_state *st, const char *
 	return 0;
 }
 
+static int spec_opt_code(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_spec_code c = { .none = strcmp(v, "none") == 0 };
+	const int rc = c.none ? 0 : spec_line_ok(v, err);
+
+	if (rc == 0 && !c.none && spec_opt_set_text(st, v, &c.dir, err) < 0)
+		return err->code;
+	if (rc == 0)
+		st->spec->code = c;
+	return rc;
+}
+
 static int spec_opt_slurm_env(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	if (v && strcmp(v, "yes") != 0 && strcmp(v, "no") != 0)
@@ -617,6 +629,7 @@ enum {
 	X(annotation, "annotation", 0, 'r', "KEY=VALUE", 0, "Annotation of the pods") \
 	X(checkpoint, "checkpoint", 0, 'r', "SIG[@TIME]", 0, "Preemption signal and grace period") \
 	X(image, "container-image", 0, 'r', "IMAGE", PODS, "Same as --image") \
+	X(code, "code", 0, 'r', "DIR", NOT_MANIFEST, "Run in a copy of this directory, sent along; none: without") \
 	X(cpus, "cpus", 0, 'r', "N", PODS, "CPUs of each pod") \
 	X(env, "env", 0, 'r', "NAME=VALUE", NOT_MANIFEST, "Environment variable") \
 	X(flavor, "flavor", 0, 'r', "NAME,...", 0, "Kinds of device, in order of preference") \

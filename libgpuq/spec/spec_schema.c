@@ -186,6 +186,8 @@ static const struct gpuq_field spec_fields[] = {
 	K("signal", signal, signal, .doc = "Signal sent before the time limit: [B:]SIGNAL[@SECONDS]."),
 	K("script", script, script, .doc = "Text of a script to run; /bin/sh without a #! line."),
 	J("script_args", STRLIST, script_args, .doc = "The script's arguments."),
+	K("code", code, code, .form = "directory, true or false",
+	  .doc = "Directory whose files travel with the job, which runs in a copy of them; true: that of submission."),
 	J("ntasks", INT, ntasks, .min = 0, .max = INT32_MAX, .doc = "Value of GPUQ_NTASKS."),
 	J("ntasks_per_node", INT, ntasks_per_node, .min = 0, .max = INT32_MAX,
 	  .doc = "Value of GPUQ_NTASKS_PER_NODE."),

@@ -137,7 +137,7 @@ node_is() {
 	[ "$node_got" = "$2" ] || { echo "$1 is ${node_got:-not there}, not $2"; return 1; }
 }
 
-# bound_claim NAME [LABELS]: a claim that is bound to a volume of every node; LABELS as JSON
+# bound_claim NAME [LABELS [DIR]]: a claim that is bound to a volume of every node, the directory; LABELS as JSON
 bound_claim() {
 	kube apply -f - <<-END >/dev/null &&
 		apiVersion: v1
@@ -149,7 +149,7 @@ bound_claim() {
 		  storageClassName: none
 		  persistentVolumeReclaimPolicy: Retain
 		  claimRef: {namespace: gpuq-jobs, name: $1}
-		  hostPath: {path: /nowhere}
+		  hostPath: {path: "${3:-/nowhere}"}
 		---
 		apiVersion: v1
 		kind: PersistentVolumeClaim

@@ -131,6 +131,25 @@ Test(kube_decode, tells_how_a_pod_ended)
 	}
 }
 
+Test(kube_decode, tells_that_code_was_not_unpacked)
+{
+	static const char status[] = "\"phase\":\"Failed\",\"initContainerStatuses\":[{\"name\":"
+				     "\"gpuq-code\",\"state\":{"
+				     "\"terminated\":{\"exitCode\":3,\"reason\":\"Error\","
+				     "\"message\":\"there is no tar\","
+				     "\"finishedAt\":\"2026-11-20T08:00:01Z\"}}}]";
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct pod_fact p;
+	char json[1024];
+
+	snprintf(json, sizeof(json), "{" META ",\"status\":{%s}}", status);
+	cr_assert_eq(pod(json, &p, &err), 0, "%s", err.text);
+	cr_expect_eq(p.exit_code, 3);
+	cr_expect(strstr(p.message, "the code of the job was not unpacked") &&
+			  strstr(p.message, ": there is no tar"),
+		  "%s", p.message);
+}
+
 Test(kube_decode, reads_a_pod_of_ours)
 {
 	static const char json[] =

@@ -352,7 +352,7 @@ Test(kube_podspec, a_script_is_mounted, .init = init)
 	       "{\"name\":\"gpuq-script\",\"configMap\":{\"name\":\"gpuq-0123abcd-17-script\","
 	       "\"defaultMode\":493}}");
 	json_decref(v);
-	cr_assert_eq(podspec_script(&order, &v, NULL), 0);
+	cr_assert_eq(podspec_files(&order, NULL, &v, NULL), 0);
 	expect(v, "immutable", "true");
 	expect(v, "data|script", "\"#!/bin/sh\\necho\\n\"");
 	json_decref(v);
@@ -363,7 +363,7 @@ Test(kube_podspec, a_script_is_mounted, .init = init)
 	json_decref(v);
 	spec.script = "\xff";
 	spec.script_bytes = 1;
-	cr_expect_eq(podspec_script(&order, &v, NULL), GPUQ_EINVAL);
+	cr_expect_eq(podspec_files(&order, NULL, &v, NULL), GPUQ_EINVAL);
 }
 
 Test(kube_podspec, refuses_what_makes_no_pod, .init = init)

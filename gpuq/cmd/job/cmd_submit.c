@@ -54,6 +54,10 @@ static void print_dry(const struct cli *c, const struct submission *s, const cha
 		/* The context of the submission is not part of a job file. */
 		if (spec)
 			gpuq_unset(spec, "context");
+		/* Nor is the archive, which was not sent. */
+		if (gpuq_get_str(gpuq_get(spec, "code"), "digest", NULL))
+			gpuq_set(&((struct cli *)(uintptr_t)c)->arena, spec, "code",
+				 gpuq_get(gpuq_get(spec, "code"), "dir"));
 		if (opt_given(&c->args, OPT_JSON))
 			out_json(s->jobs->items[i]);
 		else if (form && spec)

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuq/cmd/job/code.h"
 #include "gpuq/command.h"
 #include "gpuq/file.h"
 #include "gpuq/help.h"
@@ -334,10 +335,14 @@ static int params(struct cli *c, const struct submission *s, size_t first, size_
 	return 0;
 }
 
-struct gpuq_val *submission_params(struct cli *c, const struct submission *s, struct gpuq_err *err)
+struct gpuq_val *submission_params(struct cli *c, struct submission *s, struct gpuq_err *err)
 {
 	struct gpuq_val *map = NULL;
 
+	/* A plan carries nothing. */
+	for (size_t i = 0; i < s->specs.n; i++)
+		s->specs.items[i].code =
+			(struct gpuq_spec_code){ .none = s->specs.items[i].script != NULL };
 	if (params(c, s, 0, s->specs.n, true, &map, err) < 0)
 		return NULL;
 	gpuq_unset(map, "dry_run");
@@ -396,17 +401,74 @@ static void add_place(const struct submission *s, struct gpuq_err *err)
 	}
 }
 
+/* Carry the directories of the jobs. Many of one file have the same. */
+static int carry_all(struct cli *c, struct submission *s, bool dry_run, struct gpuq_err *err)
+{
+	const struct gpuq_spec *last = NULL;
+	const char *last_dir = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < s->specs.n; i++) {
+		struct gpuq_spec *spec = &s->specs.items[i];
+		const char *dir = spec->code.digest ? NULL : spec->code.dir;
+
+		if (dir && last_dir && strcmp(dir, last_dir) == 0) {
+			spec->code = last->code;
+			continue;
+		}
+		rc = code_carry(c, spec, dry_run, err);
+		last = spec;
+		last_dir = dir;
+	}
+	return rc;
+}
+
+/* The queue has it that scripts carry the directory of submission: add it to those that say nothing. False: no job
+ * is such a script. */
+static bool add_code(struct submission *s)
+{
+	bool added = false;
+
+	for (size_t i = 0; i < s->specs.n; i++) {
+		struct gpuq_spec *spec = &s->specs.items[i];
+
+		if (!spec->script || spec->code.dir || spec->code.none)
+			continue;
+		spec->code.dir = ".";
+		added = true;
+	}
+	return added;
+}
+
+static bool wants_code(const struct gpuq_err *err)
+{
+	return err->code == GPUQ_ENOENT && strcmp(err->field, "code") == 0;
+}
+
+static int send_all(struct cli *c, struct submission *s, bool dry_run, struct gpuq_val *jobs,
+		    struct gpuq_err *err)
+{
+	/* All or none is one call; a dry run may as well be several. */
+	const size_t n = dry_run && s->specs.n > WHOLE_MAX ? 1 : s->specs.n;
+	int rc = carry_all(c, s, dry_run, err);
+
+	for (size_t i = 0; rc == 0 && i < s->specs.n; i += n)
+		rc = send_some(c, s, i, n, dry_run, jobs, err);
+	return rc;
+}
+
 int submission_send(struct cli *c, struct submission *s, bool dry_run)
 {
 	struct gpuq_val *jobs = gpuq_list(&c->arena);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int rc = cli_connect(c, &err);
-	size_t n;
 
-	/* All or none is one call; a dry run may as well be several. */
-	n = dry_run && s->specs.n > WHOLE_MAX ? 1 : s->specs.n;
-	for (size_t i = 0; rc == 0 && i < s->specs.n; i += n)
-		rc = send_some(c, s, i, n, dry_run, jobs, &err);
+	if (rc == 0)
+		rc = send_all(c, s, dry_run, jobs, &err);
+	if (rc < 0 && wants_code(&err) && add_code(s)) {
+		jobs = gpuq_list(&c->arena);
+		rc = send_all(c, s, dry_run, jobs, &err);
+	}
 	if (rc < 0) {
 		add_place(s, &err);
 		return refuse(c, &err);

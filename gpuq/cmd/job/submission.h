@@ -35,7 +35,7 @@ int submission_go(struct cli *c, struct submission *s);
 int submission_output(struct cli *c, struct gpuq_err *err);
 
 /* Return all of them as the parameters of a call, {specs, context}; NULL with *err. */
-struct gpuq_val *submission_params(struct cli *c, const struct submission *s, struct gpuq_err *err);
+struct gpuq_val *submission_params(struct cli *c, struct submission *s, struct gpuq_err *err);
 
 /* Return the jobs as targets to wait for, in the arena; NULL without memory. */
 struct target *submission_targets(struct cli *c, const struct submission *s, size_t *n);

@@ -6,11 +6,31 @@
 #include "gpuqd/cluster/kube/pods/mounts.h"
 #include "gpuqd/cluster/kube/pods/podspec_output.h"
 #include "gpuqd/cluster/kube/pods/policy.h"
+#include "libgpuq/limits.h"
+
+#define CONFIG_MAP_SPARE 4096 /* names of its keys, and the like */
 
 /* True if the file has no effect. */
 static bool is_lost(const struct gpuq_spec *spec, const char *file)
 {
 	return file && *file && !podspec_output_kept(&spec->groups[0], file);
+}
+
+/* A ConfigMap brings both into the pod. */
+static int check_code(const struct gpuq_spec *spec, struct gpuq_err *err)
+{
+	const int64_t bytes = spec->code.bytes + (int64_t)spec->script_bytes;
+
+	if (!spec->code.digest || bytes + CONFIG_MAP_SPARE <= (int64_t)GPUQ_CODE_POD_BYTES)
+		return 0;
+	return gpuq_fail_field(err, GPUQ_ETOOBIG, "code",
+			       "code: %.80s takes %lld KiB compressed, and %u KiB fit into a "
+			       "ConfigMap: leave files "
+			       "out with .gpuqignore, or put them on a volume of the job or of the "
+			       "queue and submit "
+			       "from there",
+			       spec->code.dir, (long long)(bytes + 1023) / 1024,
+			       GPUQ_CODE_POD_BYTES >> 10);
 }
 
 int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const struct gpuq_spec *whole,
@@ -25,6 +45,9 @@ int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const struc
 	char path[64];
 
 	(void)c;
+	rc = check_code(spec, err);
+	if (rc < 0)
+		return rc;
 	for (size_t i = 0; i < spec->n_groups; i++) {
 		const struct gpuq_group *g = &spec->groups[i];
 

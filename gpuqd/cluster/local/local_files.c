@@ -12,6 +12,8 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/cluster/local/local_files.h"
+#include "gpuqd/cluster/local/shepherd/tree.h"
+#include "gpuqd/cluster/local/shepherd/unpack.h"
 
 /* Directories that a dot begins are not pods: being made, being removed. */
 #define MAKING ".new-"
@@ -58,7 +60,7 @@ static int write_file(int dirfd, const char *name, mode_t mode, const char *byte
 	return close(fd);
 }
 
-/* Remove a directory of plain files. */
+/* Remove the directory of a pod. A directory in it is there only if its shepherd was killed. */
 static int remove_dir(int parent_fd, const char *name)
 {
 	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -72,7 +74,8 @@ static int remove_dir(int parent_fd, const char *name)
 	}
 	while ((e = readdir(dir)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			unlinkat(dirfd(dir), e->d_name, 0);
+			if (unlinkat(dirfd(dir), e->d_name, 0) != 0 && errno == EISDIR)
+				tree_remove(dirfd(dir), e->d_name);
 	closedir(dir);
 	return unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
@@ -81,6 +84,9 @@ static int fill(int fd, const struct local_pod *p)
 {
 	if (write_file(fd, "order", 0600, p->record.data, p->record.len) != 0 ||
 	    write_file(fd, "lock", 0600, "", 0) != 0 || mkfifoat(fd, "ctl", 0600) != 0)
+		return -1;
+	/* A second name: the archive may go while the job is there. */
+	if (p->code && linkat(AT_FDCWD, p->code, fd, CODE_ARCHIVE, 0) != 0)
 		return -1;
 	if (!p->has_script)
 		return 0;

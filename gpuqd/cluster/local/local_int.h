@@ -50,6 +50,7 @@ struct local_pod {
 	size_t n_devices;
 	int64_t gpus_milli, cpu_milli, memory_bytes;
 	struct gpuq_buf record, script; /* until it is on disk; then empty */
+	char *code; /* the archive that it carries, likewise; NULL = none */
 	bool has_script;
 	uint32_t job_uid, job_gid;
 	bool on_disk;

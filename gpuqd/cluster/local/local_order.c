@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "gpuqd/cluster/local/local_order.h"
 #include "gpuqd/cluster/local/shepherd/shepherd_run.h"
+#include "gpuqd/cluster/local/shepherd/unpack.h"
 #include "libgpuq/pattern.h"
 
 struct variable {
@@ -37,14 +39,16 @@ static void gather(struct variable *vars, size_t *n, const struct gpuq_strmap *m
 
 /* The submitter's environment, the spec's, gpuq's own, and the devices: later wins. */
 static int build_env(struct gpuq_arena *a, const struct pod_order *in, const struct gpuq_group *g,
-		     const char *uid, const char *devices, struct gpuq_strlist *out)
+		     const char *uid, const char *devices, const char *code,
+		     struct gpuq_strlist *out)
 {
 	static const char *const names[] = { "CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES",
-					     "NVIDIA_VISIBLE_DEVICES", SHEPHERD_MARK };
+					     "NVIDIA_VISIBLE_DEVICES", SHEPHERD_MARK,
+					     "GPUQ_CODE_DIR" };
 	/* Bus order is the order of the indexes; without it CUDA numbers devices by
 	 * speed. A job without devices sees none at all. */
-	const char *values[] = { "PCI_BUS_ID", devices, *devices ? devices : "void", uid };
-	const struct gpuq_strmap own = { (const char **)names, values, 4 };
+	const char *values[] = { "PCI_BUS_ID", devices, *devices ? devices : "void", uid, code };
+	const struct gpuq_strmap own = { (const char **)names, values, code ? 5 : 4 };
 	const struct gpuq_strmap *maps[] = { &in->spec->context.environ, &g->env, &in->env, &own };
 	size_t n = 0, room = 0, kept = 0;
 	struct variable *vars;
@@ -94,13 +98,18 @@ static int build_argv(struct gpuq_arena *a, const struct gpuq_spec *spec,
 }
 
 /* --chdir, else the job file's workdir (a manifest's is a place in its image), else
- * where it was submitted; relative ones count from there. */
+ * where it was submitted, or the copy of it that the job carries; relative ones count from there. */
 static const char *build_cwd(struct gpuq_arena *a, const struct gpuq_spec *spec,
-			     const struct gpuq_group *g)
+			     const struct gpuq_group *g, const char *code)
 {
 	const char *from = spec->context.cwd ? spec->context.cwd : "";
 	const char *to = spec->chdir;
 
+	if (code)
+		from = gpuq_arena_printf(a, "%s%s%s", code, spec->code.subdir ? "/" : "",
+					 spec->code.subdir ? spec->code.subdir : "");
+	if (!from)
+		return NULL;
 	if (!to && !g->template_)
 		to = g->workdir;
 	if (!to || !*to)
@@ -119,6 +128,17 @@ static const char *expand(struct gpuq_arena *a, const char *pattern, const struc
 	}
 	gpuq_buf_done(&b);
 	return out;
+}
+
+/* A job that runs in a copy of its files, which goes with it, writes its output where it was submitted. */
+static const char *out_file(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *pattern,
+			    bool code, const struct pattern_vars *v)
+{
+	const char *path = expand(a, pattern, v);
+
+	if (!code || !path || !*path || *path == '/' || !spec->context.cwd)
+		return path;
+	return gpuq_arena_printf(a, "%s/%s", spec->context.cwd, path);
 }
 
 static const char *device_list(struct gpuq_arena *a, const struct pod_order *in)
@@ -162,6 +182,7 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 {
 	const struct gpuq_spec *spec = in->spec;
 	const struct gpuq_group *g;
+	const char *code = NULL;
 	const struct pattern_vars vars = {
 		.job = in->job,
 		.array_index = in->array_index,
@@ -216,12 +237,23 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 	o.cpu_milli = g->cpu_milli;
 	o.memory_bytes = g->memory_bytes;
 	o.devices = device_list(a, in);
-	o.cwd = build_cwd(a, spec, g);
-	o.output = expand(a, spec->output, &vars);
-	o.error = expand(a, spec->error, &vars);
+	if (in->code) {
+		if (access(in->code, R_OK) != 0)
+			return gpuq_fail(
+				err, GPUQ_ENOENT,
+				"the code of the job is not stored any more (%s): submit it again",
+				strerror(errno));
+		code = gpuq_arena_printf(a, "%s/local/%s/" CODE_DIR, l->dir, in->name);
+		if (!code)
+			return gpuq_no_memory(err);
+	}
+	o.code = in->code != NULL;
+	o.cwd = build_cwd(a, spec, g, code);
+	o.output = out_file(a, spec, spec->output, o.code, &vars);
+	o.error = out_file(a, spec, spec->error, o.code, &vars);
 	o.input = expand(a, spec->input, &vars);
 	if (!o.devices || !o.cwd || !o.output || !o.error || !o.input ||
-	    build_env(a, in, g, uid, o.devices, &o.env) != 0)
+	    build_env(a, in, g, uid, o.devices, code, &o.env) != 0)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for the order of pod %s", in->name);
 	*out = o;
 	return 0;

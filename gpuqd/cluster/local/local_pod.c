@@ -103,6 +103,7 @@ void local_pod_free(struct local *l, struct local_pod *p)
 	local_launch_forget(l, p);
 	gpuq_buf_done(&p->record);
 	gpuq_buf_done(&p->script);
+	free(p->code);
 	free(p->name);
 	free(p->token);
 	free(p->uid);
@@ -266,6 +267,8 @@ static void put_on_disk(struct local *l, struct local_pod *p)
 		p->message[0] = '\0';
 		gpuq_buf_done(&p->record);
 		gpuq_buf_done(&p->script);
+		free(p->code);
+		p->code = NULL;
 		pod_watch(l, p);
 		local_pod_report(l, p);
 		return;
@@ -459,10 +462,11 @@ void local_pod_create(struct cluster *c, const struct pod_order *order)
 	if (p) {
 		p->record.max_bytes = ORDER_BYTES_MAX;
 		order_write(&o, &p->record);
+		p->code = order->code ? strdup(order->code) : NULL;
 		if (o.script)
 			gpuq_buf_add(&p->script, order->spec->script, order->spec->script_bytes);
 	}
-	if (p && (p->record.failed || p->script.failed)) {
+	if (p && (p->record.failed || p->script.failed || !p->code != !order->code)) {
 		rc = gpuq_fail(&err, GPUQ_ETOOBIG, "its environment and command are too large");
 		local_pod_free(l, p);
 		p = NULL;

@@ -46,6 +46,8 @@ static const struct {
 	{ "image", CALM }, /* what other users' pods execute */
 	{ "volumes", CALM },
 	{ "workdir", CALM },
+	{ "code", CALM },
+	{ "logs_keep", CALM },
 	{ "env", CALM },
 	{ "namespace", CALM },
 	{ "service_account", CALM },

@@ -345,6 +345,30 @@ static int check_licenses(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
+/* True if the queue has it that scripts carry the directory that they were submitted from. */
+static bool sends_code(const struct queue *q)
+{
+	for (; q; q = q->parent)
+		if (q->site->code)
+			return true;
+	return false;
+}
+
+/* Ask the client for the directory. The words are for those that do not know of it. */
+static int check_code(struct draft *d, struct gpuq_err *err)
+{
+	const struct gpuq_spec *s = &d->spec;
+
+	if (!s->script || s->code.dir || s->code.none || !s->context.cwd || d->instead ||
+	    !d->cluster || strcmp(d->cluster->ops->kind, "kube") != 0 || !sends_code(d->queue) ||
+	    gpuq_group_below(&d->whole.groups[0], s->context.cwd))
+		return 0;
+	return gpuq_fail_field(err, GPUQ_ENOENT, "code",
+			       "code: scripts of queue %s carry the directory that they are "
+			       "submitted from: submit with --code DIR, or with --code none",
+			       d->queue->name);
+}
+
 static int check_cluster(struct draft *d, struct gpuq_err *err)
 {
 	const struct pod_keys_for f = { .queue = d->queue->name,
@@ -521,6 +545,7 @@ static const struct {
 	{ "reservation", draft_check_reservation },
 	{ "depends", draft_check_depends },
 	{ "cluster", check_cluster },
+	{ "code", check_code },
 	{ "devices", check_devices },
 	{ "service-accounts", accounts_check },
 	{ "notify", check_notify },

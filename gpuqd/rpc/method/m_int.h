@@ -30,6 +30,8 @@ struct logs;
 struct session;
 struct view_row;
 struct asking;
+struct codes;
+struct kept;
 struct trying;
 struct watch;
 struct why_log;
@@ -53,6 +55,9 @@ struct methods {
 	int64_t token_age_us; /* maximum life of a token */
 	struct auth *auth; /* NULL = web tokens are refused */
 	struct rota *rota; /* NULL = gpuqd makes no copies by itself */
+	struct kept *kept; /* output of pods that are gone; NULL = none is kept */
+	struct codes *codes; /* NULL = none are kept */
+	struct worker *codes_worker; /* makes them durable */
 	const char *backup_dir; /* where operators may have copies written; NULL = nowhere */
 	struct rpc_server *server; /* NULL while there is none */
 	struct wait *waits;
@@ -210,6 +215,12 @@ void recent_span(const struct methods *m, uint64_t *first, uint64_t *end);
 int recent_walk(const struct methods *m, uint64_t *at, uint64_t end, int64_t since_us,
 		bool (*fn)(void *arg, struct job_key job, const struct gpuq_val *event), void *arg);
 
+/* m_code.c: check that gpuqd has the archives that jobs carry, and put their sizes into the specs. */
+int codes_check(const struct methods *m, struct rpc_call *c, const struct gpuq_val *specs,
+		bool dry_run, struct gpuq_err *err);
+void codes_dropped(void *arg); /* of its thread */
+
+int m_code_put(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -261,6 +272,7 @@ int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 extern const struct gpuq_schema p_audit_list;
 extern const struct gpuq_schema p_backup_verify;
 extern const struct gpuq_schema p_backup_write;
+extern const struct gpuq_schema p_code_put;
 extern const struct gpuq_schema p_diag_get;
 extern const struct gpuq_schema p_event_list;
 extern const struct gpuq_schema p_event_watch;

@@ -9,6 +9,7 @@
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/logs/kept.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/rpc/method/m_int.h"
 #include "libgpuq/limits.h"
@@ -48,7 +49,8 @@ const struct gpuq_schema p_job_logs = { .name = "params",
 struct pod_log {
 	struct pod_log *prev, *next;
 	struct logs *owner;
-	struct cluster_log *log; /* NULL = ended */
+	struct cluster_log *log; /* NULL = ended, or it is */
+	struct kept_read *kept; /* of a pod that is gone */
 	uint32_t attempt, index;
 	int64_t at, skip; /* bytes seen of it; bytes the client has */
 	char *held; /* not sent for want of credit */
@@ -73,6 +75,7 @@ static void pod_log_free(struct pod_log *pl)
 	DL_DELETE(pl->owner->pods, pl);
 	if (pl->log && pl->owner->m->cluster)
 		pl->owner->m->cluster->ops->log_close(pl->log);
+	kept_read_close(pl->kept);
 	free(pl->held);
 	free(pl);
 }
@@ -161,6 +164,8 @@ static void on_resume(void *arg)
 		pl->paused = false;
 		if (pl->log && !pl->ended && l->m->cluster)
 			l->m->cluster->ops->log_resume(pl->log);
+		if (pl->kept && !pl->ended)
+			kept_read_resume(pl->kept);
 	}
 	methods_look_again(l->m);
 }
@@ -207,6 +212,10 @@ static void open_log(struct logs *l, const struct pod_ref *ref, uint32_t uid, ui
 	if (attempt == l->first_attempt)
 		pl->skip = gpuq_get_int(l->p->offsets, text, 0);
 	DL_APPEND(l->pods, pl);
+	if (l->m->kept && kept_has(l->m->kept, ref->name))
+		pl->kept = kept_read_new(l->m->kept, ref->name, o.tail_lines, on_bytes, pl);
+	if (pl->kept)
+		return;
 	pl->log = l->m->cluster->ops->log_open(l->m->cluster, ref, &o, on_bytes, pl, &err);
 	if (!pl->log) {
 		pl->ended = true;

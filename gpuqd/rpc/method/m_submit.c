@@ -127,6 +127,9 @@ int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	if (!x)
 		return gpuq_no_memory(err);
 	*x = (struct again){ arg, c, params, NULL };
+	rc = codes_check(x->m, c, p->specs, p->dry_run, err);
+	if (rc < 0)
+		return rc;
 	/* Once on the wire, however many jobs a file holds: an environment each would not
 	 * fit into a message. */
 	for (uint32_t i = 0; p->context && p->specs->type == GPUQ_LIST && i < p->specs->n; i++)

@@ -39,6 +39,7 @@ static const struct rpc_method table[] = {
 	{ "backup.verify", RPC_ROLE_OPERATOR, SCOPE_OPERATE, false, false, &p_backup_verify, m_backup_verify, "check such a copy", PLAIN },
 	{ "backup.write", RPC_ROLE_OPERATOR, SCOPE_OPERATE, false, false, &p_backup_write, m_backup_write, "the same to a new file on the server", PLAIN },
 	{ "cluster.rights", RPC_ROLE_OPERATOR, SCOPE_OPERATE, false, false, NULL,       m_cluster_rights, "rights of gpuqd in the cluster", PLAIN },
+	{ "code.put",     RPC_ROLE_USER, SCOPE_SUBMIT, false, false, &p_code_put,   m_code_put,    "a directory that jobs will carry", SPECS },
 	{ "diag.get",     RPC_ROLE_USER, SCOPE_READ, false, false, &p_diag_get,   m_diag_get,    "internal statistics", PLAIN },
 	{ "job.attach",   RPC_ROLE_USER, SCOPE_SESSION, true,  true,  &p_job_attach, m_job_attach,  "input and output of a job's main process", LASTING },
 	{ "job.cancel",   RPC_ROLE_USER, SCOPE_CONTROL, true,  false, &p_job_act,    m_job_cancel,  "end jobs", NAMES },
@@ -284,6 +285,8 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 	if (rc == 0)
 		rc = worker_new(journal_loop(j), &m->copies, err);
 	if (rc == 0)
+		rc = worker_new(journal_loop(j), &m->codes_worker, err);
+	if (rc == 0)
 		rc = lease_new(j, &m->lease, err);
 	if (rc < 0) {
 		methods_free(m);
@@ -323,6 +326,16 @@ void methods_set_schedule(struct methods *m, struct schedule *s)
 void methods_set_backup_dir(struct methods *m, const char *dir)
 {
 	m->backup_dir = dir;
+}
+
+void methods_set_codes(struct methods *m, struct codes *c)
+{
+	m->codes = c;
+}
+
+void methods_set_kept(struct methods *m, struct kept *k)
+{
+	m->kept = k;
 }
 
 void methods_set_rota(struct methods *m, struct rota *k)
@@ -383,6 +396,7 @@ void methods_free(struct methods *m)
 	worker_free(m->quick, ask_dropped);
 	worker_free(m->slow, ask_dropped);
 	worker_free(m->copies, backup_dropped);
+	worker_free(m->codes_worker, codes_dropped);
 	why_log_free(m->why);
 	waits_free(m);
 	logs_free(m);

@@ -14,8 +14,10 @@
 
 struct auth;
 struct cluster;
+struct codes;
 struct estimator;
 struct journal;
+struct kept;
 struct methods;
 struct outbox;
 struct reconcile;
@@ -34,6 +36,10 @@ void methods_set_schedule(struct methods *m, struct schedule *s);
 void methods_set_refusals(struct methods *m, const struct refusals *r);
 /* Without a '/' at its end; NULL = none. */
 void methods_set_backup_dir(struct methods *m, const char *dir);
+void methods_set_codes(struct methods *m,
+		       struct codes *c); /* archives that jobs carry; NULL = none */
+void methods_set_kept(struct methods *m,
+		      struct kept *k); /* output of pods that are gone; NULL = none */
 void methods_set_rota(struct methods *m, struct rota *k); /* NULL = none */
 /* Let operators do what only a job's owner may: run programs in the job, attach to it, change
  * what it runs. The user that gpuqd runs as always may. */

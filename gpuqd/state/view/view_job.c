@@ -593,6 +593,7 @@ KEY(workdir, note(j->notes, JOBNOTE_WORKDIR))
 KEY(stdout, note(j->notes, JOBNOTE_STDOUT))
 KEY(stderr, note(j->notes, JOBNOTE_STDERR))
 KEY(comment, note(j->notes, JOBNOTE_COMMENT))
+KEY(code, note(j->notes, JOBNOTE_CODE))
 KEY(resubmit_of, note_number(j->notes, JOBNOTE_RESUBMIT_OF))
 
 /* True for pods of the current attempt; a job that is pending again shows none. */
@@ -690,9 +691,10 @@ static const struct view_key {
 	{ "stdout", of_stdout },
 	{ "stderr", of_stderr },
 	{ "comment", of_comment },
+	{ "code", of_code },
 	{ "resubmit_of", of_resubmit_of },
 	{ "provisioning", of_provisioning },
-#define N_OBJECT 45
+#define N_OBJECT 46
 	{ "pods.node", of_pod_nodes },
 	{ "reasons.object", of_reason_objects },
 };
@@ -752,6 +754,7 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 	put_note(a, v, notes, JOBNOTE_STDOUT);
 	put_note(a, v, notes, JOBNOTE_STDERR);
 	put_note(a, v, notes, JOBNOTE_COMMENT);
+	put_note(a, v, notes, JOBNOTE_CODE);
 	again = note_number(notes, JOBNOTE_RESUBMIT_OF);
 	gpuq_put(a, v, JOBNOTE_RESUBMIT_OF, keep(a, &again));
 	gpuq_put(a, v, "provisioning", gpuq_null(a));

@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #include "gpuqd/cluster/kube/pods/api_remove.h"
+#include "gpuqd/cluster/kube/pods/code.h"
 #include "gpuqd/cluster/kube/pods/mounts.h"
 #include "gpuqd/cluster/kube/pods/owned.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
@@ -178,8 +179,12 @@ static void beside_over(struct beside *b, enum ask_outcome o, const struct refus
 	TAILQ_FOREACH(c, &b->waiting, wait)
 		c->waits_for = NULL;
 	TAILQ_CONCAT(&waiting, &b->waiting, wait);
-	if (o != ASK_OK) /* before anyone hears of it and asks anew */
+	if (o != ASK_OK) { /* before anyone hears of it and asks anew */
 		free_beside(b);
+	} else {
+		free(b->body); /* a megabyte, perhaps */
+		b->body = NULL;
+	}
 	while ((c = TAILQ_FIRST(&waiting)) != NULL) {
 		TAILQ_REMOVE(&waiting, c, wait);
 		if (o == ASK_OK)
@@ -239,7 +244,8 @@ static void beside_make(struct create *c, int which, const char *path)
 	TAILQ_INIT(&b->waiting);
 	b->asks = c->asks;
 	b->path = strdup(path);
-	b->body = strdup(c->beside[which]);
+	b->body = c->beside[which];
+	c->beside[which] = NULL;
 	b->name = strdup(c->beside_name[which]);
 	if (!b->path || !b->body || !b->name)
 		abort();
@@ -273,6 +279,8 @@ static bool beside_there(struct create *c, int which)
 		c->waits_for = b;
 	}
 	gpuq_buf_done(&path);
+	free(c->beside[which]);
+	c->beside[which] = NULL;
 	return b && !b->post;
 }
 
@@ -401,6 +409,32 @@ static char *text_of(json_t *v)
 	return text;
 }
 
+/* Write the ConfigMap, unless another pod of the job has it there or on its way: with an archive it is a megabyte. */
+static int build_files(struct create *c, const struct pod_order *o, struct gpuq_err *err)
+{
+	struct gpuq_buf path = GPUQ_BUF_INIT;
+	char *archive = NULL;
+	const struct beside *b;
+	json_t *v = NULL;
+	int rc = 0;
+
+	url_object(&path, c->namespace_, plurals[BESIDE_SCRIPT], c->beside_name[BESIDE_SCRIPT]);
+	HASH_FIND_STR(c->asks->besides, gpuq_buf_str(&path), b);
+	gpuq_buf_done(&path);
+	if (o->code && b && (b->post || b->attempt == c->attempt)) {
+		c->beside[BESIDE_SCRIPT] = strdup("{}");
+		return 0;
+	}
+	if (o->code)
+		rc = code_read(o->code, &archive, err);
+	if (rc == 0)
+		rc = podspec_files(o, archive, &v, err);
+	if (rc == 0)
+		c->beside[BESIDE_SCRIPT] = text_of(v);
+	free(archive);
+	return rc;
+}
+
 static int build(struct create *c, const struct pod_order *o, struct gpuq_err *err)
 {
 	char name[PODSPEC_NAME_ROOM];
@@ -413,13 +447,12 @@ static int build(struct create *c, const struct pod_order *o, struct gpuq_err *e
 	if (rc != 0)
 		return rc;
 	c->pod = text_of(v);
-	if (podspec_has_script(o)) {
-		rc = podspec_script(o, &v, err);
+	if (podspec_has_files(o)) {
+		podspec_script_name(o->cluster_id, o->job, name);
+		c->beside_name[BESIDE_SCRIPT] = strdup(name);
+		rc = build_files(c, o, err);
 		if (rc != 0)
 			return rc;
-		podspec_script_name(o->cluster_id, o->job, name);
-		c->beside[BESIDE_SCRIPT] = text_of(v);
-		c->beside_name[BESIDE_SCRIPT] = strdup(name);
 	}
 	if (podspec_has_service(o)) {
 		rc = podspec_service(o, &v, err);
@@ -429,7 +462,7 @@ static int build(struct create *c, const struct pod_order *o, struct gpuq_err *e
 		c->beside[BESIDE_SERVICE] = text_of(v);
 		c->beside_name[BESIDE_SERVICE] = strdup(name);
 	}
-	if (!c->pod || !c->beside[BESIDE_SCRIPT] != !podspec_has_script(o) ||
+	if (!c->pod || !c->beside[BESIDE_SCRIPT] != !podspec_has_files(o) ||
 	    !c->beside[BESIDE_SERVICE] != !podspec_has_service(o))
 		return gpuq_fail(err, GPUQ_ENOMEM, "the pod cannot be written as JSON");
 	return 0;
@@ -480,9 +513,9 @@ void asks_create(struct asks *a, const struct pod_order *o)
 	if (!c->node || !c->pod_policy || !c->namespace_ || !c->name || !c->token)
 		abort();
 	HASH_ADD_KEYPTR(hh, a->creates, c->key, strlen(c->key), c);
-	made_note(a, o->job, o->array_index, podspec_has_script(o), podspec_has_service(o));
+	made_note(a, o->job, o->array_index, podspec_has_files(o), podspec_has_service(o));
 	/* The script of an array is the array's. */
-	if (o->array_index >= 0 && podspec_has_script(o))
+	if (o->array_index >= 0 && podspec_has_files(o))
 		made_note(a, o->job, -1, true, false);
 	if (build(c, o, &err) != 0) {
 		snprintf(c->why, sizeof(c->why), "%s", err.text);

@@ -325,11 +325,11 @@ static void put_names(const struct pod_order *o, json_t *spec)
 	set(spec, "subdomain", service);
 }
 
-static void put_script(const struct pod_order *o, json_t *spec)
+static void put_files(const struct pod_order *o, json_t *spec)
 {
 	char name[PODSPEC_NAME_ROOM];
 
-	if (!podspec_has_script(o))
+	if (!podspec_has_files(o))
 		return;
 	podspec_script_name(o->cluster_id, o->job, name);
 	json_array_append_new(podspec_array(spec, "volumes"),
@@ -364,7 +364,7 @@ static void put_spec(const struct pod_order *o, const struct gpuq_group *g, json
 	put_times(o, spec);
 	put_pull_secrets(o, spec);
 	put_names(o, spec);
-	put_script(o, spec);
+	put_files(o, spec);
 }
 
 int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err)
@@ -411,9 +411,9 @@ int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err)
 
 /* ---- beside the pod ---- */
 
-bool podspec_has_script(const struct pod_order *o)
+bool podspec_has_files(const struct pod_order *o)
 {
-	return o->spec->script != NULL;
+	return o->spec->script || o->spec->code.digest;
 }
 
 bool podspec_has_service(const struct pod_order *o)
@@ -430,19 +430,26 @@ static json_t *job_labels(const struct pod_order *o)
 	return labels;
 }
 
-int podspec_script(const struct pod_order *o, json_t **out, struct gpuq_err *err)
+int podspec_files(const struct pod_order *o, const char *archive, json_t **out,
+		  struct gpuq_err *err)
 {
+	const struct gpuq_spec *spec = o->spec;
 	char name[PODSPEC_NAME_ROOM];
-	json_t *text = json_stringn(o->spec->script, o->spec->script_bytes);
+	json_t *text = spec->script ? json_stringn(spec->script, spec->script_bytes) : NULL;
+	json_t *map;
 
-	if (!text)
+	if (spec->script && !text)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "script",
 				       "script: not UTF-8 text, which a ConfigMap has to be");
 	podspec_script_name(o->cluster_id, o->job, name);
-	*out = json_pack("{s:s, s:s, s:{s:s, s:o}, s:b, s:{s:o}}", "apiVersion", "v1", "kind",
-			 "ConfigMap", "metadata", "name", name, "labels", job_labels(o),
-			 "immutable", 1, "data", "script", text);
-	return *out ? 0 : gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+	map = json_pack("{s:s, s:s, s:{s:s, s:o}, s:b}", "apiVersion", "v1", "kind", "ConfigMap",
+			"metadata", "name", name, "labels", job_labels(o), "immutable", 1);
+	if (text)
+		json_object_set_new(map, "data", json_pack("{s:o}", "script", text));
+	if (archive)
+		json_object_set_new(map, "binaryData", json_pack("{s:s}", CODE_ARCHIVE, archive));
+	*out = map;
+	return map ? 0 : gpuq_no_memory(err);
 }
 
 int podspec_service(const struct pod_order *o, json_t **out, struct gpuq_err *err)

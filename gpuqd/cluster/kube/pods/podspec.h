@@ -29,9 +29,11 @@ int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err);
  * they are distinguished; either may be NULL. */
 bool podspec_shared(const struct pod_order *o, enum backend_turn *turn, int64_t *units);
 
-/* The script as an immutable ConfigMap, one for all pods of a job. */
-bool podspec_has_script(const struct pod_order *o);
-int podspec_script(const struct pod_order *o, json_t **out, struct gpuq_err *err);
+/* The script, and the archive that the job carries, as an immutable ConfigMap, one for all pods of a job. archive: its
+ * bytes in base64; NULL = it carries none. */
+bool podspec_has_files(const struct pod_order *o);
+int podspec_files(const struct pod_order *o, const char *archive, json_t **out,
+		  struct gpuq_err *err);
 
 /* The headless Service that gives the pods of a gang names: POD.SERVICE. Variables of
  * order->env that hold a pod's name are given that name. */

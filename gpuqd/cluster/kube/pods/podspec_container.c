@@ -1,4 +1,5 @@
 #include "gpuqd/cluster/kube/pods/podspec_container.h"
+#include "gpuqd/cluster/kube/pods/podspec_code.h"
 #include "gpuqd/cluster/kube/pods/podspec_output.h"
 
 #include <inttypes.h>
@@ -157,6 +158,21 @@ static void set_both(json_t *resources, const char *key, const char *value)
 	set(podspec_object(resources, "requests"), key, value);
 }
 
+void podspec_machine(const struct gpuq_group *g, json_t *container)
+{
+	json_t *res = podspec_object(container, "resources");
+	char text[32];
+
+	if (g->cpu_milli) {
+		milli(text, sizeof(text), g->cpu_milli);
+		set_both(res, "cpu", text);
+	}
+	if (g->memory_bytes) {
+		snprintf(text, sizeof(text), "%" PRId64, g->memory_bytes);
+		set_both(res, "memory", text);
+	}
+}
+
 static void put_resources(const struct pod_order *o, const struct gpuq_group *g, json_t *container)
 {
 	const bool own_name = o->device && *o->device;
@@ -181,14 +197,7 @@ static void put_resources(const struct pod_order *o, const struct gpuq_group *g,
 		snprintf(text, sizeof(text), "%" PRId64, g->resources[i].count);
 		set(podspec_object(res, "limits"), g->resources[i].name, text);
 	}
-	if (g->cpu_milli) {
-		milli(text, sizeof(text), g->cpu_milli);
-		set_both(res, "cpu", text);
-	}
-	if (g->memory_bytes) {
-		snprintf(text, sizeof(text), "%" PRId64, g->memory_bytes);
-		set_both(res, "memory", text);
-	}
+	podspec_machine(g, container);
 }
 
 /* ---- one container in gpuq's own form ---- */
@@ -366,8 +375,10 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 				       "template.spec.containers: expected at least one container");
 	if (o->image && *o->image)
 		set(first, "image", o->image);
-	if (podspec_has_script(o))
+	if (o->spec->script)
 		put_script(o, first);
+	if (!g->template_ && o->spec->code.digest)
+		podspec_code(o, g, spec, first);
 	if (!g->template_)
 		podspec_output(o, g, first);
 	put_terminal(o, first);

@@ -6,6 +6,7 @@
 
 #define SCRIPT_DIR "/gpuq"
 #define SCRIPT_VOLUME "gpuq-script"
+#define CODE_ARCHIVE "code.tgz" /* in SCRIPT_DIR */
 
 /* obj[key], made as an empty object or array when it is missing or something else. */
 json_t *podspec_object(json_t *obj, const char *key);

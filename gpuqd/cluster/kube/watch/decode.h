@@ -41,6 +41,7 @@
 /* No scheduler has this name, so that none binds a pod of gpuq's. A pod is known as gpuq's by its
  * token, never by this. */
 #define KUBE_SCHEDULER "gpuq"
+#define KUBE_CODE_CONTAINER "gpuq-code" /* the init container that unpacks what a job carries */
 
 enum kube_event { KUBE_ADDED, KUBE_MODIFIED, KUBE_DELETED, KUBE_BOOKMARK, KUBE_ERROR };
 

@@ -72,6 +72,7 @@ static const json_t *condition(const json_t *status, const char *type)
 
 struct ends {
 	const json_t *first; /* state.terminated of the container that failed first */
+	const char *name; /* of that container */
 	int64_t first_us, last_us;
 	size_t n_states; /* containers of which anything is known */
 };
@@ -96,6 +97,7 @@ static void look_at_ends(const json_t *statuses, struct ends *e)
 			continue;
 		if (!e->first || at_us < e->first_us) {
 			e->first = t;
+			e->name = kube_str(c, "name");
 			e->first_us = at_us;
 		}
 	}
@@ -186,6 +188,22 @@ static void failed(const json_t *status, const struct ends *e, struct pod_fact *
 	}
 }
 
+/* The job has not begun: its owner did not write the container that failed. */
+static void say_unpacking(struct gpuq_arena *a, const struct ends *e, struct pod_fact *out)
+{
+	const char *text;
+
+	if (!e->first || strcmp(e->name, KUBE_CODE_CONTAINER) != 0)
+		return;
+	text = gpuq_arena_printf(a,
+				 "the code of the job was not unpacked, which takes sh, tar and "
+				 "gzip of its image, or of "
+				 "code: {image} of the site%s%.200s",
+				 *out->message ? ": " : "", out->message);
+	if (text)
+		out->message = text;
+}
+
 /* An object that the kubelet misses: `secret "tokens" not found`, `references non-existent secret
  * key`, `couldn't find key k in ConfigMap ns/settings`. Whoever keeps the namespace has to
  * supply it. */
@@ -267,6 +285,7 @@ void kube_read_outcome(struct gpuq_arena *a, const json_t *status, struct pod_fa
 	out->end_us = e.last_us;
 	if (out->phase == POD_FAILED) {
 		failed(status, &e, out);
+		say_unpacking(a, &e, out);
 		kube_read_shortage(a, out);
 	}
 }

@@ -33,6 +33,7 @@ static const struct field {
 	{ "job_uid", INT, offsetof(struct order, job_uid) },
 	{ "job_gid", INT, offsetof(struct order, job_gid) },
 	{ "file_mask", INT, offsetof(struct order, file_mask) },
+	{ "code", BOOL, offsetof(struct order, code) },
 	{ "script", BOOL, offsetof(struct order, script) },
 	{ "batch_only", BOOL, offsetof(struct order, batch_only) },
 	{ "append", BOOL, offsetof(struct order, append) },

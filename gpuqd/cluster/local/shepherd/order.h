@@ -34,6 +34,7 @@ struct order {
 	const char *minors; /* of /dev/nvidiaN, in the same form */
 	int64_t job_uid, job_gid;
 	int64_t file_mask; /* umask; -1 = 022 */
+	bool code; /* files of the job's own are unpacked first: unpack.h */
 	bool script; /* argv[1..] are the arguments of the file `script` */
 	bool batch_only; /* signals go to the first process alone */
 	bool append; /* do not empty the output file first */

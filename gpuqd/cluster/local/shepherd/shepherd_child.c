@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "gpuqd/cluster/local/shepherd/shepherd_child.h"
+#include "gpuqd/cluster/local/shepherd/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -292,6 +293,32 @@ run_script(const struct shepherd_child *c, int fd, const struct gpuq_strlist *ar
 		strerror(errno));
 }
 
+/* Prepare the files that the job carries, with the daemon's identity; -1 = it carries none. */
+static int prepare_code(const struct shepherd_child *c, int *archive)
+{
+	int fd;
+
+	if (!c->order->code || c->command)
+		return -1;
+	fd = unpack_prepare(c->pod_fd, (uid_t)c->order->job_uid, (gid_t)c->order->job_gid, archive);
+	if (fd < 0)
+		give_up(c, EXIT_CANNOT_RUN, "cannot make the directory for the code of the job: %s",
+			strerror(errno));
+	return fd;
+}
+
+static void unpack(const struct shepherd_child *c, int dir_fd, int archive)
+{
+	char why[300];
+
+	if (dir_fd < 0)
+		return;
+	if (unpack_run(dir_fd, archive, why, sizeof(why)) != 0)
+		give_up(c, EXIT_CANNOT_RUN, "%s", why);
+	close(archive);
+	close(dir_fd);
+}
+
 static void become_session_leader(const struct shepherd_child *c)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -317,7 +344,7 @@ void shepherd_child_run(const struct shepherd_child *c)
 	const struct gpuq_strlist *argv = c->command ? c->command : &o->argv;
 	const struct passwd *pw;
 	const char *cwd = o->cwd;
-	int script = -1;
+	int script = -1, archive = -1, code;
 	char go;
 
 	if (c->lock_fd >= 0)
@@ -333,6 +360,7 @@ void shepherd_child_run(const struct shepherd_child *c)
 		if (script < 0)
 			give_up(c, EXIT_CANNOT_RUN, "cannot open the script: %s", strerror(errno));
 	}
+	code = prepare_code(c, &archive);
 	plain_limits();
 	pw = getpwuid((uid_t)o->job_uid);
 	become(c);
@@ -341,11 +369,16 @@ void shepherd_child_run(const struct shepherd_child *c)
 		give_up(c, EXIT_CANNOT_RUN, "cannot give up new privileges: %s", strerror(errno));
 	umask(o->file_mask >= 0 ? (mode_t)(o->file_mask & 0777) : 022);
 
+	unpack(c, code, archive);
 	if (!*cwd)
 		cwd = pw && pw->pw_dir[0] == '/' ? pw->pw_dir : "/";
 	if (chdir(cwd) != 0)
-		give_up(c, EXIT_FILES, "cannot change to the directory '%s': %s", cwd,
-			strerror(errno));
+		give_up(c, EXIT_FILES, "cannot change to the directory '%s': %s%s", cwd,
+			strerror(errno),
+			o->code && errno == EACCES
+				? " (gpuqd's state directory needs mode 711 for jobs of "
+				  "other users that carry code)"
+				: "");
 	if (!c->command)
 		open_files(c, cwd);
 	environ = environment(c, pw, cwd);

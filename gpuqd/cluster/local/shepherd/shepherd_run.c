@@ -28,6 +28,8 @@
 #include "gpuqd/cluster/local/shepherd/shepherd_log.h"
 #include "gpuqd/cluster/local/shepherd/shepherd_talk.h"
 #include "gpuqd/cluster/local/shepherd/state.h"
+#include "gpuqd/cluster/local/shepherd/tree.h"
+#include "gpuqd/cluster/local/shepherd/unpack.h"
 
 #define NEVER INT64_MAX
 #define ROUND_US INT64_C(50000) /* between looks at what refuses to die */
@@ -589,6 +591,8 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 	memlimit_end(order->uid);
 	devlimit_end(order->uid);
 	write_end(&r, how, code, text);
+	if (order->code)
+		tree_remove(pod_fd, CODE_DIR);
 	shepherd_talk_close(&r.talk, how == HOW_SIGNAL ? 128 + code : code);
 	return 0;
 }

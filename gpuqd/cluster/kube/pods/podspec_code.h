@@ -1,0 +1,18 @@
+/* podspec_code.h - the container that unpacks what a job carries
+ *
+ * Owns     nothing. Touches memory only.
+ * Used by  podspec_container.c; watch/decode_pod.c knows the container by its name.
+ */
+#ifndef GPUQD_CLUSTER_KUBE_PODS_PODSPEC_CODE_H
+#define GPUQD_CLUSTER_KUBE_PODS_PODSPEC_CODE_H
+
+#include "gpuqd/cluster/kube/pods/podspec.h"
+
+/* Give the pod of this main container a directory with the files, filled by an init container. */
+void podspec_code(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
+		  json_t *container);
+
+/* Put the CPUs and memory of the group into a container. (podspec_container.c) */
+void podspec_machine(const struct gpuq_group *g, json_t *container);
+
+#endif

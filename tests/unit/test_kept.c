@@ -1,0 +1,125 @@
+/* Output of pods that are gone, as files. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpuqd/base/loop.h"
+#include "gpuqd/flow/logs/kept.h"
+
+static char dir[] = "/tmp/gpuq-kept.XXXXXX";
+static struct loop *loop;
+static struct kept *kept;
+static char got[20000];
+static size_t n_got, at_once;
+
+static void setup(void)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	cr_assert(mkdtemp(dir));
+	cr_assert_eq(loop_new(&loop, &err), 0);
+	cr_assert_eq(kept_new(loop, dir, &kept, &err), 0, "%s", err.text);
+	at_once = sizeof(got);
+}
+
+static void teardown(void)
+{
+	char command[100];
+
+	kept_free(kept);
+	loop_free(loop);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	cr_assert_eq(system(command), 0);
+}
+
+static void keep(const char *pod, const char *text, size_t times, int64_t max, int64_t until_s)
+{
+	struct kept_write *w = kept_write_new(kept, pod, max);
+
+	cr_assert(w);
+	for (size_t i = 0; i < times; i++)
+		cr_assert(kept_write_add(w, text, strlen(text)));
+	kept_write_end(w, until_s);
+}
+
+static bool take(void *arg, const char *bytes, size_t n, const struct gpuq_err *err)
+{
+	(void)arg, (void)err;
+	if (n == 0) {
+		loop_stop(loop, 0);
+		return false;
+	}
+	cr_assert(n_got + n < sizeof(got));
+	memcpy(got + n_got, bytes, n);
+	n_got += n;
+	got[n_got] = '\0';
+	return true;
+}
+
+static const char *text_of(const char *pod, int64_t tail)
+{
+	struct kept_read *r = kept_read_new(kept, pod, tail, take, NULL);
+
+	n_got = 0;
+	got[0] = '\0';
+	cr_assert(r, "%s", pod);
+	loop_run(loop);
+	kept_read_close(r);
+	return got;
+}
+
+TestSuite(kept, .init = setup, .fini = teardown);
+
+Test(kept, output_is_read_as_it_was)
+{
+	cr_expect_not(kept_has(kept, "a"));
+	keep("a", "one\ntwo\n", 2, 100, 1000);
+	cr_expect(kept_has(kept, "a"));
+	cr_expect_str_eq(text_of("a", -1), "one\ntwo\none\ntwo\n");
+	cr_expect_str_eq(text_of("a", 1), "two\n");
+	cr_expect_str_eq(text_of("a", 3), "two\none\ntwo\n");
+	cr_expect_str_eq(text_of("a", 9), "one\ntwo\none\ntwo\n");
+	keep("b", "", 1, 100, 1000);
+	cr_expect_not(kept_has(kept, "b"), "without output there is no file");
+	keep("c", "no end", 1, 100, 1000);
+	cr_expect_str_eq(text_of("c", 1), "no end");
+}
+
+Test(kept, the_last_bytes_are_kept)
+{
+	keep("a", "0123456789", 10, 100, 1000);
+	cr_expect_eq(strlen(text_of("a", -1)), 100);
+	keep("b", "0123456789", 11, 25, 1000);
+	cr_expect_str_eq(text_of("b", -1),
+			 "gpuq: the first 85 bytes are not kept\n5678901234567890123456789");
+}
+
+static bool known(void *arg, const char *pod)
+{
+	(void)arg;
+	return *pod != 'x';
+}
+
+Test(kept, they_go_by_time_and_bound_and_with_their_jobs)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	keep("a1", "0123456789", 1, 100, 1000);
+	keep("a2", "0123456789", 1, 100, 3000);
+	keep("a3", "0123456789", 1, 100, 2000);
+	keep("x", "0123456789", 1, 100, 3000);
+	(void)kept_write_new(kept, "cut", 100);
+	kept_sweep(kept, 999, 1000, known, NULL);
+	cr_expect(kept_has(kept, "a1") && kept_has(kept, "a2") && kept_has(kept, "a3"));
+	cr_expect_not(kept_has(kept, "x"), "its job is not known any more");
+	kept_sweep(kept, 1000, 1000, known, NULL);
+	cr_expect_not(kept_has(kept, "a1"));
+	kept_sweep(kept, 1000, 15, known, NULL);
+	cr_expect_not(kept_has(kept, "a3"), "it would have been the next to go");
+	cr_expect(kept_has(kept, "a2"));
+	kept_free(kept);
+	cr_assert_eq(kept_new(loop, dir, &kept, &err), 0);
+	cr_expect(kept_has(kept, "a2"));
+}
