@@ -112,7 +112,8 @@
 #define GPUQ_CODE_TREE_BYTES_MAX                                                                   \
 	(1u << 30) /* of its files: what gzip makes of zeros must end as well */
 #define GPUQ_CODE_BYTES_MAX (64u << 20) /* of the archive */
-#define GPUQ_CODE_PIECE_BYTES (1u << 20) /* of it that one call carries */
+#define GPUQ_CODE_PIECE_BYTES                                                                      \
+	(256u << 10) /* of it that one call carries: in time over a slow line */
 #define GPUQ_CODE_POD_BYTES (1u << 20) /* of it and the script, where a ConfigMap carries them */
 #define GPUQ_CODE_USER_BYTES_MAX                                                                   \
 	(INT64_C(1) << 30) /* of all archives of a user in the state directory */

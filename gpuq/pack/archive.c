@@ -15,6 +15,7 @@
 #define BLOCK 512
 #define PIECE (256u << 10)
 #define TIME 946684800 /* 2000-01-01: formats such as zip know nothing before 1980 */
+#define LEVEL 5 /* a fifth faster than 6, the default of gzip, for a hundredth of the size */
 #define GZIP 31 /* windowBits: 15, with gzip's header */
 
 struct archive {
@@ -222,8 +223,7 @@ int archive_write(const struct tree *t, int fd, char digest[ARCHIVE_HEX_BYTES], 
 
 	x = (struct archive){ .fd = fd, .name = t->name, .err = err, .md = EVP_MD_CTX_new() };
 	if (!x.md || EVP_DigestInit_ex(x.md, EVP_sha256(), NULL) != 1 ||
-	    deflateInit2(&x.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP, 9, Z_DEFAULT_STRATEGY) !=
-		    Z_OK) {
+	    deflateInit2(&x.z, LEVEL, Z_DEFLATED, GZIP, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
 		EVP_MD_CTX_free(x.md);
 		return gpuq_no_memory(err);
 	}

@@ -37,6 +37,21 @@ static const struct spec_case accepted[] = {
 	  "\"command\":[\"torchrun\",\"train.py\"],\"env\":{\"NCCL_DEBUG\":\"WARN\"},"
 	  "\"volumes\":[{\"claim\":\"datasets\",\"path\":\"/data\"}],"
 	  "\"topology\":{\"required\":\"rack\"}}" },
+	{ .text = "command: [a]\n"
+	  "code: proj\n",
+	  .want = "{\"name\":\"noname\",\"code\":\"proj\",\"cpus\":1,\"command\":[\"a\"]}" },
+	{ .text = "command: [a]\n"
+	  "code: true\n",
+	  .want = "{\"name\":\"noname\",\"code\":\".\",\"cpus\":1,\"command\":[\"a\"]}" },
+	{ .text = "command: [a]\n"
+	  "code: false\n",
+	  .want = "{\"name\":\"noname\",\"code\":false,\"cpus\":1,\"command\":[\"a\"]}" },
+	{ .text = "command: [a]\n"
+	  "code: {dir: /p, digest: 4552fa83be83fc037015ec3b882c27548898f0826168f8aaf085cb00a611e81d, bytes: 470, "
+	  "subdir: a/b}\n",
+	  .want = "{\"name\":\"noname\",\"code\":{\"dir\":\"/p\",\"digest\":"
+	  "\"4552fa83be83fc037015ec3b882c27548898f0826168f8aaf085cb00a611e81d\",\"bytes\":470,"
+	  "\"subdir\":\"a/b\"},\"cpus\":1,\"command\":[\"a\"]}" },
 	{ .text = "name: j\n"
 	  "command: [a]\n"
 	  "pods: 96\n"

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +238,11 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 	o.memory_bytes = g->memory_bytes;
 	o.devices = device_list(a, in);
 	if (in->code) {
+		if (access(in->code, R_OK) != 0)
+			return gpuq_fail(
+				err, GPUQ_ENOENT,
+				"the code of the job is not stored any more (%s): submit it again",
+				strerror(errno));
 		code = gpuq_arena_printf(a, "%s/local/%s/" CODE_DIR, l->dir, in->name);
 		if (!code)
 			return gpuq_no_memory(err);

@@ -366,8 +366,7 @@ static int check_code(struct draft *d, struct gpuq_err *err)
 		return 0;
 	return gpuq_fail_field(err, GPUQ_ENOENT, "code",
 			       "code: scripts of queue %s carry the directory that they are "
-			       "submitted from: submit "
-			       "with --code DIR, or with --code none",
+			       "submitted from: submit with --code DIR, or with --code none",
 			       d->queue->name);
 }
 

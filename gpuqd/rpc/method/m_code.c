@@ -88,11 +88,11 @@ static int settle(struct methods *m, struct rpc_call *c, struct codes_settle *s,
 		abort(); /* as loop_after(): it would never end */
 	*x = (struct putting){ m, c, s, bytes };
 	rc = worker_run(m->codes_worker, work, done, x, err);
-	if (rc < 0) {
-		codes_settled(m->codes, s, 0, NULL);
-		free(x);
+	if (rc < 0) { /* no thread: the loop has to wait for the disk */
+		work(x);
+		done(x);
 	}
-	return rc;
+	return 0;
 }
 
 /* ---- */

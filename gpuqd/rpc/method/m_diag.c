@@ -7,6 +7,7 @@
 #endif
 
 #include "gpuqd/base/loop.h"
+#include "gpuqd/flow/code/codes.h"
 #include "gpuqd/flow/report/figures.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/notify/outbox.h"
@@ -231,6 +232,20 @@ static const struct gpuq_field diag_fields[] = {
 };
 const struct gpuq_schema p_diag_get = P_SCHEMA(diag_params, diag_fields);
 
+/* Archives that jobs carry. */
+static struct gpuq_val *code_figures(const struct methods *m, struct gpuq_arena *a)
+{
+	struct gpuq_val *v = gpuq_map(a);
+	struct codes_sums s = { 0 };
+
+	if (m->codes)
+		codes_sums(m->codes, &s);
+	PUT("files", s.files);
+	PUT("arriving", s.arriving);
+	PUT("bytes", s.bytes);
+	return v;
+}
+
 int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	const struct diag_params *p = params;
@@ -252,6 +267,7 @@ int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	gpuq_put(a, v, "queues", queue_figures(journal_model(m->j), a));
 	gpuq_put(a, v, "rpc", rpc_figures(m, a));
 	gpuq_put(a, v, "notify", notify_figures(m, a));
+	gpuq_put(a, v, "code", code_figures(m, a));
 	gpuq_put(a, v, "backup", view_backup(m, a, peer_is_operator(c)));
 	gpuq_put(a, v, "cluster", cluster_figures(m, a));
 	gpuq_put(a, v, "measured", view_measured(m, a));
