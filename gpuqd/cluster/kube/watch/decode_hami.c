@@ -53,39 +53,6 @@ static const char *add(struct hami_cards *out, const struct card *c)
 	return NULL;
 }
 
-static int64_t number(const json_t *v)
-{
-	return json_is_integer(v) ? json_integer_value(v) : -1;
-}
-
-/* The strings stay in the arena: the parsed list goes. */
-static const char *read_json(struct kube_object *o, const json_t *list, struct hami_cards *out)
-{
-	size_t i;
-	json_t *v;
-
-	json_array_foreach(list, i, v)
-	{
-		const char *uuid = gpuq_arena_strdup(&o->arena, kube_str(v, "id"));
-		char *type = gpuq_arena_strdup(&o->arena, kube_str(v, "type"));
-		const struct card c = {
-			.uuid = uuid ? uuid : "",
-			.type = type,
-			.split = number(json_object_get(v, "count")),
-			.mib = number(json_object_get(v, "devmem")),
-			.numa = number(json_object_get(v, "numa")),
-			.healthy = json_is_true(json_object_get(v, "health")),
-		};
-		const char *wrong = !json_is_object(v) ? "expected objects"
-				    : uuid && type     ? add(out, &c)
-						       : "no memory";
-
-		if (wrong)
-			return wrong;
-	}
-	return NULL;
-}
-
 static int64_t digits(const char *text)
 {
 	int64_t v = 0;
@@ -96,6 +63,132 @@ static int64_t digits(const char *text)
 		v = v * 10 + (*text - '0');
 	return *text ? -1 : v;
 }
+
+/* ---- JSON ----
+ *
+ * Every change of a node brings the whole list again, so it is read where it is, in one pass, without a tree.
+ * Members of other names are skipped, whatever they hold. */
+
+static char *skip_blanks(char *p)
+{
+	return p + strspn(p, " \t\r\n");
+}
+
+/* Return the end of the string that begins at p, behind its quote; NULL = it has none. */
+static char *string_end(char *p)
+{
+	for (p++; *p && *p != '"'; p++)
+		if (*p == '\\' && *++p == '\0')
+			return NULL;
+	return *p ? p + 1 : NULL;
+}
+
+/* Return what follows the value at p; NULL = it does not end. */
+static char *skip_value(char *p)
+{
+	int depth = 0;
+
+	do {
+		if (*p == '"') {
+			p = string_end(p);
+			if (!p)
+				return NULL;
+			continue;
+		}
+		if (*p == '\0' || (depth == 0 && strchr("]},", *p)))
+			return *p ? p : NULL;
+		depth += *p == '{' || *p == '[';
+		depth -= *p == '}' || *p == ']';
+		p++;
+	} while (depth > 0 || !strchr(",]} \t\r\n", *p) || *p == '\0');
+	return p;
+}
+
+/* Take the value from p to end, which is cut there: a member of a card. */
+static void take(struct card *c, const char *key, char *p, char *end)
+{
+	const bool text = *p == '"';
+
+	*end = '\0';
+	if (text) {
+		end[-1] = '\0';
+		p++;
+	}
+	if (strcmp(key, "id") == 0 && text)
+		c->uuid = p;
+	else if (strcmp(key, "type") == 0 && text)
+		c->type = p;
+	else if (strcmp(key, "count") == 0)
+		c->split = digits(p);
+	else if (strcmp(key, "devmem") == 0)
+		c->mib = digits(p);
+	else if (strcmp(key, "numa") == 0)
+		c->numa = digits(p);
+	else if (strcmp(key, "health") == 0)
+		c->healthy = strcmp(p, "true") == 0;
+}
+
+/* Read the object at *at, behind its brace. False: it is none. */
+static bool read_object(char **at, struct card *c)
+{
+	char *p = skip_blanks(*at);
+
+	while (*p == '"') {
+		char *key = p + 1, *end = string_end(p), *value, next;
+
+		if (!end)
+			return false;
+		end[-1] = '\0';
+		p = skip_blanks(end);
+		if (*p != ':')
+			return false;
+		value = skip_blanks(p + 1);
+		end = skip_value(value);
+		if (!end || end == value)
+			return false;
+		p = skip_blanks(end);
+		next = *p;
+		take(c, key, value, end);
+		if (next == '}') {
+			*at = p + 1;
+			return true;
+		}
+		if (next != ',')
+			return false;
+		p = skip_blanks(p + 1);
+	}
+	*at = p + 1;
+	return *p == '}';
+}
+
+/* Cut the text, which is a copy. */
+static const char *read_json(char *text, struct hami_cards *out)
+{
+	static const char none[] = "expected a JSON array of objects";
+	char *p = skip_blanks(text + 1);
+
+	if (*p == ']')
+		return *skip_blanks(p + 1) ? none : NULL;
+	for (;;) {
+		struct card c = { .uuid = "", .type = text, .split = -1, .mib = -1, .numa = -1 };
+		const char *wrong;
+
+		*text = '\0'; /* of a card without a type */
+		if (*p++ != '{' || !read_object(&p, &c))
+			return none;
+		wrong = add(out, &c);
+		if (wrong)
+			return wrong;
+		p = skip_blanks(p);
+		if (*p == ']')
+			return *skip_blanks(p + 1) ? none : NULL;
+		if (*p != ',')
+			return none;
+		p = skip_blanks(p + 1);
+	}
+}
+
+/* ---- the text of earlier versions ---- */
 
 /* Cut the text, which is a copy. */
 static const char *read_text(char *text, struct hami_cards *out)
@@ -145,10 +238,8 @@ int kube_read_hami(struct kube_object *o, struct hami_cards *out)
 	const char *text = kube_str(kube_path(o->object, "metadata", "annotations"), HAMI_REGISTER);
 	const bool json = *text == '[';
 	struct hami_cards got = { 0 };
-	json_t *list = NULL;
-	char *copy = NULL;
 	size_t most;
-	int rc = GPUQ_ENOMEM;
+	char *copy;
 
 	*out = got;
 	if (!*text)
@@ -161,23 +252,12 @@ int kube_read_hami(struct kube_object *o, struct hami_cards *out)
 	most = most < GPUQ_GPUS_PER_POD_MAX ? most : GPUQ_GPUS_PER_POD_MAX;
 	got.devices = gpuq_arena_calloc(&o->arena, most + 1, sizeof(*got.devices));
 	got.numa = gpuq_arena_calloc(&o->arena, most + 1, sizeof(*got.numa));
-	if (!got.devices || !got.numa)
-		goto out;
-	if (json) {
-		list = json_loads(text, 0, NULL);
-		got.wrong =
-			json_is_array(list) ? read_json(o, list, &got) : "expected a JSON array";
-	} else {
-		copy = gpuq_arena_strdup(&o->arena, text);
-		if (!copy)
-			goto out;
-		got.wrong = read_text(copy, &got);
-	}
+	copy = gpuq_arena_strdup(&o->arena, text);
+	if (!got.devices || !got.numa || !copy)
+		return GPUQ_ENOMEM;
+	got.wrong = json ? read_json(copy, &got) : read_text(copy, &got);
 	if (got.wrong)
 		got.n = 0;
 	*out = got;
-	rc = 0;
-out:
-	json_decref(list);
-	return rc;
+	return 0;
 }
