@@ -13,6 +13,11 @@ page() {
 	mv page.new page
 }
 
+start_metrics() {
+	/usr/bin/python3 "$test_source/tests/sharness/metrics_page.py" "$PWD/metrics.port" "$PWD/page" </dev/null >>metrics.log 2>&1 3>&- 4>&- 5>&- &
+	wait_for 60 test -s metrics.port
+}
+
 # on GPU JOB: the device is shown as that job's
 on() {
 	[ "$(node node-0000 "devices.$1.jobs.0")" = "$2" ]
@@ -23,8 +28,7 @@ name() {
 }
 
 test_expect_success 'devices that the kubelet chose are a count, without indexes and variables' '
-	page && /usr/bin/python3 "$test_source/tests/sharness/metrics_page.py" "$PWD/metrics.port" "$PWD/page" </dev/null >>metrics.log 2>&1 3>&- 4>&- 5>&- &
-	wait_for 60 test -s metrics.port && printf "metrics: [\"http://127.0.0.1:%s/page\"]\nmetrics_interval: 300ms\n" "$(cat metrics.port)" >gpuqd.yaml &&
+	page && start_metrics && printf "metrics: [\"http://127.0.0.1:%s/page\"]\nmetrics_interval: 300ms\n" "$(cat metrics.port)" >gpuqd.yaml &&
 	start_fake --nodes 1 --gpus 6 && start_fake_gpuqd --config "$PWD/gpuqd.yaml" && a=$(fake_job hang=true -g 1) && b=$(fake_job hang=true -g 2) &&
 	job_becomes "$a" RUNNING && job_becomes "$b" RUNNING && job_is "$a" pods.0.devices.0.index null && job_is "$a" pods.0.devices.0.uuid null &&
 	gpuq status "$b" >text && grep "on node-0000 2 gpus$" text && on 0 "$a" && node_is node-0000 devices.0.parts_assumed true && node_is node-0000 devices.5.parts_assumed false &&
