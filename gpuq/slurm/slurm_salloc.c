@@ -161,9 +161,12 @@ static void set_devices(const struct surroundings *x, const struct gpuq_val *pod
 	for (size_t i = 0; i < pods->n; i++) {
 		const struct gpuq_val *devices = gpuq_get(pods->items[i], "devices");
 
-		for (size_t k = 0; devices && devices->type == GPUQ_LIST && k < devices->n; k++)
-			gpuq_buf_printf(&text, "%s%" PRId64, text.len ? "," : "",
-					gpuq_get_int(devices->items[k], "index", 0));
+		for (size_t k = 0; devices && devices->type == GPUQ_LIST && k < devices->n; k++) {
+			const int64_t index = gpuq_get_int(devices->items[k], "index", -1);
+
+			if (index >= 0) /* it is known */
+				gpuq_buf_printf(&text, "%s%" PRId64, text.len ? "," : "", index);
+		}
 	}
 	if (text.len)
 		set_job("JOB_GPUS", gpuq_buf_str(&text));

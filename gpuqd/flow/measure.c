@@ -12,6 +12,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/util/hash.h"
 #include "libgpuq/grow.h"
+#include "libgpuq/limits.h"
 
 struct measure {
 	struct journal *j;
@@ -33,10 +34,18 @@ struct place {
 	uint32_t index;
 };
 
+/* A device that the source names beside a pod. */
+struct held {
+	const struct pod *pod;
+	int index;
+};
+
 struct round {
 	const struct model *m;
 	struct sample *items;
 	size_t n, room;
+	struct held *held;
+	size_t n_held, room_held;
 	struct place *places, *by_uuid; /* made at the first lookup */
 	bool failed;
 };
@@ -110,6 +119,20 @@ static void take_device(struct round *r, const struct use_fact *f)
 				add(r, p, index, f->milli);
 }
 
+/* Note a whole device of a pod, where the node chose it. The source numbers devices as the node does. */
+static void take_held(struct round *r, const struct pod *p, const struct use_fact *f)
+{
+	if (f->index < 0 || f->part || p->n_devices == 0 || p->node->told.replicas > 1 ||
+	    p->gpus_milli / p->n_devices < 1000 ||
+	    (model_pod_devices_known(p) && p->devices_from != DEVICES_TOLD))
+		return;
+	if (!grow_to(&r->held, &r->room_held, r->n_held + 1)) {
+		r->failed = true;
+		return;
+	}
+	r->held[r->n_held++] = (struct held){ p, f->index };
+}
+
 static void take(struct round *r, const struct use_fact *f)
 {
 	struct pod_key key;
@@ -121,8 +144,10 @@ static void take(struct round *r, const struct use_fact *f)
 		take_device(r, f);
 	} else if (model_pod_name_parse(r->m, f->pod, &key)) {
 		p = model_find_pod(r->m, key);
-		if (p && runs(p))
+		if (p && runs(p)) {
+			take_held(r, p, f);
 			add(r, p, device_of(f), f->milli);
+		}
 	}
 }
 
@@ -203,6 +228,54 @@ static void tell(struct measure *m, struct round *r)
 	free(uses);
 }
 
+static int by_pod(const void *a, const void *b)
+{
+	const struct held *x = a, *y = b;
+	const struct pod *p = x->pod, *q = y->pod;
+	const struct sample s = { .pod = p, .device = (uint64_t)x->index };
+	const struct sample t = { .pod = q, .device = (uint64_t)y->index };
+
+	return compare(&s, &t);
+}
+
+/* Report the devices of a pod where the source names as many as it has, and others than are known. */
+static void tell_devices(struct measure *m, const struct pod *p, const int *items, size_t n)
+{
+	struct event ev = { .type = EV_POD_DEVICES,
+			    .pod = { p->job->key, p->attempt, p->index },
+			    .devices = { items, n } };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	bool same = n == p->n_devices;
+
+	for (size_t i = 0; i < n && same; i++)
+		same = items[i] == p->devices[i];
+	if (n != p->n_devices || (same && p->devices_from == DEVICES_TOLD))
+		return;
+	if (journal_apply(m->j, &ev, &err) < 0)
+		log_debug("measure.devices_doubtful", "job=%u pod=%u error=%s", p->job->key.id,
+			  p->index, LOGS(err.text));
+	else if (!same)
+		log_notice("measure.devices", "job=%u pod=%u first=%d: the node chose others",
+			   p->job->key.id, p->index, items[0]);
+}
+
+static void tell_held(struct measure *m, struct round *r)
+{
+	int items[GPUQ_GPUS_PER_POD_MAX];
+	size_t n, to;
+
+	if (r->n_held)
+		qsort(r->held, r->n_held, sizeof(*r->held), by_pod);
+	for (size_t from = 0; from < r->n_held; from = to) {
+		n = 0;
+		for (to = from; to < r->n_held && r->held[to].pod == r->held[from].pod; to++)
+			if ((n == 0 || items[n - 1] != r->held[to].index) &&
+			    n < GPUQ_GPUS_PER_POD_MAX)
+				items[n++] = r->held[to].index;
+		tell_devices(m, r->held[from].pod, items, n);
+	}
+}
+
 /* Log trouble, unless it is the same as before. */
 static void note_trouble(struct measure *m, const char *why)
 {
@@ -226,9 +299,12 @@ void measure_round(struct measure *m, const struct use_round *in)
 	if (in->n)
 		m->state.at_us = loop_now_us(journal_loop(m->j));
 	if (!r.failed)
+		tell_held(m, &r);
+	if (!r.failed)
 		tell(m, &r);
 	HASH_CLEAR(hh, r.by_uuid);
 	free(r.places);
+	free(r.held);
 	free(r.items);
 }
 

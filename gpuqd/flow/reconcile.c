@@ -226,13 +226,16 @@ static void devices_told(struct reconcile *r, const struct pod *p, struct pod_ke
 
 	for (size_t i = 0; i < f->n_devices && same; i++)
 		same = f->devices[i] == p->devices[i];
-	if (f->n_devices == 0 || p->n_devices == 0 || same)
+	/* Its annotations still have the plan where a report has corrected it. */
+	if (f->n_devices == 0 || p->n_devices == 0 ||
+	    (!f->devices_told && p->devices_from != DEVICES_PLANNED) ||
+	    (same && (!f->devices_told || model_pod_devices_known(p))))
 		return;
 	ev.devices.items = f->devices;
 	ev.devices.n = f->n_devices;
 	if (journal_apply(r->j, &ev, &err) < 0)
 		log_warn("pod.devices_doubtful", "pod=%s error=%s", LOGS(f->name), LOGS(err.text));
-	else
+	else if (!same)
 		log_warn("pod.devices_differ", "pod=%s first=%d: the cluster chose others",
 			 LOGS(f->name), f->devices[0]);
 }

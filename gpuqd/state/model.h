@@ -161,6 +161,9 @@ struct pod {
 	bool dropped;
 	bool untold; /* it ended before the cluster signalled it; not stored */
 	bool recovered; /* it ran before this ledger knew it; not stored */
+	/* How its devices are known. EXCHANGED: those of the plan are another pod's, as the cluster
+	 * reported, and these are as good a guess. */
+	enum devices_from { DEVICES_PLANNED, DEVICES_TOLD, DEVICES_EXCHANGED } devices_from : 8;
 	int exit_code; /* -1 until it ended, or when it never ran */
 	int64_t placed_us, start_us, end_us;
 	int64_t strand_from_us; /* the node's strand_us at its arrival; not stored */
@@ -739,6 +742,8 @@ int model_pod_isolation(const struct pod *p);
 int model_job_isolation(const struct job *j);
 enum gpuq_isolation model_queue_isolation(const struct queue *q);
 
+/* True if it is known which devices of its node the pod has: gpuqd decides it, or it was reported. */
+bool model_pod_devices_known(const struct pod *p);
 bool model_pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
 /* Return the thousandths of the cores of each of its devices that a pod takes: of one that requests memory as
  * well, the charge may be more. */

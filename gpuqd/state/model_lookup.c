@@ -322,6 +322,14 @@ void model_request_put(struct model *m, struct request *r)
 	request_remove(&m->requests, r);
 }
 
+/* ---- devices ---- */
+
+/* Nodes of the local cluster have no backend: gpuqd decides. */
+bool model_pod_devices_known(const struct pod *p)
+{
+	return p->devices_from == DEVICES_TOLD || !p->node->backend || p->node->backend->decided;
+}
+
 /* ---- isolation ---- */
 
 /* A site may call replicas whole devices (replicas_as_gpus). They are no more apart for that. */

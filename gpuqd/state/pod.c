@@ -326,12 +326,47 @@ static bool has_device(const struct pod *p, int device)
 	return false;
 }
 
+/* True if one of the devices of the event. */
+static bool is_reported(const struct event *ev, int device)
+{
+	for (size_t i = 0; i < ev->devices.n; i++)
+		if (ev->devices.items[i] == device)
+			return true;
+	return false;
+}
+
+/* Put a device of a pod in place of another; ascending. */
+static void exchange(struct pod *p, int from, int to)
+{
+	uint32_t i = 0;
+
+	while (p->devices[i] != from)
+		i++;
+	for (; i > 0 && p->devices[i - 1] > to; i--)
+		p->devices[i] = p->devices[i - 1];
+	for (; i + 1 < p->n_devices && p->devices[i + 1] < to; i++)
+		p->devices[i] = p->devices[i + 1];
+	p->devices[i] = (uint16_t)to;
+}
+
+/* Return the other pod with whole devices that has that one; NULL = none. */
+static struct pod *holder_of(const struct pod *p, int device)
+{
+	struct pod *o;
+
+	DL_FOREACH2(p->node->pods, o, node_next)
+		if (o != p && model_pod_takes(o) && has_device(o, device))
+			return o;
+	return NULL;
+}
+
 /* Take the devices that a device plugin chose instead of the planned ones. Two pods cannot have the
- * same device: a report that says so is refused. */
+ * same device: one that was only planned for another pod is exchanged for one that this pod does not
+ * have after all; a report that contradicts another one is refused. */
 int pod_apply_devices(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct pod *p = find(m, ev, err);
-	const struct pod *o;
+	struct pod *o;
 
 	if (!p)
 		return GPUQ_ENOENT;
@@ -344,15 +379,30 @@ int pod_apply_devices(struct model *m, const struct event *ev, struct gpuq_err *
 		if (d < 0 || (uint32_t)d >= p->node->n_devices ||
 		    (i > 0 && d <= ev->devices.items[i - 1]))
 			return gpuq_fail(err, GPUQ_EINVAL, "device %d is not there", d);
-		if (p->gpus_milli < 1000)
-			continue; /* a share: other pods may be on the same device */
-		DL_FOREACH2(p->node->pods, o, node_next)
-			if (o != p && model_pod_takes(o) && has_device(o, d))
-				return gpuq_fail(err, GPUQ_EINVAL, "device %d is job %u's", d,
-						 o->job->key.id);
+		o = p->gpus_milli < 1000 ? NULL /* a share: other pods may be on the same device */
+					 : holder_of(p, d);
+		if (o && (model_pod_devices_known(o) || o->gpus_milli / o->n_devices < 1000))
+			return gpuq_fail(err, GPUQ_EINVAL, "device %d is job %u's", d,
+					 o->job->key.id);
+	}
+	for (size_t i = 0; i < ev->devices.n; i++) {
+		const int d = ev->devices.items[i];
+		uint32_t k = 0;
+
+		o = p->gpus_milli < 1000 ? NULL : holder_of(p, d);
+		if (!o)
+			continue;
+		/* As many of its devices are not reported as reported ones are not its own. */
+		while (is_reported(ev, p->devices[k]))
+			k++;
+		exchange(o, d, p->devices[k]);
+		exchange(p, p->devices[k], d);
+		o->devices_from = DEVICES_EXCHANGED;
+		touch(m, o);
 	}
 	for (size_t i = 0; i < ev->devices.n; i++)
 		p->devices[i] = (uint16_t)ev->devices.items[i];
+	p->devices_from = DEVICES_TOLD;
 	touch(m, p);
 	return 0;
 }

@@ -19,6 +19,25 @@
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
+/* Print what a pod has of a device that it shares: "(0.25, 4 GiB)". */
+static void part_text(struct gpuq_buf *text, const struct gpuq_val *device)
+{
+	const int64_t milli = gpuq_get_int(device, "milli", 1000);
+	char part[32];
+
+	if (milli == 1000)
+		return;
+	gpuq_milli_print(milli, part, sizeof(part));
+	gpuq_buf_printf(text, "(%s", part);
+	if (line_says(gpuq_get(device, "memory_mib"))) {
+		gpuq_buf_adds(text, ", ");
+		view_mib(text, gpuq_get(device, "memory_mib"));
+	}
+	if (!line_says(gpuq_get(device, "cores")))
+		gpuq_buf_adds(text, ", cores not limited");
+	gpuq_buf_addc(text, ')');
+}
+
 static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 {
 	const struct gpuq_val *pods = gpuq_get(job, "pods");
@@ -30,23 +49,16 @@ static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 		gpuq_buf_printf(text, " %s %s on ", gpuq_get_str(p, "name", ""),
 				gpuq_get_str(p, "state", "?"));
 		view_cell(text, gpuq_get(p, "node"));
+		if (devices && devices->type == GPUQ_LIST && devices->n &&
+		    !line_says(gpuq_get(devices->items[0], "index"))) {
+			gpuq_buf_printf(text, " %u gpu%s", devices->n, line_s(devices->n));
+			part_text(text, devices->items[0]);
+			devices = NULL;
+		}
 		for (size_t k = 0; devices && devices->type == GPUQ_LIST && k < devices->n; k++) {
-			const int64_t milli = gpuq_get_int(devices->items[k], "milli", 1000);
-			char part[32];
-
 			gpuq_buf_adds(text, k ? "," : " gpu ");
 			view_cell(text, gpuq_get(devices->items[k], "index"));
-			if (milli == 1000)
-				continue;
-			gpuq_milli_print(milli, part, sizeof(part));
-			gpuq_buf_printf(text, "(%s", part);
-			if (line_says(gpuq_get(devices->items[k], "memory_mib"))) {
-				gpuq_buf_adds(text, ", ");
-				view_mib(text, gpuq_get(devices->items[k], "memory_mib"));
-			}
-			if (!line_says(gpuq_get(devices->items[k], "cores")))
-				gpuq_buf_adds(text, ", cores not limited");
-			gpuq_buf_addc(text, ')');
+			part_text(text, devices->items[k]);
 		}
 		line_print(line_label("Pods", i), text);
 	}

@@ -89,7 +89,7 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	varint_array(&b, 16);
+	varint_array(&b, 17);
 	varint_str(&b, p->node->name);
 	varint_int(&b, p->group);
 	varint_int(&b, p->group_index);
@@ -108,6 +108,7 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		varint_int(&b, p->devices[i]);
 	varint_bool(&b, p->dropped);
+	varint_int(&b, p->devices_from);
 	record_put(out, TABLE_POD, key, pod_key(p, key), &b);
 }
 
@@ -120,12 +121,13 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 	struct job_key jk;
 	int64_t index;
 	char cluster[CLUSTER_BYTES_MAX + 1];
-	uint32_t id, n;
+	uint32_t id, n, more;
 	struct job *j;
 	struct pod *p;
 	struct pod t = { .node = NULL };
 	struct node *node;
 	const char *name;
+	int64_t from;
 
 	change_key_job_read(key, 8, &id, &index);
 	jk = (struct job_key){ id, (int32_t)index };
@@ -133,7 +135,7 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 	if (!j)
 		return gpuq_fail(err, GPUQ_ECORRUPT, "a pod of job %u, which is not there", id);
 	change_key_cluster_read(key, key_len, POD_KEY_BYTES, cluster);
-	rec_get_row(r, 16);
+	more = rec_get_row(r, 16);
 	name = record_get_name(m, r, NULL);
 	t.group = (uint32_t)rec_get_int(r);
 	t.group_index = (uint32_t)rec_get_int(r);
@@ -190,6 +192,9 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 	for (uint32_t i = 0; i < n; i++)
 		p->devices[i] = (uint16_t)rec_get_int(r);
 	p->dropped = varint_get_bool(r);
+	from = more ? rec_get_int(r) : DEVICES_PLANNED;
+	if (from == DEVICES_TOLD || from == DEVICES_EXCHANGED)
+		p->devices_from = (enum devices_from)from;
 	if (p->attempt == j->attempt && p->index >= j->life->n_indexes)
 		job_life(j)->n_indexes = p->index + 1; /* of a record without the field */
 	if (model_pod_takes(p))

@@ -84,7 +84,7 @@ static void promise(struct conversion *c)
  *	+	not there: the size of the spec
  *	-	not there: zero */
 static const char node_fields[] = "..........234";
-static const char pod_fields[] = "..............l.";
+static const char pod_fields[] = "..............l.-";
 static const char job_fields[] = "............+........................a64.....lp...l..l...l..2.-";
 
 /* Convert one member of a row: '+' is the size of its spec, which is new; '.' and 'l' are as they

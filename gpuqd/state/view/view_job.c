@@ -21,6 +21,7 @@
 static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, const struct pod *p)
 {
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a);
+	const bool known = model_pod_devices_known(p);
 	char name[64];
 
 	model_pod_name(m, p, name);
@@ -37,8 +38,8 @@ static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, co
 			d ? view_node_share(p, d) : (struct view_share){ -1, -1 };
 		struct gpuq_val *dv = gpuq_map(a);
 
-		gpuq_put(a, dv, "index", gpuq_int(a, p->devices[i]));
-		gpuq_put(a, dv, "uuid", view_word(a, d ? d->uuid : NULL));
+		gpuq_put(a, dv, "index", known ? gpuq_int(a, p->devices[i]) : gpuq_null(a));
+		gpuq_put(a, dv, "uuid", view_word(a, d && known ? d->uuid : NULL));
 		gpuq_put(a, dv, "milli", gpuq_int(a, p->gpus_milli / p->n_devices));
 		gpuq_put(a, dv, "memory_mib",
 			 share.memory_mib >= 0 ? gpuq_int(a, share.memory_mib) : gpuq_null(a));

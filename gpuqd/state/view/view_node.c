@@ -448,6 +448,18 @@ static struct in_use foreign_of(const struct node *n, uint32_t at, int64_t milli
 					      n->devices[at].memory_mib * more / 1000 };
 }
 
+/* True if it is not known whether a pod that is shown on the device has that one. */
+static bool is_assumed(const struct node *n, uint32_t at)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		for (uint32_t k = 0; model_pod_takes(p) && k < p->n_devices; k++)
+			if (p->devices[k] == at && !model_pod_devices_known(p))
+				return true;
+	return false;
+}
+
 /* True if one of the parts is less than the device. */
 static bool is_divided(const struct gpuq_val *parts)
 {
@@ -495,7 +507,7 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct node *n, 
 	gpuq_put(a, v, "jobs", jobs);
 	gpuq_put(a, v, "pods", pods);
 	gpuq_put(a, v, "parts", parts);
-	gpuq_put(a, v, "parts_assumed", gpuq_bool(a, false));
+	gpuq_put(a, v, "parts_assumed", gpuq_bool(a, is_assumed(n, at)));
 	gpuq_put(a, v, "isolation",
 		 view_isolation(a, (int)model_node_isolation(n, n->fact.replicas > 1 ||
 									is_divided(parts))));
