@@ -12,6 +12,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/state/asks/ask_end.h"
+#include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/state/notify.h"
 #include "gpuqd/util/keyset.h"
@@ -507,6 +508,24 @@ static void say_late(const struct job *j, int64_t timeout_us, char *out, size_t 
 	gpuq_buf_done(&text);
 }
 
+/* Nothing more is to start on nodes that are about to go, its own next attempt least of all. */
+static void close_asks(struct dispatch *d, const struct job *j)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next) {
+		struct event ev = { .type = EV_ASK_LOST, .job = j->key };
+		bool stale = true;
+		const struct ask *a = ask_of_node(journal_model(d->j), p->node->name, &stale);
+
+		if (!a || stale)
+			continue;
+		ev.ask.number = a->number;
+		ev.ask.attempt = a->attempt;
+		journal_apply(d->j, &ev, NULL);
+	}
+}
+
 /* Check the limits of one job that depend on time alone. */
 static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 {
@@ -547,6 +566,7 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 	}
 	if (ask_end_due(journal_model(d->j), j, now, &ev, why, sizeof(why))) {
 		log_notice("job.node_ends", "job=%" PRIu32 " why=%s", j->key.id, LOGS(why));
+		close_asks(d, j);
 		journal_apply(d->j, &ev, NULL);
 		return;
 	}

@@ -542,13 +542,23 @@ static bool is_used_up(const struct cycle *c)
 	return true;
 }
 
+/* True if some pool has as many requests as it may: the jobs that wait for that are to hear of it. */
+static bool is_capped(const struct provision *p)
+{
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		if (p->pools[i].max_asks && p->pools[i].n_asks >= p->pools[i].max_asks)
+			return true;
+	return false;
+}
+
 bool provision_next(struct cycle *c)
 {
 	const uint64_t max_steps = c->s->config.max_steps;
 	struct plan_reason why;
 	uint32_t job;
 
-	if (!c->provision || c->failed || (max_steps && c->steps >= max_steps) || is_used_up(c))
+	if (!c->provision || c->failed || (max_steps && c->steps >= max_steps) ||
+	    (is_used_up(c) && !is_capped(c->provision)))
 		return false;
 	job = order_next(c);
 	if (job == SNAP_NONE)

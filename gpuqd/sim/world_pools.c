@@ -61,9 +61,14 @@ void world_pools_add(void *world, struct snapshot *s)
 		sn.flavor = flavor_of(w, spec);
 		sn.state = n->state;
 		sn.ask = n->ask;
+		sn.n_asks = world_pools_count(w, n->pool).requests;
+		sn.max_asks = (uint32_t)(w->pools[n->pool].spec->max_requests / 1000);
 		/* While its pool is closed it cannot be requested. */
 		if (n->state == SNAP_PLANNED && w->pools[n->pool].closed_until_us > w->now_us)
-			sn.state = SNAP_DOWN, sn.closed = sn.made_up = true;
+			sn.state = SNAP_DOWN, sn.closed = true;
+		else if (n->state == SNAP_PLANNED && sn.max_asks && sn.n_asks >= sn.max_asks)
+			sn.state = SNAP_DOWN;
+		sn.made_up = true;
 		sn.price = w->pools[n->pool].spec->price;
 		if (spec->cpu != SC_ABSENT)
 			sn.cpu_milli = spec->cpu / 1000;

@@ -6,14 +6,17 @@
 bool walltime_is_instant(const char *key)
 {
 	static const char *const names[] = {
-		"time",         "since",          "last_seen",       "stale_since",
-		"submit_time",  "eligible_time",  "start_time",      "end_time",
-		"planned_time", "likely_time",    "until_time",      "from_time",
-		"at_time",      "decided_time",   "yield_time",      "last_time",
-		"next_time",    "node_seen_time", "oldest_time",     "failed_time",
-		"now_time",     "reset_time",     "jump_time",       "last_slow_time",
-		"audit_time",   "log_time",       "log_failed_time", "created_time",
-		"expires_time", "revoked_time",   "used_time",       "deadline_time",
+		"time",         "since",         "last_seen",
+		"stale_since",  "submit_time",   "eligible_time",
+		"start_time",   "end_time",      "planned_time",
+		"likely_time",  "until_time",    "from_time",
+		"at_time",      "decided_time",  "yield_time",
+		"last_time",    "next_time",     "node_seen_time",
+		"oldest_time",  "failed_time",   "now_time",
+		"reset_time",   "jump_time",     "last_slow_time",
+		"audit_time",   "log_time",      "log_failed_time",
+		"created_time", "expires_time",  "revoked_time",
+		"used_time",    "deadline_time", "closed_until_time",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -279,6 +279,8 @@ static void ends(int64_t time_us, enum gpuq_cause cause)
 	cr_expect_not(ask_end_due(m, j, T0 + 7680 * S - 1, &ev, why, sizeof(why)));
 	cr_assert(ask_end_due(m, j, T0 + 7680 * S, &ev, why, sizeof(why)));
 	cr_expect_eq(ev.evict.cause, cause);
+	cr_expect_not(ask_node_ends_soon(model_find_node(m, "n1"), T0 + 7199 * S));
+	cr_expect(ask_node_ends_soon(model_find_node(m, "n1"), T0 + 7200 * S));
 	cr_expect_str_eq(why, "its nodes were requested for a time, and are taken away in 2m");
 	model_free(m);
 }

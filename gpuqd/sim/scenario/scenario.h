@@ -77,6 +77,7 @@ struct sc_pool {
 	const char *name, *flavor;
 	int64_t nodes, max; /* that exist at first; at most */
 	int64_t gpus, cpu, mem_mb, gpu_mem_mb, price; /* thousandths */
+	int64_t max_requests; /* at once, in thousandths; 0 = any number */
 	int64_t provision_delay; /* from the request to its nodes; SC_ABSENT = a step brings them */
 	struct gpuq_strmap labels;
 	struct gpuq_objects taints; /* struct snap_taint */

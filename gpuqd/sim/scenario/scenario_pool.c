@@ -23,6 +23,8 @@ static const struct gpuq_field pool_fields[] = {
 	MAP(sc_pool, "labels", labels, "of its nodes"),
 	MANY(sc_pool, "taints", taints, &scenario_taint, "of its nodes"),
 	NUM(sc_pool, "price", price, "price; nodes are requested from the cheapest pool first"),
+	NUM(sc_pool, "max_requests", max_requests,
+	    "maximum number of requests at once; absent = any"),
 	NUM(sc_pool, "provision_delay", provision_delay,
 	    "time from a request until its nodes join; absent = by node_up"),
 	{ 0 },
@@ -46,6 +48,8 @@ static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	if (p->max < 1000 || p->max > POOL_NODES_MAX * INT64_C(1000) || p->max % 1000)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "max: expected 1 to %d nodes",
 					POOL_NODES_MAX);
+	if (p->max_requests < 0 || p->max_requests % 1000)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "max_requests: expected a number");
 	if (p->nodes < 0 || p->nodes > p->max || p->nodes % 1000)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "nodes: expected 0 to max");
 	if ((p->cpu != SC_ABSENT && p->cpu < 0) || (p->mem_mb != SC_ABSENT && p->mem_mb < 0) ||

@@ -80,3 +80,8 @@ bool ask_job_is_spared(const struct model *m, const struct job *j)
 	}
 	return false;
 }
+
+bool ask_node_ends_soon(const struct node *n, int64_t now_us)
+{
+	return n->ends_us && now_us >= n->ends_us - PROVISION_RUN_MARGIN_US;
+}

@@ -22,6 +22,8 @@ bool ask_end_due(const struct model *m, const struct job *j, int64_t now_us, str
 
 /* True if its attempt is on nodes that were requested for a time, which no other job may cut short. */
 bool ask_job_is_spared(const struct model *m, const struct job *j);
+/* True if the node is taken away so soon that nothing is to start there. */
+bool ask_node_ends_soon(const struct node *n, int64_t now_us);
 /* Note when the nodes of an attempt are taken away. */
 void ask_set_ends(struct model *m, const struct ask *a);
 
