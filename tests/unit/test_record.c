@@ -203,7 +203,7 @@ static const struct {
 	{ TABLE_POD, "................" },
 	{ TABLE_JOB, "..........." /* to the time of submission */
 		     "..........................(.......[...])" /* to the array */
-		     "[......][....]......(..[..][.....])......(...)...(....)..[..].." },
+		     "[......][....]......(..[..][.....])......(...)...(....)..[..]..(......)" },
 	{ TABLE_USAGE, "(.......)..." },
 	{ TABLE_CHARGE, "....[....][..]" },
 	{ TABLE_KEY, "...." },
@@ -539,10 +539,11 @@ static void flatten(struct record *rec)
 		gpuq_buf_done(&b);
 		return;
 	}
-	varint_array(&b, rec->table == TABLE_JOB ? n - 2 : n);
+	varint_array(&b, rec->table == TABLE_JOB ? n - 3 : n);
 	for (const char *f = form; *f; f = skip_form(f), i++) {
-		if (rec->table == TABLE_JOB && (i == 12 || i == 62))
-			varint_skip(&r); /* the size of the spec, the element's own number */
+		if (rec->table == TABLE_JOB && (i == 12 || i == 62 || i == 63))
+			varint_skip(
+				&r); /* the size of the spec, the element's own number, what it used */
 		else if (rec->table == TABLE_JOB && strncmp(f, "(.......[", 9) == 0)
 			flatten_array(&r, &b);
 		else if (rec->table == TABLE_JOB && strncmp(f, "(..[", 4) == 0)

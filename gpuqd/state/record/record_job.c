@@ -530,9 +530,13 @@ static void load_avoids(struct model *m, struct job *j, struct rec *r)
 static void load_used(struct job *j, struct rec *r)
 {
 	struct used *s;
+	uint32_t more;
 
-	if (rec_get_array(r) != 6)
+	if (r->p < r->end && *r->p == 0x90) {
+		varint_skip(r);
 		return;
+	}
+	more = rec_get_row(r, 6);
 	s = job_life(j)->used = record_alloc(1, sizeof(*s));
 	s->user_us = rec_get_int(r);
 	s->system_us = rec_get_int(r);
@@ -540,6 +544,7 @@ static void load_used(struct job *j, struct rec *r)
 	s->read_bytes = rec_get_int(r);
 	s->written_bytes = rec_get_int(r);
 	s->gpu_milli = rec_get_int(r);
+	varint_skip_more(r, more);
 }
 
 static void load_fields(struct model *m, struct job *j, struct rec *r)
