@@ -652,8 +652,8 @@ Test(record, short_records_of_schema_1_are_filled_up)
 				    (const unsigned char *)b.data, b.len, &out, &err),
 		     0, "%s", err.text);
 	r = (struct rec){ out.items[0].val, out.items[0].val + out.items[0].val_len, false };
-	cr_expect_eq(rec_get_array(&r), 63u);
-	varint_skip_more(&r, 63);
+	cr_expect_eq(rec_get_array(&r), 64u);
+	varint_skip_more(&r, 64);
 	cr_expect(!r.bad && r.p == r.end);
 	cr_expect_eq(upgrade_record(&u, 1, TABLE_JOB, key, sizeof(key),
 				    (const unsigned char *)b.data, b.len - 1, &out, &err),
