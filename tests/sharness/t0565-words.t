@@ -10,11 +10,11 @@ on_term() {
 test_expect_success 'a name keeps its letters; marks that turn text are escaped on output' '
 	start_gpuqd && id=$(sh_job "true" --hold -J "größe-名前") && job_is "$id" name "größe-名前" &&
 	LC_ALL=C.UTF-8 gpuq queue -h -o NAME "$id" >out && says out "größe-名前" &&
-	turned=$(sh_job "true" --hold -J "a$(printf "\342\200\256")b") && LC_ALL=C.UTF-8 gpuq queue -h -o NAME "$turned" >out && says out "a.u.202E.b" && gpuq cancel "$id" "$turned"
+	turned=$(sh_job "true" --hold -J "a$(printf "\342\200\256")b") && LC_ALL=C.UTF-8 gpuq queue -h -o NAME "$turned" >out && says out "a.u.202e.b" && gpuq cancel "$id" "$turned"
 '
 
 test_expect_success 'a completed job does not have the message of an attempt before' '
-	id=$(sh_job "[ -e second ] || { touch second; kill -9 \$\$; }" --retry 1) && gpuq wait "$id" && job_is "$id" attempt 1 && job_is "$id" message null
+	id=$(sh_job "[ -e second ] || { touch second; kill -9 \$\$; }" --retry 1) && gpuq wait "$id" && job_is "$id" attempt 1 && job_is "$id" message Completed
 '
 
 test_expect_success 'on a terminal why and status fold long lines at words; elsewhere they are whole' '
