@@ -203,7 +203,7 @@ static const struct {
 	{ TABLE_POD, "................" },
 	{ TABLE_JOB, "..........." /* to the time of submission */
 		     "..........................(.......[...])" /* to the array */
-		     "[......][....]......(..[..][.....])......(...)...(....)..[..]..(......)" },
+		     "[......][....]......(..[..][.....])......(...)...(....)..[..].." },
 	{ TABLE_USAGE, "(.......)..." },
 	{ TABLE_CHARGE, "....[....][..]" },
 	{ TABLE_KEY, "...." },
@@ -268,18 +268,22 @@ static void widen_field(struct rec *r, const char *form, struct gpuq_buf *b)
 	}
 }
 
-/* The same fields and three more; but an empty record stays one. */
+/* The same fields and three more; but an empty record stays one. That of a job has what it used, which
+ * is not written where it is not known. */
 static void widen(struct rec *r, const char *form, struct gpuq_buf *b)
 {
 	const uint32_t n = rec_get_array(r);
+	const bool job = form == form_of(TABLE_JOB);
 	uint32_t i = 0;
 
-	varint_array(b, n ? n + 3 : 0);
+	varint_array(b, n ? n + 3 + job : 0);
 	if (n == 0)
 		return;
 	for (const char *f = form; *f && *f != ']' && *f != ')'; f = skip_form(f), i++)
 		widen_field(r, f, b);
 	cr_assert_eq(i, n, "%u fields, not %u", n, i);
+	if (job)
+		varint_array(b, 0);
 	add_unknown(b);
 }
 
@@ -539,11 +543,10 @@ static void flatten(struct record *rec)
 		gpuq_buf_done(&b);
 		return;
 	}
-	varint_array(&b, rec->table == TABLE_JOB ? n - 3 : n);
+	varint_array(&b, rec->table == TABLE_JOB ? n - 2 : n);
 	for (const char *f = form; *f; f = skip_form(f), i++) {
-		if (rec->table == TABLE_JOB && (i == 12 || i == 62 || i == 63))
-			varint_skip(
-				&r); /* the size of the spec, the element's own number, what it used */
+		if (rec->table == TABLE_JOB && (i == 12 || i == 62))
+			varint_skip(&r); /* the size of the spec, the element's own number */
 		else if (rec->table == TABLE_JOB && strncmp(f, "(.......[", 9) == 0)
 			flatten_array(&r, &b);
 		else if (rec->table == TABLE_JOB && strncmp(f, "(..[", 4) == 0)
@@ -652,8 +655,8 @@ Test(record, short_records_of_schema_1_are_filled_up)
 				    (const unsigned char *)b.data, b.len, &out, &err),
 		     0, "%s", err.text);
 	r = (struct rec){ out.items[0].val, out.items[0].val + out.items[0].val_len, false };
-	cr_expect_eq(rec_get_array(&r), 64u);
-	varint_skip_more(&r, 64);
+	cr_expect_eq(rec_get_array(&r), 63u);
+	varint_skip_more(&r, 63);
 	cr_expect(!r.bad && r.p == r.end);
 	cr_expect_eq(upgrade_record(&u, 1, TABLE_JOB, key, sizeof(key),
 				    (const unsigned char *)b.data, b.len - 1, &out, &err),

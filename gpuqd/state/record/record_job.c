@@ -70,7 +70,8 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	varint_array(&b, RECORD_JOB_FIELDS);
+	/* Most are pending, and used nothing yet. */
+	varint_array(&b, RECORD_JOB_FIELDS - (l->used ? 0 : 1));
 	varint_str(&b, j->name);
 	varint_str(&b, j->user);
 	varint_str(&b, j->queue->name);
@@ -196,8 +197,8 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	}
 	varint_str(&b, j->notes ? j->notes : "");
 	varint_int(&b, l->element_id);
-	varint_array(&b, l->used ? 6 : 0);
 	if (l->used) {
+		varint_array(&b, 6);
 		varint_int(&b, l->used->user_us);
 		varint_int(&b, l->used->system_us);
 		varint_int(&b, l->used->memory_bytes);

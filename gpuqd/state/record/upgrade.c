@@ -82,11 +82,10 @@ static void promise(struct conversion *c)
  *	2 .. 6	a list of values, as rows of this many
  *	a, p	an array's waiting part; a promise
  *	+	not there: the size of the spec
- *	-	not there: zero
- *	e	not there: an empty list */
+ *	-	not there: zero */
 static const char node_fields[] = "..........234";
 static const char pod_fields[] = "..............l.";
-static const char job_fields[] = "............+........................a64.....lp...l..l...l..2.-e";
+static const char job_fields[] = "............+........................a64.....lp...l..l...l..2.-";
 
 /* Convert one member of a row: '+' is the size of its spec, which is new; '.' and 'l' are as they
  * were; 'a' is the state of an array, 'p' a nominated placement; a digit is a list of rows with this
@@ -99,10 +98,6 @@ static void field(struct conversion *c, char kind)
 	}
 	if (kind == '-') {
 		varint_int(&c->out, 0);
-		return;
-	}
-	if (kind == 'e') {
-		varint_array(&c->out, 0);
 		return;
 	}
 	if (c->left == 0) {
