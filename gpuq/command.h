@@ -42,6 +42,8 @@ int cli_main(int argc, char **argv);
 
 extern const struct command commands[]; /* ends with name == NULL */
 
+const struct command *commands_slurm(void); /* the names of Slurm, likewise */
+
 /* By name or alias; NULL. */
 const struct command *command_find(const char *name);
 

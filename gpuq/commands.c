@@ -419,6 +419,11 @@ const struct command commands[] = {
 };
 /* clang-format on */
 
+const struct command *commands_slurm(void)
+{
+	return slurm_commands();
+}
+
 const struct command *command_find(const char *name)
 {
 	for (const struct command *c = commands; c->name; c++)

@@ -1,7 +1,9 @@
 #include "gpuq/lines.h"
 
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "gpuq/term.h"
 #include "gpuq/view.h"
@@ -17,13 +19,46 @@ void line_to(FILE *f)
 	to = f;
 }
 
+/* Return how many bytes of the text, which is clean, go on a line of so many columns: up to a blank;
+ * all of a word that is longer than a line. */
+static size_t fits(const char *text, size_t room)
+{
+	struct gpuq_buf start = GPUQ_BUF_INIT;
+	size_t last = 0, n;
+
+	for (n = strspn(text, " ");; n += strspn(text + n, " ")) {
+		n += strcspn(text + n, " ");
+		gpuq_buf_clear(&start);
+		gpuq_buf_add(&start, text, n);
+		if (last && term_columns(gpuq_buf_str(&start)) > room)
+			break;
+		last = n;
+		if (!text[n])
+			break;
+	}
+	gpuq_buf_done(&start);
+	return last;
+}
+
 static void print(const char *label, struct gpuq_buf *text, int columns)
 {
 	struct gpuq_buf clean = GPUQ_BUF_INIT;
+	FILE *f = to ? to : stdout;
+	const int width = term_width(f);
+	/* Only a terminal has an edge; programs read whole lines. */
+	const size_t room = width > columns + 20 ? (size_t)(width - columns - 1) : SIZE_MAX;
 
 	if (text->len > 0) {
+		const char *s;
+
 		term_clean_str(&clean, gpuq_buf_str(text));
-		fprintf(to ? to : stdout, "%-*s %s\n", columns, label, gpuq_buf_str(&clean));
+		for (s = gpuq_buf_str(&clean); *s; label = "") {
+			const size_t n = fits(s, room);
+
+			fprintf(f, "%-*s %.*s\n", columns, label, (int)n, s);
+			s += n;
+			s += strspn(s, " ");
+		}
 	}
 	gpuq_buf_clear(text);
 	gpuq_buf_done(&clean);

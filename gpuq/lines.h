@@ -16,7 +16,7 @@
 /* Where lines go from now on; NULL = standard output, as at first. */
 void line_to(FILE *f);
 
-/* Print label and text, cleaned; nothing for an empty text. text is empty afterwards. */
+/* Print label and text, cleaned, and on a terminal folded at its words; nothing for an empty text. text is empty afterwards. */
 void line_print(const char *label, struct gpuq_buf *text);
 
 /* The same with room for long labels: "scheduler.cycles". */

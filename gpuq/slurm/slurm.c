@@ -67,6 +67,11 @@ static bool names_job(int argc, char **argv)
 	return false;
 }
 
+const struct command *slurm_commands(void)
+{
+	return names;
+}
+
 const struct command *slurm_find(int argc, char **argv)
 {
 	const char *slash, *name;

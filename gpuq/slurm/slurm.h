@@ -18,4 +18,7 @@
 /* The command that argv[0] names, by what it is called with, or NULL. */
 const struct command *slurm_find(int argc, char **argv);
 
+/* All of them, ending with name == NULL. */
+const struct command *slurm_commands(void);
+
 #endif

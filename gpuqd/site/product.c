@@ -1,6 +1,5 @@
 #include "gpuqd/site/product.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +45,11 @@ static void flatten(const char *from, char out[PRODUCT_BYTES])
 {
 	size_t n = 0;
 
-	for (; *from && n + 1 < PRODUCT_BYTES; from++)
-		out[n++] =
-			isalnum((unsigned char)*from) ? (char)tolower((unsigned char)*from) : '-';
+	for (; *from && n + 1 < PRODUCT_BYTES; from++) {
+		const char c = *from >= 'A' && *from <= 'Z' ? (char)(*from - 'A' + 'a') : *from;
+
+		out[n++] = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';
+	}
 	out[n] = '\0';
 }
 
@@ -150,6 +151,7 @@ bool product_is(const char *kind, const char *wanted)
 	if (kind[n] != '-')
 		return false;
 	kind += n + 1;
-	n = strspn(kind, "0123456789");
+	for (n = 0; kind[n] >= '0' && kind[n] <= '9'; n++)
+		;
 	return n > 0 && strcmp(kind + n, "g") == 0;
 }

@@ -158,7 +158,7 @@ static const struct gpuq_schema context_schema = {
 };
 
 static const struct gpuq_field spec_fields[] = {
-	J("name", NAME, name, .doc = "Name of the job; default: the file's or the command's."),
+	J("name", STR, name, .min = 1, .max = GPUQ_NAME_BYTES_MAX, .doc = "Name of the job; default: the file's or the command's."),
 	J("queue", NAME, queue, .doc = "Queue; default: the user's, else `default`."),
 	J("account", NAME, account, .doc = "Recorded with the job, for reports."),
 	J("namespace", NAME, namespace_, .doc = "Must be that of the queue, if given."),

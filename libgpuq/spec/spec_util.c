@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
+#include "libgpuq/utf8.h"
 
 int spec_list_add(struct gpuq_arena *a, struct spec_list *l, const char *s)
 {
@@ -143,18 +144,53 @@ bool spec_name_ok(const char *name)
 	return true;
 }
 
+/* Return the bytes of the character of a job's name that s begins with; 0 = it is none. edge: it may be
+ * the first and the last. Beyond ASCII all pass but controls: output escapes what acts on a terminal. */
+static size_t job_name_char(const char *s, bool *edge)
+{
+	uint32_t code;
+	const size_t n = gpuq_utf8_next(s, strlen(s), &code);
+
+	*edge = code >= 0xa0 || isalnum((unsigned char)*s);
+	return n > 0 && (code >= 0xa0 || (n == 1 && name_byte(*s))) ? n : 0;
+}
+
+bool spec_job_name_ok(const char *name)
+{
+	bool edge = false;
+
+	if (!*name || strlen(name) > GPUQ_NAME_BYTES_MAX)
+		return false;
+	for (const char *s = name; *s;) {
+		const size_t n = job_name_char(s, &edge);
+
+		if (n == 0 || (s == name && !edge))
+			return false;
+		s += n;
+	}
+	return edge;
+}
+
 const char *spec_name_from(struct gpuq_arena *a, const char *text)
 {
 	char name[GPUQ_NAME_BYTES_MAX + 1];
-	size_t n = 0;
+	size_t n = 0, end = 0, k;
+	bool edge;
 
-	while (*text && !isalnum((unsigned char)*text))
+	while (*text && !(job_name_char(text, &edge) && edge))
 		text++;
-	for (; *text && n < GPUQ_NAME_BYTES_MAX; text++)
-		name[n++] = name_byte(*text) ? *text : '-';
-	while (n && !isalnum((unsigned char)name[n - 1]))
-		n--;
-	return n ? gpuq_arena_strndup(a, name, n) : gpuq_arena_strdup(a, "job");
+	for (; *text; text += k ? k : 1) {
+		k = job_name_char(text, &edge);
+		if (n + (k ? k : 1) > GPUQ_NAME_BYTES_MAX)
+			break;
+		if (k)
+			memcpy(name + n, text, k);
+		else
+			name[n] = '-';
+		n += k ? k : 1;
+		end = k && edge ? n : end;
+	}
+	return end ? gpuq_arena_strndup(a, name, end) : gpuq_arena_strdup(a, "job");
 }
 
 bool gpuq_path_goes_up(const char *path)

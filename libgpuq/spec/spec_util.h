@@ -25,5 +25,7 @@ int spec_split(struct gpuq_arena *a, const char *text, char sep, struct gpuq_str
  * most 63 bytes; "job" when nothing is left. NULL without memory. */
 const char *spec_name_from(struct gpuq_arena *a, const char *text);
 bool spec_name_ok(const char *name);
+/* The same of a job, which may have letters of any script. */
+bool spec_job_name_ok(const char *name);
 
 #endif

@@ -70,7 +70,8 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	varint_array(&b, RECORD_JOB_FIELDS);
+	/* Most are pending, and used nothing yet. */
+	varint_array(&b, RECORD_JOB_FIELDS - (l->used ? 0 : 1));
 	varint_str(&b, j->name);
 	varint_str(&b, j->user);
 	varint_str(&b, j->queue->name);
@@ -196,8 +197,8 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	}
 	varint_str(&b, j->notes ? j->notes : "");
 	varint_int(&b, l->element_id);
-	varint_array(&b, l->used ? 6 : 0);
 	if (l->used) {
+		varint_array(&b, 6);
 		varint_int(&b, l->used->user_us);
 		varint_int(&b, l->used->system_us);
 		varint_int(&b, l->used->memory_bytes);
@@ -530,9 +531,13 @@ static void load_avoids(struct model *m, struct job *j, struct rec *r)
 static void load_used(struct job *j, struct rec *r)
 {
 	struct used *s;
+	uint32_t more;
 
-	if (rec_get_array(r) != 6)
+	if (r->p < r->end && *r->p == 0x90) {
+		varint_skip(r);
 		return;
+	}
+	more = rec_get_row(r, 6);
 	s = job_life(j)->used = record_alloc(1, sizeof(*s));
 	s->user_us = rec_get_int(r);
 	s->system_us = rec_get_int(r);
@@ -540,6 +545,7 @@ static void load_used(struct job *j, struct rec *r)
 	s->read_bytes = rec_get_int(r);
 	s->written_bytes = rec_get_int(r);
 	s->gpu_milli = rec_get_int(r);
+	varint_skip_more(r, more);
 }
 
 static void load_fields(struct model *m, struct job *j, struct rec *r)
