@@ -8,7 +8,7 @@
 
 enum step { STEP_NONE, STEP_SCRIPT, STEP_UNKNOWN };
 
-/* What follows the first dot of a word of n bytes, if that is a step. */
+/* Read the n bytes that follow the first dot of a word. */
 static enum step step_of(const char *dot, size_t n)
 {
 	static const char script[] = "batch", other[] = "extern";

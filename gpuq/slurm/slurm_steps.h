@@ -3,7 +3,7 @@
  * Touches  memory only.
  * Used by  slurm_sacct.c.
  *
- * Of the steps of a job only its script (17.batch) is recorded.
+ * The only step of a job that is recorded is its script (17.batch).
  */
 #ifndef GPUQ_SLURM_SLURM_STEPS_H
 #define GPUQ_SLURM_SLURM_STEPS_H

@@ -2,7 +2,7 @@
  *
  * Owns     the sums while they are added up.
  * Touches  the model and the store, reads only.
- * Used by  rpc/method/m_reserved.c.
+ * Used by  rpc/method/m_reservation.c.
  *
  * The use of a reservation is what its queue and users used while it was in effect, up to what it
  * reserves. It is taken from the records of single pods, a piece at a time, so that the loop is not
