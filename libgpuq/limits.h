@@ -35,7 +35,7 @@
 #define GPUQ_LOGS_PER_USER                                                                         \
 	1024u /* outputs of pods that are read, beyond which no further call begins: each may cost a \
 	       * process or a connection to the cluster */
-#define GPUQ_CONNECTIONS_MAX 4096u
+#define GPUQ_CONNECTIONS_MAX 16384u /* of all users; as many files as the process may open */
 #define GPUQ_RESERVE_IDLE_S 5 /* a connection of the reserve without a call ends */
 #define GPUQ_HELLO_TIMEOUT_S 5
 #define GPUQ_FRAME_TIMEOUT_S 15 /* from a message's first byte to its last: no slow loris */

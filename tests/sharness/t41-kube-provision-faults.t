@@ -160,7 +160,7 @@ test_expect_success 'AC-DWS-11: a launcher without devices runs elsewhere, the r
 	test "$(grep -cx cpus out)" = 1 && gpuq cancel "$a" && wait_for 60 no_requests
 '
 
-test_expect_success 'AC-DWS-4: of ten jobs eight go to what is reserved; the ninth takes its request back when one of them ends' '
+test_expect_success 'AC-DWS-4: what is there is used first; a job takes its request back when what is there becomes free' '
 	becomes accept && a=$(grow_on "[big, spare]" "gpus: 8\ntime: 1h") && job_becomes "$a" RUNNING 60 && b=$(grow_on "[big, spare]" "gpus: 8\ntime: 1h") &&
 	job_becomes "$b" PROVISIONING 60 && gpuq cancel "$a" && job_becomes "$b" RUNNING 60 && job_is "$b" flavor big && wait_for 60 no_requests &&
 	gpuq cancel "$b"
