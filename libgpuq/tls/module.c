@@ -299,8 +299,11 @@ static enum gpuq_tls_step shake(void *t, char *why)
 		    "right, gpuq "
 		    "login again",
 		    c->seen, c->pin);
-	else
+	else {
+		/* Many messages a read of the socket. */
+		SSL_set_read_ahead(c->ssl, 1);
 		return GPUQ_TLS_DONE;
+	}
 	c->failed = true;
 	return GPUQ_TLS_FAILED;
 }
@@ -324,14 +327,23 @@ static ssize_t outcome(struct conn *c, int n, char *why)
 	}
 }
 
+/* Read as many records as are there: fewer than n bytes say that the socket reports what follows. */
 static ssize_t receive(void *t, void *bytes, size_t n, char *why)
 {
 	struct conn *c = t;
+	size_t all = 0;
 	int got;
 
 	ERR_clear_error();
-	got = SSL_read(c->ssl, bytes, n > INT_MAX ? INT_MAX : (int)n);
-	return got > 0 ? got : outcome(c, got, why);
+	do {
+		const size_t room = n - all;
+
+		got = SSL_read(c->ssl, (char *)bytes + all, room > INT_MAX ? INT_MAX : (int)room);
+		if (got <= 0)
+			return all > 0 ? (ssize_t)all : outcome(c, got, why);
+		all += (size_t)got;
+	} while (all < n && SSL_has_pending(c->ssl) == 1);
+	return (ssize_t)all;
 }
 
 static ssize_t transmit(void *t, const void *bytes, size_t n, char *why)

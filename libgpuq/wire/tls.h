@@ -21,7 +21,7 @@ int gpuq_tls_open(const struct gpuq_connect_opts *o, int64_t deadline_us, int *f
 		  struct gpuq_tls **out, struct gpuq_err *err);
 void gpuq_tls_close(struct gpuq_tls *t); /* NULL is allowed */
 
-/* As recv() and send() on a nonblocking socket. */
+/* As recv() and send() on a nonblocking socket; see recv of tls_module.h. */
 ssize_t gpuq_tls_recv(struct gpuq_tls *t, void *bytes, size_t n);
 ssize_t gpuq_tls_send(struct gpuq_tls *t, const void *bytes, size_t n);
 

@@ -32,7 +32,8 @@ struct gpuq_tls_module {
 	/* A connection on fd, nonblocking. NULL and why. */
 	void *(*start)(int fd, const struct gpuq_tls_want *want, char *why);
 	enum gpuq_tls_step (*shake)(void *t, char *why);
-	/* As recv() and send(). why: of a negative result other than EAGAIN. */
+	/* As recv() and send(); recv takes all that is there: after fewer than n bytes the socket reports
+	 * what follows. why: of a negative result other than EAGAIN. */
 	ssize_t (*recv)(void *t, void *bytes, size_t n, char *why);
 	ssize_t (*send)(void *t, const void *bytes, size_t n, char *why);
 	const char *(*pin)(void *t); /* of the server's key, once hands were shaken */

@@ -195,7 +195,7 @@ static int read_some(struct gpuq_transport *t, struct gpuq_err *err)
 			t->ended = true;
 		}
 		/* The socket does not report bytes that TLS has decrypted: all are taken. */
-	} while (n > 0 && t->tls);
+	} while (n == READ_BYTES && t->tls);
 	return 0;
 }
 
