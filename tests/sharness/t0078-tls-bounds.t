@@ -54,7 +54,7 @@ between() {
 }
 
 test_expect_success 'a user makes a burst of calls, then so many a second; gpuq waits, others and operators do not' '
-	hostile pace job.submit 600 >busy && between 1 400 && hostile pace prio.weights 6000 >busy && between 1 5100 &&
+	hostile pace job.submit 600 >busy && between 1 400 && hostile pace prio.weights 6000 >busy && between 1 5600 &&
 	exits 0 away gpuq queue && exits 0 gpuq queue && /usr/bin/python3 "$test_source/tests/sharness/hostile.py" "${GPUQ_SERVER#unix:}" pace prio.weights 3000 >busy && between 0 0
 '
 
