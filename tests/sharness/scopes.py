@@ -14,9 +14,9 @@ import hostile  # noqa: E402
 
 ROWS = {
     "read": """audit.list event.list event.watch history.list diag.get job.get job.list job.logs job.wait job.why node.list
-        plan.get prio.list prio.weights queue.list report.get reservation.list reservation.report scenario.export site.get
+        plan.get pool.list prio.list prio.weights queue.list report.get reservation.list reservation.report scenario.export site.get
         shares.list status.get token.list usage.list""",
-    "submit": "job.submit",
+    "submit": "code.put job.submit",
     "control": "job.cancel job.hold job.release job.requeue job.update token.create token.revoke",
     "session": "job.attach job.exec job.forward",
     "manage": "queue.grant site.apply",

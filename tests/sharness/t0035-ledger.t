@@ -63,7 +63,7 @@ test_expect_success 'a table has hours, shares and money' '
 	gpuq report >table && says table "^USER +QUEUE +FLAVOR +GPU_HOURS +SHARE +REFUNDED +WASTE +PODS +COST" &&
 	says table " vis +default +0.00 +100.0% +0.00 +0.00 +1 +0.0[0-9] EUR$" &&
 	gpuq report --by queue,day -h >table && says table "^vis +[0-9]{4}-[0-9]{2}-[0-9]{2} +0.00 " &&
-	exits 2 gpuq report --by color && says err "color: expected user, queue, flavor or day" &&
+	exits 2 gpuq report --by color && says err "color: expected user, queue, flavor, isolation or day" &&
 	exits 2 gpuq report --since tomorrowish && says err "since tomorrowish: expected an instant"
 '
 

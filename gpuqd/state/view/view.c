@@ -54,7 +54,7 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 					     "end_time",     "eligible_time", "exit_code",
 					     "flavor",       "promise",       "priority_terms",
 					     "planned_time", "message",       "end_cause",
-					     "use" };
+					     "use",          "used" };
 	static const char *const lists[] = { "reasons", "pods", "evictions", "avoids" };
 	struct gpuq_val *v = gpuq_map(a), *ar = gpuq_null(a);
 	char *labels = joblabel_take(spec);
