@@ -308,6 +308,7 @@ static bool listed(void)
 /* ---- what is asked ---- */
 
 static const char *token = "00112233445566778899aabbccddeeff";
+static unsigned attempt;
 
 static void create(unsigned job, unsigned n_pods, int gpus, const char *note, const char *script)
 {
@@ -324,6 +325,7 @@ static void create(unsigned job, unsigned n_pods, int gpus, const char *note, co
 			       .image = "i",
 			       .node = "node-0000",
 			       .job = job,
+			       .attempt = attempt,
 			       .array_index = -1,
 			       .n_pods = n_pods,
 			       .pod_names = list,
@@ -616,6 +618,45 @@ Test(kube_cluster, what_a_gang_needs_comes_and_goes_with_its_job, .fini = fini)
 	      "on DELETE services nth=1 drop-after-commit\n");
 	run(steps);
 	cr_expect_eq(audit("creates"), 2);
+}
+
+/* An elastic job of two pods was another process's; its next attempt has one. */
+static void smaller_attempt(void)
+{
+	attempt = 1;
+	cr_expect_eq(http("/api/v1/namespaces/default/services",
+			  "{\"apiVersion\": \"v1\", \"kind\": \"Service\", \"metadata\": "
+			  "{\"name\": \"gpuq-" ID "-1\"}, \"spec\": {\"clusterIP\": \"None\"}}",
+			  NULL),
+		     201);
+	create(1, 1, 0, NULL, NULL);
+}
+
+static bool smaller_ok(void)
+{
+	return pods[1].created[ASK_OK] == 1;
+}
+
+static void forget_smaller(void)
+{
+	cr_expect_eq(http(SVC, NULL, NULL), 200);
+	cluster->ops->job_forget(cluster, 1, -1, "");
+}
+
+static bool no_service(void)
+{
+	return pods[1].forgotten == 1 && http(SVC, NULL, NULL) == 404;
+}
+
+Test(kube_cluster, what_another_process_made_for_a_larger_attempt_goes, .fini = fini)
+{
+	static const struct step steps[] = { { "the lists are in", NULL, listed },
+					     { "its pod is there", smaller_attempt, smaller_ok },
+					     { "the service is gone", forget_smaller, no_service },
+					     { 0 } };
+
+	start("");
+	run(steps);
 }
 
 /* Evicted before it was created: it must not appear later. */

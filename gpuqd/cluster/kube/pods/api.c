@@ -122,7 +122,8 @@ static struct made *find(struct asks *a, const struct made_key *key)
 	return m;
 }
 
-void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, bool service)
+void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, bool service,
+	       bool earlier)
 {
 	struct made_key key = { .job = job, .array_index = array_index };
 	struct made *m = find(a, &key);
@@ -132,6 +133,7 @@ void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, b
 		if (!m)
 			abort();
 		m->key = key;
+		m->script = m->service = earlier;
 		HASH_ADD(hh, a->made, key, sizeof(m->key), m);
 	}
 	m->script |= script;

@@ -515,10 +515,11 @@ void asks_create(struct asks *a, const struct pod_order *o)
 	if (!c->node || !c->pod_policy || !c->namespace_ || !c->name || !c->token)
 		abort();
 	HASH_ADD_KEYPTR(hh, a->creates, c->key, strlen(c->key), c);
-	made_note(a, o->job, o->array_index, podspec_has_files(o), podspec_has_service(o));
+	made_note(a, o->job, o->array_index, podspec_has_files(o), podspec_has_service(o),
+		  o->attempt > 0);
 	/* The script of an array is the array's. */
 	if (o->array_index >= 0 && podspec_has_files(o))
-		made_note(a, o->job, -1, true, false);
+		made_note(a, o->job, -1, true, false, false);
 	if (build(c, o, &err) != 0) {
 		snprintf(c->why, sizeof(c->why), "%s", err.text);
 		c->fail = loop_after(a->loop, 0, on_fail, c);

@@ -91,8 +91,10 @@ struct post_call {
 	void *arg;
 };
 
-/* Objects of a job beside its pods, as far as this process created them. */
-void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, bool service);
+/* Note objects of a job beside its pods that this process creates. earlier: there were attempts before this one; if
+ * the job is new here they were another process's, which may have created more, as for an elastic job. */
+void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, bool service,
+	       bool earlier);
 
 /* One of the things that are to go with rest's job has gone, or will not. */
 void rest_done(struct rest *rest, bool gone);
