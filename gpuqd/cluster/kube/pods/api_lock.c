@@ -15,6 +15,9 @@
 
 #define RETRY_US INT64_C(1000000) /* of a lock that others hold */
 #define FORBIDDEN_US INT64_C(30000000)
+/* The plugin that has served a pod removes its lock, without looking whose it is by then: until it had time to,
+ * no other pod may have it. */
+#define RELEASE_US INT64_C(2000000)
 #define RELEASES_MAX 8 /* tries; then it grows stale */
 
 struct lock {
@@ -247,9 +250,8 @@ void lock_release(struct lock *l)
 	http_cancel(l->req);
 	loop_cancel(l->timer);
 	l->req = NULL;
-	l->timer = NULL;
 	l->leaving = true;
-	look(l);
+	l->timer = loop_after(l->asks->loop, RELEASE_US, on_timer, l);
 }
 
 void lock_free_all(struct asks *a)
