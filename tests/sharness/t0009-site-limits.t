@@ -104,7 +104,7 @@ test_expect_success 'larger priority goes first' '
 	job_becomes "$full" RUNNING && job_becomes "$more" RUNNING &&
 	late=$(sh_job "sleep 300" -p big -g 1) && early=$(sh_job "sleep 300" -p big -g 1 --qos urgent) &&
 	job_is "$early" state PENDING &&
-	smaller=$(sh_job "exit 0" -p small -g 1) && gpuq cancel "$smaller" &&
+	smaller=$(sh_job "sleep 300" -p small -g 1) && gpuq cancel "$smaller" &&
 	gpuq queue -h -t PD >out && cat out
 '
 

@@ -214,7 +214,7 @@ static void note_turn(struct asks *a, const struct pod_fact *f, bool gone, int64
 		      const char *name)
 {
 	if (gone || f->phase != POD_PENDING || !f->unserved)
-		turn_over(a, name);
+		turn_over(a, name, !gone && !f->unserved);
 	else if (*f->node)
 		turn_seen(a, f->node, units, f->namespace_, name);
 }

@@ -94,7 +94,7 @@ static void finish(struct create *c, enum ask_outcome o, const char *uid, const 
 	c->name = c->namespace_ = c->token = NULL;
 	free_create(c);
 	if (o != ASK_OK)
-		turn_over(a, name);
+		turn_over(a, name, false);
 	if (!leave || o == ASK_OK)
 		sink->created(sink->arg, name, o, uid, message);
 	if (leave && o == ASK_OK)
@@ -116,7 +116,7 @@ static void finish_refused(struct create *c, const struct refusal *r)
 		finish(c, ASK_REFUSED, "", r->words);
 		return;
 	}
-	turn_over(c->asks, name);
+	turn_over(c->asks, name, false);
 	c->name = NULL;
 	free_create(c);
 	sink->refused(sink->arg, name, r);

@@ -242,7 +242,7 @@ bool lock_is_held(const struct lock *l)
 	return l->held;
 }
 
-void lock_release(struct lock *l)
+void lock_release(struct lock *l, bool served)
 {
 	if (!l)
 		return;
@@ -251,7 +251,9 @@ void lock_release(struct lock *l)
 	loop_cancel(l->timer);
 	l->req = NULL;
 	l->leaving = true;
-	l->timer = loop_after(l->asks->loop, RELEASE_US, on_timer, l);
+	l->timer = served ? loop_after(l->asks->loop, RELEASE_US, on_timer, l) : NULL;
+	if (!served)
+		look(l);
 }
 
 void lock_free_all(struct asks *a)

@@ -17,8 +17,9 @@ struct lock *lock_take(struct asks *a, const char *node, const char *namespace_,
 /* The same where the pod is there already: an earlier process took it. */
 struct lock *lock_assume(struct asks *a, const char *node, const char *namespace_, const char *pod);
 bool lock_is_held(const struct lock *l);
-/* Remove it from the node if it names the pod still; l is gone for the caller. NULL is fine. */
-void lock_release(struct lock *l);
+/* Remove it from the node if it names the pod still; after a while if the pod was served, since its plugin removes it.
+ * l is gone for the caller. NULL is fine. */
+void lock_release(struct lock *l, bool served);
 void lock_free_all(struct asks *a); /* they stay on their nodes */
 
 #endif

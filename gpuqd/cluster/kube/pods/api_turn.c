@@ -18,6 +18,7 @@ struct turn {
 	struct lock *lock; /* NULL = it needs none */
 	int64_t units;
 	bool spent; /* it keeps others waiting no longer */
+	bool served; /* by the plugin, which removes the lock */
 	char *node, *pod;
 };
 
@@ -25,7 +26,7 @@ static void free_turn(struct turn *t)
 {
 	loop_cancel(t->end);
 	loop_cancel(t->silent);
-	lock_release(t->lock);
+	lock_release(t->lock, t->served);
 	free(t->node);
 	free(t->pod);
 	free(t);
@@ -126,10 +127,11 @@ void turn_seen(struct asks *a, const char *node, int64_t units, const char *name
 	has_lock(t);
 }
 
-void turn_over(struct asks *a, const char *pod)
+void turn_over(struct asks *a, const char *pod, bool served)
 {
 	for (struct turn **at = &a->turns; *at; at = &(*at)->next)
 		if (strcmp((*at)->pod, pod) == 0) {
+			(*at)->served = served;
 			end(at);
 			return;
 		}

@@ -15,7 +15,8 @@ bool turn_take(struct asks *a, const char *node, int64_t units, const char *name
 /* A pod is there that has not been served: one of an earlier process, or of others. */
 void turn_seen(struct asks *a, const char *node, int64_t units, const char *namespace_,
 	       const char *pod);
-void turn_over(struct asks *a, const char *pod); /* also of a pod that holds none */
+/* Also of a pod that holds none. served: the plugin allocated its devices. */
+void turn_over(struct asks *a, const char *pod, bool served);
 void turn_free_all(struct asks *a);
 
 #endif
