@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,4 +49,35 @@ int file_read(const char *path, struct gpuq_buf *out, struct gpuq_err *err)
 	if (fd != STDIN_FILENO)
 		close(fd);
 	return rc;
+}
+
+/* ---- files of gpuq ---- */
+
+static bool path_beside(const char *file, char out[FILE_PATH_BYTES])
+{
+	const size_t room = FILE_PATH_BYTES - strlen(file) - 2;
+	const ssize_t n = readlink("/proc/self/exe", out, room);
+	char *slash;
+
+	out[n > 0 ? n : 0] = '\0';
+	slash = strrchr(out, '/');
+	if (slash)
+		memcpy(slash + 1, file, strlen(file) + 1);
+	return slash != NULL;
+}
+
+bool file_beside(const char *file, char out[FILE_PATH_BYTES])
+{
+	return path_beside(file, out) && access(out, R_OK) == 0;
+}
+
+const char *file_exec_beside(const char *program, char *const argv[])
+{
+	static char path[FILE_PATH_BYTES];
+
+	if (path_beside(program, path))
+		execv(path, argv);
+	snprintf(path, sizeof(path), "%s/%s", PKGLIBEXECDIR, program);
+	execv(path, argv);
+	return path;
 }

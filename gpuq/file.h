@@ -1,10 +1,12 @@
-/* file.h - read a whole file, bounded
+/* file.h - read a whole file, bounded; find those that belong to gpuq
  *
- * Touches  files and standard input.
- * Used by  server.c, submission.c.
+ * Touches  files and standard input; /proc/self/exe.
+ * Used by  server.c, submission.c; servers.c, top_exec.c, code.c and mpi_server.c, which find files of gpuq.
  */
 #ifndef GPUQ_FILE_H
 #define GPUQ_FILE_H
+
+#include <stdbool.h>
 
 #include "libgpuq/buf.h"
 #include "libgpuq/err.h"
@@ -12,5 +14,15 @@
 /* Append the content of path ("-" = standard input) to out, whose max_bytes bounds
  * it. Returns 0, GPUQ_EIO (with the system's reason), GPUQ_ETOOBIG, GPUQ_ENOMEM. */
 int file_read(const char *path, struct gpuq_buf *out, struct gpuq_err *err);
+
+/* Files of gpuq lie beside this program in a tree that is not installed. */
+#define FILE_PATH_BYTES 4096
+
+/* The path of a file by its place relative to the directory of this program. False: there is none to read. */
+bool file_beside(const char *file, char out[FILE_PATH_BYTES]);
+
+/* Become a program of gpuq's own, beside this one or where it is installed. Returns only if neither can be run: its
+ * installed path, and errno. */
+const char *file_exec_beside(const char *program, char *const argv[]);
 
 #endif

@@ -282,18 +282,9 @@ int servers_token(struct gpuq_arena *a, const char *file, const char **token, st
 
 const char *servers_module(struct gpuq_arena *a)
 {
-	char exe[4096];
-	const ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	const char *path;
-	char *slash;
+	char path[FILE_PATH_BYTES];
 
-	exe[n > 0 ? n : 0] = '\0';
-	slash = strrchr(exe, '/');
-	if (!slash)
-		return NULL;
-	*slash = '\0';
-	path = gpuq_arena_printf(a, "%s/../" MODULE, exe);
-	return path && access(path, R_OK) == 0 ? path : NULL;
+	return file_beside("../" MODULE, path) ? gpuq_arena_strdup(a, path) : NULL;
 }
 
 int servers_opts(struct gpuq_arena *a, struct gpuq_connect_opts *o, struct gpuq_err *err)

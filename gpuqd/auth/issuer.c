@@ -10,6 +10,7 @@
 #include "gpuqd/net/fetch.h"
 #include "libgpuq/buf.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/base/text.h"
 
 #define US INT64_C(1000000)
 #define LEAST_US (GPUQ_KEYS_LEAST_S * US)
@@ -258,15 +259,10 @@ const char *issuer_why(const struct issuer *i)
 	return i->why;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 bool issuer_is(const struct issuer *i, const struct issuer_opts *o)
 {
-	return strcmp(i->opts.url, o->url) == 0 && same_text(i->opts.ca, o->ca) &&
-	       same_text(i->opts.proxy, o->proxy);
+	return strcmp(i->opts.url, o->url) == 0 && gpuq_same_text(i->opts.ca, o->ca) &&
+	       gpuq_same_text(i->opts.proxy, o->proxy);
 }
 
 const char *issuer_url(const struct issuer *i)

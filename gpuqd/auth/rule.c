@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libgpuq/base/text.h"
+
 #define CLAIM_BYTES 128
 
 static bool is_name_char(char c)
@@ -70,11 +72,6 @@ bool rule_prefixes_meet(const char *a, const char *b)
 	return strncmp(a, b, n < m ? n : m) == 0;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_claims(const struct gpuq_strmap *a, const struct gpuq_strmap *b)
 {
 	bool same = a->n == b->n;
@@ -86,9 +83,9 @@ static bool same_claims(const struct gpuq_strmap *a, const struct gpuq_strmap *b
 
 bool rule_same(const struct auth_rule *a, const struct auth_rule *b)
 {
-	return same_text(a->name, b->name) && same_text(a->issuer, b->issuer) &&
-	       same_text(a->audience, b->audience) && same_text(a->user, b->user) &&
-	       same_text(a->groups, b->groups) && same_claims(&a->require, &b->require) &&
+	return gpuq_same_text(a->name, b->name) && gpuq_same_text(a->issuer, b->issuer) &&
+	       gpuq_same_text(a->audience, b->audience) && gpuq_same_text(a->user, b->user) &&
+	       gpuq_same_text(a->groups, b->groups) && same_claims(&a->require, &b->require) &&
 	       gpuq_strlist_same(&a->queues, &b->queues) && a->scopes == b->scopes &&
 	       a->trusted_names == b->trusted_names;
 }

@@ -67,10 +67,10 @@ static void add(struct round *r, const struct pod *p, uint64_t device, int32_t m
 /* Return a number that distinguishes the devices of one pod. */
 static uint64_t device_of(const struct use_fact *f)
 {
-	const uint64_t h = *f->uuid ? hash_fnv(HASH_FNV_START, f->uuid, strlen(f->uuid))
-				    : hash_fnv(HASH_FNV_START, &f->index, sizeof(f->index));
+	const uint64_t h = *f->uuid ? gpuq_fnv(GPUQ_FNV_START, f->uuid, strlen(f->uuid))
+				    : gpuq_fnv(GPUQ_FNV_START, &f->index, sizeof(f->index));
 
-	return hash_fnv(h, &f->part, sizeof(f->part));
+	return gpuq_fnv(h, &f->part, sizeof(f->part));
 }
 
 static void index_uuids(struct round *r)

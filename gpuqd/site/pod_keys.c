@@ -4,6 +4,7 @@
 
 #include "gpuqd/site/site.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/base/text.h"
 
 /* ---- a site that is read ---- */
 
@@ -90,11 +91,6 @@ static const struct site_pod_keys *next_given(const struct site *s, const struct
 	return NULL;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static bool same_volumes(const struct gpuq_objects *a, const struct gpuq_objects *b)
 {
 	const struct gpuq_volume *x = a->items, *y = b->items;
@@ -116,7 +112,7 @@ static bool same_env(const struct gpuq_strmap *a, const struct gpuq_strmap *b)
 	bool same = a->n == b->n;
 
 	for (size_t i = 0; same && i < a->n; i++)
-		same = same_text(gpuq_strmap_get(b, a->keys[i]), a->vals[i]);
+		same = gpuq_same_text(gpuq_strmap_get(b, a->keys[i]), a->vals[i]);
 	return same;
 }
 
@@ -145,9 +141,9 @@ bool pod_keys_same(const struct site *s, const char *queue, const struct site *o
 		a = next_given(s, &q, &ended);
 		b = next_given(other_site, &other_q, &other_ended);
 		if (a && b &&
-		    !(same_text(a->image, b->image) && same_text(a->workdir, b->workdir) &&
-		      same_env(&a->env, &b->env) && same_volumes(&a->volumes, &b->volumes) &&
-		      !(renamed && has_queue(a))))
+		    !(gpuq_same_text(a->image, b->image) &&
+		      gpuq_same_text(a->workdir, b->workdir) && same_env(&a->env, &b->env) &&
+		      same_volumes(&a->volumes, &b->volumes) && !(renamed && has_queue(a))))
 			return false;
 	} while (a && b);
 	return a == b;

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "libgpuq/base/fnv.h"
+
 /* All bits of x bear on each of those of the result. */
 static inline uint32_t hash_mix(uint64_t x)
 {
@@ -26,23 +28,11 @@ static inline uint32_t hash_number(uint64_t x)
 	return hash_mix((x >> 3) * UINT64_C(0x9e3779b97f4a7c15)) << 3 | (uint32_t)(x & 7);
 }
 
-/* FNV-1a, 64 bits, over n more bytes; begin with HASH_FNV_START. The same everywhere: it may be stored.
- * Source: RFC 9923, "The FNV Non-Cryptographic Hash Algorithm". */
-#define HASH_FNV_START UINT64_C(0xcbf29ce484222325)
-static inline uint64_t hash_fnv(uint64_t h, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-
-	for (; n; p++, n--)
-		h = (h ^ *p) * UINT64_C(0x100000001b3);
-	return h;
-}
-
 /* FNV-1a over words, then a mixing step: keys here are small structs and names. */
 static inline uint32_t hash_bytes(const void *bytes, size_t n)
 {
 	const unsigned char *p = bytes;
-	uint64_t h = HASH_FNV_START;
+	uint64_t h = GPUQ_FNV_START;
 	uint64_t word;
 
 	for (; n >= 8; p += 8, n -= 8) {
@@ -50,7 +40,7 @@ static inline uint32_t hash_bytes(const void *bytes, size_t n)
 		h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
 		h ^= h >> 29;
 	}
-	return hash_mix(hash_fnv(h, p, n));
+	return hash_mix(gpuq_fnv(h, p, n));
 }
 
 #endif

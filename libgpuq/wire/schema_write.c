@@ -3,21 +3,17 @@
 #include <string.h>
 
 #include "libgpuq/schema.h"
+#include "libgpuq/base/text.h"
 #include "libgpuq/wire/schema_kind.h"
 #include "libgpuq/units.h"
 
 static struct gpuq_val *write_object(struct gpuq_arena *a, const struct gpuq_schema *s,
 				     const void *obj, const void *dflt);
 
-static bool same_text(const char *x, const char *y)
-{
-	return x == y || (x && y && strcmp(x, y) == 0);
-}
-
 static bool same_texts(const char *const *x, const char *const *y, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!same_text(x[i], y[i]))
+		if (!gpuq_same_text(x[i], y[i]))
 			return false;
 	return true;
 }
@@ -40,7 +36,7 @@ static bool at_default(const struct gpuq_field *f, const void *x, const void *y)
 		return *(const int *)x == *(const int *)y;
 	case GPUQ_K_STR:
 	case GPUQ_K_NAME:
-		return same_text(*(const char *const *)x, *(const char *const *)y);
+		return gpuq_same_text(*(const char *const *)x, *(const char *const *)y);
 	case GPUQ_K_STRLIST: {
 		const struct gpuq_strlist *p = x, *q = y;
 

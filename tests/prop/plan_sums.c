@@ -26,7 +26,7 @@ static const char *run(uint64_t seed, uint64_t *total)
 		struct gpuq_buf text = GPUQ_BUF_INIT, again = GPUQ_BUF_INIT;
 
 		fault = any_cycle(&a, seed, i % 2 == 1, &text, &again);
-		*total = hash_fnv(*total, gpuq_buf_str(&text), text.len);
+		*total = gpuq_fnv(*total, gpuq_buf_str(&text), text.len);
 		if (fault)
 			printf("%s---\n%s", gpuq_buf_str(&text), gpuq_buf_str(&again));
 		gpuq_buf_done(&text);
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 {
 	const long cases = argc > 1 ? strtol(argv[1], NULL, 10) : CASES;
 	const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : SEED;
-	uint64_t total = HASH_FNV_START;
+	uint64_t total = GPUQ_FNV_START;
 
 	for (long i = 0; i < cases; i++) {
 		const char *fault = run(seed + (uint64_t)i, &total);

@@ -119,7 +119,7 @@ test_expect_success 'answers to the request for a code that are wrong' '
 	device 200 "{\"device_code\": \"x\", \"user_code\": \"a\", \"verification_uri\": \"https://x\", \"expires_in\": 2, \"interval\": 1}" && answer pending && refused "expired_token" && rm issuer/device
 '
 
-test_expect_success 'a few logins of one address; those that nobody asks for do not count for ever' '
+test_expect_success 'a few logins of one address; those that no gpuq asks for do not count for ever' '
 	/usr/bin/python3 "$test_source/tests/sharness/hostile.py" "tls:$port:-" logins >logins.out && says logins.out "^[5-8] begun, then busy; unknown: unauthenticated; job.list: protocol"
 '
 

@@ -16,7 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gpuq/file.h"
 #include "libgpuq/buf.h"
+#include "libgpuq/base/fnv.h"
 #include "libgpuq/limits.h"
 
 #define PACK "gpuq-pack"
@@ -35,12 +37,10 @@ struct packed {
 static bool cache_path(const char *dir, bool make, char out[PATH_MAX])
 {
 	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	uint64_t h = UINT64_C(14695981039346656037);
+	const uint64_t h = gpuq_fnv(GPUQ_FNV_START, dir, strlen(dir));
 	char folder[PATH_MAX - 32];
 	int n;
 
-	for (const char *p = dir; *p; p++)
-		h = (h ^ (unsigned char)*p) * UINT64_C(1099511628211);
 	if (base && *base == '/')
 		n = snprintf(folder, sizeof(folder), "%s/gpuq", base);
 	else if (home && *home == '/')
@@ -109,23 +109,15 @@ static void __attribute__((noreturn))
 run_pack(const char *dir, const char *trace, int archive, int out, int err)
 {
 	const char *argv[] = { PACK, dir, *trace ? trace : NULL, NULL };
-	char path[PATH_MAX];
-	const ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof(PACK));
-	char *slash;
+	const char *path;
 	/* One of them may be where another is to be. */
 	const int high = fcntl(archive, F_DUPFD, 10);
 
 	if (high < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0 ||
 	    dup2(high, ARCHIVE_FD) < 0)
 		_exit(126);
-	path[n > 0 ? n : 0] = '\0';
-	slash = strrchr(path, '/');
-	if (slash) {
-		memcpy(slash + 1, PACK, sizeof(PACK));
-		execv(path, (char *const *)(uintptr_t)argv);
-	}
-	execv(PKGLIBEXECDIR "/" PACK, (char *const *)(uintptr_t)argv);
-	dprintf(STDERR_FILENO, "%s: %s\n", PKGLIBEXECDIR "/" PACK, strerror(errno));
+	path = file_exec_beside(PACK, (char *const *)(uintptr_t)argv);
+	dprintf(STDERR_FILENO, "%s: %s\n", path, strerror(errno));
 	_exit(127);
 }
 

@@ -604,7 +604,7 @@ static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
 			gpuq_buf_adds(&raw, spec->pairs[i].key);
 			gpuq_mp_write(&raw, spec->pairs[i].val);
 		}
-	h = hash_fnv(h, raw.data, raw.len);
+	h = gpuq_fnv(h, raw.data, raw.len);
 	gpuq_buf_done(&raw);
 	return h;
 }
@@ -683,7 +683,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 		struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
 {
 	const struct model *m = journal_model(j);
-	uint64_t hash = HASH_FNV_START;
+	uint64_t hash = GPUQ_FNV_START;
 	int64_t now = loop_now_us(journal_loop(j)), n_before = 0;
 	const struct idem_key *known = NULL;
 	struct stored before = { 0, 0 };

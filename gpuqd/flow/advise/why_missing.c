@@ -35,16 +35,6 @@ struct search {
 	uint32_t n_fit; /* nodes that meet all */
 };
 
-static const char *value_of(const struct snapshot *s, uint32_t node, const char *key)
-{
-	if (strcmp(key, REQUIRE_NAME_KEY) == 0)
-		return s->nodes[node].name;
-	for (uint32_t k = 0; k < s->n_label_keys; k++)
-		if (strcmp(s->label_keys[k], key) == 0)
-			return s->classes[s->nodes[node].cls].values[k];
-	return NULL;
-}
-
 /* True if an empty node is large enough for a pod. */
 static bool is_large(const struct search *x, const struct snap_node *n)
 {
@@ -118,7 +108,8 @@ static bool other_term(const struct search *x, uint32_t node)
 		size_t i = 0;
 
 		while (i < term->n &&
-		       require_holds(&term->all[i], value_of(x->s, node, term->all[i].key)))
+		       require_holds(&term->all[i],
+				     feasibility_label(x->s, node, term->all[i].key)))
 			i++;
 		if (i == term->n)
 			return true;
@@ -139,7 +130,8 @@ static bool meets(const struct search *x, const struct obstacle *o, uint32_t nod
 		return true; /* counted by node */
 	default:
 		if (o->require)
-			return require_holds(o->require, value_of(x->s, node, o->require->key)) ||
+			return require_holds(o->require,
+					     feasibility_label(x->s, node, o->require->key)) ||
 			       other_term(x, node);
 		return has_flavor(x, n->flavor);
 	}
@@ -257,7 +249,7 @@ static struct gpuq_val *there(const struct search *x, const struct obstacle *o,
 		if (node->made_up || (o->what == FLAVOR && node->n_devices == 0))
 			continue;
 		add_word(a, list,
-			 o->require                  ? value_of(x->s, n, o->require->key)
+			 o->require                  ? feasibility_label(x->s, n, o->require->key)
 			 : node->flavor != SNAP_NONE ? x->s->flavors[node->flavor].name
 						     : NULL);
 	}

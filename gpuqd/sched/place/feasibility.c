@@ -10,11 +10,8 @@
  * there is decided elsewhere. Evaluated once per node class, and per node only where a constraint
  * names nodes. Semantics: Kubernetes, "Assigning Pods to Nodes" and "Taints and Tolerations". */
 
-/* Return the value of a label of the node, whose name counts as one; NULL = it has none. */
-static const char *value_of(const struct cycle *c, uint32_t node, const char *key)
+const char *feasibility_label(const struct snapshot *s, uint32_t node, const char *key)
 {
-	const struct snapshot *s = c->s;
-
 	if (strcmp(key, REQUIRE_NAME_KEY) == 0)
 		return s->nodes[node].name;
 	for (uint32_t k = 0; k < s->n_label_keys; k++)
@@ -27,7 +24,7 @@ static const char *value_of(const struct cycle *c, uint32_t node, const char *ke
 static bool term_holds(const struct cycle *c, uint32_t node, const struct gpuq_term *t)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (!require_holds(&t->all[i], value_of(c, node, t->all[i].key)))
+		if (!require_holds(&t->all[i], feasibility_label(c->s, node, t->all[i].key)))
 			return false;
 	return t->n > 0; /* a term without requirements matches no node */
 }

@@ -36,6 +36,8 @@ const struct glance *feasibility_glance(struct cycle *c, uint32_t request, uint3
 					uint32_t flavor);
 int64_t feasibility_glance_bound(const struct cycle *c, uint32_t request, uint32_t group,
 				 uint32_t flavor);
+/* The value of a label of the node, whose name counts as one (REQUIRE_NAME_KEY); NULL = it has none. */
+const char *feasibility_label(const struct snapshot *s, uint32_t node, const char *key);
 bool feasibility_tolerates(const struct snap_group *g, const struct snap_taint *t);
 
 /* True if no node counted then has enough cpu and memory beside the devices for one pod; these only

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libgpuq/base/fnv.h"
+
 static bool alnum(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -17,10 +19,8 @@ static bool inside(char c)
 
 static uint32_t hash(const char *s)
 {
-	uint64_t h = UINT64_C(14695981039346656037);
+	const uint64_t h = gpuq_fnv(GPUQ_FNV_START, s, strlen(s));
 
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
 	return (uint32_t)(h ^ (h >> 32));
 }
 
