@@ -21,6 +21,7 @@
 #include "gpuq/slurm/slurm_submit.h"
 #include "gpuq/slurm/slurm_tasks.h"
 #include "gpuq/view.h"
+#include "libgpuq/base/fnv.h"
 #include "libgpuq/hostlist.h"
 
 #define PODS_MAX 4096
@@ -394,6 +395,14 @@ static int count(struct plan *p)
 	return cli_usage(p->c, "expected 1 to %d tasks in one pod", TASKS_MAX), 1;
 }
 
+/* How many tasks the step has, in all pods. */
+static long n_total(const struct plan *p)
+{
+	const long all = p->per_pod * p->n_chosen;
+
+	return p->ntasks < all ? p->ntasks : all;
+}
+
 /* How many tasks this srun starts. */
 static long ours(const struct plan *p)
 {
@@ -405,7 +414,7 @@ static long ours(const struct plan *p)
 	if (!here || first >= p->ntasks)
 		return 0;
 	if (p->job)
-		return p->ntasks < p->per_pod * p->n_chosen ? p->ntasks : p->per_pod * p->n_chosen;
+		return n_total(p);
 	return first + p->per_pod > p->ntasks ? p->ntasks - first : p->per_pod;
 }
 
@@ -491,20 +500,12 @@ static const char *name_of(const struct plan *p)
 {
 	const char *job = of_job("GPUQ_JOB_ID", "SLURM_JOB_ID"), *attempt = getenv("GPUQ_ATTEMPT"),
 		   *element = getenv("GPUQ_ARRAY_TASK_ID");
-	uint64_t hash = 14695981039346656037u; /* FNV-1a */
+	uint64_t hash = GPUQ_FNV_START;
 
 	for (char **word = p->c->argv; *word; word++)
-		for (size_t i = 0; i <= strlen(*word); i++)
-			hash = (hash ^ (unsigned char)(*word)[i]) * 1099511628211u;
+		hash = gpuq_fnv(hash, *word, strlen(*word) + 1);
 	return gpuq_arena_printf(&p->c->arena, "%s-%s-%s-%" PRIx64, job ? job : "0",
 				 element ? element : "", attempt ? attempt : "", hash);
-}
-
-static long n_total(const struct plan *p)
-{
-	const long all = p->per_pod * p->n_chosen;
-
-	return p->ntasks < all ? p->ntasks : all;
 }
 
 /* Pods of the local cluster are processes of one machine, so that the ranks of all are. */
@@ -531,8 +532,7 @@ static int start_mpi(struct plan *p)
 		return 0;
 	if (elsewhere) {
 		cli_say("error: --mpi works inside of one pod of a Kubernetes cluster: start the "
-			"ranks "
-			"of several pods with mpirun");
+			"ranks of several pods with mpirun");
 		return 1;
 	}
 	gethostname(host, sizeof(host) - 1);

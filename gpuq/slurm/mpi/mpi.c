@@ -61,28 +61,17 @@ void mpi_print_types(void)
 	free(module);
 }
 
-bool mpi_is_type(const char *type)
+static const struct type *find_type(const char *name)
 {
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (strcmp(types[i].name, type) == 0)
-			return true;
-	return false;
+		if (strcmp(types[i].name, name) == 0)
+			return &types[i];
+	return NULL;
 }
 
-static int type_of(const char *name, unsigned *serves, unsigned *must, struct gpuq_err *err)
+bool mpi_is_type(const char *type)
 {
-	*serves = MPI_PMI | MPI_PMIX;
-	*must = 0;
-	if (!name)
-		return 0;
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (strcmp(types[i].name, name) == 0) {
-			*serves = types[i].serves;
-			*must = types[i].must;
-			return 0;
-		}
-	return gpuq_fail(err, GPUQ_EINVAL, "--mpi=%s is not known: --mpi=list prints the types",
-			 name);
+	return find_type(type) != NULL;
 }
 
 /* ---- the process ---- */
@@ -175,13 +164,17 @@ static int join(struct mpi *m, const struct mpi_step *s, struct gpuq_err *err)
 
 int mpi_start(const struct mpi_step *s, struct mpi **out, struct gpuq_err *err)
 {
-	unsigned serves, must;
-	int rc = type_of(s->type, &serves, &must, err);
+	static const struct type all = { "", MPI_PMI | MPI_PMIX, 0 };
+	const struct type *t = s->type ? find_type(s->type) : &all;
 	struct mpi *m;
+	int rc;
 
 	*out = NULL;
-	if (rc < 0 || serves == 0)
-		return rc;
+	if (!t)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "--mpi=%s is not known: --mpi=list prints the types", s->type);
+	if (t->serves == 0)
+		return 0;
 	if (s->n > MPI_RANKS_MAX)
 		return !s->type ? 0
 				: gpuq_fail(err, GPUQ_EINVAL, "--mpi serves at most %d tasks",
@@ -191,9 +184,9 @@ int mpi_start(const struct mpi_step *s, struct mpi **out, struct gpuq_err *err)
 		return gpuq_no_memory(err);
 	m->fd = m->control = -1;
 	m->n = s->n;
-	m->network = s->sessions || s->shared;
-	m->pmi = (serves & MPI_PMI) != 0;
-	rc = s->joins ? join(m, s, err) : serve(m, s, serves, must, err);
+	m->network = mpi_is_networked(s);
+	m->pmi = (t->serves & MPI_PMI) != 0;
+	rc = s->joins ? join(m, s, err) : serve(m, s, t->serves, t->must, err);
 	if (rc == 0) {
 		*out = m;
 		return 0;

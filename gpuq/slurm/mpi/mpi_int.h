@@ -26,6 +26,12 @@ enum mpi_serves { MPI_PMI = 1, MPI_PMIX = 2 };
 void mpi_serve(const struct mpi_step *s, unsigned serves, unsigned must, int fd)
 	__attribute__((noreturn));
 
+/* True if ranks connect through the network. */
+static inline bool mpi_is_networked(const struct mpi_step *s)
+{
+	return s->sessions || s->shared;
+}
+
 /* The address of what is shared by this name; returns its length. */
 socklen_t mpi_address(struct sockaddr_un *a, const char *shared);
 

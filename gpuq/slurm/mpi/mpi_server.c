@@ -20,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gpuq/file.h"
+#include "gpuq/cli.h"
 #include "gpuq/slurm/mpi/mpi_int.h"
 #include "gpuq/slurm/mpi/pmi.h"
 #include "gpuq/slurm/mpi/pmix.h"
@@ -57,17 +59,9 @@ struct server {
 
 char *mpi_module(void)
 {
-	char exe[2048], path[4096];
-	const ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
+	char path[FILE_PATH_BYTES];
 
-	exe[n > 0 ? n : 0] = '\0';
-	slash = strrchr(exe, '/');
-	if (slash)
-		*slash = '\0';
-	/* That of a tree that is not installed goes before. */
-	snprintf(path, sizeof(path), "%s/slurm/mpi/.libs/" PMIX_MODULE_FILE, exe);
-	if (access(path, R_OK) != 0)
+	if (!file_beside("slurm/mpi/.libs/" PMIX_MODULE_FILE, path))
 		snprintf(path, sizeof(path), "%s", PKGLIBDIR "/" PMIX_MODULE_FILE);
 	return access(path, R_OK) == 0 ? strdup(path) : NULL;
 }
@@ -81,21 +75,10 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return 0;
 }
 
-static void random_name(char *out, size_t n)
-{
-	unsigned char raw[12] = { 0 };
-
-	if (getrandom(raw, sizeof(raw), 0) < 0)
-		_exit(1);
-	n = (size_t)snprintf(out, n, "gpuq");
-	for (size_t i = 0; i < sizeof(raw); i++)
-		n += (size_t)snprintf(out + n, 3, "%02x", raw[i]);
-}
-
 /* Load the module and start it. Returns 0, or -1 with a sentence in why. */
 static int start_pmix(struct server *s, char ***env, char why[256])
 {
-	static char name[64];
+	static char name[33];
 	const char *tmp = getenv("TMPDIR");
 	char *file = mpi_module();
 	void *lib = file ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -115,7 +98,7 @@ static int start_pmix(struct server *s, char ***env, char why[256])
 		*s->folder = '\0';
 		return -1;
 	}
-	random_name(name, sizeof(name));
+	cli_key(name);
 	step = (struct pmix_step){ .name = name,
 				   .folder = s->folder,
 				   .n = s->step->n,
@@ -297,7 +280,7 @@ static void admit(struct server *s)
 		return;
 	}
 	s->guests[s->n_guests++] = fd;
-	/* All parts have started: who comes now is of the next step. */
+	/* All parts have started: what connects now is of the next step. */
 	if (s->n_guests == s->step->n_joining) {
 		close(s->gate);
 		s->gate = -1;
@@ -368,14 +351,9 @@ static void attend(struct server *s)
 	}
 }
 
-static bool is_networked(const struct server *s)
-{
-	return s->step->sessions || s->step->shared;
-}
-
 static int start_pmi(struct server *s)
 {
-	s->n_conns = s->step->n + (is_networked(s) ? STRANGERS_MAX : 0);
+	s->n_conns = s->step->n + (mpi_is_networked(s->step) ? STRANGERS_MAX : 0);
 	s->conns = calloc((size_t)s->n_conns, sizeof(*s->conns));
 	s->fds = calloc((size_t)s->n_conns + 3 + GUESTS_MAX, sizeof(*s->fds));
 	s->pmi = pmi_new(s->step->n, s->step->per_node, send_line, abort_all, s);
@@ -429,7 +407,7 @@ static int greet(struct server *s, unsigned serves, unsigned must)
 		snprintf(why, sizeof(why), "another srun serves the same command of this job");
 		rc = -1;
 	}
-	if (rc == 0 && (serves & MPI_PMI) && is_networked(s))
+	if (rc == 0 && (serves & MPI_PMI) && mpi_is_networked(s->step))
 		port = listen_for_ranks(s);
 	if (rc < 0)
 		gpuq_buf_printf(&s->hello, "--mpi=%s: %s", s->step->type ? s->step->type : "all",
