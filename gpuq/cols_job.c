@@ -238,6 +238,21 @@ static void gpu_busy_text(struct gpuq_buf *out, const struct row *r)
 		gpuq_buf_printf(out, "%.0f", gpu_busy_rank(r));
 }
 
+static double gpu_memory_rank(const struct row *r)
+{
+	return (double)view_used(r->obj, "gpu_memory_bytes");
+}
+
+static void gpu_memory_text(struct gpuq_buf *out, const struct row *r)
+{
+	const int64_t bytes = view_used(r->obj, "gpu_memory_bytes");
+
+	if (bytes < 0)
+		gpuq_buf_addc(out, '-');
+	else
+		line_bytes(out, bytes);
+}
+
 /* clang-format off */
 static const struct column cols[] = {
 	{ "JOBID", 'i', COL_RIGHT | COL_ORDER, "id array_index array", id_text, id_rank, "17, 17_3 or 17_[4-99%10]" },
@@ -280,6 +295,7 @@ static const struct column cols[] = {
 	{ "CPU_TIME", 0, COL_RIGHT, "used", cpu_time_text, cpu_time_rank, "CPU time used, user and system" },
 	{ "MAX_MEMORY", 0, COL_RIGHT, "used", max_memory_text, max_memory_rank, "memory high-water of a pod" },
 	{ "GPU_BUSY", 0, COL_RIGHT, "used", gpu_busy_text, gpu_busy_rank, "average use of its devices, in percent" },
+	{ "GPU_MEMORY", 0, COL_RIGHT, "used", gpu_memory_text, gpu_memory_rank, "memory high-water of the devices of a pod" },
 	{ "NICE", 'y', COL_RIGHT, "nice", NULL, NULL, "nice value; larger lowers the priority" },
 	{ "DEPENDS", 0, COL_CUT, "depends", NULL, NULL, "dependencies" },
 	{ "WORKDIR", 'Z', COL_CUT, "workdir", NULL, NULL, "working directory" },

@@ -451,5 +451,6 @@ int64_t view_used_cpu_ms(const struct gpuq_val *job)
 {
 	const int64_t user = view_used(job, "user_ms"), system = view_used(job, "system_ms");
 
-	return user < 0 || system < 0 ? -1 : user + system;
+	/* An older gpuqd has no sum. */
+	return user < 0 || system < 0 ? view_used(job, "cpu_ms") : user + system;
 }

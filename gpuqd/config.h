@@ -44,6 +44,7 @@ struct config {
 	int64_t creates_per_s;
 	int64_t connections_per_user;
 	struct gpuq_strlist metrics; /* URLs of what devices do */
+	bool kubelet_metrics;
 	int64_t metrics_interval_us; /* 0 = it is not measured */
 	const char *backup_dir; /* NULL = none */
 	struct backup_plan backup;

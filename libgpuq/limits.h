@@ -131,6 +131,7 @@
 #define GPUQ_METRICS_URLS_MAX 256u
 #define GPUQ_METRICS_BYTES_MAX (64u << 20) /* of one page: 10,000 nodes' worth, thrice */
 #define GPUQ_METRICS_DEVICES_MAX 200000u /* of one round; more are left out */
+#define GPUQ_METRICS_AMOUNTS_MAX 1000000u /* likewise, of containers */
 
 #define GPUQ_LOGS_KEPT_BYTES_MAX                                                                   \
 	(INT64_C(8) << 30) /* of output of pods that are gone (logs_keep) */

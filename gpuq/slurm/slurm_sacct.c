@@ -338,7 +338,7 @@ static void rss_text(struct gpuq_buf *out, const void *line)
 OF_DISK(disk_read, "read_bytes")
 OF_DISK(disk_write, "written_bytes")
 
-/* "cpu=00:01:02,fs/disk=4096,mem=1024K,gres/gpuutil=43", of what is known. */
+/* "cpu=00:01:02,fs/disk=4096,mem=1024K,gres/gpumem=80M,gres/gpuutil=43", of what is known. */
 static void usage_in_text(struct gpuq_buf *out, const void *line)
 {
 	const struct gpuq_val *job = ((const struct line *)line)->job;
@@ -356,6 +356,9 @@ static void usage_in_text(struct gpuq_buf *out, const void *line)
 	if (memory >= 0)
 		gpuq_buf_printf(out, "%smem=%" PRId64 "K", out->len > from ? "," : "",
 				memory / 1024);
+	if (view_used(job, "gpu_memory_bytes") >= 0)
+		gpuq_buf_printf(out, "%sgres/gpumem=%" PRId64 "M", out->len > from ? "," : "",
+				view_used(job, "gpu_memory_bytes") >> 20);
 	if (gpu && gpu->type != GPUQ_NULL)
 		gpuq_buf_printf(out, "%sgres/gpuutil=%.0f", out->len > from ? "," : "",
 				view_number(gpu, 0));

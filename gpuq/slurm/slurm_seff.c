@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "gpuq/cmd/see/used.h"
+#include "gpuq/cmd/job/used.h"
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
 #include "gpuq/slurm/slurm_command.h"

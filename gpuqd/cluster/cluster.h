@@ -266,6 +266,7 @@ struct cluster_rights_of {
 	const char *const *namespaces; /* n of them */
 	size_t n;
 	bool grows; /* a pool grows by requests */
+	bool kubelets; /* set by the cluster: it asks kubelets */
 };
 typedef void (*cluster_rights_fn)(void *arg, const struct cluster_right *list, size_t n);
 
@@ -387,6 +388,7 @@ struct cluster_kube_opts {
 	 * lock of others is stale. */
 	int64_t plugin_timeout_us, node_lock_timeout_us;
 	struct gpuq_strlist metrics; /* URLs of what devices do, see kube/metrics.h; may be none */
+	bool kubelet_metrics; /* the kubelets of nodes are asked for what pods use */
 	int64_t measure_every_us; /* 0 = never */
 	/* For the fence, see kube/lease.h; store_id NULL = no fence. */
 	const char *store_id, *place, *words;

@@ -40,12 +40,22 @@ struct held {
 	int index;
 };
 
+/* Use by a part of a pod. */
+struct amount {
+	const struct pod *pod;
+	enum use_what what;
+	uint64_t part;
+	int64_t value;
+};
+
 struct round {
 	const struct model *m;
 	struct sample *items;
 	size_t n, room;
 	struct held *held;
 	size_t n_held, room_held;
+	struct amount *amounts;
+	size_t n_amounts, room_amounts;
 	struct place *places, *by_uuid; /* made at the first lookup */
 	bool failed;
 };
@@ -62,6 +72,25 @@ static void add(struct round *r, const struct pod *p, uint64_t device, int32_t m
 		return;
 	}
 	r->items[r->n++] = (struct sample){ p, device, milli };
+}
+
+static void add_amount(struct round *r, const struct pod *p, enum use_what what, uint64_t part,
+		       int64_t value)
+{
+	if (!grow_to(&r->amounts, &r->room_amounts, r->n_amounts + 1)) {
+		r->failed = true;
+		return;
+	}
+	r->amounts[r->n_amounts++] = (struct amount){ p, what, part, value };
+}
+
+/* Take what is known of a device: how busy it is, how much of its memory is taken. */
+static void add_use(struct round *r, const struct pod *p, uint64_t device, const struct use_fact *f)
+{
+	if (f->milli >= 0)
+		add(r, p, device, f->milli);
+	if (f->memory_bytes > 0)
+		add_amount(r, p, USE_DEVICE_MEMORY, device, f->memory_bytes);
 }
 
 /* Return a number that distinguishes the devices of one pod. */
@@ -93,12 +122,15 @@ static void index_uuids(struct round *r)
 	}
 }
 
-/* Count a sample without a pod for all pods on its device. */
+/* Count a sample without a pod for all pods on its device; its memory for one that has all of it. */
 static void take_device(struct round *r, const struct use_fact *f)
 {
 	const struct node *node = *f->node ? model_find_node(r->m, f->node) : NULL;
+	struct use_fact busy = *f;
 	uint32_t index = (uint32_t)f->index;
 	const struct pod *p;
+
+	busy.memory_bytes = 0;
 
 	if (*f->uuid) {
 		struct place *at = NULL;
@@ -116,7 +148,8 @@ static void take_device(struct round *r, const struct use_fact *f)
 	DL_FOREACH2(node->pods, p, node_next)
 		for (uint32_t k = 0; runs(p) && k < p->n_devices; k++)
 			if (p->devices[k] == index)
-				add(r, p, index, f->milli);
+				add_use(r, p, index,
+					p->gpus_milli / p->n_devices >= 1000 ? f : &busy);
 }
 
 /* Note a whole device of a pod, where the node chose it. The source numbers devices as the node does. */
@@ -138,17 +171,99 @@ static void take(struct round *r, const struct use_fact *f)
 	struct pod_key key;
 	const struct pod *p;
 
-	if (f->milli < 0)
+	if (f->milli < 0 && f->memory_bytes <= 0)
 		return;
 	if (!*f->pod) {
 		take_device(r, f);
 	} else if (model_pod_name_parse(r->m, f->pod, &key)) {
 		p = model_find_pod(r->m, key);
 		if (p && runs(p)) {
-			take_held(r, p, f);
-			add(r, p, device_of(f), f->milli);
+			if (f->milli >= 0)
+				take_held(r, p, f);
+			add_use(r, p, device_of(f), f);
 		}
 	}
+}
+
+/* Take what a container uses, unless a pod of another namespace has the name. */
+static void take_amount(struct round *r, const struct amount_fact *f)
+{
+	struct pod_key key;
+	const struct pod *p;
+	const char *ns;
+
+	if (!model_pod_name_parse(r->m, f->pod, &key))
+		return;
+	p = model_find_pod(r->m, key);
+	if (!p || p->attempt != p->job->attempt || p->state != GPUQ_POD_RUNNING)
+		return;
+	ns = model_queue_namespace(p->job->queue);
+	if (*ns && *f->namespace_ && strcmp(ns, f->namespace_) != 0)
+		return;
+	add_amount(r, p, f->what, f->part, f->value);
+}
+
+static int by_amount(const void *a, const void *b)
+{
+	const struct amount *x = a, *y = b;
+	const struct job_key *j = &x->pod->job->key, *k = &y->pod->job->key;
+
+	if (j->id != k->id)
+		return j->id < k->id ? -1 : 1;
+	if (j->index != k->index)
+		return j->index < k->index ? -1 : 1;
+	if (x->pod->index != y->pod->index)
+		return x->pod->index < y->pod->index ? -1 : 1;
+	if (x->what != y->what)
+		return x->what < y->what ? -1 : 1;
+	if (x->part != y->part)
+		return x->part < y->part ? -1 : 1;
+	return (x->value < y->value) - (x->value > y->value); /* the largest first */
+}
+
+static int64_t *member_of(struct used *u, enum use_what what)
+{
+	switch (what) {
+	case USE_CPU:
+		return &u->cpu_us;
+	case USE_CPU_USER:
+		return &u->user_us;
+	case USE_CPU_SYSTEM:
+		return &u->system_us;
+	case USE_MEMORY:
+		return &u->memory_bytes;
+	case USE_READ:
+		return &u->read_bytes;
+	case USE_WRITTEN:
+		return &u->written_bytes;
+	case USE_DEVICE_MEMORY:
+		return &u->gpu_bytes;
+	}
+	return NULL;
+}
+
+/* Add the parts of each pod up. Returns how many pods there are. */
+static size_t sum_up(struct round *r, struct pod_use *out)
+{
+	size_t n = 0;
+
+	if (r->n_amounts) /* qsort takes no NULL */
+		qsort(r->amounts, r->n_amounts, sizeof(*r->amounts), by_amount);
+	for (size_t i = 0; i < r->n_amounts; i++) {
+		const struct amount *a = &r->amounts[i], *b = i ? a - 1 : NULL;
+		int64_t *to;
+
+		if (b && b->pod == a->pod && b->what == a->what && b->part == a->part)
+			continue;
+		if (!b || b->pod != a->pod)
+			out[n++] = (struct pod_use){
+				{ a->pod->job->key, a->pod->attempt, a->pod->index }, USED_UNKNOWN
+			};
+		to = member_of(&out[n - 1].used, a->what);
+		if (to && *to <= INT64_MAX / 4 && a->value <= INT64_MAX / 4)
+			*to = (*to < 0 ? 0 : *to) + a->value;
+	}
+	return n;
 }
 
 /* By job, pod and device. */
@@ -206,11 +321,15 @@ static struct job_use judge(const struct sample *s, size_t from, size_t to, uint
 static void tell(struct measure *m, struct round *r)
 {
 	struct job_use *uses = calloc(r->n + 1, sizeof(*uses));
+	struct pod_use *pods = calloc(r->n_amounts + 1, sizeof(*pods));
 	struct event ev = { .type = EV_USE_MEASURED };
-	size_t n = 0, to;
+	size_t n = 0, n_pods, to;
 
-	if (!uses)
+	if (!uses || !pods) {
+		free(uses);
+		free(pods);
 		return; /* the next round will show it */
+	}
 	if (r->n) /* qsort takes no NULL */
 		qsort(r->items, r->n, sizeof(*r->items), compare);
 	m->state.n_devices = 0;
@@ -221,11 +340,15 @@ static void tell(struct measure *m, struct round *r)
 		uses[n++] = judge(r->items, from, to, &m->state.n_devices);
 	}
 	m->state.n_jobs = (uint32_t)n;
+	n_pods = sum_up(r, pods);
 	ev.measured.items = uses;
 	ev.measured.n = n;
-	if (n)
+	ev.measured.pods = pods;
+	ev.measured.n_pods = n_pods;
+	if (n || n_pods)
 		journal_apply(m->j, &ev, NULL);
 	free(uses);
+	free(pods);
 }
 
 static int by_pod(const void *a, const void *b)
@@ -296,6 +419,8 @@ void measure_round(struct measure *m, const struct use_round *in)
 	note_trouble(m, in->why);
 	for (size_t i = 0; i < in->n; i++)
 		take(&r, &in->items[i]);
+	for (size_t i = 0; i < in->n_amounts; i++)
+		take_amount(&r, &in->amounts[i]);
 	if (in->n)
 		m->state.at_us = loop_now_us(journal_loop(m->j));
 	if (!r.failed)
@@ -305,6 +430,7 @@ void measure_round(struct measure *m, const struct use_round *in)
 	HASH_CLEAR(hh, r.by_uuid);
 	free(r.places);
 	free(r.held);
+	free(r.amounts);
 	free(r.items);
 }
 

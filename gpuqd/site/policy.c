@@ -14,6 +14,7 @@ struct policy policy_default(void)
 		.usage_half_life_us = INT64_C(7) * 24 * 3600 * 1000000,
 		.weights = policy_weights_default(),
 		.sched = policy_sched_default(),
+		.use_hints = true,
 		.idle_window_us = INT64_C(30) * 1000000,
 	};
 }

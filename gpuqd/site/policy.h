@@ -44,6 +44,7 @@ struct policy {
 	int64_t usage_k_milli; /* weight of past usage between queues, in thousandths */
 	struct policy_weights weights;
 	struct policy_sched sched; /* `scheduler' */
+	bool use_hints; /* owners are told at a job's end if its request was far off */
 	int64_t idle_window_us; /* > 0: length of the windows in which idle time is counted (idle.h) */
 	struct policy_notify notify;
 };

@@ -140,6 +140,12 @@ struct job_use {
 	int32_t milli; /* average of the measured devices, 0 .. 1000 */
 };
 
+/* Use of a running pod so far; of memory, now. */
+struct pod_use {
+	struct pod_key pod;
+	struct used used;
+};
+
 /* A key of TABLE_CHARGE. */
 struct charge_key {
 	uint8_t len;
@@ -396,6 +402,8 @@ struct event {
 		struct {
 			const struct job_use *items;
 			size_t n;
+			const struct pod_use *pods;
+			size_t n_pods;
 		} measured; /* USE_MEASURED */
 		struct { /* TOKEN_*; of the last two only id */
 			const char *id;

@@ -73,6 +73,26 @@ struct use_fact {
 	int32_t index; /* on the node; -1 = not reported */
 	uint32_t part; /* distinguishes instances of one device */
 	int32_t milli; /* 0 = idle .. 1000; -1 = could not be measured */
+	int64_t memory_bytes; /* taken by programs; 0 = not reported */
+};
+
+enum use_what {
+	USE_CPU, /* microseconds since it started; likewise of the next two */
+	USE_CPU_USER,
+	USE_CPU_SYSTEM,
+	USE_MEMORY, /* bytes now */
+	USE_READ, /* bytes since it started */
+	USE_WRITTEN,
+	USE_DEVICE_MEMORY, /* bytes now */
+};
+
+/* An amount that a part of a pod uses, such as one of its containers: parts add up. */
+struct amount_fact {
+	const char *pod; /* its name in the cluster */
+	const char *namespace_; /* "" = not reported */
+	enum use_what what;
+	uint64_t part; /* distinguishes the parts; of two reports of one part the larger counts */
+	int64_t value;
 };
 
 /* All measurements of one round. */
@@ -81,6 +101,8 @@ struct use_round {
 	size_t n;
 	const char *source; /* "nvml", "metrics"; "" = no measurement */
 	const char *why; /* why the round is incomplete or empty; "" = complete */
+	const struct amount_fact *amounts;
+	size_t n_amounts;
 };
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
@@ -108,7 +130,10 @@ struct used {
 	int64_t memory_bytes; /* high-water; of several pods: the largest */
 	int64_t read_bytes, written_bytes;
 	int64_t gpu_milli; /* average use of its devices while they were measured; 0 .. 1000 */
+	int64_t cpu_us; /* of CPUs, where only the sum of both is known */
+	int64_t gpu_bytes; /* high-water of its devices' memory; of several pods: the largest */
 };
+#define USED_UNKNOWN ((struct used){ -1, -1, -1, -1, -1, -1, -1, -1 })
 
 struct pod_fact {
 	const char *name; /* gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX for gpuq's pods */

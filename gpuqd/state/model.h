@@ -172,6 +172,7 @@ struct pod {
 	int64_t cpu_milli, memory_bytes, gpus_milli;
 	char uid[48];
 	char *message; /* NULL = none */
+	struct used *used; /* so far, by measurements while it runs; NULL = none; not stored */
 	uint32_t n_devices;
 	uint16_t devices[]; /* indexes on the node */
 };

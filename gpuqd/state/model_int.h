@@ -140,7 +140,8 @@ struct job *job_depart(struct model *m, struct job *j);
 /* Begin an attempt: the data of the one before is cleared. */
 /* Set the own number of an element that has none yet. */
 void job_set_number(struct model *m, struct job *j, uint32_t number);
-void load_pod_ended(struct job *j, const struct used *s);
+/* Add what a pod of the present attempt used; s: as the cluster reports at its end, NULL = nothing. */
+void load_pod_ended(const struct pod *p, const struct used *s);
 void job_attempt_begin(struct model *m, struct job *j, const char *token, const char *flavor,
 		       int64_t at_us);
 void job_drop_gone_pods(struct model *m, struct job *j);

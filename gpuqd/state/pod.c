@@ -44,6 +44,7 @@ void pod_free(struct model *m, struct pod *p)
 	DL_DELETE2(p->job->pods, p, job_prev, job_next);
 	DL_DELETE2(n->pods, p, node_prev, node_next);
 	free(p->message);
+	free(p->used);
 	free(p);
 	(void)m;
 }
@@ -206,7 +207,7 @@ static void ended(struct model *m, struct pod *p, const struct event *ev)
 	p->message = ev->pod_ended.message && *ev->pod_ended.message ? strdup(ev->pod_ended.message)
 								     : NULL;
 	if (p->attempt == p->job->attempt)
-		load_pod_ended(p->job, ev->pod_ended.used);
+		load_pod_ended(p, ev->pod_ended.used);
 	account_pod_ended(m, p, counted, end, ev->at_us);
 	accounting_charge_pod_ended(m, p, end);
 	end_pod(m, p, end);

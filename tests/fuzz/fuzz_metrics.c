@@ -10,9 +10,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void on_fact(void *arg, const struct use_fact *f)
 {
-	if (f->milli < -1 || f->milli > 1000 || f->index < -1 || !f->pod || !f->uuid || !f->node)
+	if (f->milli < -1 || f->milli > 1000 || f->index < -1 || f->memory_bytes < 0 || !f->pod ||
+	    !f->uuid || !f->node)
 		abort();
 	gpuq_buf_printf(arg, "%s|%s|%d|%u|%d\n", f->pod, f->uuid, f->index, f->part, f->milli);
+}
+
+static void on_amount(void *arg, const struct amount_fact *f)
+{
+	if (f->value < 0 || !f->pod || !*f->pod || !f->namespace_)
+		abort();
+	gpuq_buf_printf(arg, "%s/%s|%d|%llu|%lld\n", f->namespace_, f->pod, (int)f->what,
+			(unsigned long long)f->part, (long long)f->value);
 }
 
 static void read_page(const uint8_t *p, size_t n, size_t piece, struct gpuq_buf *out)
@@ -20,6 +29,7 @@ static void read_page(const uint8_t *p, size_t n, size_t piece, struct gpuq_buf 
 	struct metrics_text t;
 
 	metrics_text_init(&t, INT64_C(1790000000000000), on_fact, out);
+	t.amount = on_amount;
 	while (n > 0) {
 		const size_t k = piece < n ? piece : n;
 		char *copy = malloc(k); /* of its very size, so that a look beyond is seen */

@@ -30,7 +30,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             pass
 
     def log_message(self, *args):
-        pass
+        sys.stderr.write("%s %s\n" % (self.command, self.path))
 
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -13,7 +13,24 @@ static struct gpuq_buf told;
 static void on_fact(void *arg, const struct use_fact *f)
 {
 	(void)arg;
-	gpuq_buf_printf(&told, "%s|%s|%d|%u|%d;", f->pod, f->uuid, f->index, f->part, f->milli);
+	gpuq_buf_printf(&told, "%s|%s|%d|%u|%d", f->pod, f->uuid, f->index, f->part, f->milli);
+	if (f->memory_bytes)
+		gpuq_buf_printf(&told, "|%lld", (long long)f->memory_bytes);
+	gpuq_buf_addc(&told, ';');
+}
+
+/* Parts are numbered as they come. */
+static void on_amount(void *arg, const struct amount_fact *f)
+{
+	static uint64_t parts[8];
+	size_t i = 0;
+
+	(void)arg;
+	while (i < 7 && parts[i] && parts[i] != f->part)
+		i++;
+	parts[i] = f->part;
+	gpuq_buf_printf(&told, "%s/%s|%d|%zu|%lld;", f->namespace_, f->pod, (int)f->what, i,
+			(long long)f->value);
 }
 
 /* Parse a page, in pieces of any size. */
@@ -28,6 +45,7 @@ static const char *read_page(const char *page)
 
 		gpuq_buf_clear(&told);
 		metrics_text_init(&t, NOW_US, on_fact, NULL);
+		t.amount = on_amount;
 		for (size_t at = 0; at < strlen(page); at += piece) {
 			const size_t left = strlen(page) - at;
 
@@ -53,7 +71,33 @@ Test(metrics, an_exporter)
 			  " 35\n"
 			  "DCGM_FI_DEV_GPU_UTIL{gpu=\"1\",UUID=\"GPU-2\",Hostname=\"n1\"} 0\n"
 			  "DCGM_FI_DEV_FB_USED{gpu=\"1\",UUID=\"GPU-2\",Hostname=\"n1\"} 12\n"),
-		"p-0|GPU-1|0|0|350;|GPU-2|1|0|0;");
+		"p-0|GPU-1|0|0|350;|GPU-2|1|0|0;|GPU-2|1|0|-1|12582912;");
+}
+
+Test(metrics, kubelets_and_prometheus_tell_what_containers_use)
+{
+	cr_expect_str_eq(
+		read_page("container_cpu_usage_seconds_total{container=\"main\",namespace=\"lab\","
+			  "pod=\"p-0\"} 1.5 1790000000000\n"
+			  "container_cpu_usage_seconds_total{container=\"\",namespace=\"lab\","
+			  "pod=\"p-0\"} 7\n"
+			  "container_cpu_usage_seconds_total{container=\"POD\",namespace=\"lab\","
+			  "pod=\"p-0\"} 7\n"
+			  "container_memory_working_set_bytes{exported_container=\"main\","
+			  "container=\"kubelet\",exported_namespace=\"lab\",namespace=\"kube-"
+			  "system\","
+			  "exported_pod=\"p-0\",pod=\"x\"} 1.048576e+06\n"
+			  "container_fs_writes_bytes_total{container=\"main\",device=\"/dev/sda\","
+			  "namespace=\"lab\",pod=\"p-0\"} 10\n"
+			  "container_fs_writes_bytes_total{container=\"main\",device=\"/dev/sdb\","
+			  "namespace=\"lab\",pod=\"p-0\"} 20\n"
+			  "container_fs_reads_bytes_total{container=\"main\",pod=\"p-0\"} -1\n"
+			  "container_fs_reads_bytes_total{container=\"main\",pod=\"p-0\"} NaN\n"
+			  "container_fs_reads_bytes_total{container=\"main\",pod=\"p-0\"} 1e300\n"
+			  "container_cpu_user_seconds_total{container=\"main\",pod=\"p-0\"} 1 "
+			  "1789999000000\n"
+			  "pod_cpu_usage_seconds_total{namespace=\"lab\",pod=\"p-0\"} 9\n"),
+		"lab/p-0|0|0|1500000;lab/p-0|3|0|1048576;lab/p-0|5|1|10;lab/p-0|5|2|20;");
 }
 
 Test(metrics, prometheus_names_the_pod_of_the_exporter_and_keeps_that_of_the_job)

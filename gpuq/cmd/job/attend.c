@@ -14,6 +14,8 @@
 #include "gpuq/cmd/job/logs.h"
 #include "gpuq/out.h"
 #include "gpuq/cmd/job/stdio.h"
+#include "gpuq/cmd/job/used.h"
+#include "gpuq/view.h"
 #include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
@@ -298,6 +300,35 @@ static int on_never_started(struct stay *s)
 	return 0;
 }
 
+#define HINTS_MAX 16 /* jobs; of more, gpuq usage tells */
+
+static int print_hint(void *arg, const struct gpuq_val *job)
+{
+	struct gpuq_buf hint = GPUQ_BUF_INIT, id = GPUQ_BUF_INIT;
+
+	(void)arg;
+	used_hint(job, &hint);
+	view_job_id(&id, job);
+	if (hint.len)
+		cli_say("job %s: %s", gpuq_buf_str(&id), gpuq_buf_str(&hint));
+	gpuq_buf_done(&hint);
+	gpuq_buf_done(&id);
+	return 0;
+}
+
+/* Tell what the jobs requested far too much of. */
+static void print_hints(struct stay *s)
+{
+	struct gpuq_err err;
+
+	if (has_array(&s->f.board) || s->t->n_targets > HINTS_MAX)
+		return;
+	for (size_t i = 0; i < s->t->n_targets; i++)
+		if (job_for_each(s->c, s->t->targets[i].id, s->t->targets[i].index, print_hint,
+				 NULL, &err) < 0)
+			return;
+}
+
 /* Result lines: the one that decided the exit code last. code < 0: the jobs decide;
  * else it is the exit code and the lines tell where the jobs stand. */
 static int report(struct stay *s, int code)
@@ -305,6 +336,8 @@ static int report(struct stay *s, int code)
 	struct result r, worst;
 	size_t at = 0;
 
+	if (code < 0 && !s->t->quiet)
+		print_hints(s);
 	result_of(&s->f.board, &s->t->targets[0], &worst);
 	for (size_t i = 1; i < s->t->n_targets; i++) {
 		result_of(&s->f.board, &s->t->targets[i], &r);

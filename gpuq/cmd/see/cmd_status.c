@@ -13,7 +13,7 @@
 #include "gpuq/out.h"
 #include "gpuq/cmd/see/provisioning.h"
 #include "gpuq/reasons.h"
-#include "gpuq/cmd/see/used.h"
+#include "gpuq/cmd/job/used.h"
 #include "gpuq/view.h"
 #include "libgpuq/names.h"
 #include "libgpuq/spec/resource.h"

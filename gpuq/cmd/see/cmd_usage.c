@@ -6,7 +6,7 @@
 #include "gpuq/lines.h"
 #include "gpuq/list.h"
 #include "gpuq/out.h"
-#include "gpuq/cmd/see/used.h"
+#include "gpuq/cmd/job/used.h"
 #include "gpuq/view.h"
 
 static double number(const struct row *r, const char *key)

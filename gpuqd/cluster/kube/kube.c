@@ -44,6 +44,7 @@ struct kube {
 	struct capacity *capacity;
 	struct metrics *metrics; /* NULL: not wanted */
 	struct gpuq_strlist metrics_urls; /* the caller's, until start */
+	bool kubelet_metrics;
 	int64_t measure_every_us;
 	struct rights *rights; /* NULL: not requested */
 	cluster_rights_fn rights_fn;
@@ -198,7 +199,8 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 		begin(k);
 	}
 	if (rc == 0 && k->sink.measured)
-		rc = metrics_new(k->loop, &k->metrics_urls, k->measure_every_us, &k->sink,
+		rc = metrics_new(k->loop, &k->metrics_urls, k->measure_every_us,
+				 k->kubelet_metrics ? k->http : NULL, k->watch, &k->sink,
 				 &k->metrics, err);
 	if (rc == 0)
 		watch_on_pod(k->watch, on_pod, k);
@@ -333,12 +335,14 @@ static int kube_rights(struct cluster *c, const struct cluster_rights_of *rights
 		       cluster_rights_fn fn, void *arg, struct gpuq_err *err)
 {
 	struct kube *k = of(c);
+	struct cluster_rights_of own = *rights;
 
 	if (k->rights)
 		return gpuq_fail(err, GPUQ_EBUSY, "a review is under way");
 	k->rights_fn = fn;
 	k->rights_arg = arg;
-	return rights_ask(k->http, own_namespace(k), rights, on_rights, k, &k->rights, err);
+	own.kubelets = k->kubelet_metrics;
+	return rights_ask(k->http, own_namespace(k), &own, on_rights, k, &k->rights, err);
 }
 
 static struct cluster_session *kube_session_open(struct cluster *c, const struct pod_ref *ref,
@@ -416,6 +420,7 @@ int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct c
 	k->plugin_us = o->plugin_timeout_us;
 	k->lock_us = o->node_lock_timeout_us;
 	k->metrics_urls = o->metrics;
+	k->kubelet_metrics = o->kubelet_metrics;
 	k->measure_every_us = o->measure_every_us;
 	rc = kube_config_load(o->kubeconfig, o->context, &k->config, err);
 	if (rc != 0)

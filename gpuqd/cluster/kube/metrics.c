@@ -6,6 +6,7 @@
 
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/kube/http/http.h"
+#include "gpuqd/cluster/kube/metrics_nodes.h"
 #include "gpuqd/cluster/kube/metrics_text.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/grow.h"
@@ -28,6 +29,7 @@ struct metrics {
 	struct loop *loop;
 	const struct cluster_sink *sink;
 	struct target *targets;
+	struct metrics_nodes *nodes; /* NULL = kubelets are not asked */
 	size_t n_targets, n_asked;
 	int64_t every_us, begun_us; /* begun: monotonic, of the round */
 	struct loop_timer *next;
@@ -35,6 +37,8 @@ struct metrics {
 	struct gpuq_arena mem;
 	struct use_fact *facts;
 	size_t n_facts, room;
+	struct amount_fact *amounts;
+	size_t n_amounts, amounts_room;
 	char why[256];
 };
 
@@ -82,16 +86,40 @@ static void on_fact(void *arg, const struct use_fact *f)
 		m->facts[m->n_facts++] = copy;
 }
 
+static void on_amount(void *arg, const struct amount_fact *f)
+{
+	struct metrics *m = arg;
+	struct amount_fact copy = *f;
+
+	/* Pages of a Prometheus have the containers of the whole cluster. */
+	if (m->n_amounts == GPUQ_METRICS_AMOUNTS_MAX || strncmp(f->pod, "gpuq-", 5) != 0 ||
+	    !grow_to(&m->amounts, &m->amounts_room, m->n_amounts + 1))
+		return;
+	copy.pod = gpuq_arena_strdup(&m->mem, f->pod);
+	copy.namespace_ = gpuq_arena_strdup(&m->mem, f->namespace_);
+	if (copy.pod && copy.namespace_)
+		m->amounts[m->n_amounts++] = copy;
+}
+
+static const char without_source[] = "gpuqd.yaml names no source (metrics)";
+
 static void end_round(struct metrics *m)
 {
-	const struct use_round r = { m->facts, m->n_facts, "metrics", m->why };
+	const struct use_round r = { .items = m->facts,
+				     .n = m->n_facts,
+				     .source = m->n_targets ? "metrics" : "",
+				     .why = m->why,
+				     .amounts = m->amounts,
+				     .n_amounts = m->n_amounts };
 	const int64_t took_us = loop_mono_us(m->loop) - m->begun_us;
 
-	if (!*m->why && m->n_facts == 0)
+	if (!*m->why && m->n_facts == 0 && m->n_targets)
 		snprintf(m->why, sizeof(m->why), "no device in the metrics");
+	else if (!*m->why && !m->n_targets)
+		snprintf(m->why, sizeof(m->why), "%s", without_source);
 	m->next = loop_after(m->loop, took_us < m->every_us ? m->every_us - took_us : 0, begin, m);
 	m->sink->measured(m->sink->arg, &r);
-	m->n_facts = 0;
+	m->n_facts = m->n_amounts = 0;
 	gpuq_arena_reset(&m->mem);
 }
 
@@ -123,6 +151,16 @@ static void on_end(void *arg, const struct http_answer *a)
 		end_round(m);
 }
 
+static void on_nodes(void *arg, const char *why)
+{
+	struct metrics *m = arg;
+
+	if (*why)
+		snprintf(m->why, sizeof(m->why), "%s", why);
+	if (--m->n_asked == 0)
+		end_round(m);
+}
+
 static void begin(void *arg)
 {
 	struct metrics *m = arg;
@@ -130,7 +168,7 @@ static void begin(void *arg)
 	m->next = NULL;
 	m->begun_us = loop_mono_us(m->loop);
 	m->why[0] = '\0';
-	m->n_asked = m->n_targets;
+	m->n_asked = m->n_targets + (m->nodes ? 1 : 0);
 	for (size_t i = 0; i < m->n_targets; i++) {
 		struct target *t = &m->targets[i];
 		const struct http_call call = { .method = "GET",
@@ -142,8 +180,11 @@ static void begin(void *arg)
 
 		t->n_bytes = 0;
 		metrics_text_init(&t->text, loop_wall_us(m->loop), on_fact, m);
+		t->text.amount = on_amount;
 		t->req = http_start(t->http, &call);
 	}
+	if (m->nodes)
+		metrics_nodes_ask(m->nodes);
 }
 
 /* ---- begin and end ---- */
@@ -168,14 +209,15 @@ static int target_init(struct metrics *m, struct target *t, const char *url, str
 static void on_nobody(void *arg)
 {
 	struct metrics *m = arg;
-	const struct use_round r = { .source = "", .why = "gpuqd.yaml names no source (metrics)" };
+	const struct use_round r = { .source = "", .why = without_source };
 
 	m->next = NULL;
 	m->sink->measured(m->sink->arg, &r);
 }
 
 int metrics_new(struct loop *l, const struct gpuq_strlist *urls, int64_t every_us,
-		const struct cluster_sink *sink, struct metrics **out, struct gpuq_err *err)
+		struct http *kubelets, const struct watch *watch, const struct cluster_sink *sink,
+		struct metrics **out, struct gpuq_err *err)
 {
 	struct metrics *m = calloc(1, sizeof(*m));
 	int rc = 0;
@@ -193,11 +235,13 @@ int metrics_new(struct loop *l, const struct gpuq_strlist *urls, int64_t every_u
 		m->n_targets++;
 		rc = target_init(m, &m->targets[i], urls->items[i], err);
 	}
+	if (rc == 0 && every_us && kubelets)
+		rc = metrics_nodes_new(l, kubelets, watch, on_amount, on_nodes, m, &m->nodes, err);
 	if (rc < 0) {
 		metrics_free(m);
 		return rc;
 	}
-	m->next = loop_after(l, 0, m->n_targets ? begin : on_nobody, m);
+	m->next = loop_after(l, 0, m->n_targets || m->nodes ? begin : on_nobody, m);
 	*out = m;
 	return 0;
 }
@@ -215,8 +259,10 @@ void metrics_free(struct metrics *m)
 			metrics_text_done(&t->text);
 		gpuq_arena_done(&t->config.arena);
 	}
+	metrics_nodes_free(m->nodes);
 	gpuq_arena_done(&m->mem);
 	free(m->facts);
+	free(m->amounts);
 	free(m->targets);
 	free(m);
 }

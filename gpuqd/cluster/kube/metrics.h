@@ -1,4 +1,4 @@
-/* metrics.h - utilization of devices, from metrics endpoints
+/* metrics.h - utilization of devices and use of pods, from metrics endpoints and kubelets
  *
  * Owns     connections to those endpoints, and the schedule of requests.
  * Touches  the network through http.h.
@@ -14,16 +14,20 @@
 
 #include "gpuqd/cluster/cluster.h"
 
+struct http;
 struct loop;
 struct metrics;
+struct watch;
 
 /* Is it one: http[s]://host[:port][/path][?query]? Returns 0, or GPUQ_EINVAL. */
 int metrics_url_check(const char *url, struct gpuq_err *err);
 
-/* sink->measured is called after each round; without URLs once, to report that there is no
- * measurement. */
+/* sink->measured is called after each round; without URLs and kubelets once, to report that there is no
+ * measurement. kubelets: http of the apiserver, by which those of the nodes with pods of ours are asked too (metrics_nodes.h);
+ * NULL = they are not. */
 int metrics_new(struct loop *l, const struct gpuq_strlist *urls, int64_t every_us,
-		const struct cluster_sink *sink, struct metrics **out, struct gpuq_err *err);
+		struct http *kubelets, const struct watch *watch, const struct cluster_sink *sink,
+		struct metrics **out, struct gpuq_err *err);
 void metrics_free(struct metrics *m); /* NULL is allowed */
 
 #endif

@@ -4,21 +4,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Metrics that say how busy a device is, and what all of it is there. */
-static const struct {
+#include "libgpuq/base/fnv.h"
+
+/* A metric tells how busy a device is, where full is all of it; how much memory of it is taken; or an amount of
+ * a container, in units of full. */
+static const struct metric {
 	const char *name;
+	enum { BUSY, TAKEN, OF_POD } kind;
 	double full;
+	enum use_what what;
 } metrics[] = {
-	{ "DCGM_FI_DEV_GPU_UTIL", 100 },
-	{ "DCGM_FI_PROF_GR_ENGINE_ACTIVE", 1 },
+	{ "DCGM_FI_DEV_GPU_UTIL", BUSY, 100, 0 },
+	{ "DCGM_FI_PROF_GR_ENGINE_ACTIVE", BUSY, 1, 0 },
+	{ "DCGM_FI_DEV_FB_USED", TAKEN, 1048576, 0 },
+	{ "container_cpu_usage_seconds_total", OF_POD, 1e6, USE_CPU },
+	{ "container_cpu_user_seconds_total", OF_POD, 1e6, USE_CPU_USER },
+	{ "container_cpu_system_seconds_total", OF_POD, 1e6, USE_CPU_SYSTEM },
+	{ "container_memory_working_set_bytes", OF_POD, 1, USE_MEMORY },
+	{ "container_fs_reads_bytes_total", OF_POD, 1, USE_READ },
+	{ "container_fs_writes_bytes_total", OF_POD, 1, USE_WRITTEN },
 };
 
 /* Labels that tell whose device it is. Prometheus renames those of the exporter that it has
  * of its own, the exporter's pod and namespace. */
-enum label { L_POD, L_EXPORTED_POD, L_UUID, L_GPU, L_INSTANCE, N_LABELS };
+enum label {
+	L_POD,
+	L_EXPORTED_POD,
+	L_UUID,
+	L_GPU,
+	L_INSTANCE,
+	L_NAMESPACE,
+	L_EXPORTED_NAMESPACE,
+	L_CONTAINER,
+	L_EXPORTED_CONTAINER,
+	L_DEVICE,
+	L_CPU,
+	N_LABELS
+};
 static const char *const label_names[N_LABELS] = {
-	[L_POD] = "pod", [L_EXPORTED_POD] = "exported_pod", [L_UUID] = "UUID",
-	[L_GPU] = "gpu", [L_INSTANCE] = "GPU_I_ID",
+	[L_POD] = "pod",
+	[L_EXPORTED_POD] = "exported_pod",
+	[L_UUID] = "UUID",
+	[L_GPU] = "gpu",
+	[L_INSTANCE] = "GPU_I_ID",
+	[L_NAMESPACE] = "namespace",
+	[L_EXPORTED_NAMESPACE] = "exported_namespace",
+	[L_CONTAINER] = "container",
+	[L_EXPORTED_CONTAINER] = "exported_container",
+	[L_DEVICE] = "device",
+	[L_CPU] = "cpu",
 };
 
 static bool is_name(char c)
@@ -123,10 +157,40 @@ static bool is_old(const struct metrics_text *t, char *p)
 	return at < now_s - (double)METRICS_OLD_US / 1e6;
 }
 
+/* Return the label that the exporter set; "" where there is none. */
+static const char *of_exporter(char *const values[N_LABELS], enum label exported, enum label own)
+{
+	return values[exported] ? values[exported] : values[own] ? values[own] : "";
+}
+
+static uint64_t add_label(uint64_t h, const char *value)
+{
+	return gpuq_fnv(h, value ? value : "", value ? strlen(value) + 1 : 1);
+}
+
+/* Report the amount of a container. Lines of whole pods repeat those of their containers. */
+static void tell_amount(const struct metrics_text *t, const struct metric *m,
+			char *const values[N_LABELS], double value)
+{
+	const char *container = of_exporter(values, L_EXPORTED_CONTAINER, L_CONTAINER);
+	struct amount_fact f = { .pod = of_exporter(values, L_EXPORTED_POD, L_POD),
+				 .namespace_ =
+					 of_exporter(values, L_EXPORTED_NAMESPACE, L_NAMESPACE),
+				 .what = m->what };
+
+	if (!t->amount || !*f.pod || !*container || strcmp(container, "POD") == 0 ||
+	    !isfinite(value) || value < 0 || value * m->full > 9e18)
+		return;
+	f.part = add_label(add_label(add_label(GPUQ_FNV_START, container), values[L_DEVICE]),
+			   values[L_CPU]);
+	f.value = (int64_t)(value * m->full);
+	t->amount(t->arg, &f);
+}
+
 static void read_line(struct metrics_text *t, char *p)
 {
 	char *values[N_LABELS] = { NULL }, *name = p = blanks(p);
-	struct use_fact f = { .pod = "", .node = "", .uuid = "", .index = -1 };
+	struct use_fact f = { .pod = "", .node = "", .uuid = "", .index = -1, .milli = -1 };
 	size_t n, m = 0;
 	double value;
 
@@ -141,15 +205,23 @@ static void read_line(struct metrics_text *t, char *p)
 	p = blanks(p);
 	if (*p != '{' || !(p = read_labels(p, values)) || !read_number(&p, &value))
 		return; /* without a device to attribute it to */
+	if (metrics[m].kind == OF_POD) {
+		if (!is_old(t, p))
+			tell_amount(t, &metrics[m], values, value);
+		return;
+	}
 	f.uuid = values[L_UUID] ? values[L_UUID] : "";
 	f.index = whole(values[L_GPU], -1);
-	if (!*f.uuid && f.index < 0)
+	if ((!*f.uuid && f.index < 0) || !t->fn)
 		return;
-	f.pod = values[L_EXPORTED_POD] ? values[L_EXPORTED_POD]
-		: values[L_POD]        ? values[L_POD]
-				       : "";
+	f.pod = of_exporter(values, L_EXPORTED_POD, L_POD);
 	f.part = (uint32_t)(whole(values[L_INSTANCE], -1) + 1);
-	f.milli = is_old(t, p) ? -1 : milli_of(value, metrics[m].full);
+	if (metrics[m].kind == BUSY)
+		f.milli = is_old(t, p) ? -1 : milli_of(value, metrics[m].full);
+	else if (is_old(t, p) || !isfinite(value) || value < 1 || value > 1e9)
+		return; /* DCGM's blanks are huge */
+	else
+		f.memory_bytes = (int64_t)(value * metrics[m].full);
 	t->fn(t->arg, &f);
 }
 

@@ -1,11 +1,12 @@
-/* metrics_text.h - utilization of devices, parsed from a page of metrics
+/* metrics_text.h - utilization of devices and use of pods, parsed from a page of metrics
  *
  * Owns     the line that is being read.
  * Touches  memory only.
  * Used by  metrics.c, the fuzz target.
  *
  * Reads the text form of Prometheus and of OpenMetrics, in pieces of any size, a line at a
- * time, and of all lines only those of NVIDIA's DCGM exporter that say how busy a device is.
+ * time, and of all lines only those of NVIDIA's DCGM exporter that say how busy a device is and how much
+ * of its memory is taken, and those of kubelets (/metrics/resource, /metrics/cadvisor) about containers.
  * Any other line is skipped: pages contain arbitrary lines. A truncated line is
  * discarded.
  */
@@ -26,8 +27,11 @@
 /* The fact and its strings hold until it returns. */
 typedef void (*metrics_fn)(void *arg, const struct use_fact *f);
 
+typedef void (*metrics_amount_fn)(void *arg, const struct amount_fact *f);
+
 struct metrics_text {
-	metrics_fn fn;
+	metrics_fn fn; /* NULL = devices are not wanted */
+	metrics_amount_fn amount; /* NULL = amounts are not wanted, as after metrics_text_init() */
 	void *arg;
 	int64_t now_us; /* to tell old values by */
 	struct gpuq_buf line;

@@ -9,6 +9,7 @@
 #define PATH "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 #define AT_ONCE 4u
 #define GROWING "pools that grow" /* asked for where a pool does */
+#define KUBELETS "kubelet_metrics: what jobs used" /* asked for where the key is set */
 
 /* A right, as etc/kubernetes/base and optional give it. */
 static const struct right {
@@ -113,6 +114,7 @@ static const struct right {
 	  "",
 	  "",
 	  { "get", "create", "delete", "patch" } },
+	{ KUBELETS, false, WHOLE, "", "nodes", "proxy", "", { "get" } },
 	{ "gpuq exec", false, SPACED, "", "pods", "exec", "", { "create" } },
 	{ "gpuq attach", false, SPACED, "", "pods", "attach", "", { "create" } },
 	{ "gpuq port-forward", false, SPACED, "", "pods", "portforward", "", { "create" } },
@@ -290,7 +292,8 @@ static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 							.why = r->questions[at].why };
 		}
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		if (strcmp(table[i].feature, GROWING) == 0 && !of->grows)
+		if ((strcmp(table[i].feature, GROWING) == 0 && !of->grows) ||
+		    (strcmp(table[i].feature, KUBELETS) == 0 && !of->kubelets))
 			continue;
 		for (size_t k = 0; k < (table[i].where == SPACED ? n : 1); k++)
 			for (size_t v = 0; table[i].verbs[v]; v++, at++) {

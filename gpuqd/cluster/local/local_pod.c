@@ -163,8 +163,12 @@ static void set_state(struct local_pod *p, const struct pod_state *s)
 	const struct pod_used *u = &s->used;
 
 	p->state = *s;
-	p->used = (struct used){ u->user_us,    u->system_us,     u->memory_bytes,
-				 u->read_bytes, u->written_bytes, -1 };
+	p->used = USED_UNKNOWN;
+	p->used.user_us = u->user_us;
+	p->used.system_us = u->system_us;
+	p->used.memory_bytes = u->memory_bytes;
+	p->used.read_bytes = u->read_bytes;
+	p->used.written_bytes = u->written_bytes;
 }
 
 void local_pod_fact(const struct local *l, const struct local_pod *p, struct pod_fact *out)

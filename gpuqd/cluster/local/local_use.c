@@ -35,7 +35,7 @@ static void begin(void *arg);
 static void tell(struct local *l, const struct use_fact *items, size_t n, const char *source,
 		 const char *why)
 {
-	const struct use_round r = { items, n, source, why };
+	const struct use_round r = { .items = items, .n = n, .source = source, .why = why };
 
 	l->sink.measured(l->sink.arg, &r);
 }
@@ -70,7 +70,7 @@ static void on_silence(void *arg)
 	give_up(u, "the NVIDIA driver does not answer");
 }
 
-/* "GPU-1234\t350\n..." */
+/* "GPU-1234\t350\t1048576\n..." */
 static void take_round(struct local_use *u, char *text)
 {
 	struct use_fact facts[DEVICES_MAX];
@@ -78,16 +78,20 @@ static void take_round(struct local_use *u, char *text)
 
 	for (char *save, *line = strtok_r(text, "\n", &save); line && n < DEVICES_MAX;
 	     line = strtok_r(NULL, "\n", &save)) {
-		char *tab = strchr(line, '\t');
+		char *tab = strchr(line, '\t'), *end = NULL;
+		int32_t milli;
 
 		if (!tab)
 			continue;
 		*tab = '\0';
+		milli = (int32_t)strtol(tab + 1, &end, 10);
 		facts[n++] = (struct use_fact){ .pod = "",
 						.node = u->l->node.name,
 						.uuid = line,
 						.index = -1,
-						.milli = (int32_t)strtol(tab + 1, NULL, 10) };
+						.milli = milli,
+						.memory_bytes =
+							*end == '\t' ? strtoll(end, NULL, 10) : 0 };
 	}
 	tell(u->l, facts, n, "nvml", n ? "" : "no device answers");
 }

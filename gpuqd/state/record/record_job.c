@@ -198,13 +198,15 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	varint_str(&b, j->notes ? j->notes : "");
 	varint_int(&b, l->element_id);
 	if (l->used) {
-		varint_array(&b, 6);
+		varint_array(&b, 8);
 		varint_int(&b, l->used->user_us);
 		varint_int(&b, l->used->system_us);
 		varint_int(&b, l->used->memory_bytes);
 		varint_int(&b, l->used->read_bytes);
 		varint_int(&b, l->used->written_bytes);
 		varint_int(&b, l->used->gpu_milli);
+		varint_int(&b, l->used->cpu_us);
+		varint_int(&b, l->used->gpu_bytes);
 	}
 	record_put(out, TABLE_JOB, key, change_key_job(key, j->key.id, j->key.index), &b);
 }
@@ -526,7 +528,6 @@ static void load_avoids(struct model *m, struct job *j, struct rec *r)
 	}
 }
 
-/* Most jobs are like the previous one: its values are tried first. */
 /* Read what its last attempt used, where that is known. */
 static void load_used(struct job *j, struct rec *r)
 {
@@ -545,9 +546,17 @@ static void load_used(struct job *j, struct rec *r)
 	s->read_bytes = rec_get_int(r);
 	s->written_bytes = rec_get_int(r);
 	s->gpu_milli = rec_get_int(r);
+	s->cpu_us = s->user_us >= 0 && s->system_us >= 0 ? s->user_us + s->system_us : -1;
+	s->gpu_bytes = -1;
+	if (more >= 2) { /* older records have none of them */
+		s->cpu_us = rec_get_int(r);
+		s->gpu_bytes = rec_get_int(r);
+		more -= 2;
+	}
 	varint_skip_more(r, more);
 }
 
+/* Most jobs are like the previous one: its values are tried first. */
 static void load_fields(struct model *m, struct job *j, struct rec *r)
 {
 	const struct job *before = m->jobs ? m->jobs->prev : NULL;

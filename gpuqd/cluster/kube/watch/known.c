@@ -151,6 +151,13 @@ void known_sweep(struct known *k, uint64_t list, void (*fn)(void *arg, const str
 	}
 }
 
+void known_each(const struct known *k, void (*fn)(void *arg, const struct known_thing *t),
+		void *arg)
+{
+	for (const struct entry *e = k->head; e; e = e->hh.next)
+		fn(arg, &e->t);
+}
+
 size_t known_count(const struct known *k)
 {
 	return HASH_COUNT(k->head);

@@ -42,6 +42,10 @@ void known_sweep(struct known *k, uint64_t list, void (*fn)(void *arg, const str
 void known_missing(struct known *k, uint64_t list,
 		   void (*fn)(void *arg, const struct known_thing *t), void *arg);
 
+/* Call fn for each; it changes nothing. */
+void known_each(const struct known *k, void (*fn)(void *arg, const struct known_thing *t),
+		void *arg);
+
 size_t known_count(const struct known *k);
 
 #endif

@@ -685,6 +685,12 @@ const struct known_thing *watch_pod(const struct watch *w, const char *namespace
 	return known_find(w->pods.known, namespace_, name);
 }
 
+void watch_each_pod(const struct watch *w, void (*fn)(void *arg, const struct known_thing *t),
+		    void *arg)
+{
+	known_each(w->pods.known, fn, arg);
+}
+
 void watch_init(struct watch *w, struct reflector *r, const struct kind *kind)
 {
 	r->watch = w;

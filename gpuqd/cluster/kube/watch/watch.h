@@ -40,4 +40,8 @@ void watch_requests(struct watch *w, const char *version, watch_request_fn seen,
 const struct known_thing *watch_pod(const struct watch *w, const char *namespace_,
 				    const char *name);
 
+/* Call fn for each pod, those of others as well; it changes nothing. */
+void watch_each_pod(const struct watch *w, void (*fn)(void *arg, const struct known_thing *t),
+		    void *arg);
+
 #endif

@@ -173,6 +173,7 @@ struct watched {
 	nvml_device d;
 	char uuid[96];
 	int most; /* percent since it was last printed; -1 = the driver did not say */
+	unsigned long long most_bytes; /* of memory taken; 0 = the driver did not say */
 };
 
 /* Take each device's maximum since the last report. A device with a missing sample counts as
@@ -180,10 +181,13 @@ struct watched {
 static void look(const struct nvml *n, struct watched *w, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
+		struct nvml_memory memory = { 0 };
 		struct nvml_use use = { 0 };
 
 		if (!w[i].uuid[0])
 			continue;
+		if (n->memory(w[i].d, &memory) == 0 && memory.used > w[i].most_bytes)
+			w[i].most_bytes = memory.used;
 		if (n->use(w[i].d, &use) != 0 || use.gpu > 100)
 			w[i].most = w[i].most > 0 ? w[i].most : -1;
 		else if ((int)use.gpu > w[i].most && (w[i].most >= 0 || use.gpu > 0))
@@ -195,8 +199,9 @@ static bool print_use(FILE *out, struct watched *w, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		if (w[i].uuid[0])
-			fprintf(out, "%s\t%d\n", w[i].uuid, w[i].most * 10);
+			fprintf(out, "%s\t%d\t%llu\n", w[i].uuid, w[i].most * 10, w[i].most_bytes);
 		w[i].most = 0;
+		w[i].most_bytes = 0;
 	}
 	fputc('\n', out);
 	return fflush(out) == 0;

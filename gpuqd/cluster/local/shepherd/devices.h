@@ -23,8 +23,8 @@
 int devices_print(FILE *out);
 
 /* Print utilization repeatedly until the reader is gone: for each device that answers its uuid,
- * a TAB and its maximum since the last report, in thousandths (below 0: not measured), then an
- * empty line. Returns -1 at once when the driver is not available. every_us: 1 ms or more. */
+ * a TAB and its maximum since the last report, in thousandths (below 0: not measured), a TAB and the most
+ * bytes of its memory that were taken then (0: not measured), then an empty line. Returns -1 at once when the driver is not available. every_us: 1 ms or more. */
 int devices_watch(FILE *out, int64_t every_us);
 
 /* The list of devices from a directory like /proc/driver/nvidia/gpus alone. */

@@ -1,4 +1,4 @@
-#include "gpuq/cmd/see/used.h"
+#include "gpuq/cmd/job/used.h"
 
 #include <inttypes.h>
 
@@ -47,12 +47,14 @@ void used_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 	const int64_t cpu = view_used_cpu_ms(job), memory = view_used(job, "memory_bytes");
 	const int64_t in = view_used(job, "read_bytes"), out = view_used(job, "written_bytes");
 	const struct gpuq_val *gpu = gpuq_get(gpuq_get(job, "used"), "gpu_percent");
+	const int64_t gpu_memory = view_used(job, "gpu_memory_bytes");
 
 	if (cpu >= 0) {
 		line_clock(text, cpu * 1000);
-		gpuq_buf_printf(text, " (user %.2f s, system %.2f s)",
-				(double)view_used(job, "user_ms") / 1000,
-				(double)view_used(job, "system_ms") / 1000);
+		if (view_used(job, "user_ms") >= 0 && view_used(job, "system_ms") >= 0)
+			gpuq_buf_printf(text, " (user %.2f s, system %.2f s)",
+					(double)view_used(job, "user_ms") / 1000,
+					(double)view_used(job, "system_ms") / 1000);
 		add_percent(text, used_percent(cpu, cpu_room_ms(job)), "its CPUs' time");
 		line_print("Used CPU", text);
 	}
@@ -73,6 +75,11 @@ void used_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 		gpuq_buf_printf(text, "busy for %.0f %% of the time measured", view_number(gpu, 0));
 		line_print("Used GPUs", text);
 	}
+	if (gpu_memory >= 0) {
+		gpuq_buf_adds(text, "at most ");
+		line_bytes(text, gpu_memory);
+		line_print("GPU memory", text);
+	}
 	used_hint(job, text);
 	line_print("Hint", text);
 }
@@ -84,7 +91,8 @@ void used_hint(const struct gpuq_val *job, struct gpuq_buf *text)
 	const struct gpuq_val *gpu = gpuq_get(gpuq_get(job, "used"), "gpu_percent");
 	const char *sep = "";
 
-	if (view_job_elapsed_us(job, 0) < RAN_US)
+	if (view_job_elapsed_us(job, 0) < RAN_US ||
+	    !gpuq_get_bool(gpuq_get(job, "used"), "hint", true))
 		return;
 	if (cpu >= 0 && cpus_of(job) > 1 && room / FAR_OFF > cpu) {
 		gpuq_buf_printf(text, "it requested %g CPUs and kept %.1f busy", cpus_of(job),
