@@ -33,6 +33,7 @@
 
 #define SNAP_NONE UINT32_MAX
 #define SNAP_DEVICES_MAX 1024u /* of one node */
+#define SNAP_BOOT_US INT64_C(600000000) /* that a node may take to boot */
 #define SNAP_MILLI 1000 /* one device, one core */
 #define SNAP_PLENTY (INT64_MAX / 4) /* of a resource that is not counted */
 
@@ -135,6 +136,11 @@ struct snap_node {
 	uint32_t flavor; /* of its devices */
 	int state; /* enum snap_node_state */
 	bool made_up; /* it does not exist, whatever its state */
+	/* It was requested for a time: jobs that run no longer may start on it, the grace period included. 0 = its
+	 * end is not known. */
+	int64_t run_us;
+	bool lasts; /* that is as long as its pool lets any run */
+	bool cuts; /* preemptible jobs may be cut short there */
 	uint32_t ask; /* SNAP_ASKED: number of the request that it is part of, from 1 */
 	/* Requests of its pool that are under way, and that may be at once. */
 	uint32_t n_asks, max_asks;

@@ -108,6 +108,7 @@ static const struct col node_cols[] = {
 	C(name), C(pool), C(flavor), C(state), C(cpu_milli), C(memory_bytes), C(pods),
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus), C(replicas),
 	C(ask), C(price), C(slots), C(isolation_whole), C(isolation_part), C(n_asks), C(max_asks), C(closed),
+	C(made_up), C(run_us), C(lasts), C(cuts),
 };
 #undef C
 #define C(m) COL(struct gpuq_slice, m)
@@ -620,6 +621,9 @@ static void unpack_node(struct unpack *u)
 				      node.resources[i].foreign >= 0 &&
 				      node.resources[i].foreign <= SNAP_PLENTY);
 	skip_rest(u, n, n > 8 ? 9 : 8);
+	/* Earlier records do not say that a node is made up where it is not to be requested. */
+	node.made_up |= node.closed || node.max_asks;
+	bad_unless(u, node.run_us >= 0);
 	bad_unless(u, node.replicas <= SNAP_MILLI);
 	bad_unless(u, node.slots <= SNAP_MILLI);
 	bad_unless(u, node.name && n_keys == n_vals && node.n_devices <= SNAP_DEVICES_MAX &&

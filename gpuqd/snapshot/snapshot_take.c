@@ -363,6 +363,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	/* A job is spread only where every pool with its flavors is. */
 	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
 		t->packs[sn.flavor] = true;
+	snapshot_pools_end(t, n, &sn);
 	if (t->n_came)
 		snapshot_pools_node(t, n, &sn);
 	MORE(t, node, n, &sn);
