@@ -13,6 +13,8 @@
 #include "gpuqd/state/asks/ask_end.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/record/model_apply.h"
+#include "gpuqd/state/view/census.h"
+#include "libgpuq/wire/mp.h"
 #include "tests/unit/model_rig.h"
 
 #define S GPUQ_US_PER_S
@@ -298,6 +300,91 @@ Test(asks, an_attempt_is_told_before_its_node_is_taken_away)
 	ends(7800 * S, GPUQ_CAUSE_LIMIT);
 	ends(86400 * S, GPUQ_CAUSE_DRAIN);
 	ends(GPUQ_UNLIMITED, GPUQ_CAUSE_DRAIN);
+}
+
+/* Return the events and messages for which a notification is to be written. */
+static const char *told(struct model *m)
+{
+	static const struct gpuq_mp_limits lim = { 1 << 20, 24, 65536 };
+	static char text[400];
+	struct disk d = { 0 };
+	size_t n = 0;
+
+	text[0] = '\0';
+	disk_write(&d, m);
+	for (size_t i = 0; i < d.n; i++) {
+		struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+		struct gpuq_val *v = NULL;
+
+		if (d.r[i].table != TABLE_OUTBOX)
+			continue;
+		cr_assert_eq(gpuq_mp_read(&a, &lim, d.r[i].val, d.r[i].val_len, &v, NULL), 0);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s %s;",
+				      gpuq_get_str(v, "event", ""), gpuq_get_str(v, "object", ""),
+				      gpuq_get_str(v, "message", ""));
+		gpuq_arena_done(&a);
+	}
+	disk_free(&d);
+	return text;
+}
+
+Test(asks, its_owner_is_told_what_becomes_of_it)
+{
+	const char *job =
+		"gpus: 2\nnotify: {on: [provisioned, provision_failed], mail: ann}\ncommand: [x]\n";
+	struct model *m = asking_for(1, "c.x", job);
+	struct event ev = { .type = EV_ASK_FAILED };
+
+	hear(m, ASK_STATE_ACCEPTED, "Accepted", T0);
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0 + S);
+	node_as(m, "n1", T0 + 2 * S, false);
+	cr_expect_str_eq(told(m), "");
+	node(m, "n1", T0 + 3 * S);
+	cr_expect_str_eq(told(m), "provisioned p words;");
+	model_free(m);
+	m = asking_for(1, "c.x", job);
+	hear(m, ASK_STATE_ACCEPTED, "Accepted", T0);
+	ev.ask.number = ev.ask.attempt = 1;
+	ev.ask.condition = ev.ask.reason = "";
+	ev.ask.message = "no capacity";
+	ev.ask.counts = true;
+	ev.ask.until_us = T0 + 60 * S;
+	apply(m, &ev, T0 + S);
+	cr_expect_str_eq(told(m), "", "it is tried again");
+	model_free(m);
+	m = asking_for(1, "c.x", job);
+	ev.ask.until_us = 0;
+	apply(m, &ev, T0 + S);
+	cr_expect_str_eq(told(m), "provision_failed p no capacity;");
+	model_free(m);
+}
+
+static int64_t devices_that_are(const struct model *m, enum census_kind kind)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct census all;
+
+	cr_assert(census_take(m, m->now_us, &a, &all));
+	gpuq_arena_done(&a);
+	return all.milli[kind];
+}
+
+Test(asks, nodes_count_as_provisioning_until_a_job_starts_on_them)
+{
+	struct model *m = asking(2);
+
+	hear(m, ASK_STATE_ACCEPTED, "Accepted", T0);
+	node_as(m, "n1", T0 + S, false);
+	cr_expect_eq(devices_that_are(m, CENSUS_PROVISIONING), 2000);
+	cr_expect_eq(devices_that_are(m, CENSUS_LOST), 0);
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0 + S);
+	node(m, "n1", T0 + 2 * S);
+	node(m, "n2", T0 + 2 * S);
+	cr_expect_eq(devices_that_are(m, CENSUS_PROVISIONING), 4000);
+	cr_assert_eq(place_at(m, J1, 1, "n1", 0, T0 + 3 * S), 0);
+	cr_expect_eq(devices_that_are(m, CENSUS_PROVISIONING), 0);
+	cr_expect_eq(devices_that_are(m, CENSUS_ALLOCATED), 1000);
+	model_free(m);
 }
 
 /* Return what a cycle decides of job 2, after job 1 was placed on the one node of a request for 2 h 10 min. */
