@@ -79,6 +79,7 @@ struct snap_flavor {
 	const char *name; /* unique */
 	int64_t rank; /* then by name */
 	int64_t rate_milli; /* charge rate of a device, in thousandths; as added: 1000 */
+	bool grows; /* some pool of it can get more nodes: its quotas may exceed what there is */
 	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
 	int64_t device_memory_bytes; /* sealed: the smallest of its devices; 0 = not known */
 	uint32_t replicas; /* sealed: the fewest of its devices that have some; 0 = none have */
@@ -597,6 +598,7 @@ void snapshot_free(struct snapshot *s);
  * queues before jobs, jobs and nodes before allocs; queues, users and nodes before reservations.
  * Requests with equal content get the same handle. */
 uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank);
+void snapshot_set_grows(struct snapshot *s, uint32_t flavor);
 void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli);
 uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count);
 uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *q);

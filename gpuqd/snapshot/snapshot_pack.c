@@ -56,7 +56,7 @@ static const struct col config_cols[] = {
 _Static_assert(sizeof(config_cols) / sizeof(config_cols[0]) == 14 POLICY_SCHED_KEYS(X), "a number is left out");
 #undef X
 #define C(m) COL(struct snap_flavor, m)
-static const struct col flavor_cols[] = { C(name), C(rank), C(rate_milli) };
+static const struct col flavor_cols[] = { C(name), C(rank), C(rate_milli), C(grows) };
 #undef C
 #define C(m) COL(struct snap_license, m)
 static const struct col license_cols[] = { C(name), C(count) };
@@ -781,11 +781,16 @@ static void each(struct unpack *u, void (*one)(struct unpack *u))
 static void unpack_flavor(struct unpack *u)
 {
 	struct snap_flavor f = { .rate_milli = SNAP_MILLI };
+	uint32_t flavor;
 
 	unpack_row(u, COLS(flavor_cols), &f);
 	bad_unless(u, f.name);
-	if (!u->r->bad)
-		snapshot_set_rate(u->s, snapshot_add_flavor(u->s, f.name, f.rank), f.rate_milli);
+	if (u->r->bad)
+		return;
+	flavor = snapshot_add_flavor(u->s, f.name, f.rank);
+	snapshot_set_rate(u->s, flavor, f.rate_milli);
+	if (f.grows)
+		snapshot_set_grows(u->s, flavor);
 }
 
 /* Read a license. */

@@ -206,7 +206,7 @@ Test(replay, every_field_is_written)
 		{ "job_cols", sizeof(struct snap_job), 304 },
 		{ "cap_cols", sizeof(struct snap_cap), 48 },
 		{ "alloc_cols", sizeof(struct snap_alloc), 48 },
-		{ "flavor_cols", sizeof(struct snap_flavor), 48 },
+		{ "flavor_cols", sizeof(struct snap_flavor), 56 },
 		{ "usage_cols", sizeof(struct snap_usage), 16 },
 		{ "loss_cols", sizeof(struct snap_loss), 32 },
 		{ "reservation_cols", sizeof(struct snap_reservation), 96 },
@@ -260,6 +260,7 @@ static struct snapshot *made_up(bool told)
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "a100", 0);
 	snapshot_add_flavor(s, "h100", 1);
+	snapshot_set_grows(s, 0);
 	add_queue(s, "top", NULL, 0);
 	snapshot_user(s, "ann");
 	snapshot_node_default(&n);
@@ -293,6 +294,7 @@ static void decided_again(bool told)
 	snapshot_free(s);
 	back = unpack(&bytes);
 	cr_assert_eq(back->nodes[0].run_us, 3600000000);
+	cr_assert(back->flavors[0].grows && !back->flavors[1].grows);
 	cr_assert(back->nodes[0].lasts && back->nodes[0].cuts);
 	decide(made_up(true), &one);
 	decide(back, &other);
