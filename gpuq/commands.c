@@ -197,6 +197,11 @@ static const struct opt reservations_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt import_opts[] = {
+	{ OPT_POOLS, "pools", 0, ARG_REQUIRED, "FILE", "pools with the shapes of nodes that are provisioned" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt apply_opts[] = {
 	{ OPT_FILE, "file", 'f', ARG_REQUIRED, "FILE", "the site file; - is standard input" },
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print the changes and the evictions they cause" },
@@ -377,7 +382,7 @@ const struct command commands[] = {
 	{ .name = "export", .summary = "Print the site file, or the live state as a scenario", .synopsis = "",
 	  .opts = export_opts, .groups = { opts_help }, .run = cmd_export },
 	{ .name = "import", .summary = "Convert Kueue's queues to a site file", .synopsis = "kueue FILE...",
-	  .groups = { opts_help }, .stop_first = true, .min_args = 2, .max_args = -1, .run = cmd_import },
+	  .opts = import_opts, .groups = { opts_help }, .min_args = 2, .max_args = -1, .run = cmd_import },
 	{ .name = "reserve", .summary = "Create, change or delete a reservation", .synopsis = "[NAME]",
 	  .opts = reserve_opts, .groups = { opts_help }, .max_args = -1, .run = cmd_reserve },
 	{ .name = "reservations", .summary = "List reservations", .synopsis = "[NAME]...",

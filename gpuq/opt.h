@@ -86,6 +86,7 @@ enum opt_id {
 	OPT_GPUS,
 	OPT_FLAVOR,
 	OPT_POOL,
+	OPT_POOLS,
 	OPT_QUEUE,
 	OPT_FLAGS,
 	OPT_EVERY,
