@@ -462,8 +462,29 @@ static void check_reasons(struct check *k)
 	}
 }
 
+/* No pod is on a node that is taken away before its job could end; nominated placements of before were made without
+ * regard to that. */
+static void check_end(struct check *k, const struct plan_action *a)
+{
+	const struct snap_job *j = &k->s->jobs[a->job];
+	const int64_t grace_us = j->grace_us < SNAP_BOOT_US ? j->grace_us : SNAP_BOOT_US;
+
+	for (uint32_t i = 0; j->n_promises == 0 && i < a->n_pods; i++) {
+		const struct snap_node *n = &k->s->nodes[k->p->pods[a->pod_first + i].node];
+
+		if (n->run_us == 0 || (j->preemptible && n->cuts))
+			continue;
+		if (j->walltime_us == GPUQ_UNLIMITED ? !n->lasts
+						     : j->walltime_us > n->run_us - grace_us)
+			WRONG(k, "job %u is on %s, which is taken away before", a->key.id, n->name);
+	}
+}
+
 static void apply(struct check *k, const struct plan_action *a)
 {
+	if (a->kind == PLAN_PLACE || a->kind == PLAN_NOMINATE || a->kind == PLAN_GROW ||
+	    a->kind == PLAN_MOVE)
+		check_end(k, a);
 	switch (a->kind) {
 	case PLAN_PLACE:
 	case PLAN_NOMINATE:

@@ -421,7 +421,7 @@ static bool is_empty(const struct any *a, int node)
 	return true;
 }
 
-/* Make some nodes that nothing runs on into such as do not exist, in a pool for each flavor. */
+/* Take some nodes away after a time, and make some that nothing runs on into such as do not exist, in a pool for each flavor. */
 static void make_up(struct any_source *from, struct any *out)
 {
 	static const char *const pools[ANY_FLAVORS] = { "pa", "pb" };
@@ -430,6 +430,11 @@ static void make_up(struct any_source *from, struct any *out)
 		struct any_node *on = &out->nodes[i];
 		struct snap_node *n = &on->node;
 
+		if (rarely(from, 3)) {
+			n->run_us = (1 + pick(from, 10)) * INT64_C(600000000);
+			n->lasts = pick(from, 2);
+			n->cuts = pick(from, 2);
+		}
 		if (n->n_devices == 0 || !is_empty(out, i) || pick(from, 2))
 			continue;
 		n->pool = pools[n->flavor];
