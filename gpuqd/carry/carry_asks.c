@@ -17,13 +17,13 @@ static void make(const struct carry_to *to, const struct model *m, const struct 
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	char token[33];
 
-	if (!pool || !j || m->asks_known != ASKS_KNOWN)
+	if (!pool || !j || !ask_pool_is_open(m, pool))
 		return;
 	to->token(token);
 	ev.ask.number = m->last_ask + 1;
 	ev.ask.pool = pool->name;
 	ev.ask.flavor = pool->flavor;
-	ev.ask.class_ = pool->provisioning->class_;
+	ev.ask.class_ = provision_class(pool->provisioning);
 	ev.ask.namespace_ = model_queue_namespace(j->queue);
 	ev.ask.token = token;
 	ev.ask.n_nodes = in->n_nodes;

@@ -4,6 +4,9 @@
  * Touches  nothing.
  * Used by  flow/provision (asks, listens), kube/capacity.
  *
+ * Two ways: a request, and a placeholder, a pod that fills one node and is never bound, for autoscalers that
+ * see pods alone.
+ *
  * As with pods: asking does not tell the outcome, repeating an ask is harmless (its name and token
  * make it the same one), and what is heard are facts, again and again. A request is immutable: another
  * attempt has another name.
@@ -85,12 +88,16 @@ enum capacity_outcome {
 
 struct capacity_sink {
 	void *arg;
+	/* asked and dropped are told of placeholders, too. */
 	void (*asked)(void *arg, const char *name, enum capacity_outcome o, const char *message);
 	void (*seen)(void *arg, const struct capacity_fact *f);
 	/* The request is gone, whoever removed it. */
 	void (*gone)(void *arg, const char *name, const char *token);
 	/* Nothing is left of it: the answer to capacity_drop(). */
 	void (*dropped)(void *arg, const char *name);
+	/* A placeholder is there, or is gone, whoever removed it. */
+	void (*stands)(void *arg, const char *name, const char *namespace_, const char *token,
+		       bool gone);
 	/* All there are have been named, and those that were not are gone; or none can be read or made
 	 * here, and why. */
 	void (*known)(void *arg, bool known, const char *why);

@@ -186,6 +186,7 @@ struct pod_order {
 	int64_t grace_us;
 	const char *cluster_uid; /* the cluster's own identity; "" not known */
 	bool preemptible; /* drains and autoscalers may move it */
+	bool keeps_node; /* its node is of a pool that grows: no autoscaler may take it away while it runs */
 	bool accounting_finalizer;
 	struct site_walls walls; /* of the queue */
 	/* The request by which its node came, and its class; "" = by none. */
@@ -265,7 +266,7 @@ struct cluster_right {
 struct cluster_rights_of {
 	const char *const *namespaces; /* n of them */
 	size_t n;
-	bool grows; /* a pool grows by requests */
+	bool grows, stands; /* a pool grows by requests; by an autoscaler that sees pods */
 	bool kubelets; /* set by the cluster: it asks kubelets */
 };
 typedef void (*cluster_rights_fn)(void *arg, const struct cluster_right *list, size_t n);
@@ -331,15 +332,21 @@ struct cluster_ops {
 	 * restart. NULL = nothing is made beside pods. */
 	void (*job_forget)(struct cluster *c, uint32_t job, int64_t array_index,
 			   const char *namespace_);
-	/* Tell what requests for nodes there are, from now on; NULL as the sink = no longer. NULL as a
-	 * function = the cluster makes no nodes. */
-	void (*capacity_watch)(struct cluster *c, const struct capacity_sink *sink);
+	/* Tell what placeholders there are, and requests for nodes where those are wanted, from now on; NULL as
+	 * the sink = no longer. May be said again. NULL as a function = the cluster makes no nodes. */
+	void (*capacity_watch)(struct cluster *c, const struct capacity_sink *sink, bool requests);
 	/* Make a request; sink->asked follows. order lives until this call returns. */
 	void (*capacity_ask)(struct cluster *c, const struct capacity_order *order);
 	/* Take it back, with all that was made for it, also while it is being made; sink->dropped
 	 * follows. An object with another token stays. May be said again. */
 	void (*capacity_drop)(struct cluster *c, const char *namespace_, const char *name,
 			      const char *token);
+	/* The same for a placeholder: of the order, class_, parameters, run_s and n_nodes do not matter. */
+	void (*placeholder_make)(struct cluster *c, const struct capacity_order *order);
+	void (*placeholder_drop)(struct cluster *c, const char *namespace_, const char *name,
+				 const char *token);
+	/* Tell autoscalers whether the node is to stay. NULL = none could take it away. */
+	void (*node_keep)(struct cluster *c, const char *node, bool on);
 	/* The highest number of a job of which anything but pods is kept, such as output; 0 none.
 	 * Takes long: for the first list after a restore. NULL = nothing is. */
 	uint32_t (*highest_job)(struct cluster *c);

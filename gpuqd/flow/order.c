@@ -456,7 +456,7 @@ static int fill_capacity(const struct model *m, const struct job *j, const struc
 	const struct ask *ask = m->asks ? ask_of_node(m, p->node->name, &stale) : NULL;
 	char *name;
 
-	if (!ask || stale || ask->state == ASK_STATE_ENDED ||
+	if (!ask || stale || ask->state == ASK_STATE_ENDED || ask_stands(ask) ||
 	    strcmp(ask->namespace_, order_namespace(j->queue)) != 0)
 		return 0;
 	name = gpuq_arena_alloc(a, ASK_NAME_ROOM);
@@ -520,6 +520,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.cluster_id = m->cluster_id;
 	o.cluster_uid = m->cluster_uid;
 	o.preemptible = qos && qos->preemptible;
+	o.keeps_node = site_pool_growing(m->site, p->node->pool) != NULL;
 	o.group = p->group;
 	set_queue(&o, m->site, j->queue);
 	o.node = p->node->name;

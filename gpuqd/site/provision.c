@@ -138,6 +138,7 @@ static const struct {
 	{ "booking", { [PROVISION_REQUEST] = true } },
 	{ "node_selector_from", { [PROVISION_REQUEST] = true } },
 	{ "evictable", { [PROVISION_REQUEST] = true } },
+	{ "max_run", { [PROVISION_REQUEST] = true } },
 	{ "placeholders", { [PROVISION_AUTOSCALER] = true } },
 	/* Nodes of a request stay and go as its class has it. */
 	{ "min_nodes", { [PROVISION_AUTOSCALER] = true } },
@@ -244,7 +245,7 @@ static int read_any(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 	rc = gpuq_schema_read(r->lenient ? &quiet : r, &schema, v, p);
 	if (rc == GPUQ_ENOMEM || (rc < 0 && !r->lenient))
 		return rc;
-	if (rc < 0 || (r->lenient && p->kind == PROVISION_AUTOSCALER))
+	if (rc < 0)
 		*p = (struct provision){ .kind = PROVISION_NONE, .dropped = true };
 	*(struct provision **)out = p;
 	return 0;
@@ -287,10 +288,6 @@ int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struc
 					"asks for",
 					selector->keys[i], selector->vals[i]);
 	}
-	if (p->kind == PROVISION_AUTOSCALER)
-		return gpuq_reader_fail_key(
-			r, in, "kind",
-			"expected request or none: gpuqd makes no pods that stand for nodes");
 	gpuq_reader_leave(r, mark);
 	return 0;
 }

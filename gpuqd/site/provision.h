@@ -5,8 +5,7 @@
  * Used by  site/site.c.
  *
  * Every key must have an effect: one that the kind of the pool does not use is refused, as is a
- * kind without all that it needs. gpuqd makes no pods that stand for nodes yet: kind autoscaler is
- * refused once it is complete otherwise.
+ * kind without all that it needs.
  */
 #ifndef GPUQD_SITE_PROVISION_H
 #define GPUQD_SITE_PROVISION_H
@@ -61,9 +60,15 @@ struct provision {
 	int64_t min_idle_us; /* before a node may go */
 	int on_failure; /* enum provision_failure */
 	bool evictable; /* other jobs may preempt those on its nodes */
-	bool placeholders; /* kind autoscaler: pods that stand for what is missing */
+	bool placeholders; /* kind autoscaler: pods stand for the nodes that are missing */
 	bool dropped; /* it was stored by a version that took anything, and is none now */
 };
+
+/* Return the class of its requests; "" = it makes none, pods stand for its nodes. */
+static inline const char *provision_class(const struct provision *p)
+{
+	return p->class_ ? p->class_ : "";
+}
 
 /* struct provision *, NULL = not given. A lenient reader, that of stored sites, reads none from what
  * gpuqd does not carry out: earlier versions stored anything. */

@@ -38,6 +38,11 @@ const struct site_group *site_group_find(const struct site *s, const char *name)
 
 bool site_pool_grows(const struct site_pool *p)
 {
+	return p->provisioning && p->provisioning->kind != PROVISION_NONE;
+}
+
+bool site_pool_requests(const struct site_pool *p)
+{
 	return p->provisioning && p->provisioning->kind == PROVISION_REQUEST;
 }
 

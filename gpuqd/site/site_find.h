@@ -26,6 +26,8 @@ const struct site_group *site_group_find(const struct site *s, const char *name)
 
 /* True if the pool gets nodes by requests. */
 bool site_pool_grows(const struct site_pool *p);
+/* True if it grows by ProvisioningRequests. */
+bool site_pool_requests(const struct site_pool *p);
 /* Return the pool of that name if it grows; else NULL. */
 const struct site_pool *site_pool_growing(const struct site *s, const char *name);
 

@@ -184,7 +184,7 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 	for (const struct ask *a = t->m->asks; a; a = a->hh.next)
 		n_asks += strcmp(a->pool, p->name) == 0 && a->state < ASK_STATE_SERVED;
 	sn.n_asks = n_asks;
-	sn.max_asks = (uint32_t)how->max_requests;
+	sn.max_asks = site_pool_requests(p) ? (uint32_t)how->max_requests : 0;
 	for (const struct ask *a = t->m->asks; a; a = a->hh.next) {
 		if (strcmp(a->pool, p->name) != 0 || a->state == ASK_STATE_ENDED)
 			continue;
@@ -203,7 +203,7 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 	sn.cuts = how->evictable;
 	for (left = left < most ? left : most; left > 0; left--)
 		add(t, &sn, &n,
-		    failed || t->m->asks_known != ASKS_KNOWN || n_asks >= sn.max_asks
+		    failed || !ask_pool_is_open(t->m, p) || (sn.max_asks && n_asks >= sn.max_asks)
 			    ? SNAP_DOWN
 			    : SNAP_PLANNED,
 		    0);

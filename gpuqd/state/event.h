@@ -435,6 +435,7 @@ struct event {
 			int known; /* enum asks_known */
 			const char
 				*why; /* ASKS_OFF: why requests cannot be made; NULL or "" none */
+			bool stand; /* the cluster takes placeholders */
 		} asks;
 	};
 };

@@ -544,6 +544,7 @@ struct model {
 	struct ask_pool *ask_pools; /* hash by name */
 	uint32_t last_ask; /* number given last */
 	int asks_known; /* enum asks_known; not stored */
+	bool asks_stand; /* the cluster takes placeholders; not stored */
 	const char *asks_why; /* interned: why requests cannot be made; not stored */
 	struct usage *usages; /* the ledger, by day */
 	struct account *accounts, *dirty_accounts;

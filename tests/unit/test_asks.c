@@ -27,7 +27,8 @@ static void apply(struct model *m, struct event *ev, int64_t at_us)
 	cr_assert_eq(model_apply(m, ev, &err), 0, "%s", err.text);
 }
 
-/* A model with a pool that grows, and a request of it for a job, at T0. */
+/* A model with a pool that grows, and a request of it for a job, at T0; class "":
+ * placeholders. */
 static struct model *asking_as(uint32_t n_nodes, const char *class_, const char *job,
 			       const char *more)
 {
@@ -39,9 +40,9 @@ static struct model *asking_as(uint32_t n_nodes, const char *class_, const char 
 
 	snprintf(site, sizeof(site),
 		 "version: 1\nqueues: [{name: default}]\npools: [{name: p, selector: {a: b}, "
-		 "flavor: default, provisioning: {kind: request, class: %s, "
+		 "flavor: default, provisioning: {kind: %s%s, "
 		 "machine: {gpus: 2, labels: {a: b}}, %s}}]",
-		 class_, more);
+		 *class_ ? "request, class: " : "autoscaler", class_, more);
 	rig_site(m, site);
 	failed = submit_text(m, job, NULL);
 	cr_assert_null(failed, "%s", failed);
@@ -54,7 +55,8 @@ static struct model *asking_as(uint32_t n_nodes, const char *class_, const char 
 	ev.ask.n_nodes = n_nodes;
 	ev.ask.run_us = 7200 * S;
 	apply(m, &ev, T0);
-	known.asks.known = ASKS_KNOWN;
+	known.asks.known = *class_ ? ASKS_KNOWN : ASKS_OFF;
+	known.asks.stand = true;
 	apply(m, &known, T0);
 	return m;
 }
@@ -128,6 +130,48 @@ Test(asks, nothing_starts_before_all_nodes_have_come_and_were_given)
 	/* A condition that comes late sets nothing back. */
 	hear(m, ASK_STATE_ACCEPTED, "Accepted", T0 + 7 * S);
 	cr_expect_eq(a->state, ASK_STATE_SERVED);
+	model_free(m);
+}
+
+Test(asks, nodes_of_placeholders_serve_when_all_are_there)
+{
+	struct model *m = asking_for(2, "", "gpus: 2\ncommand: [x]\n");
+	const struct ask *a = ask_find(m, 1);
+
+	cr_expect(ask_stands(a));
+	cr_expect(ask_pool_is_open(m, m->site->pools.items));
+	hear(m, ASK_STATE_SENT, "", T0 + S);
+	node(m, "n1", T0 + 2 * S);
+	cr_expect_eq(ask_lacks(a), 1);
+	cr_expect_not(ask_is_open(m, a, 600 * S, T0 + 2 * S));
+	node_as(m, "n2", T0 + 3 * S, false);
+	cr_expect_eq(ask_lacks(a) + ask_boots(m, a), 1, "its placeholder stays until it is ready");
+	cr_expect_eq(a->state, ASK_STATE_SENT);
+	node(m, "n2", T0 + 4 * S);
+	cr_expect_eq(a->state, ASK_STATE_SERVED);
+	/* No booking ends, and no request is to be known. */
+	cr_expect(ask_is_open(m, a, 600 * S, T0 + 6000 * S));
+	cr_expect_not(model_find_node(m, "n1")->asked, "others may preempt jobs there");
+	model_free(m);
+}
+
+Test(asks, nodes_of_placeholders_that_came_too_late_are_ordinary_ones)
+{
+	struct model *m = asking_for(2, "", "gpus: 2\ncommand: [x]\n");
+	struct event failed = { .type = EV_ASK_FAILED };
+	const struct ask *a = ask_find(m, 1);
+	bool stale;
+
+	node(m, "n1", T0 + 2 * S);
+	failed.ask.number = failed.ask.attempt = 1;
+	failed.ask.condition = failed.ask.reason = "";
+	failed.ask.message = "not in time";
+	failed.ask.until_us = T0 + 60 * S;
+	apply(m, &failed, T0 + 3 * S);
+	cr_expect_null(ask_of_node(m, "n1", &stale));
+	node(m, "n2", T0 + 4 * S);
+	cr_expect_null(ask_of_node(m, "n2", &stale));
+	cr_expect_not(ask_lingers(a));
 	model_free(m);
 }
 

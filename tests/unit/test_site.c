@@ -485,9 +485,15 @@ static const struct {
 	{ GROWS(SHAPE), NULL },
 	{ GROWS("min_nodes: 1, " SHAPE),
 	  "f:2:121: pools[p].provisioning.min_nodes: has no effect with kind request" },
-	{ POOL("provisioning: {kind: autoscaler, max_nodes: 2, " SHAPE "}"),
-	  "f:2:75: pools[p].provisioning.kind: expected request or none: gpuqd makes no pods that "
-	  "stand for nodes" },
+	{ POOL("provisioning: {kind: autoscaler, max_nodes: 2, min_nodes: 1, min_idle: 5m, "
+	       "placeholders: false, " SHAPE "}"),
+	  NULL },
+	{ POOL("provisioning: {kind: autoscaler, max_nodes: 2, max_run: 1d, " SHAPE "}"),
+	  "f:2:110: pools[p].provisioning.max_run: has no effect with kind autoscaler" },
+	{ POOL("provisioning: {kind: autoscaler, max_nodes: 2, min_nodes: 3, " SHAPE "}"),
+	  "f:2:112: pools[p].provisioning.min_nodes: more than max_nodes" },
+	{ GROWS("placeholders: false, " SHAPE),
+	  "f:2:124: pools[p].provisioning.placeholders: has no effect with kind request" },
 };
 
 Test(site, pools_that_grow_are_complete_or_refused)
@@ -513,7 +519,7 @@ Test(site, stored_provisioning_without_effect_is_left_out)
 	static const char *const texts[] = {
 		POOL("provisioning: {class: x, max_nodes: 3, parameters: {a: [1, 2.5, null]}}"),
 		POOL("provisioning: {kind: request, what: [ever]}"), POOL("provisioning: 7"),
-		POOL("provisioning: {kind: autoscaler, max_nodes: 2, " SHAPE "}")
+		POOL("provisioning: {kind: autoscaler, max_nodes: 2}")
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

@@ -22,8 +22,10 @@ void provisioning_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_
 	gpuq_buf_printf(text, "%s for ", state);
 	line_clock(text, since_us && since_us < now_us ? now_us - since_us : 0);
 	line_print("Requested", text);
-	gpuq_buf_printf(text, "%s, class %s, attempt %" PRId64, gpuq_get_str(p, "request", "?"),
-			gpuq_get_str(p, "class", "?"), gpuq_get_int(p, "attempt", 1));
+	gpuq_buf_adds(text, gpuq_get_str(p, "request", "?"));
+	if (line_says(gpuq_get(p, "class")))
+		gpuq_buf_printf(text, ", class %s", gpuq_get_str(p, "class", "?"));
+	gpuq_buf_printf(text, ", attempt %" PRId64, gpuq_get_int(p, "attempt", 1));
 	if (line_says(gpuq_get(p, "owner")))
 		gpuq_buf_printf(text, ", of job %s", gpuq_get_str(p, "owner", "?"));
 	line_print("Request", text);

@@ -100,6 +100,8 @@ static void put_head(struct gpuq_buf *out, const struct picture *p, int from, in
 				snprintf(text, sizeof(text), "%d", day.tm_mday);
 			gpuq_buf_printf(out, "%*s", p->cell, text);
 		}
+		while (out->len > 0 && out->data[out->len - 1] == ' ')
+			out->len--;
 		gpuq_buf_addc(out, '\n');
 	}
 }

@@ -436,6 +436,22 @@ static void check_requests(struct exam *x)
 		     "pools that grow get no nodes by requests: %s", why);
 }
 
+/* Without it the apiserver refuses placeholders. */
+static void check_placeholders(struct exam *x)
+{
+	const struct gpuq_val *rows = gpuq_get(x->rights, "rights");
+	bool wanted = false;
+
+	for (uint32_t i = 0; rows && rows->type == GPUQ_LIST && i < rows->n; i++)
+		wanted |= strcmp(gpuq_get_str(rows->items[i], "feature", ""),
+				 "pools of an autoscaler") == 0;
+	if (wanted && doctor_has(x->rights, "PriorityClass gpuq-placeholder") <= 0)
+		find(x, WARN, "placeholders",
+		     "kubectl apply -f etc/kubernetes/optional/autoscaler.yaml",
+		     "pools of an autoscaler get no nodes: the cluster has no PriorityClass "
+		     "gpuq-placeholder, or gpuqd may not see it");
+}
+
 /* Pods that a restored database does not know hold devices, and are not ended automatically. */
 static void check_recovery(struct exam *x)
 {
@@ -674,11 +690,11 @@ static int ask(struct exam *x, struct gpuq_err *err)
 static void examine(struct exam *x)
 {
 	static void (*const checks[])(struct exam *) = {
-		check_version,  check_rights,   check_clock,    check_jumps,     check_disk,
-		check_cluster,  check_refused,  check_nodes,    check_inventory, check_scheduler,
-		check_loop,     check_measured, check_notify,   check_account,   check_backends,
-		check_policies, check_fence,    check_requests, check_recovery,  check_backup,
-		check_quotas,
+		check_version,  check_rights,   check_clock,    check_jumps,        check_disk,
+		check_cluster,  check_refused,  check_nodes,    check_inventory,    check_scheduler,
+		check_loop,     check_measured, check_notify,   check_account,      check_backends,
+		check_policies, check_fence,    check_requests, check_placeholders, check_recovery,
+		check_backup,   check_quotas,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

@@ -5,6 +5,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/cluster/kube/capacity/capacity.h"
+#include "gpuqd/cluster/kube/capacity/node_keep.h"
 #include "gpuqd/cluster/kube/pods/api.h"
 #include "gpuqd/cluster/kube/pods/api_bind.h"
 #include "gpuqd/cluster/kube/pods/api_remove.h"
@@ -42,6 +43,7 @@ struct kube {
 	struct signals *signals;
 	struct pod_events *pod_events;
 	struct capacity *capacity;
+	struct node_keeps *keeps;
 	struct metrics *metrics; /* NULL: not wanted */
 	struct gpuq_strlist metrics_urls; /* the caller's, until start */
 	bool kubelet_metrics;
@@ -73,6 +75,7 @@ static void kube_free(struct cluster *c)
 	signals_free(k->signals);
 	pod_events_free(k->pod_events);
 	capacity_free(k->capacity);
+	node_keeps_free(k->keeps);
 	asks_free(k->asks);
 	watch_free(k->watch);
 	http_free(k->http);
@@ -190,6 +193,8 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 	if (rc == 0)
 		rc = capacity_new(k->loop, k->http, k->watch, k->namespace_, k->cluster_id,
 				  &k->capacity, err);
+	if (rc == 0)
+		rc = node_keeps_new(k->loop, k->http, &k->keeps, err);
 	if (rc == 0 && k->sink.identity) {
 		http_hold(k->http, true);
 		k->identity = identity_ask(k->loop, k->http, on_identity, on_silence, k);
@@ -285,9 +290,9 @@ static void kube_job_forget(struct cluster *c, uint32_t job, int64_t array_index
 	asks_job_forget(of(c)->asks, job, array_index, namespace_);
 }
 
-static void kube_capacity_watch(struct cluster *c, const struct capacity_sink *sink)
+static void kube_capacity_watch(struct cluster *c, const struct capacity_sink *sink, bool requests)
 {
-	capacity_watch(of(c)->capacity, sink);
+	capacity_watch(of(c)->capacity, sink, requests);
 }
 
 static void kube_capacity_ask(struct cluster *c, const struct capacity_order *order)
@@ -299,6 +304,22 @@ static void kube_capacity_drop(struct cluster *c, const char *namespace_, const 
 			       const char *token)
 {
 	capacity_drop(of(c)->capacity, namespace_, name, token);
+}
+
+static void kube_placeholder_make(struct cluster *c, const struct capacity_order *order)
+{
+	capacity_stand(of(c)->capacity, order);
+}
+
+static void kube_placeholder_drop(struct cluster *c, const char *namespace_, const char *name,
+				  const char *token)
+{
+	capacity_leave(of(c)->capacity, namespace_, name, token);
+}
+
+static void kube_node_keep(struct cluster *c, const char *node, bool on)
+{
+	node_keep(of(c)->keeps, node, on);
 }
 
 /* While fenced, a request would wait for as long as the other daemon lives. */
@@ -391,6 +412,9 @@ static const struct cluster_ops ops = {
 	.capacity_watch = kube_capacity_watch,
 	.capacity_ask = kube_capacity_ask,
 	.capacity_drop = kube_capacity_drop,
+	.placeholder_make = kube_placeholder_make,
+	.placeholder_drop = kube_placeholder_drop,
+	.node_keep = kube_node_keep,
 	.log_open = kube_log_open,
 	.log_resume = logs_resume,
 	.log_close = logs_close,

@@ -4,11 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/cluster/kube/capacity/capacity_body.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 
 #define PATH "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 #define AT_ONCE 4u
-#define GROWING "pools that grow" /* asked for where a pool does */
+/* Asked for where a pool grows so. */
+#define GROWING "pools that grow"
+#define STANDING "pools of an autoscaler"
 #define KUBELETS "kubelet_metrics: what jobs used" /* asked for where the key is set */
 
 /* A right, as etc/kubernetes/base and optional give it. */
@@ -114,6 +117,16 @@ static const struct right {
 	  "",
 	  "",
 	  { "get", "create", "delete", "patch" } },
+	{ STANDING, false, SPACED, "", "pods", "status", "", { "patch" } },
+	{ STANDING, false, WHOLE, "", "nodes", "", "", { "patch" } },
+	{ STANDING,
+	  false,
+	  WHOLE,
+	  "scheduling.k8s.io",
+	  "priorityclasses",
+	  "",
+	  CAPACITY_PRIORITY_CLASS,
+	  { "get" } },
 	{ KUBELETS, false, WHOLE, "", "nodes", "proxy", "", { "get" } },
 	{ "gpuq exec", false, SPACED, "", "pods", "exec", "", { "create" } },
 	{ "gpuq attach", false, SPACED, "", "pods", "attach", "", { "create" } },
@@ -145,6 +158,8 @@ static const struct thing {
 	{ "resource.k8s.io/v1beta2", "/apis/resource.k8s.io/v1beta2", NULL },
 	{ "ValidatingAdmissionPolicy gpuq-devices",
 	  "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/gpuq-devices", NULL },
+	{ "PriorityClass " CAPACITY_PRIORITY_CLASS,
+	  "/apis/scheduling.k8s.io/v1/priorityclasses/" CAPACITY_PRIORITY_CLASS, NULL },
 	{ "RuntimeClass nvidia",
 	  "/apis/node.k8s.io/v1/runtimeclasses?fieldSelector=metadata.name%3Dnvidia", "nvidia" },
 };
@@ -293,6 +308,7 @@ static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 		}
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		if ((strcmp(table[i].feature, GROWING) == 0 && !of->grows) ||
+		    (strcmp(table[i].feature, STANDING) == 0 && !of->stands) ||
 		    (strcmp(table[i].feature, KUBELETS) == 0 && !of->kubelets))
 			continue;
 		for (size_t k = 0; k < (table[i].where == SPACED ? n : 1); k++)

@@ -22,7 +22,7 @@ int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t
 	site_each(site_pool, m->site->pools, p) {
 		if (!may_use(spec, p->flavor))
 			continue;
-		if (!site_pool_grows(p) || p->provisioning->max_run_us >= time_us)
+		if (!site_pool_requests(p) || p->provisioning->max_run_us >= time_us)
 			return 0;
 		if (!longest || p->provisioning->max_run_us > longest->provisioning->max_run_us)
 			longest = p;
@@ -51,7 +51,7 @@ void run_limit_warn(const struct model *m, const struct gpuq_spec *spec, int64_t
 	site_each(site_pool, m->site->pools, p) {
 		if (!may_use(spec, p->flavor))
 			continue;
-		if (!site_pool_grows(p) ||
+		if (!site_pool_requests(p) ||
 		    strcmp(p->provisioning->class_, PROVISION_CLASS_QUEUED) != 0 ||
 		    p->provisioning->max_run_us >= time_us + PROVISION_RUN_MARGIN_US)
 			return;

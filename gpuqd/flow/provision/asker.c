@@ -13,7 +13,9 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/carry_out.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/provision/keeper.h"
 #include "gpuqd/flow/provision/outcome.h"
+#include "gpuqd/flow/provision/placeholders.h"
 #include "gpuqd/flow/provision/verdict.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/model.h"
@@ -42,6 +44,8 @@ struct asker {
 	struct loop *l;
 	struct cluster *cluster;
 	struct live *live;
+	struct placeholders *placeholders;
+	struct keeper *keeper;
 	struct loop_timer *tick, *soon;
 	bool watching;
 };
@@ -130,6 +134,10 @@ static void sync(struct asker *k, const struct ask *a)
 
 	if (!may_act(k) || l->seq > journal_durable(k->j))
 		return;
+	if (ask_stands(a)) {
+		placeholders_sync(k->placeholders, a);
+		return;
+	}
 	if (a->state == ASK_STATE_NEW && !l->asked && m->asks_known == ASKS_KNOWN) {
 		pool = site_pool_growing(m->site, a->pool);
 		if (!pool)
@@ -240,7 +248,7 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 			outcome_apply(k->j, &ev, a);
 		return;
 	}
-	if (!how || strcmp(how->class_, a->class_) != 0) {
+	if (!how || strcmp(provision_class(how), a->class_) != 0) {
 		if (!a->used || !ask_has_pods(m, a))
 			outcome_end(k->j, a, "its pool was changed");
 		return;
@@ -249,11 +257,13 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 	case ASK_STATE_NEW:
 	case ASK_STATE_SENT:
 	case ASK_STATE_ACCEPTED:
+		if (ask_stands(a) && check_differs(k, a, how))
+			break;
 		if (now - a->since_us < how->timeout_us)
 			break;
 		gpuq_duration_print(how->timeout_us, time, sizeof(time));
 		snprintf(why, sizeof(why), "it was not served within %s", time);
-		outcome_fail_as(k->j, a, VERDICT_NEXT, why);
+		outcome_fail_as(k->j, a, ask_stands(a) ? VERDICT_RETRY : VERDICT_NEXT, why);
 		break;
 	case ASK_STATE_PROVISIONED:
 		if (check_differs(k, a, how))
@@ -268,7 +278,10 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 		outcome_fail_as(k->j, a, VERDICT_RETRY, why);
 		break;
 	case ASK_STATE_SERVED:
-		check_served(k, a, how, now);
+		if (ask_stands(a))
+			outcome_end(k->j, a, "its nodes are there");
+		else
+			check_served(k, a, how, now);
 		break;
 	case ASK_STATE_PAUSED:
 		if (!a->cleared || now < a->retry_us)
@@ -295,6 +308,7 @@ static void check_all(struct asker *k)
 		check(k, a, now);
 	}
 	sync_all(k);
+	placeholders_clean(k->placeholders);
 }
 
 static void on_tick(void *arg)
@@ -303,6 +317,8 @@ static void on_tick(void *arg)
 
 	k->tick = loop_after(k->l, TICK_US, on_tick, k);
 	check_all(k);
+	if (may_act(k))
+		keeper_tick(k->keeper);
 }
 
 static void on_soon(void *arg)
@@ -348,6 +364,8 @@ static void on_asked(void *arg, const char *name, enum capacity_outcome o, const
 	const struct ask *a = ask_named(model_of(k), name, NULL);
 	struct verdict_of v = { VERDICT_HEARD, ASK_STATE_SENT, "", "", message, 0 };
 
+	if (placeholders_asked(k->placeholders, name, o, message))
+		return;
 	if (!a || a->state >= ASK_STATE_PAUSED)
 		return;
 	(void)FAILPOINT("ask.asked");
@@ -429,21 +447,40 @@ static void on_dropped(void *arg, const char *name)
 	const struct ask *a = ask_named(model_of(k), name, NULL);
 	struct event ev = { .type = EV_ASK_CLEARED };
 
+	if (placeholders_dropped(k->placeholders, name))
+		return;
 	if (!a || a->state < ASK_STATE_PAUSED || a->cleared)
 		return;
 	(void)FAILPOINT("ask.dropped");
 	outcome_apply(k->j, &ev, a);
 }
 
+static void on_placeholder(void *arg, const char *name, const char *namespace_, const char *token,
+			   bool gone)
+{
+	struct asker *k = arg;
+
+	placeholders_seen(k->placeholders, name, namespace_, token, gone);
+}
+
+static void set_known(struct asker *k, enum asks_known known, const char *why)
+{
+	struct event ev = { .type = EV_ASKS_KNOWN };
+
+	ev.asks.known = known;
+	ev.asks.why = why;
+	ev.asks.stand = k->cluster && k->cluster->ops->placeholder_make;
+	journal_apply(k->j, &ev, NULL);
+}
+
 static void on_known(void *arg, bool known, const char *why)
 {
 	struct asker *k = arg;
-	struct event ev = { .type = EV_ASKS_KNOWN };
 	const struct ask *a, *next;
 
 	for (a = model_of(k)->asks; known && a; a = next) {
 		next = a->hh.next;
-		if (!live_of(k, a)->seen)
+		if (!ask_stands(a) && !live_of(k, a)->seen)
 			outcome_lost(k->j, a);
 	}
 	if (!known && model_of(k)->asks_known != ASKS_OFF)
@@ -454,9 +491,7 @@ static void on_known(void *arg, bool known, const char *why)
 		return;
 	if (known && model_of(k)->asks_known == ASKS_KNOWN)
 		return;
-	ev.asks.known = known ? ASKS_KNOWN : ASKS_OFF;
-	ev.asks.why = why;
-	journal_apply(k->j, &ev, NULL);
+	set_known(k, known ? ASKS_KNOWN : ASKS_OFF, why);
 	sync_all(k);
 }
 
@@ -464,33 +499,39 @@ static void on_known(void *arg, bool known, const char *why)
 
 static bool wanted(const struct model *m)
 {
-	if (m->asks)
-		return true;
+	for (const struct ask *a = m->asks; a; a = a->hh.next)
+		if (!ask_stands(a))
+			return true;
 	site_each(site_pool, m->site->pools, p)
-		if (site_pool_grows(p))
+		if (site_pool_requests(p))
 			return true;
 	return false;
 }
 
-/* Watch requests as long as the site has a pool that grows by them, or some are left. */
-static void watch(struct asker *k)
+static void tell_cluster(struct asker *k)
 {
 	const struct capacity_sink sink = { .arg = k,
 					    .asked = on_asked,
 					    .seen = on_seen,
 					    .gone = on_gone,
 					    .dropped = on_dropped,
+					    .stands = on_placeholder,
 					    .known = on_known };
+
+	if (k->cluster && k->cluster->ops->capacity_watch)
+		k->cluster->ops->capacity_watch(k->cluster, &sink, k->watching);
+}
+
+/* Watch requests as long as the site has a pool that grows by them, or some are left. */
+static void watch(struct asker *k)
+{
 	const bool on = k->cluster && k->cluster->ops->capacity_watch && wanted(model_of(k));
-	struct event ev = { .type = EV_ASKS_KNOWN };
 
 	if (on == k->watching)
 		return;
 	k->watching = on;
-	ev.asks.known = on ? ASKS_UNKNOWN : ASKS_OFF;
-	journal_apply(k->j, &ev, NULL);
-	if (k->cluster && k->cluster->ops->capacity_watch)
-		k->cluster->ops->capacity_watch(k->cluster, on ? &sink : NULL);
+	set_known(k, on ? ASKS_UNKNOWN : ASKS_OFF, NULL);
+	tell_cluster(k);
 }
 
 static void look_soon(struct asker *k)
@@ -542,15 +583,16 @@ static void on_event(void *arg, const struct event *ev)
 
 void asker_set_cluster(struct asker *k, struct cluster *c)
 {
-	struct event ev = { .type = EV_ASKS_KNOWN };
-
 	/* The last one is about to be freed, with all that was asked of it. */
-	if (k->cluster && k->watching && k->cluster->ops->capacity_watch)
-		k->cluster->ops->capacity_watch(k->cluster, NULL);
+	if (k->cluster && k->cluster->ops->capacity_watch)
+		k->cluster->ops->capacity_watch(k->cluster, NULL, false);
 	k->watching = false;
 	k->cluster = c;
 	forget_live(k);
-	journal_apply(k->j, &ev, NULL);
+	placeholders_set_cluster(k->placeholders, c);
+	keeper_set_cluster(k->keeper, c);
+	set_known(k, ASKS_OFF, NULL);
+	tell_cluster(k);
 	if (c)
 		watch(k);
 }
@@ -561,6 +603,12 @@ int asker_new(struct journal *j, struct asker **out, struct gpuq_err *err)
 
 	if (!k)
 		return gpuq_no_memory(err);
+	k->placeholders = placeholders_new(j);
+	k->keeper = keeper_new(j);
+	if (!k->placeholders || !k->keeper) {
+		asker_free(k);
+		return gpuq_no_memory(err);
+	}
 	k->j = j;
 	k->l = journal_loop(j);
 	journal_subscribe(j, on_event, k);
@@ -575,6 +623,8 @@ void asker_free(struct asker *k)
 	if (!k)
 		return;
 	forget_live(k);
+	placeholders_free(k->placeholders);
+	keeper_free(k->keeper);
 	loop_cancel(k->tick);
 	loop_cancel(k->soon);
 	free(k);

@@ -50,7 +50,7 @@ static bool shares_quota(const struct site_pool *a, const struct site_pool *b)
 {
 	const char *x = a->provisioning->machine->product, *y = b->provisioning->machine->product;
 
-	return strcmp(a->provisioning->class_, b->provisioning->class_) == 0 &&
+	return strcmp(provision_class(a->provisioning), provision_class(b->provisioning)) == 0 &&
 	       (x && y ? strcmp(x, y) == 0 : strcmp(a->flavor, b->flavor) == 0);
 }
 

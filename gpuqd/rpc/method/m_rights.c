@@ -130,8 +130,10 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 	m->rights = x;
 	rpc_call_watch(c, NULL, on_closed, x);
 	of.n = n;
-	site_each(site_pool, model->site->pools, p)
-		of.grows |= site_pool_grows(p);
+	site_each(site_pool, model->site->pools, p) {
+		of.grows |= site_pool_requests(p);
+		of.stands |= site_pool_grows(p) && !site_pool_requests(p);
+	}
 	rc = m->cluster->ops->rights(m->cluster, &of, on_rights, x, err);
 	if (rc < 0) {
 		rpc_call_watch(c, NULL, NULL, NULL);

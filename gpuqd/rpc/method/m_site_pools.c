@@ -21,11 +21,12 @@ const struct gpuq_schema p_pool_list = P_SCHEMA(pool_params, pool_fields);
 
 struct counts {
 	int64_t nodes, asked, requests; /* there; requested and not there; under way */
+	int64_t unmet; /* that an autoscaler is to make now */
 };
 
 static struct counts count(const struct model *m, const char *pool)
 {
-	struct counts n = { 0, 0, 0 };
+	struct counts n = { 0, 0, 0, 0 };
 
 	node_each(m, node)
 		n.nodes += !node->gone && strcmp(node->pool, pool) == 0;
@@ -34,6 +35,7 @@ static struct counts count(const struct model *m, const char *pool)
 			continue;
 		n.asked += ask_lacks(a);
 		n.requests += a->state < ASK_STATE_SERVED;
+		n.unmet += ask_stands(a) && a->state < ASK_STATE_SERVED ? ask_lacks(a) : 0;
 	}
 	return n;
 }
@@ -43,11 +45,11 @@ static const char *state_of(const struct model *m, const struct site_pool *p,
 {
 	if (!site_pool_grows(p))
 		return "fixed";
-	if (m->asks_known != ASKS_KNOWN)
+	if (!ask_pool_is_open(m, p))
 		return "off";
 	if (known && known->closed_until_us > now_us)
 		return "failing";
-	if (n->requests >= p->provisioning->max_requests ||
+	if ((site_pool_requests(p) && n->requests >= p->provisioning->max_requests) ||
 	    n->nodes + n->asked >= p->provisioning->max_nodes)
 		return "full";
 	return "open";
@@ -66,13 +68,16 @@ static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m, const 
 	gpuq_put(a, v, "name", gpuq_str(a, p->name));
 	gpuq_put(a, v, "flavor", gpuq_str(a, p->flavor));
 	gpuq_put(a, v, "state", gpuq_str(a, state_of(m, p, known, &n, now_us)));
-	gpuq_put(a, v, "class", how ? gpuq_str(a, how->class_) : gpuq_null(a));
+	gpuq_put(a, v, "class", how && how->class_ ? gpuq_str(a, how->class_) : gpuq_null(a));
 	gpuq_put(a, v, "nodes", gpuq_int(a, n.nodes));
 	gpuq_put(a, v, "asked", gpuq_int(a, n.asked));
+	gpuq_put(a, v, "unmet_nodes",
+		 how && !site_pool_requests(p) ? gpuq_int(a, n.unmet) : gpuq_null(a));
 	gpuq_put(a, v, "max_nodes", how ? gpuq_int(a, how->max_nodes) : gpuq_null(a));
 	gpuq_put(a, v, "gpus_per_node", how ? gpuq_int(a, how->machine->gpus) : gpuq_null(a));
 	gpuq_put(a, v, "requests", gpuq_int(a, n.requests));
-	gpuq_put(a, v, "max_requests", how ? gpuq_int(a, how->max_requests) : gpuq_null(a));
+	gpuq_put(a, v, "max_requests",
+		 site_pool_requests(p) ? gpuq_int(a, how->max_requests) : gpuq_null(a));
 	gpuq_put(a, v, "price", micro ? gpuq_real(a, (double)micro / 1e6) : gpuq_null(a));
 	gpuq_put(a, v, "failed_time", view_instant(a, known ? known->failed_us : 0));
 	gpuq_put(a, v, "failure",
@@ -80,6 +85,15 @@ static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m, const 
 	gpuq_put(a, v, "closed_until_time", view_instant(a, closed ? known->closed_until_us : 0));
 	view_ask_waits(a, v, known);
 	return v;
+}
+
+int64_t view_unmet(const struct model *m)
+{
+	int64_t n = 0;
+
+	site_each(site_pool, m->site->pools, p)
+		n += count(m, p->name).unmet;
+	return n;
 }
 
 struct gpuq_val *view_growing(const struct model *m, struct gpuq_arena *a, int64_t now_us)

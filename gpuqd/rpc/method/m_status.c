@@ -141,7 +141,7 @@ void view_requests_fault(const struct model *m, struct gpuq_arena *a, struct gpu
 	bool grows = false;
 
 	site_each(site_pool, m->site->pools, p)
-		grows |= site_pool_grows(p);
+		grows |= site_pool_requests(p);
 	gpuq_put(a, cluster, "requests_fault",
 		 !grows || m->asks_known != ASKS_OFF ? gpuq_null(a)
 		 : m->asks_why && *m->asks_why       ? gpuq_str(a, m->asks_why)
@@ -198,6 +198,7 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	gpuq_put(a, v, "loop", view_loop(a, journal_loop(m->j)));
 	gpuq_put(a, v, "pools", view_growing(model, a, now_us));
 	gpuq_put(a, v, "provisioning", view_provisioning(model, a));
+	gpuq_put(a, v, "unmet_nodes", gpuq_int(a, view_unmet(model)));
 	rpc_reply(c, v);
 	return 0;
 }

@@ -28,6 +28,11 @@ struct ask *ask_find(const struct model *m, uint32_t number)
 	return a;
 }
 
+bool ask_pool_is_open(const struct model *m, const struct site_pool *p)
+{
+	return site_pool_requests(p) ? m->asks_known == ASKS_KNOWN : m->asks_stand;
+}
+
 struct ask_pool *ask_pool_find(const struct model *m, const char *name)
 {
 	struct ask_pool *p;
@@ -385,6 +390,7 @@ int ask_apply_known(struct model *m, const struct event *ev, struct gpuq_err *er
 {
 	(void)err;
 	m->asks_known = ev->asks.known;
+	m->asks_stand = ev->asks.stand;
 	m->asks_why = model_intern(m, ev->asks.why ? ev->asks.why : "");
 	m->n_node_changes++;
 	return 0;

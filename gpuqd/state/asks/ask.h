@@ -7,11 +7,14 @@
  *
  * An ask is the decision of a cycle to get n nodes of a pool, and lives until its nodes have served.
  * Each attempt makes one ProvisioningRequest, whose name follows from the job that owned the ask
- * when it was decided, the ask and the attempt. A decision is stored before the deed:
+ * when it was decided, the ask and the attempt; without a class, a pod for each node that has not come,
+ * which an autoscaler sees: a placeholder. A decision is stored before the deed:
  *
  *   NEW ─ created ─> SENT ─> ACCEPTED ─> PROVISIONED ─ all nodes there ─> SERVED ─ no pod left ─> ENDED
  *     └──────────────── failed ───────────────┴─> PAUSED ─ objects gone, pause over ─> NEW, next attempt
  *   and ENDED from anywhere, when no job needs it; the ask is forgotten once its objects are gone.
+ *
+ * An ask of placeholders is served as soon as all its nodes are there, which are then ordinary ones.
  *
  * A node that comes into the pool belongs to its oldest ask that lacks one. Until all nodes of an
  * ask have come as its machine is, and the cloud has said that they are provisioned, nothing starts on any of
@@ -94,6 +97,15 @@ struct ask_pool {
 
 extern const char *const ask_state_words[N_ASK_STATES];
 
+/* True if placeholders stand for its nodes. */
+static inline bool ask_stands(const struct ask *a)
+{
+	return !*a->class_;
+}
+
+struct site_pool;
+/* True if nodes of the pool, which grows, can be asked for in the cluster. */
+bool ask_pool_is_open(const struct model *m, const struct site_pool *p);
 struct ask *ask_find(const struct model *m, uint32_t number); /* NULL = none */
 struct ask_pool *ask_pool_find(const struct model *m,
 			       const char *name); /* NULL = nothing is known */

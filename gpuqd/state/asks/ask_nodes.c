@@ -123,6 +123,8 @@ bool ask_is_open(const struct model *m, const struct ask *a, int64_t booking_us,
 		return true; /* a node that came after all is an ordinary one */
 	if (a->state != ASK_STATE_SERVED)
 		return false;
+	if (ask_stands(a))
+		return true;
 	return a->used || (m->asks_known == ASKS_KNOWN && now_us < a->provisioned_us + booking_us);
 }
 
@@ -143,7 +145,10 @@ bool ask_has_pods(const struct model *m, const struct ask *a)
 /* Note that it is served, once all its nodes are there and ready. */
 void ask_serve(struct model *m, struct ask *a)
 {
-	if (a->state != ASK_STATE_PROVISIONED || ask_lacks(a) || ask_boots(m, a))
+	const bool given =
+		ask_stands(a) ? a->state < ASK_STATE_SERVED : a->state == ASK_STATE_PROVISIONED;
+
+	if (!given || ask_lacks(a) || ask_boots(m, a))
 		return;
 	a->state = ASK_STATE_SERVED;
 	notify_provision(m, a->owner, false);
@@ -162,6 +167,10 @@ bool ask_lingers(const struct ask *a)
 
 void ask_mark_stale(struct ask *a)
 {
+	if (ask_stands(a)) { /* they are the autoscaler's, whoever uses them */
+		a->n_came = 0;
+		return;
+	}
 	for (uint32_t i = 0; i < a->n_came; i++)
 		a->nodes[i].stale = true;
 }
@@ -183,8 +192,8 @@ static struct ask *wants(const struct model *m, const struct node *n, bool late)
 {
 	for (struct ask *a = m->asks; a; a = a->hh.next)
 		if (a->state != ASK_STATE_SERVED && (a->state >= ASK_STATE_PAUSED) == late &&
-		    strcmp(a->pool, n->pool) == 0 && n->first_us >= a->since_us &&
-		    has_labels(n, a) &&
+		    !(late && ask_stands(a)) && strcmp(a->pool, n->pool) == 0 &&
+		    n->first_us >= a->since_us && has_labels(n, a) &&
 		    (late ? a->n_seen < a->n_nodes && !a->used : ask_lacks(a) > 0))
 			return a;
 	return NULL;

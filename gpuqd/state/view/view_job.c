@@ -394,7 +394,7 @@ static struct gpuq_val *view_provisioning(struct gpuq_arena *a, const struct mod
 	gpuq_put(a, v, "flavor", gpuq_str(a, ask->flavor));
 	gpuq_put(a, v, "pool", gpuq_str(a, ask->pool));
 	gpuq_put(a, v, "request", gpuq_str(a, name));
-	gpuq_put(a, v, "class", gpuq_str(a, ask->class_));
+	gpuq_put(a, v, "class", view_word(a, ask->class_));
 	gpuq_put(a, v, "state", gpuq_str(a, ask_state_words[ask->state]));
 	gpuq_put(a, v, "condition", view_word(a, ask->condition));
 	gpuq_put(a, v, "condition_reason", view_word(a, ask->reason));

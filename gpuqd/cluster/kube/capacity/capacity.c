@@ -19,13 +19,14 @@
 #define MOST_US INT64_C(30000000)
 #define OFF_US INT64_C(10000000) /* between looks whether the kind is served */
 
-enum thing { TEMPLATE, REQUEST, N_THINGS };
+enum thing { TEMPLATE, REQUEST, POD, N_THINGS };
 
-/* The next step. The first three are done for both things, one after the other. */
+/* The next step. The first two are done for template and request, one after the other. */
 enum step {
 	POST, /* create it */
 	LOOK, /* the name is taken: by ours? */
 	ADOPT, /* have the request own the template */
+	MARK, /* have autoscalers see the placeholder */
 	FIND, /* look what there is to be removed */
 	REMOVE,
 };
@@ -39,7 +40,7 @@ struct item {
 	bool wanted; /* false: it is to be removed */
 	bool refused; /* removed because the request was refused: that is told */
 	bool told; /* that it is delayed */
-	enum thing at;
+	enum thing at, last; /* last: that is removed first */
 	enum step step;
 	struct http_req *req;
 	struct loop_timer *timer;
@@ -53,7 +54,7 @@ struct capacity {
 	struct watch *watch;
 	const char *namespace_, *cluster_id;
 	struct capacity_sink sink;
-	bool on; /* there is a sink */
+	bool on, requests; /* there is a sink; requests are wanted */
 	const char *version; /* that is served; NULL = not known, or none */
 	int tries; /* version that is being looked for */
 	struct http_req *find;
@@ -143,20 +144,31 @@ static void look_for(struct capacity *c)
 	c->find = http_start(c->http, &call);
 }
 
-void capacity_watch(struct capacity *c, const struct capacity_sink *sink)
+static void on_placeholder(void *arg, const struct known_thing *t, bool gone)
 {
-	if (c->on == (sink != NULL))
-		return;
+	struct capacity *c = arg;
+
+	if (c->on)
+		c->sink.stands(c->sink.arg, t->name, t->namespace_, t->token, gone);
+}
+
+void capacity_watch(struct capacity *c, const struct capacity_sink *sink, bool requests)
+{
 	c->on = sink != NULL;
+	if (sink)
+		c->sink = *sink;
+	requests &= c->on;
+	if (c->requests == requests)
+		return;
+	c->requests = requests;
 	http_cancel(c->find);
 	loop_cancel(c->again);
 	c->find = NULL;
 	c->again = NULL;
 	c->version = NULL;
 	watch_requests(c->watch, NULL, NULL, NULL, NULL);
-	if (!sink)
+	if (!requests)
 		return;
-	c->sink = *sink;
 	c->tries = 0;
 	look_for(c);
 }
@@ -240,7 +252,7 @@ static void refuse(struct item *it, const char *why)
 	log_notice("kube.capacity_refused", "name=%s error=%s", it->name, LOGS(why));
 	it->refused = true;
 	it->wanted = false;
-	next(it, REQUEST, FIND);
+	next(it, it->last, FIND);
 }
 
 /* Note the uid of the object. False: it is not ours. */
@@ -261,15 +273,17 @@ static void made(struct item *it)
 	if (it->at == TEMPLATE)
 		next(it, REQUEST, POST);
 	else
-		next(it, REQUEST, ADOPT);
+		next(it, it->at, it->at == POD ? MARK : ADOPT);
 }
 
 static void created(struct item *it, const struct http_answer *a, const struct status *st)
 {
 	if (it->at == TEMPLATE)
 		(void)FAILPOINT("kube.capacity.template.answered");
-	else
+	else if (it->at == REQUEST)
 		(void)FAILPOINT("kube.capacity.request.answered");
+	else
+		(void)FAILPOINT("kube.placeholder.answered");
 	if (st->kind == STATUS_DONE) {
 		take(it, a);
 		made(it);
@@ -320,7 +334,7 @@ static void answered(void *arg, const struct http_answer *a)
 	if (!it->wanted && it->step < FIND) {
 		const bool lost = st.kind == STATUS_UNKNOWN;
 
-		it->at = REQUEST;
+		it->at = it->last;
 		it->step = FIND;
 		if (lost)
 			later(it, FIRST_US * 10, "");
@@ -337,6 +351,14 @@ static void answered(void *arg, const struct http_answer *a)
 		break;
 	case ADOPT: /* without it the template is removed by us alone */
 		finish(it, CAPACITY_MADE);
+		break;
+	case MARK:
+		if (st.kind == STATUS_DONE)
+			finish(it, CAPACITY_MADE);
+		else if (st.kind == STATUS_GONE)
+			next(it, POD, POST);
+		else
+			later(it, a->retry_us, st.text);
 		break;
 	case FIND:
 		found(it, a, &st);
@@ -362,6 +384,12 @@ static void path_of(const struct item *it, enum thing at, bool one, struct gpuq_
 		url_object(out, it->namespace_, "podtemplates", one ? it->name : NULL);
 		return;
 	}
+	if (at == POD) {
+		url_object(out, it->namespace_, "pods", one ? it->name : NULL);
+		if (it->step == MARK)
+			gpuq_buf_adds(out, "/status");
+		return;
+	}
 	gpuq_buf_printf(out, "/apis/" CAPACITY_GROUP "/%s/namespaces/", it->in->version);
 	url_escape(out, it->namespace_);
 	gpuq_buf_adds(out, "/provisioningrequests");
@@ -379,6 +407,8 @@ static char *body_of(const struct item *it)
 
 	if (it->step == POST)
 		return it->bodies[it->at] ? strdup(it->bodies[it->at]) : NULL;
+	if (it->step == MARK)
+		return capacity_unschedulable(loop_wall_us(it->in->loop));
 	if (it->step == REMOVE)
 		root = json_pack("{s:s, s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind",
 				 "DeleteOptions", "propagationPolicy", "Background",
@@ -395,32 +425,38 @@ static char *body_of(const struct item *it)
 
 static void go(struct item *it)
 {
-	static const char *const methods[] = { [POST] = "POST",
-					       [LOOK] = "GET",
-					       [ADOPT] = "PATCH",
-					       [FIND] = "GET",
-					       [REMOVE] = "DELETE" };
+	static const char *const methods[] = {
+		[POST] = "POST",  [LOOK] = "GET", [ADOPT] = "PATCH",
+		[MARK] = "PATCH", [FIND] = "GET", [REMOVE] = "DELETE"
+	};
 	const enum thing at = it->step == ADOPT ? TEMPLATE : it->at;
 	struct gpuq_buf path = GPUQ_BUF_INIT;
 	struct http_call call = { .method = methods[it->step], .on_end = answered, .arg = it };
 	char *body;
 
-	if (!it->in->version) { /* until the kind is served there is nothing to be done */
+	if (!it->in->version &&
+	    at != POD) { /* until the kind is served there is nothing to be done */
 		it->timer = loop_after(it->in->loop, FIRST_US * 5, on_timer, it);
 		return;
 	}
 	if (it->step == POST) {
 		if (it->at == TEMPLATE)
 			(void)FAILPOINT("kube.capacity.template");
-		else
+		else if (it->at == REQUEST)
 			(void)FAILPOINT("kube.capacity.request");
+		else
+			(void)FAILPOINT("kube.placeholder");
 	} else if (it->step == REMOVE) {
 		if (it->at == TEMPLATE)
 			(void)FAILPOINT("kube.capacity.template.remove");
-		else
+		else if (it->at == REQUEST)
 			(void)FAILPOINT("kube.capacity.request.remove");
+		else
+			(void)FAILPOINT("kube.placeholder.remove");
+	} else if (it->step == MARK) {
+		(void)FAILPOINT("kube.placeholder.mark");
 	}
-	if (it->step == POST && !it->bodies[REQUEST])
+	if (it->step == POST && !it->bodies[it->at])
 		abort();
 	path_of(it, at, it->step != POST, &path);
 	if (it->step == POST)
@@ -431,6 +467,8 @@ static void go(struct item *it)
 	call.n_body = body ? strlen(body) : 0;
 	if (it->step == ADOPT)
 		call.content_type = "application/merge-patch+json";
+	if (it->step == MARK)
+		call.content_type = "application/strategic-merge-patch+json";
 	it->req = http_start(it->in->http, &call);
 	free(body);
 	gpuq_buf_done(&path);
@@ -454,13 +492,14 @@ static char *copy(const char *s)
 }
 
 static struct item *item_new(struct capacity *c, const char *namespace_, const char *name,
-			     const char *token)
+			     const char *token, enum thing last)
 {
 	struct item *it = calloc(1, sizeof(*it));
 
 	if (!it)
 		abort();
 	it->in = c;
+	it->last = last;
 	it->namespace_ = copy(namespace_ && *namespace_ ? namespace_ : c->namespace_);
 	it->name = copy(name);
 	it->token = copy(token);
@@ -475,7 +514,7 @@ void capacity_ask(struct capacity *c, const struct capacity_order *o)
 
 	if (it)
 		return; /* on its way, or being removed: then its removal is told */
-	it = item_new(c, ns, o->name, o->token);
+	it = item_new(c, ns, o->name, o->token, REQUEST);
 	it->wanted = true;
 	it->bodies[TEMPLATE] = capacity_template(o, ns);
 	it->bodies[REQUEST] = capacity_request(o, ns, c->version ? c->version : versions[0]);
@@ -484,15 +523,33 @@ void capacity_ask(struct capacity *c, const struct capacity_order *o)
 	next(it, TEMPLATE, POST);
 }
 
-void capacity_drop(struct capacity *c, const char *namespace_, const char *name, const char *token)
+void capacity_stand(struct capacity *c, const struct capacity_order *o)
+{
+	const char *ns = o->namespace_ && *o->namespace_ ? o->namespace_ : c->namespace_;
+	struct item *it = item_find(c, o->name);
+
+	if (it)
+		return;
+	it = item_new(c, ns, o->name, o->token, POD);
+	it->wanted = true;
+	it->bodies[POD] = capacity_placeholder(o, ns);
+	if (!it->bodies[POD])
+		abort();
+	next(it, POD, POST);
+}
+
+static void drop(struct capacity *c, const char *namespace_, const char *name, const char *token,
+		 enum thing last)
 {
 	struct item *it = item_find(c, name);
 
-	if (it && !it->wanted)
+	if (it && !it->wanted) {
+		it->refused = false; /* that it is gone is told, and no more */
 		return;
+	}
 	if (!it) {
-		it = item_new(c, namespace_, name, token);
-		next(it, REQUEST, FIND);
+		it = item_new(c, namespace_, name, token, last);
+		next(it, last, FIND);
 		return;
 	}
 	it->wanted = false;
@@ -500,7 +557,17 @@ void capacity_drop(struct capacity *c, const char *namespace_, const char *name,
 		return;
 	loop_cancel(it->timer);
 	it->timer = NULL;
-	next(it, REQUEST, FIND);
+	next(it, last, FIND);
+}
+
+void capacity_drop(struct capacity *c, const char *namespace_, const char *name, const char *token)
+{
+	drop(c, namespace_, name, token, REQUEST);
+}
+
+void capacity_leave(struct capacity *c, const char *namespace_, const char *name, const char *token)
+{
+	drop(c, namespace_, name, token, POD);
 }
 
 int capacity_new(struct loop *l, struct http *h, struct watch *w, const char *namespace_,
@@ -515,6 +582,7 @@ int capacity_new(struct loop *l, struct http *h, struct watch *w, const char *na
 	c->watch = w;
 	c->namespace_ = namespace_;
 	c->cluster_id = cluster_id;
+	watch_on_placeholder(w, on_placeholder, c);
 	*out = c;
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "gpuqd/cluster/kube/watch/decode.h"
 
@@ -74,6 +75,47 @@ char *capacity_template(const struct capacity_order *o, const char *namespace_)
 				 strings(o->selector), "tolerations", tolerations(o->machine),
 				 "containers", "name", "node", "image", "none", "resources",
 				 "requests", o->resource, gpus, "limits", o->resource, gpus));
+}
+
+/* It takes all devices of a node, as the pod of a template does. Its class is that of no other pod: nothing
+ * is evicted for it. It meets the strictest Pod Security Standard, whatever its namespace enforces. */
+char *capacity_placeholder(const struct capacity_order *o, const char *namespace_)
+{
+	char gpus[24];
+	json_t *meta = json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s}}", "name", o->name, "namespace",
+				 namespace_, "labels", KUBE_L_PLACEHOLDER, "true", KUBE_L_CLUSTER,
+				 o->cluster_id, "annotations", KUBE_A_TOKEN, o->token);
+	json_t *security = json_pack("{s:b, s:i, s:{s:s}}", "runAsNonRoot", 1, "runAsUser", 65535,
+				     "seccompProfile", "type", "RuntimeDefault");
+	json_t *own = json_pack("{s:b, s:{s:[s]}}", "allowPrivilegeEscalation", 0, "capabilities",
+				"drop", "ALL");
+
+	snprintf(gpus, sizeof(gpus), "%" PRId64, o->machine->gpus);
+	return text_of(json_pack(
+		"{s:s, s:s, s:o, s:{s:s, s:s, s:s, s:i, s:b, s:b, s:o, s:o, s:o, s:[{s:s, s:s, "
+		"s:o, "
+		"s:{s:{s:s}, s:{s:s}}}]}}",
+		"apiVersion", "v1", "kind", "Pod", "metadata", meta, "spec", "schedulerName",
+		KUBE_SCHEDULER, "priorityClassName", CAPACITY_PRIORITY_CLASS, "restartPolicy",
+		"Never", "terminationGracePeriodSeconds", 0, "automountServiceAccountToken", 0,
+		"enableServiceLinks", 0, "securityContext", security, "nodeSelector",
+		strings(o->selector), "tolerations", tolerations(o->machine), "containers", "name",
+		"node", "image", "registry.k8s.io/pause:3.10", "securityContext", own, "resources",
+		"requests", o->resource, gpus, "limits", o->resource, gpus));
+}
+
+char *capacity_unschedulable(int64_t wall_us)
+{
+	const time_t at = (time_t)(wall_us / 1000000);
+	char day[32];
+	struct tm tm;
+
+	gmtime_r(&at, &tm);
+	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return text_of(json_pack(
+		"{s:{s:[{s:s, s:s, s:s, s:s, s:s}]}}", "status", "conditions", "type",
+		"PodScheduled", "status", "False", "reason", "Unschedulable", "message",
+		"stands for a node that jobs of gpuq wait for", "lastTransitionTime", day));
 }
 
 char *capacity_request(const struct capacity_order *o, const char *namespace_, const char *version)

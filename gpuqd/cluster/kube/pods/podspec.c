@@ -119,7 +119,9 @@ static void put_controller(const struct pod_order *o, json_t *meta, json_t *note
 					      "kind", "Namespace", "name", "kube-system", "uid",
 					      o->cluster_uid, "controller", 1));
 	if (!json_object_get(notes, KUBE_A_EVICT))
-		set(notes, KUBE_A_EVICT, o->preemptible ? "true" : "false");
+		set(notes, KUBE_A_EVICT, o->preemptible && !o->keeps_node ? "true" : "false");
+	if (o->keeps_node && !json_object_get(notes, KUBE_A_DISRUPT))
+		set(notes, KUBE_A_DISRUPT, "true");
 }
 
 /* The string, or nothing at all where it is empty. */

@@ -27,6 +27,7 @@
 #define KUBE_L_ATTEMPT "gpuq.io/attempt"
 #define KUBE_L_INDEX "gpuq.io/index"
 #define KUBE_L_CLUSTER "gpuq.io/cluster"
+#define KUBE_L_PLACEHOLDER "gpuq.io/placeholder" /* a pod that stands for a node: never bound */
 #define KUBE_L_USER "gpuq.io/user"
 #define KUBE_L_QUEUE "gpuq.io/queue"
 #define KUBE_L_ACCOUNT "gpuq.io/account"
@@ -34,6 +35,7 @@
 #define KUBE_A_DEVICES "gpuq.io/devices"
 #define KUBE_A_RECORD "gpuq.io/record"
 #define KUBE_A_EVICT "cluster-autoscaler.kubernetes.io/safe-to-evict"
+#define KUBE_A_DISRUPT "karpenter.sh/do-not-disrupt"
 #define KUBE_A_CONSUMES "autoscaling.x-k8s.io/consume-provisioning-request"
 #define KUBE_A_CAPACITY_CLASS "autoscaling.x-k8s.io/provisioning-class-name"
 #define KUBE_A_CLAIMS "gpuq.io/claims"

@@ -91,6 +91,23 @@ static void tell_pod(const struct watch *w, const struct pod_fact *p, bool gone)
 		w->on_pod(w->on_pod_arg, p, gone);
 }
 
+/* In place of the node of a placeholder, which never has one. */
+#define STANDS "/"
+
+static bool is_placeholder(const struct reflector *r, const struct kube_object *o)
+{
+	const json_t *labels = kube_path(o->object, "metadata", "labels");
+
+	return *kube_str(labels, KUBE_L_PLACEHOLDER) &&
+	       strcmp(kube_str(labels, KUBE_L_CLUSTER), r->watch->cluster_id) == 0;
+}
+
+static void tell_placeholder(const struct watch *w, const struct known_thing *t, bool gone)
+{
+	if (w->on_placeholder)
+		w->on_placeholder(w->on_placeholder_arg, t, gone);
+}
+
 /* Report a pod that went away while the watch was down. */
 static void pod_gone(void *arg, const struct known_thing *t)
 {
@@ -106,6 +123,10 @@ static void pod_gone(void *arg, const struct known_thing *t)
 		.message = "",
 	};
 
+	if (strcmp(t->node, STANDS) == 0) {
+		tell_placeholder(r->watch, t, true);
+		return;
+	}
 	tell_pod(r->watch, &p, true);
 	r->watch->sink->pod_gone(r->watch->sink->arg, &p);
 }
@@ -113,6 +134,7 @@ static void pod_gone(void *arg, const struct known_thing *t)
 static void pod_seen(struct reflector *r, struct kube_object *o)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	const bool stands = is_placeholder(r, o);
 	const struct known_thing *old;
 	struct pod_fact p;
 	struct known_thing t;
@@ -129,11 +151,15 @@ static void pod_seen(struct reflector *r, struct kube_object *o)
 				  .name = p.name,
 				  .uid = p.uid,
 				  .token = p.token,
-				  .node = p.node,
+				  .node = stands ? STANDS : p.node,
 				  .phase = p.phase,
 				  .list = r->list };
 	if (known_set(r->known, &t) != 0) {
 		watch_skip(r, "no memory");
+		return;
+	}
+	if (stands) {
+		tell_placeholder(r->watch, &t, false);
 		return;
 	}
 	tell_pod(r->watch, &p, false);
@@ -150,6 +176,15 @@ static void pod_deleted(struct reflector *r, struct kube_object *o)
 		return;
 	}
 	known_drop(r->known, p.namespace_, p.name);
+	if (is_placeholder(r, o)) {
+		tell_placeholder(r->watch,
+				 &(struct known_thing){ .namespace_ = p.namespace_,
+							.name = p.name,
+							.uid = p.uid,
+							.token = p.token },
+				 true);
+		return;
+	}
 	tell_pod(r->watch, &p, true);
 	r->watch->sink->pod_gone(r->watch->sink->arg, &p);
 }
@@ -678,6 +713,12 @@ void watch_on_pod(struct watch *w, watch_pod_fn fn, void *arg)
 {
 	w->on_pod = fn;
 	w->on_pod_arg = arg;
+}
+
+void watch_on_placeholder(struct watch *w, watch_placeholder_fn fn, void *arg)
+{
+	w->on_placeholder = fn;
+	w->on_placeholder_arg = arg;
 }
 
 const struct known_thing *watch_pod(const struct watch *w, const char *namespace_, const char *name)

@@ -28,6 +28,10 @@ void watch_free(struct watch *w);
 typedef void (*watch_pod_fn)(void *arg, const struct pod_fact *f, bool gone);
 void watch_on_pod(struct watch *w, watch_pod_fn fn, void *arg);
 
+/* Called for each placeholder of ours, of which the sink hears nothing: its names, token and uid. */
+typedef void (*watch_placeholder_fn)(void *arg, const struct known_thing *t, bool gone);
+void watch_on_placeholder(struct watch *w, watch_placeholder_fn fn, void *arg);
+
 /* Each is called as the sink's are. gone: f has its name and token alone. */
 struct capacity_fact;
 typedef void (*watch_request_fn)(void *arg, const struct capacity_fact *f, bool gone);

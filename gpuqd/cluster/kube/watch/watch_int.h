@@ -64,6 +64,8 @@ struct watch {
 	const struct cluster_sink *sink;
 	watch_pod_fn on_pod;
 	void *on_pod_arg;
+	watch_placeholder_fn on_placeholder;
+	void *on_placeholder_arg;
 	struct reflector nodes, pods;
 	struct reflector objects[OBJECT_BINDING]; /* by kind */
 	/* Requests for nodes; its kind NULL = they are not wanted. */
