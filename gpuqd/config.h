@@ -15,6 +15,7 @@
 
 #include "gpuqd/config_notify.h"
 #include "gpuqd/config_remote.h"
+#include "gpuqd/flow/code/code_store.h"
 #include "gpuqd/flow/copies/plan.h"
 #include "gpuqd/site/policy.h"
 #include "libgpuq/arena.h"
@@ -48,6 +49,7 @@ struct config {
 	int64_t metrics_interval_us; /* 0 = it is not measured */
 	const char *backup_dir; /* NULL = none */
 	struct backup_plan backup;
+	struct code_store_plan code_store;
 	const char *record_dir; /* NULL = cycles are not recorded */
 	int64_t record_bytes;
 	int64_t map_bytes;

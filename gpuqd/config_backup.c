@@ -61,14 +61,14 @@ static const struct gpuq_field s3_fields[] = {
 };
 /* clang-format on */
 
-static const struct gpuq_schema s3_schema = { .name = "s3",
+const struct gpuq_schema config_s3_schema = { .name = "s3",
 					      .size = sizeof(struct backup_s3),
 					      .fields = s3_fields };
 
 /* clang-format off */
 static const struct gpuq_field fields[] = {
 	F("to", GPUQ_K_STR, to, .form = "path or https URL", .doc = "directory of the copies, or https://HOST/BUCKET/PREFIX of an object store that speaks S3; absent: no copies are made"),
-	F("s3", GPUQ_K_OBJECT, s3, .sub = &s3_schema, .doc = "how an object store is used"),
+	F("s3", GPUQ_K_OBJECT, s3, .sub = &config_s3_schema, .doc = "how an object store is used"),
 	F("command", GPUQ_K_STRLIST, command, .form = "list of words", .doc = "program and arguments that store, list, fetch and delete copies, instead of to"),
 	F("every", GPUQ_K_DURATION, every_us, .doc = "interval of copies, at least one second"),
 	F("log_every", GPUQ_K_DURATION, log_every_us, .doc = "interval of segments, which hold the changes between copies, at least one second; 0 disables them"),

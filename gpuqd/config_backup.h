@@ -10,5 +10,6 @@
 #include "libgpuq/schema.h"
 
 extern const struct gpuq_schema config_backup_schema; /* of struct backup_plan */
+extern const struct gpuq_schema config_s3_schema; /* of struct backup_s3 */
 
 #endif

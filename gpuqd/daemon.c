@@ -171,6 +171,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 					       .metrics = c->metrics,
 					       .kubelet_metrics = c->kubelet_metrics,
 					       .measure_every_us = c->metrics_interval_us,
+					       .code_store = c->code_store.to != NULL,
 					       .store_id = d->fence.store_id,
 					       .place = d->fence.place,
 					       .words = d->fence.words };
@@ -825,7 +826,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = estimator_new(d->journal, &d->estimator, err);
 	if (rc == 0)
 		rc = files_open(&d->files, d->journal, d->config->state,
-				d->config->cluster == CLUSTER_LOCAL, err);
+				d->config->cluster == CLUSTER_LOCAL, &d->config->code_store, err);
 	dopts = dispatch_opts_of(d);
 	if (rc == 0)
 		rc = dispatch_new(d->journal, &dopts, &d->dispatch, err);
@@ -900,6 +901,7 @@ static void teardown(struct daemon *d, int code)
 	loop_cancel(d->clock);
 	loop_cancel(d->reload);
 	loop_cancel(d->fenced);
+	files_stop(&d->files);
 	if (d->rpc)
 		rpc_server_stop(d->rpc);
 	if (d->schedule && d->dispatch && d->methods)

@@ -115,6 +115,8 @@
 #define GPUQ_CODE_PIECE_BYTES                                                                      \
 	(256u << 10) /* of it that one call carries: in time over a slow line */
 #define GPUQ_CODE_POD_BYTES (1u << 20) /* of it and the script, where a ConfigMap carries them */
+#define GPUQ_CODE_CONFIG_MAP_BYTES                                                                 \
+	(700u << 10) /* an archive of more goes by code_store, where gpuqd has one */
 #define GPUQ_CODE_USER_BYTES_MAX                                                                   \
 	(INT64_C(1) << 30) /* of all archives of a user in the state directory */
 #define GPUQ_CODE_ALL_BYTES_MAX (INT64_C(8) << 30) /* of all users */

@@ -163,11 +163,10 @@ static void create(struct look *k, const struct pod *p)
 		log_err("dispatch.order", "job=%" PRIu32 " error=%s", k->j->key.id, LOGS(err.text));
 		return;
 	}
-	if (k->spec.code.digest && k->d->opts.code_path) {
-		o.code = k->d->opts.code_path(k->d->opts.code_arg, k->j->user, k->spec.code.digest,
-					      &k->a);
-		if (!o.code)
-			return; /* no memory: at the next tick */
+	if (k->spec.code.digest && k->d->opts.code &&
+	    k->d->opts.code(k->d->opts.code_arg, k->j->user, &k->spec.code, &k->a, &o) < 0) {
+		dispatch_touch(k->d, k->j->key); /* at the next tick */
+		return;
 	}
 	keyset_add(&k->d->asked, &key);
 	/* The script of an array element is stored with the array. */

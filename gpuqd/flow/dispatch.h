@@ -22,8 +22,10 @@
 struct cluster;
 struct dispatch;
 struct gpuq_arena;
+struct gpuq_spec_code;
 struct job;
 struct pod_key;
+struct pod_order;
 struct journal;
 
 struct dispatch_opts {
@@ -31,9 +33,9 @@ struct dispatch_opts {
 	int64_t finished_pod_keep_us; /* logs of finished pods stay readable this long */
 	int64_t start_timeout_us; /* of queues without their own */
 	int64_t plugin_timeout_us; /* for a pod that its node's plugin gave no device */
-	/* Return the file of an archive that jobs of the user carry; NULL: no memory. */
-	const char *(*code_path)(void *arg, const char *user, const char *digest,
-				 struct gpuq_arena *a);
+	/* Fill in where the archive of a job is that carries one. Less than 0: not now. */
+	int (*code)(void *arg, const char *user, const struct gpuq_spec_code *code,
+		    struct gpuq_arena *a, struct pod_order *o);
 	void *code_arg;
 	/* True if an ended pod is not to be removed yet; its job is touched once it is. NULL = none is held. */
 	bool (*holds)(void *arg, const struct pod_key *pod);

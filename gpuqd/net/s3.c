@@ -126,6 +126,11 @@ static void split_url(struct s3 *s)
 		snprintf(s->prefix, sizeof(s->prefix), "%s/", path + 1);
 }
 
+static const char *section_of(const struct s3_opts *o)
+{
+	return o->section ? o->section : "backup";
+}
+
 static const char *region_of(const struct s3_opts *o)
 {
 	const char *words[] = { o->region, getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION") };
@@ -147,8 +152,9 @@ int s3_new(const struct s3_opts *o, struct s3 **out, struct gpuq_err *err)
 		return gpuq_err_prefix(err, "%s", o->url);
 	if (!is_part(region, strlen(region), "-_") || strlen(region) >= sizeof(s->region))
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "backup.s3.region, AWS_REGION: expected a name such as eu-west-1");
-	rc = s3_keys_read(o->credentials, &keys, err);
+				 "%s.s3.region, AWS_REGION: expected a name such as eu-west-1",
+				 section_of(o));
+	rc = s3_keys_read(section_of(o), o->credentials, &keys, err);
 	if (rc < 0)
 		return rc;
 	explicit_bzero(&keys, sizeof(keys));
@@ -178,6 +184,12 @@ void s3_free(struct s3 *s)
 const char *s3_prefix(const struct s3 *s)
 {
 	return s->prefix;
+}
+
+void s3_place(const struct s3 *s, struct s3_place *out)
+{
+	*out = (struct s3_place){ s->origin + strlen(SCHEME), s->bucket, s->region,
+				  s->o.credentials, section_of(&s->o) };
 }
 
 void s3_encode(struct gpuq_buf *out, const char *text)
@@ -461,12 +473,12 @@ static int refused(const struct attempt *a, const char *what, const char *code,
 				 what, code, off > 0 ? off : -off, off > 0 ? "ahead of" : "behind");
 	if (is_elsewhere(a))
 		return gpuq_fail(err, GPUQ_EPERM,
-				 "%s: %s: the bucket is in region %s: set backup.s3.region", what,
-				 code, a->region);
+				 "%s: %s: the bucket is in region %s: set %s.s3.region", what, code,
+				 a->region, section_of(&a->s->o));
 	return gpuq_fail(err, GPUQ_EPERM,
 			 "%s: %s: check the access key, its rights to the bucket, and "
-			 "backup.s3.region",
-			 what, code);
+			 "%s.s3.region",
+			 what, code, section_of(&a->s->o));
 }
 
 static int judge_status(struct attempt *a, const char *what, struct gpuq_err *err)
@@ -529,7 +541,7 @@ static bool may_go_well_later(const struct attempt *a, int rc)
 static int try_once(struct s3 *s, struct s3_request *q, bool *again, struct gpuq_err *err)
 {
 	struct attempt a = { .s = s, .q = q, .date = -1 };
-	int rc = s3_keys_read(s->o.credentials, &a.keys, err);
+	int rc = s3_keys_read(section_of(&s->o), s->o.credentials, &a.keys, err);
 
 	*again = false;
 	if (rc < 0)

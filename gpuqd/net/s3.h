@@ -33,6 +33,7 @@ struct s3_opts {
 	const char
 		*credentials; /* a file that only the owner may read; NULL = of the environment */
 	const char *ca; /* PEM; NULL = the CAs of the system */
+	const char *section; /* of gpuqd.yaml, for messages; NULL = backup */
 	int64_t timeout_us; /* of a try */
 	const atomic_bool *stop; /* once true, calls end with GPUQ_ECANCELED; NULL is fine */
 };
@@ -45,6 +46,15 @@ int s3_new(const struct s3_opts *o, struct s3 **out, struct gpuq_err *err);
 void s3_free(struct s3 *s); /* NULL is fine */
 /* The prefix of all names of objects: "", or a text that ends with a slash. */
 const char *s3_prefix(const struct s3 *s);
+
+/* Where its objects are; texts of s. */
+struct s3_place {
+	const char *host; /* with its port, as the address has it */
+	const char *bucket; /* "/BUCKET", or "" */
+	const char *region;
+	const char *credentials, *section; /* as of s3_opts */
+};
+void s3_place(const struct s3 *s, struct s3_place *out);
 
 struct s3_request {
 	const char *method;

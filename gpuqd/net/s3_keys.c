@@ -12,7 +12,7 @@
 
 static int bad(const char *file, int line, const char *what, struct gpuq_err *err)
 {
-	return gpuq_fail(err, GPUQ_EINVAL, "backup.s3.credentials: %s:%d: %s", file, line, what);
+	return gpuq_fail(err, GPUQ_EINVAL, "%s:%d: %s", file, line, what);
 }
 
 static char *trim(char *s)
@@ -87,11 +87,10 @@ static int read_file(const char *file, struct s3_keys *k, struct gpuq_err *err)
 	int rc = 0;
 
 	if (!f || fstat(fileno(f), &st) != 0)
-		rc = gpuq_fail(err, GPUQ_EINVAL, "backup.s3.credentials: %s: %s", file,
-			       strerror(errno));
+		rc = gpuq_fail(err, GPUQ_EINVAL, "%s: %s", file, strerror(errno));
 	else if (st.st_mode & 077)
 		rc = gpuq_fail(err, GPUQ_EINVAL,
-			       "backup.s3.credentials: %s is accessible to others (mode %04o): "
+			       "%s is accessible to others (mode %04o): "
 			       "chmod 600 %s",
 			       file, (unsigned)st.st_mode & 07777, file);
 	else
@@ -100,13 +99,13 @@ static int read_file(const char *file, struct s3_keys *k, struct gpuq_err *err)
 		fclose(f);
 	if (rc == 0 && (!*k->id || !*k->secret))
 		rc = gpuq_fail(err, GPUQ_EINVAL,
-			       "backup.s3.credentials: %s: expected aws_access_key_id and "
+			       "%s: expected aws_access_key_id and "
 			       "aws_secret_access_key in section [default]",
 			       file);
 	return rc;
 }
 
-static int read_environment(struct s3_keys *k, struct gpuq_err *err)
+static int read_environment(const char *section, struct s3_keys *k, struct gpuq_err *err)
 {
 	const char *id = getenv("AWS_ACCESS_KEY_ID"), *secret = getenv("AWS_SECRET_ACCESS_KEY"),
 		   *session = getenv("AWS_SESSION_TOKEN");
@@ -116,17 +115,19 @@ static int read_environment(struct s3_keys *k, struct gpuq_err *err)
 	    (session && *session && !take(k->session, sizeof(k->session), session)))
 		return gpuq_fail(
 			err, GPUQ_EINVAL,
-			"backup.to: no credentials for S3: name a file in backup.s3.credentials, "
-			"or "
-			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in gpuqd's environment");
+			"%s.to: no credentials for S3: name a file in %s.s3.credentials, or "
+			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in gpuqd's environment",
+			section, section);
 	return 0;
 }
 
-int s3_keys_read(const char *file, struct s3_keys *out, struct gpuq_err *err)
+int s3_keys_read(const char *section, const char *file, struct s3_keys *out, struct gpuq_err *err)
 {
 	struct s3_keys k = { .id = "" };
-	const int rc = file ? read_file(file, &k, err) : read_environment(&k, err);
+	int rc = file ? read_file(file, &k, err) : read_environment(section, &k, err);
 
+	if (rc < 0 && file)
+		rc = gpuq_err_prefix(err, "%s.s3.credentials", section);
 	if (rc == 0)
 		*out = k;
 	explicit_bzero(&k, sizeof(k));

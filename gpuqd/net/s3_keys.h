@@ -18,8 +18,8 @@ struct s3_keys {
 	char id[256], secret[256], session[4096]; /* session: "" = none */
 };
 
-/* file NULL: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN. GPUQ_EINVAL: there are none,
+/* section: of gpuqd.yaml, for messages. file NULL: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN. GPUQ_EINVAL: there are none,
  * others may read the file, a line of it is none; no message has a word of them. */
-int s3_keys_read(const char *file, struct s3_keys *out, struct gpuq_err *err);
+int s3_keys_read(const char *section, const char *file, struct s3_keys *out, struct gpuq_err *err);
 
 #endif

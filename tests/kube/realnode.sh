@@ -180,7 +180,8 @@ real_start_containerd() {
 	cat >"$dir/real/net.d/10-bridge.conflist" <<-EOF
 		{"cniVersion": "0.4.0", "name": "gpuq-test", "plugins": [
 		 {"type": "bridge", "bridge": "cni0", "isGateway": true,
-		  "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.77.0.0/24"}]]}}]}
+		  "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.77.0.0/24"}]],
+		   "routes": [{"dst": "$node_net.0/30"}]}}]}
 	EOF
 	real_proc_start containerd containerd --config "$dir/real/containerd.toml" || return 1
 	wait_for 60 containerd real_inside ctr -a $real_runtime version

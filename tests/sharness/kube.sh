@@ -90,6 +90,25 @@ n_pods() {
 	[ "$n_pods_got" = "$2" ] || { echo "job $1 has $n_pods_got pods, not $2"; pods_of "$1"; return 1; }
 }
 
+# node_image NAME [option of make-image]...: an image that the real node has
+node_image() {
+	node_image_name=$1
+	shift
+	"$kube_tools/make-image" "$@" image.tar "$node_image_name" "$(command -v busybox)" &&
+		nsenter -t "$(cut -d" " -f1 "$TMPDIR/k/run/node.pid")" -m -n -p ctr -a /run/gpuq-containerd.sock -n k8s.io \
+			images import "$PWD/image.tar" >images.out 2>&1 && rm image.tar
+}
+
+# node_address: of the real node, where pods reach what listens in its network
+node_address() {
+	kube get nodes/real1 'status.addresses[type=InternalIP].address'
+}
+
+# in_node COMMAND...: in the network of the real node
+in_node() {
+	nsenter -t "$(cut -d" " -f1 "$TMPDIR/k/run/node.pid")" -n "$@"
+}
+
 # the_pod JOB: API path of its only pod
 the_pod() {
 	the_pod_name=$(pods_of "$1") && [ -n "$the_pod_name" ] && [ "$(echo "$the_pod_name" | wc -l)" = 1 ] &&

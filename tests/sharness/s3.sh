@@ -1,12 +1,16 @@
 # s3.sh - an object store of the test's own, s3_store.py, and a configuration of copies that uses it
 unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_DEFAULT_REGION
-# start_store: in ./store, with the certificate tls.pem and the file credentials; $url is where copies go
+# start_store [ADDRESS [COMMAND...]]: in ./store, with the certificate tls.pem and the file credentials, which the command
+# runs; $url is where copies go
 start_store() {
+	store_address=${1:-127.0.0.1}
+	[ $# = 0 ] || shift
+	[ $# != 0 ] || set -- env
 	mkdir store && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout tls.key -subj /CN=127.0.0.1 \
-		-addext subjectAltName=IP:127.0.0.1,DNS:kept.localhost -days 10 -out tls.pem 2>/dev/null || return 1
-	/usr/bin/python3 "$test_source/tests/sharness/s3_store.py" store tls.pem tls.key >store.log 2>&1 3>&- 4>&- 5>&- &
+		-addext subjectAltName="IP:$store_address,DNS:kept.localhost" -days 10 -out tls.pem 2>/dev/null || return 1
+	exec "$@" /usr/bin/python3 "$test_source/tests/sharness/s3_store.py" "$PWD/store" "$PWD/tls.pem" "$PWD/tls.key" "$store_address" >store.log 2>&1 3>&- 4>&- 5>&- &
 	store_pid=$!
-	wait_for 30 test -s store/port && host=https://127.0.0.1:$(cat store/port) && url=$host/kept/of/gpuq
+	wait_for 30 test -s store/port && host=https://$store_address:$(cat store/port) && url=$host/kept/of/gpuq
 }
 # config LINE...: gpuqd.yaml with these keys of backup
 config() {

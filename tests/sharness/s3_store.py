@@ -1,19 +1,21 @@
 """An object store for tests that speaks S3 as far as gpuqd does, on a free port of the loopback, by HTTPS.
 
-s3_store.py DIR CERT KEY    serves until it is ended; writes its port to DIR/port
+s3_store.py DIR CERT KEY [ADDRESS]    serves until it is ended; writes its port to DIR/port
 
 The bucket is /kept, or the host kept.localhost; key id `key`, secret `secret`, region eu-test-1. Each request must be signed with AWS Signature
 Version 4, computed here from the specification, and its body must have the SHA-256 that was signed. Objects are
-the files DIR/objects/NAME, with / as %2F. DIR/log: a line for each request, METHOD PATH?QUERY STATUS.
+the files DIR/objects/NAME, with / as %2F. DIR/log: a line for each request, METHOD PATH?QUERY STATUS. A GET of an object
+may be signed in its query instead, for a while.
 
 DIR/fault, words of which each is one request's: 503 (it is refused), cut (a GET sends half of it), lost (it is done and
 gets no answer), error (200 with an error inside). Without end, until the file is changed: slow (a PUT
 is read a byte at a time), region (the bucket is elsewhere), skew (the server's clock is an hour ahead), and pages (a list
 has 3 names)."""
-import email.utils, hashlib, hmac, http.server, os, re, ssl, sys, threading, time, urllib.parse
+import calendar, email.utils, hashlib, hmac, http.server, os, re, ssl, sys, threading, time, urllib.parse
 
 KEY, SECRET, REGION, BUCKET = "key", "secret", "eu-test-1", "/kept"
-folder, cert, key = sys.argv[1:]
+folder, cert, key = sys.argv[1:4]
+address = sys.argv[4] if len(sys.argv) > 4 else "127.0.0.1"
 objects = folder + "/objects"
 os.makedirs(objects, exist_ok=True)
 uploads, lock = {}, threading.Lock()
@@ -85,8 +87,32 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
         self.send(status, f"<?xml version='1.0'?>\n<Error><Code>{code}</Code><Message>Refused &amp; told</Message>{more}</Error>")
 
+    def check_presigned(self, url, query):
+        """An address that is signed: it reads one object, for a while, and holds no key."""
+        m = re.fullmatch(r"([^/]*)/(([0-9]{8})/([^/]*)/s3/aws4_request)", query.get("X-Amz-Credential", ""))
+        date, valid = query.get("X-Amz-Date", ""), query.get("X-Amz-Expires", "")
+        if self.command != "GET" or not m or m[1] != KEY or m[4] != REGION or date[:8] != m[3] or "Authorization" in self.headers:
+            raise Refused(403, "AccessDenied")
+        if query.get("X-Amz-Algorithm") != "AWS4-HMAC-SHA256" or query.get("X-Amz-SignedHeaders") != "host":
+            raise Refused(403, "AccessDenied")
+        if not re.fullmatch("[1-9][0-9]{0,5}", valid) or int(valid) > 604800:
+            raise Refused(400, "AuthorizationQueryParametersError")
+        begins = calendar.timegm(time.strptime(date, "%Y%m%dT%H%M%SZ"))
+        if not begins - 900 <= time.time() <= begins + int(valid):
+            raise Refused(403, "AccessDenied", "<Expires/>")
+        plain = "&".join(p for p in url.query.split("&") if not p.startswith("X-Amz-Signature="))
+        if signature("GET", url.path, plain, {"host": self.headers["Host"]}, ["host"], "UNSIGNED-PAYLOAD", date, m[2]) != query["X-Amz-Signature"]:
+            raise Refused(403, "SignatureDoesNotMatch")
+        path = (BUCKET if self.headers["Host"].startswith("kept.") else "") + url.path
+        if not path.startswith(BUCKET + "/"):
+            raise Refused(404, "NoSuchBucket")
+        return path[len(BUCKET):].lstrip("/"), {}, "UNSIGNED-PAYLOAD"
+
     def check(self):
         url = urllib.parse.urlsplit(self.path)
+        query = dict(urllib.parse.parse_qsl(url.query, True))
+        if "X-Amz-Signature" in query:
+            return self.check_presigned(url, query)
         m = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]*)/([0-9]{8}/([^/]*)/s3/aws4_request), ?"
                          r"SignedHeaders=([^,]*), ?Signature=([0-9a-f]{64})", self.headers.get("Authorization", ""))
         if not m:
@@ -223,7 +249,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_DELETE = handle_it
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server = http.server.ThreadingHTTPServer((address, 0), Handler)
 server.daemon_threads = True
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(cert, key)

@@ -59,6 +59,11 @@ test_expect_success 'what cannot be carried is named, and nothing is left of it'
 	{ test "$(id -u)" = 0 || { echo x >d/closed && chmod 0 d/closed && refused "d/closed: cannot open"; }; }
 '
 
+[ "$(id -u)" != 0 ] || { mknod probe c 1 3 2>/dev/null && rm probe && test_set_prereq DEVICES; }
+test_expect_success DEVICES 'a device is named' '
+	mknod d/null c 1 3 && refused "d/null is a device" && rm d/null
+'
+
 test_expect_success 'a digest that is not there, or bytes that have another, are refused' '
 	printf "code: {dir: /nowhere, digest: \"%064d\", bytes: 7}\ncommand: [ls]\n" 7 >bad.yaml && exits 1 gpuq submit bad.yaml && says err "/nowhere: No such file" &&
 	rpc() { /usr/bin/python3 "$test_source/tests/sharness/rpc.py" "$GPUQ_SERVER" code.put "{\"digest\": \"$(printf "%064d" 7)\", \"bytes\": 3$1}" >out 2>err; } &&

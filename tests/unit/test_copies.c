@@ -13,6 +13,7 @@
 #include "gpuqd/flow/copies/manifest.h"
 #include "gpuqd/flow/copies/names.h"
 #include "gpuqd/flow/copies/target.h"
+#include "gpuqd/net/s3_presign.h"
 #include "gpuqd/net/s3.h"
 #include "gpuqd/net/s3_xml.h"
 #include "gpuqd/store/meta.h"
@@ -331,4 +332,30 @@ Test(copies, s3_addresses)
 			cr_expect_str_eq(s3_prefix(s), rows[i].prefix);
 		s3_free(s);
 	}
+}
+
+/* The example of Amazon's description, "Authenticating Requests: Using Query Parameters". */
+Test(s3, an_address_is_signed_as_described)
+{
+	const struct s3_keys keys = { .id = "AKIAIOSFODNN7EXAMPLE",
+				      .secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" };
+	struct gpuq_buf out = GPUQ_BUF_INIT;
+
+	s3_presign_write(&(struct s3_presign){ .host = "examplebucket.s3.amazonaws.com",
+					       .path = "/test.txt",
+					       .region = "us-east-1",
+					       .keys = &keys,
+					       .now = 1369353600, /* 2013-05-24 */
+					       .valid_s = 86400 },
+			 &out);
+	cr_assert_str_eq(
+		gpuq_buf_str(&out),
+		"https://examplebucket.s3.amazonaws.com/test.txt"
+		"?X-Amz-Algorithm=AWS4-HMAC-SHA256"
+		"&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_"
+		"request"
+		"&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host"
+		"&X-Amz-Signature="
+		"aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404");
+	gpuq_buf_done(&out);
 }

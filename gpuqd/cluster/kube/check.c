@@ -17,23 +17,24 @@ static bool is_lost(const struct gpuq_spec *spec, const char *file)
 }
 
 /* A ConfigMap brings both into the pod. */
-static int check_code(const struct gpuq_spec *spec, struct gpuq_err *err)
+static int check_code(bool code_store, const struct gpuq_spec *spec, struct gpuq_err *err)
 {
 	const int64_t bytes = spec->code.bytes + (int64_t)spec->script_bytes;
 
-	if (!spec->code.digest || bytes + CONFIG_MAP_SPARE <= (int64_t)GPUQ_CODE_POD_BYTES)
+	if (!spec->code.digest || bytes + CONFIG_MAP_SPARE <= (int64_t)GPUQ_CODE_POD_BYTES ||
+	    (code_store && spec->code.bytes > (int64_t)GPUQ_CODE_CONFIG_MAP_BYTES))
 		return 0;
 	return gpuq_fail_field(err, GPUQ_ETOOBIG, "code",
 			       "code: %.80s takes %lld KiB compressed, and %u KiB fit into a "
 			       "ConfigMap: leave files "
 			       "out with .gpuqignore, or put them on a volume of the job or of the "
 			       "queue and submit "
-			       "from there",
+			       "from there (administrators: code_store of gpuqd.yaml)",
 			       spec->code.dir, (long long)(bytes + 1023) / 1024,
 			       GPUQ_CODE_POD_BYTES >> 10);
 }
 
-int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const struct gpuq_spec *whole,
+int kube_spec_check(bool code_store, const struct gpuq_spec *spec, const struct gpuq_spec *whole,
 		    const char *queue_image, const struct site_walls *walls,
 		    struct gpuq_buf *warnings, struct gpuq_err *err)
 {
@@ -44,8 +45,7 @@ int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const struc
 	int rc;
 	char path[64];
 
-	(void)c;
-	rc = check_code(spec, err);
+	rc = check_code(code_store, spec, err);
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < spec->n_groups; i++) {

@@ -7,7 +7,8 @@
 
 #include "gpuqd/cluster/cluster.h"
 
-int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const struct gpuq_spec *whole,
+/* code_store: pods may fetch code that no ConfigMap takes. The rest as cluster_ops has it. */
+int kube_spec_check(bool code_store, const struct gpuq_spec *spec, const struct gpuq_spec *whole,
 		    const char *queue_image, const struct site_walls *walls,
 		    struct gpuq_buf *warnings, struct gpuq_err *err);
 

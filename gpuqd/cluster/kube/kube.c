@@ -37,6 +37,7 @@ struct kube {
 	struct kube_lease *lease; /* NULL: there is no fence, or not yet */
 	char *store_id, *place, *words; /* of the fence; NULL none */
 	bool known; /* the cluster is the right one */
+	bool code_store;
 	bool may_act, fenced; /* the fence lets us; another daemon acts */
 	struct watch *watch; /* NULL before start */
 	struct asks *asks;
@@ -390,11 +391,19 @@ static void kube_release(struct cluster *c, void (*done)(void *arg), void *arg)
 		done(arg);
 }
 
+static int check_spec(struct cluster *c, const struct gpuq_spec *spec,
+		      const struct gpuq_spec *whole, const char *queue_image,
+		      const struct site_walls *walls, struct gpuq_buf *warnings,
+		      struct gpuq_err *err)
+{
+	return kube_spec_check(of(c)->code_store, spec, whole, queue_image, walls, warnings, err);
+}
+
 static const struct cluster_ops ops = {
 	.kind = "kube",
 	.nodes_remove = true,
 	.start = kube_start,
-	.spec_check = kube_spec_check,
+	.spec_check = check_spec,
 	.pod_try = kube_pod_try,
 	.trial_cancel = trial_cancel,
 	.token_review = kube_token_review,
@@ -441,6 +450,7 @@ int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct c
 	k->cluster.ops = &ops;
 	k->loop = l;
 	k->creates_per_s = o->creates_per_s;
+	k->code_store = o->code_store;
 	k->plugin_us = o->plugin_timeout_us;
 	k->lock_us = o->node_lock_timeout_us;
 	k->metrics_urls = o->metrics;

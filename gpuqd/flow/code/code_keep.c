@@ -8,6 +8,7 @@
 #include "gpuqd/site/site_find.h"
 #include "gpuqd/state/jobnote.h"
 #include "gpuqd/state/model.h"
+#include "gpuqd/flow/code/code_store.h"
 #include "gpuqd/flow/code/codes.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
@@ -18,6 +19,7 @@
 struct code_keep {
 	struct journal *j;
 	struct codes *codes;
+	struct code_store *store;
 	struct loop_timer *timer;
 };
 
@@ -56,6 +58,8 @@ static void on_look(void *arg)
 		mark(k, m);
 		codes_sweep(k->codes, loop_mono_us(l), keep_us);
 	}
+	if (k->store)
+		code_store_sweep(k->store);
 	k->timer = loop_after(
 		l, keep_us < LOOK_US ? (keep_us < LOOK_MIN_US ? LOOK_MIN_US : keep_us) : LOOK_US,
 		on_look, k);
@@ -72,6 +76,11 @@ int code_keep_new(struct journal *j, struct codes *codes, struct code_keep **out
 	k->timer = loop_after(journal_loop(j), LOOK_MIN_US, on_look, k);
 	*out = k;
 	return 0;
+}
+
+void code_keep_set_store(struct code_keep *k, struct code_store *s)
+{
+	k->store = s;
 }
 
 void code_keep_free(struct code_keep *k)

@@ -9,12 +9,15 @@
 
 #include "libgpuq/err.h"
 
+struct code_store;
 struct codes;
 struct journal;
 
 struct code_keep;
 int code_keep_new(struct journal *j, struct codes *codes, struct code_keep **out,
 		  struct gpuq_err *err);
+/* Where larger ones are as well; NULL = there is none. */
+void code_keep_set_store(struct code_keep *k, struct code_store *s);
 void code_keep_free(struct code_keep *k); /* NULL is allowed */
 
 #endif

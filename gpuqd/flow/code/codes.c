@@ -24,6 +24,7 @@
 
 #define OWNER_BYTES 16 /* hex digits of the digest of the user's name */
 #define NAME_BYTES (OWNER_BYTES + 1 + DIGEST_HEX_BYTES)
+_Static_assert(NAME_BYTES <= CODES_NAME_BYTES, "a name fits");
 #define PART ".part"
 #define FREE_BYTES_MIN (INT64_C(64) << 20) /* that the ledger keeps of a disk */
 
@@ -41,12 +42,16 @@ struct codes {
 	char *dir;
 	int dir_fd;
 	struct code *all;
+	struct codes_outside outside; /* put NULL = there is none */
 };
 
 struct codes_settle {
 	int dir_fd, fd;
 	char name[NAME_BYTES];
 	int why; /* errno; 0 = it is durable */
+	struct codes_outside outside; /* put NULL = it need not go there */
+	int rc; /* of that */
+	struct gpuq_err err;
 };
 
 static void owner_of(const char *user, char out[OWNER_BYTES + 1])
@@ -189,6 +194,23 @@ void codes_close(struct codes *c)
 	free(c);
 }
 
+/* ---- another place ---- */
+
+void codes_set_outside(struct codes *c, const struct codes_outside *o)
+{
+	c->outside = *o;
+}
+
+bool codes_goes_outside(const struct codes *c, int64_t bytes)
+{
+	return c->outside.put && bytes > c->outside.above_bytes;
+}
+
+void codes_name(const char *user, const char *digest, char out[CODES_NAME_BYTES])
+{
+	name_of(user, digest, out);
+}
+
 /* ---- reading ---- */
 
 int64_t codes_find(struct codes *c, const char *user, const char *digest, int64_t now_us)
@@ -200,6 +222,12 @@ int64_t codes_find(struct codes *c, const char *user, const char *digest, int64_
 	x = find(c, name);
 	if (!x || x->digest)
 		return -1;
+	/* It came before there was another place: it has to come again. */
+	if (codes_goes_outside(c, x->bytes) && x->bytes > (int64_t)GPUQ_CODE_POD_BYTES &&
+	    !c->outside.has(c->outside.arg, name)) {
+		drop(c, x, true);
+		return -1;
+	}
 	x->used_us = now_us;
 	return x->bytes;
 }
@@ -275,7 +303,7 @@ static int begin(struct codes *c, const char *name, int64_t total, int64_t now_u
 	if (rc < 0)
 		return rc;
 	part_of(name, part);
-	fd = openat(c->dir_fd, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(c->dir_fd, part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) {
 		digest_end(d, NULL);
 		return gpuq_fail(err, errno == ENOSPC ? GPUQ_ESTORAGE : GPUQ_EIO, "%s: %s", c->dir,
@@ -329,6 +357,8 @@ static int end(struct codes *c, struct code *x, const char *digest, struct codes
 		return gpuq_no_memory(err);
 	s->dir_fd = c->dir_fd;
 	s->fd = x->fd;
+	if (codes_goes_outside(c, x->bytes))
+		s->outside = c->outside;
 	x->fd = -1;
 	x->settling = true;
 	snprintf(s->name, sizeof(s->name), "%s", x->name);
@@ -378,6 +408,11 @@ void codes_settle(struct codes_settle *s)
 
 	part_of(s->name, part);
 	(void)FAILPOINT("codes.settle");
+	if (s->outside.put)
+		s->rc = s->outside.put(s->outside.arg, s->name, s->name + OWNER_BYTES + 1, s->fd,
+				       &s->err);
+	if (s->rc < 0)
+		return;
 	if (fsync(s->fd) != 0 || renameat(s->dir_fd, part, s->dir_fd, s->name) != 0 ||
 	    fsync(s->dir_fd) != 0)
 		s->why = errno;
@@ -392,13 +427,19 @@ void codes_settle_drop(struct codes_settle *s)
 int codes_settled(struct codes *c, struct codes_settle *s, int64_t now_us, struct gpuq_err *err)
 {
 	struct code *x = find(c, s->name);
-	const int why = s->why;
+	const int why = s->why, rc = s->rc;
 
+	if (rc < 0)
+		gpuq_fail(err, rc, "cannot store the code of the job: %s", s->err.text);
 	codes_settle_drop(s);
 	if (!x)
 		return gpuq_fail(err, GPUQ_EGONE, "the code of the job is not stored");
 	x->settling = false;
 	x->used_us = now_us;
+	if (rc < 0) {
+		drop(c, x, true);
+		return rc;
+	}
 	if (why) {
 		drop(c, x, true);
 		return gpuq_fail(err, why == ENOSPC ? GPUQ_ESTORAGE : GPUQ_EIO,

@@ -6,7 +6,8 @@
  *
  * An archive is known by its user and the SHA-256 of its bytes; users never see each other's. It comes in pieces,
  * in order. Once the digest is right it is made durable and gets its name: what is found after a crash is whole,
- * and pieces that were left over are removed at the start. Not for several threads, but for codes_settle().
+ * and pieces that were left over are removed at the start. Larger ones may have to be at another place as well before
+ * they get it. Not for several threads, but for codes_settle().
  */
 #ifndef GPUQD_FLOW_CODE_CODES_H
 #define GPUQD_FLOW_CODE_CODES_H
@@ -22,7 +23,20 @@ struct codes;
 int codes_open(const char *state, int64_t now_us, struct codes **out, struct gpuq_err *err);
 void codes_close(struct codes *c); /* NULL is allowed */
 
-/* Return the size of an archive that is there; -1 = it is not. Counts as a use. */
+/* Another place, where pods find archives that no ConfigMap takes. */
+struct codes_outside {
+	void *arg;
+	int64_t above_bytes; /* only larger ones go there */
+	/* Put it there, in the thread of codes_settle(). name: CODES_NAME_BYTES at most, without slashes. */
+	int (*put)(void *arg, const char *name, const char *sha256, int fd, struct gpuq_err *err);
+	bool (*has)(void *arg, const char *name);
+};
+#define CODES_NAME_BYTES 96
+void codes_set_outside(struct codes *c, const struct codes_outside *o); /* copied */
+bool codes_goes_outside(const struct codes *c, int64_t bytes);
+void codes_name(const char *user, const char *digest, char out[CODES_NAME_BYTES]);
+
+/* Return the size of an archive that is there; -1 = it is not, or not where it has to be. Counts as a use. */
 int64_t codes_find(struct codes *c, const char *user, const char *digest, int64_t now_us);
 
 /* Return the file of it, whether it is there or not; NULL: no memory. */

@@ -27,6 +27,7 @@ struct backup_s3 {
 struct backup_plan {
 	const char *to; /* a directory or an https URL; NULL = no copies, or those of command */
 	struct backup_s3 s3;
+	const char *section; /* of gpuqd.yaml, for messages; NULL = backup */
 	struct gpuq_strlist command; /* that takes and gives copies; none = there is none */
 	int64_t every_us;
 	int64_t log_every_us; /* from one segment to the next; 0 = there are none */

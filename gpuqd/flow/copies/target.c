@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gpuqd/net/s3.h"
+#include "gpuqd/net/s3_presign.h"
 #include "gpuqd/store/digest.h"
 #include "libgpuq/grow.h"
 
@@ -20,6 +21,7 @@ int target_new(const struct backup_plan *p, const char *scratch, const atomic_bo
 				    .region = p->s3.region,
 				    .credentials = p->s3.credentials,
 				    .ca = p->s3.ca,
+				    .section = p->section,
 				    .timeout_us = p->timeout_us,
 				    .stop = stop };
 	struct target *t = calloc(1, sizeof(*t));
@@ -192,4 +194,11 @@ int target_get_text(struct target *t, const char *name, size_t max, struct gpuq_
 int target_remove(struct target *t, const char *name, struct gpuq_err *err)
 {
 	return t->ops->remove(t, name, err);
+}
+
+int target_presign(const struct target *t, const char *name, int64_t valid_s, struct gpuq_buf *out,
+		   struct gpuq_err *err)
+{
+	return t->s3 ? s3_presign(t->s3, name, valid_s, out, err)
+		     : gpuq_fail(err, GPUQ_EINVAL, "%s is no object store", target_text(t));
 }

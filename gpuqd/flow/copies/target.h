@@ -59,4 +59,9 @@ int target_get_text(struct target *t, const char *name, size_t max, struct gpuq_
 		    struct gpuq_err *err);
 int target_remove(struct target *t, const char *name, struct gpuq_err *err);
 
+/* Append the address by which anyone may read a name for a while. GPUQ_EINVAL: t is no object store, or there are no
+ * credentials. Does not block. */
+int target_presign(const struct target *t, const char *name, int64_t valid_s, struct gpuq_buf *out,
+		   struct gpuq_err *err);
+
 #endif

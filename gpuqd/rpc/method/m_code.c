@@ -102,13 +102,14 @@ static int may_carry(const struct methods *m, int64_t bytes, struct gpuq_err *er
 {
 	if (!m->codes)
 		return gpuq_fail(err, GPUQ_EINTERNAL, "gpuqd keeps no code of jobs");
-	if (strcmp(m->kind, "kube") == 0 && bytes > (int64_t)GPUQ_CODE_POD_BYTES)
+	if (strcmp(m->kind, "kube") == 0 && bytes > (int64_t)GPUQ_CODE_POD_BYTES &&
+	    !codes_goes_outside(m->codes, bytes))
 		return gpuq_fail_field(
 			err, GPUQ_ETOOBIG, "code",
 			"it takes %" PRId64
 			" KiB compressed, and %u KiB fit into a ConfigMap: leave "
 			"files out with .gpuqignore, or put them on a volume of the job or of the "
-			"queue and submit from there",
+			"queue and submit from there (administrators: code_store of gpuqd.yaml)",
 			(bytes + 1023) / 1024, GPUQ_CODE_POD_BYTES >> 10);
 	return 0;
 }

@@ -421,11 +421,11 @@ static int build_files(struct create *c, const struct pod_order *o, struct gpuq_
 	url_object(&path, c->namespace_, plurals[BESIDE_SCRIPT], c->beside_name[BESIDE_SCRIPT]);
 	HASH_FIND_STR(c->asks->besides, gpuq_buf_str(&path), b);
 	gpuq_buf_done(&path);
-	if (o->code && b && (b->post || b->attempt == c->attempt)) {
+	if (o->code && !o->code_url && b && (b->post || b->attempt == c->attempt)) {
 		c->beside[BESIDE_SCRIPT] = strdup("{}");
 		return 0;
 	}
-	if (o->code)
+	if (o->code && !o->code_url)
 		rc = code_read(o->code, &archive, err);
 	if (rc == 0)
 		rc = podspec_files(o, archive, &v, err);

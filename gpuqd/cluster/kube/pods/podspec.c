@@ -415,7 +415,7 @@ int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err)
 
 bool podspec_has_files(const struct pod_order *o)
 {
-	return o->spec->script || o->spec->code.digest;
+	return o->spec->script || (o->spec->code.digest && !o->code_url);
 }
 
 bool podspec_has_service(const struct pod_order *o)

@@ -4,32 +4,77 @@
 #include "gpuqd/cluster/kube/watch/decode.h"
 
 #define VOLUME "gpuq-code"
+#define URL "GPUQ_CODE_URL" /* and, after it, what else is needed to fetch it */
+
+/* Its first word is the image's name. */
+#define NEEDS(words_)                                                                              \
+	"fail() { printf %s \"$1\" >/dev/termination-log; exit 3; }\n"                             \
+	"for p in " words_ "; do command -v $p >/dev/null || "                                     \
+	"fail \"there is no $p in image $0\"; done\n"                                              \
+	"cd " GPUQ_CODE_PATH " || exit 3\n"
 
 /* Rights are given to all, since the job may run as another user than this container. */
+#define RIGHTS "chmod -R a+rwX ."
+
 static const char unpack[] =
-	"for p in tar gzip chmod; do command -v $p >/dev/null || "
-	"{ echo \"there is no $p in image $0\" >/dev/termination-log; exit 3; }; done\n"
-	"cd " GPUQ_CODE_PATH " && gzip -dc " SCRIPT_DIR "/" CODE_ARCHIVE
-	" | tar -xf - && chmod -R a+rwX .";
+	NEEDS("tar gzip chmod") "gzip -dc " SCRIPT_DIR "/" CODE_ARCHIVE " | tar -xf - && " RIGHTS;
+
+/* Every program that there is has its turn. They differ in what they say when they fail, and none is to print the
+ * address, which is signed. BusyBox checks no certificates: the digest tells whether it is the archive. The network of a
+ * pod may come after its start. */
+/* clang-format off */
+static const char fetch[] = NEEDS("tar gzip chmod sha256sum")
+	"a=.gpuq-code.tgz c= e=.gpuq-code.err s=1\n"
+	"[ -z \"$" URL "_CA\" ] || { c=.gpuq-code.pem && printf '%s\\n' \"$" URL "_CA\" >$c; }\n"
+	"get_curl() { curl -fsS --connect-timeout 20 ${c:+--cacert $c} -o $a \"$" URL "\"; }\n"
+	"get_python3() { python3 -c 'import os, shutil, ssl, sys, urllib.request as u\n"
+	"x = ssl.create_default_context(cafile=sys.argv[2] or None)\n"
+	"try:\n"
+	"    with u.urlopen(os.environ[\"" URL "\"], timeout=60, context=x) as r, open(sys.argv[1], \"wb\") as f:\n"
+	"        shutil.copyfileobj(r, f)\n"
+	"except Exception as e:\n"
+	"    sys.exit(str(e))' $a \"$c\"; }\n"
+	"get_wget() { k=${c:+--ca-certificate=$c}; if wget --help 2>&1 | grep -qi busybox; then k=; fi\n"
+	"wget -q -T 60 $k -O $a \"$" URL "\"; }\n"
+	"for w in curl python3 wget; do command -v $w >/dev/null && have=\"$have $w\"; done\n"
+	"[ \"$have\" ] || fail \"there is no curl, python3 or wget in image $0\"\n"
+	"for i in 1 2 3; do : >$e; for w in $have; do get_$w 2>>$e; s=$?; [ $s != 0 ] || break 2; done; sleep $i; done\n"
+	"[ $s = 0 ] || fail \"it could not be fetched by$have (exit status $s): $(tr '\\n' ' ' <$e | cut -c1-150)\"\n"
+	"echo \"$" URL "_SHA256  $a\" | sha256sum -c - >$e 2>&1 || fail 'what was fetched has another digest'\n"
+	"gzip -dc $a | tar -xf - && rm -f $a $e .gpuq-code.pem && " RIGHTS;
+/* clang-format on */
+
+static void put_variable(json_t *container, const char *name, const char *value)
+{
+	json_array_append_new(podspec_array(container, "env"),
+			      json_pack("{s:s, s:s}", "name", name, "value", value));
+}
 
 void podspec_code(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
 		  json_t *container)
 {
 	const char *image = o->code_image ? o->code_image : o->image;
-	json_t *init =
-		json_pack("{s:s, s:s, s:[s,s,s,s], s:s, s:[{s:s,s:s,s:b}, {s:s,s:s}]}", "name",
-			  KUBE_CODE_CONTAINER, "image", image, "command", "/bin/sh", "-c", unpack,
-			  image, "terminationMessagePolicy", "FallbackToLogsOnError",
-			  "volumeMounts", "name", SCRIPT_VOLUME, "mountPath", SCRIPT_DIR,
-			  "readOnly", 1, "name", VOLUME, "mountPath", GPUQ_CODE_PATH);
+	json_t *init = json_pack("{s:s, s:s, s:[s,s,s,s], s:s, s:[{s:s,s:s}]}", "name",
+				 KUBE_CODE_CONTAINER, "image", image, "command", "/bin/sh", "-c",
+				 o->code_url ? fetch : unpack, image, "terminationMessagePolicy",
+				 "FallbackToLogsOnError", "volumeMounts", "name", VOLUME,
+				 "mountPath", GPUQ_CODE_PATH);
 
+	if (o->code_url) {
+		put_variable(init, URL, o->code_url);
+		put_variable(init, URL "_SHA256", o->spec->code.digest);
+		if (o->code_ca)
+			put_variable(init, URL "_CA", o->code_ca);
+	} else {
+		json_array_append_new(json_object_get(init, "volumeMounts"),
+				      json_pack("{s:s, s:s, s:b}", "name", SCRIPT_VOLUME,
+						"mountPath", SCRIPT_DIR, "readOnly", 1));
+	}
 	podspec_machine(g, init); /* a namespace may demand both of every container */
 	json_array_insert_new(podspec_array(spec, "initContainers"), 0, init);
 	json_array_append_new(podspec_array(spec, "volumes"),
 			      json_pack("{s:s, s:{}}", "name", VOLUME, "emptyDir"));
 	json_array_append_new(podspec_array(container, "volumeMounts"),
 			      json_pack("{s:s, s:s}", "name", VOLUME, "mountPath", GPUQ_CODE_PATH));
-	json_array_append_new(
-		podspec_array(container, "env"),
-		json_pack("{s:s, s:s}", "name", "GPUQ_CODE_DIR", "value", GPUQ_CODE_PATH));
+	put_variable(container, "GPUQ_CODE_DIR", GPUQ_CODE_PATH);
 }
