@@ -4,6 +4,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/cluster/kube/adopt/adopt.h"
 #include "gpuqd/cluster/kube/capacity/capacity.h"
 #include "gpuqd/cluster/kube/pods/api.h"
 #include "gpuqd/cluster/kube/pods/api_bind.h"
@@ -42,6 +43,7 @@ struct kube {
 	struct signals *signals;
 	struct pod_events *pod_events;
 	struct capacity *capacity;
+	struct adopts *adopts;
 	struct metrics *metrics; /* NULL: not wanted */
 	struct gpuq_strlist metrics_urls; /* the caller's, until start */
 	int64_t measure_every_us;
@@ -72,6 +74,7 @@ static void kube_free(struct cluster *c)
 	signals_free(k->signals);
 	pod_events_free(k->pod_events);
 	capacity_free(k->capacity);
+	adopts_free(k->adopts);
 	asks_free(k->asks);
 	watch_free(k->watch);
 	http_free(k->http);
@@ -90,6 +93,7 @@ static void on_pod(void *arg, const struct pod_fact *f, bool gone)
 
 	if (!*f->token) {
 		asks_shown_foreign(k->asks, f, gone);
+		adopts_shown(k->adopts, f, gone);
 		return;
 	}
 	asks_shown(k->asks, f, gone);
@@ -189,6 +193,8 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 	if (rc == 0)
 		rc = capacity_new(k->loop, k->http, k->watch, k->namespace_, k->cluster_id,
 				  &k->capacity, err);
+	if (rc == 0)
+		rc = adopts_new(k->loop, k->http, &k->sink, &k->adopts, err);
 	if (rc == 0 && k->sink.identity) {
 		http_hold(k->http, true);
 		k->identity = identity_ask(k->loop, k->http, on_identity, on_silence, k);
@@ -263,7 +269,7 @@ static void kube_refusal_forget(struct cluster *c, const char *key)
 
 static void kube_pod_forget(struct cluster *c, const struct pod_ref *ref)
 {
-	signals_gone(of(c)->signals, ref->name);
+	signals_gone(of(c)->signals, pod_ref_as(ref));
 	asks_forget(of(c)->asks, ref);
 }
 
@@ -275,6 +281,17 @@ static void kube_claim_select(struct cluster *c, const struct pod_ref *ref, cons
 static void kube_pod_bind(struct cluster *c, const struct pod_ref *ref)
 {
 	asks_bind(of(c)->asks, ref);
+}
+
+static void kube_adopt(struct cluster *c, const char *const *namespaces, size_t n)
+{
+	adopts_want(of(c)->adopts, namespaces, n);
+}
+
+static void kube_adopt_say(struct cluster *c, const struct pod_ref *ref, bool warning,
+			   const char *reason, const char *text)
+{
+	adopts_say(of(c)->adopts, ref, warning, reason, text);
 }
 
 static void kube_job_forget(struct cluster *c, uint32_t job, int64_t array_index,
@@ -380,6 +397,8 @@ static const struct cluster_ops ops = {
 	.refusal_forget = kube_refusal_forget,
 	.claim_select = kube_claim_select,
 	.pod_bind = kube_pod_bind,
+	.adopt = kube_adopt,
+	.adopt_say = kube_adopt_say,
 	.pod_delete = kube_pod_delete,
 	.pod_signal = kube_pod_signal,
 	.pod_forget = kube_pod_forget,

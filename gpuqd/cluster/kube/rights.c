@@ -17,8 +17,9 @@ static const struct right {
 	enum {
 		WHOLE,
 		SPACED,
-		OWN
-	} where; /* the cluster; each namespace of jobs; the daemon's own */
+		OWN,
+		ADOPTS
+	} where; /* the cluster; each namespace of jobs; the daemon's own; each of adopt of the site */
 	const char *group, *resource, *subresource, *name;
 	const char *verbs[5];
 } table[] = {
@@ -124,6 +125,9 @@ static const struct right {
 	  "",
 	  "",
 	  { "create" } },
+	{ "adopt of the site", false, ADOPTS, "", "pods", "", "", { "get", "delete" } },
+	{ "adopt of the site", false, ADOPTS, "", "pods", "binding", "", { "create" } },
+	{ "adopt of the site", false, ADOPTS, "", "events", "", "", { "create" } },
 	{ "one daemon of an identity",
 	  false,
 	  OWN,
@@ -274,8 +278,6 @@ static void ask_more(struct rights *r)
 
 static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 {
-	const char *const *namespaces = of->namespaces;
-	const size_t n = of->n;
 	size_t at = 0;
 
 	for (size_t i = 0; i < N_THINGS; i++, at++)
@@ -290,9 +292,13 @@ static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 							.why = r->questions[at].why };
 		}
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		const char *const *spaces = table[i].where == ADOPTS ? of->adopts : of->namespaces;
+		const bool spaced = table[i].where == ADOPTS || table[i].where == SPACED;
+		const size_t n = table[i].where == ADOPTS ? of->n_adopts : of->n;
+
 		if (strcmp(table[i].feature, GROWING) == 0 && !of->grows)
 			continue;
-		for (size_t k = 0; k < (table[i].where == SPACED ? n : 1); k++)
+		for (size_t k = 0; k < (spaced ? n : 1); k++)
 			for (size_t v = 0; table[i].verbs[v]; v++, at++) {
 				struct question *q = r->questions ? &r->questions[at] : NULL;
 
@@ -301,9 +307,9 @@ static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 				q->r = r;
 				q->right = &table[i];
 				snprintf(q->ns, sizeof(q->ns), "%s",
-					 table[i].where == SPACED ? namespaces[k]
-					 : table[i].where == OWN  ? r->own
-								  : "");
+					 spaced                  ? spaces[k]
+					 : table[i].where == OWN ? r->own
+								 : "");
 				snprintf(q->resource, sizeof(q->resource), "%s%s%s",
 					 table[i].resource, *table[i].subresource ? "/" : "",
 					 table[i].subresource);

@@ -212,8 +212,8 @@ static void open_log(struct logs *l, const struct pod_ref *ref, uint32_t uid, ui
 	if (attempt == l->first_attempt)
 		pl->skip = gpuq_get_int(l->p->offsets, text, 0);
 	DL_APPEND(l->pods, pl);
-	if (l->m->kept && kept_has(l->m->kept, ref->name))
-		pl->kept = kept_read_new(l->m->kept, ref->name, o.tail_lines, on_bytes, pl);
+	if (l->m->kept && kept_has(l->m->kept, pod_ref_as(ref)))
+		pl->kept = kept_read_new(l->m->kept, pod_ref_as(ref), o.tail_lines, on_bytes, pl);
 	if (pl->kept)
 		return;
 	pl->log = l->m->cluster->ops->log_open(l->m->cluster, ref, &o, on_bytes, pl, &err);
@@ -232,16 +232,12 @@ static void open_live(struct logs *l, const struct job *j)
 	if (!l->looked)
 		l->first_attempt = j->attempt;
 	DL_FOREACH2(j->pods, p, job_next) {
-		struct pod_ref ref = { .namespace_ = order_namespace(j->queue),
-				       .uid = p->uid,
-				       .node = p->node->name,
-				       .token = j->life->token };
+		struct pod_ref ref;
 		char name[64];
 
 		if (p->attempt != j->attempt || p->state < GPUQ_POD_RUNNING)
 			continue;
-		model_pod_name(m, p, name);
-		ref.name = name;
+		order_ref(m, j, p, name, &ref);
 		open_log(l, &ref, j->wish->uid, j->wish->gid, p->attempt, p->index);
 	}
 }
@@ -258,7 +254,9 @@ static void open_old(struct logs *l, const struct gpuq_val *job)
 		l->first_attempt = attempt;
 	for (uint32_t i = 0; pods && i < pods->n; i++) {
 		struct pod_ref ref = { .name = gpuq_get_str(pods->items[i], "name", ""),
-				       .namespace_ = q ? order_namespace(q) : "",
+				       .namespace_ =
+					       gpuq_get_str(gpuq_get(job, "origin"), "namespace",
+							    q ? order_namespace(q) : ""),
 				       .uid = gpuq_get_str(pods->items[i], "uid", ""),
 				       .node = gpuq_get_str(pods->items[i], "node", ""),
 				       .token = "" };
