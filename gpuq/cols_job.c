@@ -253,11 +253,31 @@ static void gpu_memory_text(struct gpuq_buf *out, const struct row *r)
 		line_bytes(out, bytes);
 }
 
+/* The owner of pods that were not submitted: "Deployment/web". */
+static void origin_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *o = gpuq_get(r->obj, "origin");
+
+	if (!line_says(o))
+		gpuq_buf_addc(out, '-');
+	else
+		gpuq_buf_printf(out, "%s/%s", gpuq_get_str(o, "kind", ""),
+				gpuq_get_str(o, "name", ""));
+}
+
+static void name_text(struct gpuq_buf *out, const struct row *r)
+{
+	if (line_says(gpuq_get(r->obj, "origin")))
+		origin_text(out, r);
+	else
+		view_cell(out, gpuq_get(r->obj, "name"));
+}
+
 /* clang-format off */
 static const struct column cols[] = {
 	{ "JOBID", 'i', COL_RIGHT | COL_ORDER, "id array_index array", id_text, id_rank, "17, 17_3 or 17_[4-99%10]" },
 	{ "QUEUE", 'P', COL_CUT, "queue", NULL, NULL, "queue" },
-	{ "NAME", 'j', COL_CUT, "name", NULL, NULL, "name" },
+	{ "NAME", 'j', COL_CUT, "name origin", name_text, NULL, "name; of adopted pods their owner" },
 	{ "USER", 'u', COL_CUT, "user", NULL, NULL, "owner" },
 	{ "ST", 't', COL_STATE | COL_ORDER, "state", short_state, state_rank, "state, short form" },
 	{ "STATE", 'T', COL_STATE | COL_ORDER, "state", NULL, state_rank, "state, long form" },
@@ -301,6 +321,7 @@ static const struct column cols[] = {
 	{ "WORKDIR", 'Z', COL_CUT, "workdir", NULL, NULL, "working directory" },
 	{ "STDOUT", 0, COL_CUT, FILE_KEYS "stdout", stdout_text, NULL, "output file" },
 	{ "STDERR", 0, COL_CUT, FILE_KEYS "stderr", stderr_text, NULL, "error file" },
+	{ "ORIGIN", 0, COL_CUT, "origin", origin_text, NULL, "owner of pods that were not submitted" },
 	{ "COMMENT", 'k', COL_CUT, "comment", NULL, NULL, "comment of its owner" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };

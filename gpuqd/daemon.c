@@ -26,6 +26,7 @@
 #include "gpuqd/state/record/upgrade.h"
 #include "gpuqd/state/record/model_apply.h"
 #include "gpuqd/flow/audit.h"
+#include "gpuqd/flow/adopt/adopt.h"
 #include "gpuqd/flow/bind/bind.h"
 #include "gpuqd/flow/provision/asker.h"
 #include "gpuqd/flow/dispatch.h"
@@ -85,6 +86,7 @@ struct daemon {
 	struct refusals *refusals;
 	struct troubles *troubles;
 	struct bind *bind;
+	struct adopt *adopt;
 	struct asker *asker;
 	struct history_keep *history;
 	struct files files;
@@ -197,6 +199,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 	dispatch_set_cluster(d->dispatch, d->cluster);
 	refusals_set_cluster(d->refusals, d->cluster);
 	bind_set_cluster(d->bind, d->cluster);
+	adopt_set_cluster(d->adopt, d->cluster);
 	asker_set_cluster(d->asker, d->cluster);
 	files_set_cluster(&d->files, d->cluster);
 	methods_set_cluster(d->methods, d->cluster);
@@ -212,6 +215,7 @@ static void stop_cluster(struct daemon *d)
 	dispatch_set_cluster(d->dispatch, NULL);
 	refusals_set_cluster(d->refusals, NULL);
 	bind_set_cluster(d->bind, NULL);
+	adopt_set_cluster(d->adopt, NULL);
 	asker_set_cluster(d->asker, NULL);
 	files_set_cluster(&d->files, NULL);
 	methods_set_cluster(d->methods, NULL);
@@ -833,9 +837,12 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		rc = reconcile_new(d->journal, d->dispatch, d->schedule, &d->reconcile, err);
 	if (rc == 0)
-		rc = bind_new(d->journal, &d->bind, err);
-	if (rc == 0)
+		rc = bind_new(d->journal, d->reconcile, &d->bind, err);
+	if (rc == 0) {
 		reconcile_on_unbound(d->reconcile, bind_seen, d->bind);
+		reconcile_on_released(d->reconcile, bind_release, d->bind);
+		rc = adopt_new(d->journal, d->reconcile, &d->adopt, err);
+	}
 	if (rc == 0)
 		rc = asker_new(d->journal, &d->asker, err);
 	if (rc == 0)
@@ -927,6 +934,7 @@ static void teardown(struct daemon *d, int code)
 	refusals_free(d->refusals);
 	reconcile_free(d->reconcile);
 	asker_free(d->asker);
+	adopt_free(d->adopt);
 	bind_free(d->bind);
 	dispatch_free(d->dispatch);
 	schedule_free(d->schedule);

@@ -162,6 +162,13 @@ struct gpuq_checkpoint {
 	int64_t interval_us; /* how often the job saves itself; 0 = unknown */
 };
 
+/* The origin of a job that was not submitted: pods of the cluster that leave their node to gpuqd. */
+struct gpuq_origin {
+	const char *kind, *name, *uid; /* of the object that owns its pods, or of the pod itself */
+	const char *namespace_;
+	struct gpuq_strlist pods; /* "NAME UID" of each, in the order of groups */
+};
+
 /* How it was submitted; only the local cluster uses it. */
 struct gpuq_context {
 	const char *cwd; /* absolute */
@@ -169,6 +176,7 @@ struct gpuq_context {
 	struct gpuq_strmap environ; /* of the submitter */
 	int64_t umask; /* -1 = not known */
 	int64_t resubmit_of; /* the job that this one does again; 0 = none */
+	struct gpuq_origin *origin; /* NULL = it was submitted */
 };
 
 /* Where its files are in a pod. */

@@ -56,6 +56,18 @@ struct refusal {
 	const char *words; /* the cluster's, one line */
 };
 
+/* A pod that was not submitted. Strings live until the callback returns. */
+struct adopt_fact {
+	const char *namespace_, *name, *uid;
+	const char *owner_kind, *owner_name,
+		*owner_uid; /* its controller; the pod itself without one */
+	const char *manifest; /* JSON: what of it matters to its placement, as a v1 Pod */
+	size_t n_manifest;
+	const char *gang; /* what the pods of its gang have in common; "" = it is in none */
+	uint32_t n_gang; /* pods of its gang that start together */
+	bool sees_devices; /* it asks its container runtime for devices beside those that it requests */
+};
+
 /* Whether this daemon may act in the cluster. Words are for people; they live until the callback
  * returns. */
 struct cluster_fence {
@@ -112,6 +124,9 @@ struct cluster_sink {
 	void (*objects_known)(void *arg, enum object_kind kind, bool known);
 	/* A pod created unbound stays so: what it was bound by was refused. */
 	void (*not_bound)(void *arg, const char *pod, const char *message);
+	/* A pod of a namespace of adopt() that leaves its node to gpuqd, and has none yet; after pod_seen().
+	 * NULL = not wanted. */
+	void (*adoptable)(void *arg, const struct adopt_fact *f);
 	/* True while a tenth of a second makes no difference to what is heard of pods: no job waits,
 	 * starts or is signalled to end. NULL = never. */
 	bool (*calm)(void *arg);
@@ -199,7 +214,13 @@ struct pod_ref {
 	/* uid "" = by name and token; in log_open both "": a pod that is gone, of the job's owner */
 	const char *name, *namespace_, *uid, *node;
 	const char *token;
+	const char *as; /* how the sink is told of it; NULL = by its name */
 };
+
+static inline const char *pod_ref_as(const struct pod_ref *ref)
+{
+	return ref->as ? ref->as : ref->name;
+}
 
 struct log_opts {
 	bool follow;
@@ -268,6 +289,8 @@ struct cluster_right {
 struct cluster_rights_of {
 	const char *const *namespaces; /* n of them */
 	size_t n;
+	const char *const *adopts; /* namespaces of adopt(), n_adopts of them */
+	size_t n_adopts;
 	bool grows, stands; /* a pool grows by requests; by an autoscaler that sees pods */
 	bool kubelets; /* set by the cluster: it asks kubelets */
 };
@@ -320,6 +343,12 @@ struct cluster_ops {
 	void (*claim_select)(struct cluster *c, const struct pod_ref *ref, const char *claim);
 	/* Put a pod that was created unbound on ref->node. As claim_select(). */
 	void (*pod_bind)(struct cluster *c, const struct pod_ref *ref);
+	/* Tell of pods of these namespaces that were not submitted (sink->adoptable), from now on, and again
+	 * of those that there are; n 0 = of none. Copied. NULL = the cluster has none. */
+	void (*adopt)(struct cluster *c, const char *const *namespaces, size_t n);
+	/* Say something about such a pod where its owner looks: reason is one word. */
+	void (*adopt_say)(struct cluster *c, const struct pod_ref *ref, bool warning,
+			  const char *reason, const char *text);
 	/* Ask it to leave within grace_us (signal first), with a uid precondition. */
 	void (*pod_delete)(struct cluster *c, const struct pod_ref *ref, int64_t grace_us);
 	/* Send a signal to it; sink->signalled follows. < 0: it cannot even be tried, and err

@@ -178,6 +178,16 @@ static void create(struct look *k, const struct pod *p)
 	k->d->cluster->ops->pod_create(k->d->cluster, &o);
 }
 
+/* A pod that was not submitted exists already: all it needs is its node, which flow/bind gives it. */
+static void take(struct look *k, const struct pod *p, const struct origin_pod *o)
+{
+	struct event ev = { .type = EV_POD_CREATED, .pod = model_pod_key(p) };
+
+	(void)FAILPOINT("dispatch.adopt");
+	ev.created.uid = o->uid;
+	journal_apply(k->d->j, &ev, NULL);
+}
+
 /* Return the signal that lets an evicted job save its state; 0 = TERM alone. */
 static int first_signal(const struct look *k, bool evicted)
 {
@@ -241,19 +251,26 @@ static void tell_to_leave(struct look *k, const struct pod *p)
 	k->d->cluster->ops->pod_delete(k->d->cluster, &ref, grace_us);
 }
 
-static void forget(struct look *k, const struct pod *p)
+/* True if the list of pods may have changed. */
+static bool forget(struct look *k, const struct pod *p)
 {
 	const struct pod_key key = model_pod_key(p);
+	struct event gone = { .type = EV_POD_GONE, .pod = key };
 	struct pod_ref ref;
 	char name[64];
 
 	if (keyset_has(&k->d->forgotten, &key) ||
 	    (k->d->opts.holds && k->d->opts.holds(k->d->opts.holds_arg, &key)))
-		return;
+		return false;
+	if (model_pod_origin(k->m, p)) { /* its owner counts those that have ended */
+		journal_apply(k->d->j, &gone, NULL);
+		return true;
+	}
 	order_ref(k->m, k->j, p, name, &ref);
 	keyset_add(&k->d->forgotten, &key);
 	(void)FAILPOINT("dispatch.forget");
 	k->d->cluster->ops->pod_forget(k->d->cluster, &ref);
+	return false;
 }
 
 /* True if the node will remove a signalled pod when it has ended. A removal by gpuqd would cost the
@@ -282,6 +299,8 @@ static void look(struct dispatch *d, const struct job *j)
 	int64_t now = loop_now_us(d->l);
 	bool leaving = model_job_is_over(j);
 	bool keep = keep_finished(d, j, now);
+	const struct job_key key = j->key;
+	const struct origin_pod *origin;
 	const struct pod *p, *next;
 	struct live *l = j->warned ? live_add(d, j->key) : live_find(d, j->key);
 
@@ -295,12 +314,19 @@ static void look(struct dispatch *d, const struct job *j)
 			/* An attempt that will be tried again need not be kept; one without a
 			 * verdict must be. */
 			if (((!current && (!keep || p->leaving)) || p->dropped) &&
-			    !goes_by_itself(&k, p, now))
-				forget(&k, p);
+			    !goes_by_itself(&k, p, now) && forget(&k, p)) {
+				dispatch_touch(d, key); /* the others are next */
+				gpuq_arena_done(&k.a);
+				return;
+			}
 		} else if (leaving || !current || p->dropped) {
 			tell_to_leave(&k, p);
 		} else if (p->state == GPUQ_POD_PLANNED) {
-			create(&k, p);
+			origin = model_pod_origin(k.m, p);
+			if (origin)
+				take(&k, p, origin);
+			else
+				create(&k, p);
 		} else if (j->warned && l->warned != j->attempt + 1) {
 			warn(&k, p);
 		}

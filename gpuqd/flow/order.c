@@ -92,9 +92,16 @@ bool order_has_finalizer(const struct queue *q)
 void order_ref(const struct model *m, const struct job *j, const struct pod *p, char name[64],
 	       struct pod_ref *ref)
 {
+	const struct origin_pod *o = model_pod_origin(m, p);
+
 	model_pod_name(m, p, name);
-	*ref = (struct pod_ref){ name, order_namespace(j->queue), p->uid, p->node->name,
-				 j->life->token };
+	*ref = (struct pod_ref){ name,           order_namespace(j->queue),
+				 p->uid,         p->node->name,
+				 j->life->token, NULL };
+	if (o)
+		*ref =
+			(struct pod_ref){ o->name, o->of->namespace_, o->uid, p->node->name, "",
+					  name };
 }
 
 /* The value of the nearest queue, from the job's own upwards, that sets it. */
@@ -410,41 +417,54 @@ int order_try(const struct model *m, const struct queue *q, const char *user,
 	return 0;
 }
 
-/* Collect what the pod mounts, and decide whether it is created without its node: some claim of it
- * is provisioned once a node is selected. One of an ephemeral volume does not exist before its pod,
- * which it is named after. */
-static int fill_claims(const struct model *m, const struct job *j, const struct gpuq_group *g,
-		       const struct gpuq_group *where, struct gpuq_arena *a, struct pod_order *o,
-		       struct gpuq_err *err)
+/* One of an ephemeral volume does not exist before its pod, which it is named after. */
+int order_claims(const struct job *j, const struct pod *p, const struct gpuq_spec *spec,
+		 const char *name, struct gpuq_arena *a, struct gpuq_strlist *out,
+		 struct gpuq_err *err)
 {
-	const struct gpuq_val *list = gpuq_path(g->template_, "spec", "volumes", NULL);
+	const struct gpuq_group *where = j->request->spec.groups[p->group].where;
+	const struct gpuq_val *list =
+		gpuq_path(spec->groups[p->group].template_, "spec", "volumes", NULL);
 	const size_t n_list = list && list->type == GPUQ_LIST ? list->n : 0;
 	const size_t n = where ? where->n_volumes : 0;
-	const struct object_fact *volume;
 
-	o->claims.items = gpuq_arena_calloc(a, n + n_list + 1, sizeof(*o->claims.items));
-	if (!o->claims.items)
+	*out = (struct gpuq_strlist){ gpuq_arena_calloc(a, n + n_list + 1, sizeof(*out->items)),
+				      0 };
+	if (!out->items)
 		return gpuq_no_memory(err);
-	for (size_t i = 0; i < n; i++) {
-		const char *claim = where->volumes[i].claim;
-
-		o->claims.items[o->claims.n++] = claim;
-		o->unbound |= objects_claim(m->objects, order_namespace(j->queue), claim,
-					    &volume) == OBJECTS_CLAIM_WAITS;
-	}
+	for (size_t i = 0; i < n; i++)
+		out->items[out->n++] = where->volumes[i].claim;
 	for (size_t i = 0; i < n_list; i++) {
-		const char *name = gpuq_get_str(list->items[i], "name", "");
 		const char *claim;
 
 		if (!gpuq_get(list->items[i], "ephemeral"))
 			continue;
-		claim = gpuq_arena_printf(a, "%s-%s", o->name, name);
+		claim = gpuq_arena_printf(a, "%s-%s", name,
+					  gpuq_get_str(list->items[i], "name", ""));
 		if (!claim)
 			return gpuq_no_memory(err);
-		o->claims.items[o->claims.n++] = claim;
-		o->unbound |= objects_may_bind(m->objects);
+		out->items[out->n++] = claim;
 	}
 	return 0;
+}
+
+/* Collect what the pod mounts, and decide whether it is created without its node: some claim of it
+ * is provisioned once a node is selected. */
+static int fill_claims(const struct model *m, const struct job *j, const struct pod *p,
+		       const struct gpuq_spec *spec, struct gpuq_arena *a, struct pod_order *o,
+		       struct gpuq_err *err)
+{
+	const struct gpuq_group *where = j->request->spec.groups[p->group].where;
+	const size_t n = where ? where->n_volumes : 0;
+	const struct object_fact *volume;
+	int rc = order_claims(j, p, spec, o->name, a, &o->claims, err);
+
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		o->unbound |= objects_claim(m->objects, order_namespace(j->queue),
+					    o->claims.items[i], &volume) == OBJECTS_CLAIM_WAITS;
+	if (rc == 0 && o->claims.n > n)
+		o->unbound |= objects_may_bind(m->objects);
+	return rc;
 }
 
 /* A node that came by a request keeps as long as its pods name it. They can do so in its namespace
@@ -524,8 +544,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.group = p->group;
 	set_queue(&o, m->site, j->queue);
 	o.node = p->node->name;
-	if (fill_claims(m, j, &spec->groups[p->group], j->request->spec.groups[p->group].where, a,
-			&o, err) < 0)
+	if (fill_claims(m, j, p, spec, a, &o, err) < 0)
 		return GPUQ_ENOMEM;
 	if (fill_capacity(m, j, p, a, &o, err) < 0)
 		return GPUQ_ENOMEM;

@@ -39,9 +39,15 @@ const char *order_account(const struct queue *q, const struct gpuq_group *g);
 void order_terminal(const struct gpuq_spec *spec, uint32_t group, const char *container,
 		    bool *input, bool *tty);
 
-/* Get the cluster's reference to pod p of j; name is the buffer for its name. */
+/* Get the cluster's reference to pod p of j; name is the buffer for the name that gpuqd has for it. */
 void order_ref(const struct model *m, const struct job *j, const struct pod *p, char name[64],
 	       struct pod_ref *ref);
+
+/* Get the names of the claims of pod p of j, whose name in the cluster is `name`: those that it mounts, and
+ * those of its ephemeral volumes. Returns 0 or GPUQ_ENOMEM. */
+int order_claims(const struct job *j, const struct pod *p, const struct gpuq_spec *spec,
+		 const char *name, struct gpuq_arena *a, struct gpuq_strlist *out,
+		 struct gpuq_err *err);
 
 /* True if it was evicted for others, not ended by its owner or its own limit. */
 bool order_is_evicted(const struct job *j);

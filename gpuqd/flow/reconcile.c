@@ -45,6 +45,9 @@ struct reconcile {
 	void *on_signalled_arg;
 	reconcile_unbound_fn on_unbound; /* NULL = not wanted */
 	void *on_unbound_arg;
+	reconcile_released_fn on_released; /* NULL = not wanted */
+	void *on_released_arg;
+	struct reconcile_adopts adopts; /* seen NULL = not wanted */
 };
 
 static const struct pod *ours(struct reconcile *r, const char *name, struct pod_key *key)
@@ -52,6 +55,23 @@ static const struct pod *ours(struct reconcile *r, const char *name, struct pod_
 	const struct model *m = journal_model(r->j);
 
 	return model_pod_name_parse(m, name, key) ? model_find_pod(m, *key) : NULL;
+}
+
+/* Return the pod of the ledger that a report is of: by its name; one that was not submitted by its uid. With
+ * *origin set, NULL means that its job has no pods now. */
+static const struct pod *reported(struct reconcile *r, const struct pod_fact *f,
+				  struct pod_key *key, const struct origin_pod **origin)
+{
+	const struct model *m = journal_model(r->j);
+	const struct pod *p = NULL;
+
+	*origin = m->origins ? origin_find(m->origins, f->uid) : NULL;
+	if (!*origin)
+		return ours(r, f->name, key);
+	p = model_find_origin(m, *origin);
+	if (p)
+		*key = model_pod_key(p);
+	return p;
 }
 
 /* Return the token that the cluster's pod must bear; NULL = not known, or no longer. */
@@ -150,7 +170,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 
 static void delete_orphan(struct reconcile *r, const struct pod_fact *p)
 {
-	struct pod_ref ref = { p->name, p->namespace_, p->uid, p->node, p->token };
+	struct pod_ref ref = { p->name, p->namespace_, p->uid, p->node, p->token, NULL };
 
 	if (!p->leaving) {
 		log_warn("pod.orphan", "pod=%s uid=%s", LOGS(p->name), LOGS(p->uid));
@@ -326,23 +346,114 @@ static void root_refused(struct reconcile *r, const struct pod *p, struct pod_ke
 	pod_ended(r, p, key, &bad);
 }
 
+/* Another client deleted a pod that was not submitted: so ends its job, which is not gpuqd's to repeat. */
+static void deleted_outside(struct reconcile *r, const struct pod *p)
+{
+	struct event ev = { .type = EV_JOB_CANCEL_ASKED, .job = p->job->key };
+
+	if (!model_pod_origin(journal_model(r->j), p) || told_to_leave(p))
+		return;
+	ev.cancel.who = "";
+	ev.cancel.why = "its pod was deleted";
+	apply(r, &ev);
+}
+
+/* Deleted by another client, a drain for example, while it is kept for its log. */
+static void told_late(struct reconcile *r, const struct pod *p, struct pod_key key,
+		      const struct pod_fact *f)
+{
+	struct event ev = { .type = EV_POD_LEAVING, .pod = key };
+
+	if (!f->leaving || p->leaving)
+		return;
+	apply(r, &ev);
+	dispatch_touch(r->dispatch, key.job);
+}
+
+/* Take the news of a pod that has not ended. */
+static void pod_news(struct reconcile *r, const struct pod *p, struct pod_key key,
+		     const struct pod_fact *f)
+{
+	amounts_told(r, p, key, f);
+	devices_told(r, p, key, f);
+	if (!f->leaving && f->phase == POD_PENDING && r->on_unbound)
+		r->on_unbound(r->on_unbound_arg, key, *f->node ? NULL : &f->claims);
+	if (f->leaving && !p->leaving) {
+		struct event ev = { .type = EV_POD_LEAVING, .pod = key };
+
+		apply(r, &ev);
+		deleted_outside(r, p);
+	}
+	if (has_run(f) && p->state < GPUQ_POD_RUNNING) {
+		struct event ev = { .type = EV_POD_STARTED, .pod = key };
+
+		ev.started.start_us = walltime_to_ledger(f->start_us, loop_ahead_us(r->l));
+		apply(r, &ev);
+	}
+	if (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED)
+		pod_ended(r, p, key, f);
+	else if (f->waiting_bad && runs_as_root(f) && p->state < GPUQ_POD_RUNNING &&
+		 p->job->life->leave_us == 0)
+		root_refused(r, p, key, f);
+	else if (p->state < GPUQ_POD_RUNNING)
+		trouble_told(r, p, key, f->trouble, *f->message ? f->message : f->reason, f->whose,
+			     f->unserved != 0);
+}
+
+static void foreign_seen(struct reconcile *r, const struct pod_fact *f)
+{
+	struct event ev = { .type = EV_FOREIGN_SEEN, .foreign = f };
+
+	/* Most changes of foreign pods are not of what they hold. */
+	if (!node_foreign_is_known(journal_model(r->j), f))
+		apply(r, &ev);
+}
+
+/* A pod that was not submitted; p NULL: its job has no pods now. */
+static void adopted_seen(struct reconcile *r, const struct origin_pod *o, const struct pod *p,
+			 struct pod_key key, const struct pod_fact *f)
+{
+	struct event ev = { .type = EV_POD_CREATED, .pod = key };
+
+	if (r->adopts.seen)
+		r->adopts.seen(r->adopts.arg, o, f);
+	if (!p) {
+		if (*f->node)
+			foreign_seen(r, f);
+		return;
+	}
+	keyset_add(&r->seen, &key);
+	if (*f->node && strcmp(f->node, p->node->name) != 0) {
+		r->adopts.elsewhere(r->adopts.arg, key, f);
+		foreign_seen(r, f);
+		return;
+	}
+	ev.created.uid = f->uid;
+	if (p->state == GPUQ_POD_PLANNED && *f->node)
+		apply(r, &ev);
+	if (!model_pod_takes(p))
+		told_late(r, p, key, f);
+	else if (p->state != GPUQ_POD_PLANNED)
+		pod_news(r, p, key, f);
+}
+
 static void on_pod_seen(void *arg, const struct pod_fact *f)
 {
 	struct reconcile *r = arg;
 	const struct model *m = journal_model(r->j);
+	const struct origin_pod *origin;
 	struct pod_key key;
-	const struct pod *p;
+	const struct pod *p = reported(r, f, &key, &origin);
 	const char *token;
 
-	if (!model_pod_name_parse(m, f->name, &key)) {
-		struct event ev = { .type = EV_FOREIGN_SEEN, .foreign = f };
-
-		/* Most changes of foreign pods are not of what they hold. */
-		if (!node_foreign_is_known(m, f))
-			apply(r, &ev);
+	if (origin) {
+		adopted_seen(r, origin, p, key, f);
 		return;
 	}
-	p = model_find_pod(m, key);
+	if (!p && !model_pod_name_parse(m, f->name, &key)) {
+		foreign_seen(r, f);
+		return;
+	}
 	if (!p) {
 		remove_orphan(r, f, key);
 		return;
@@ -374,70 +485,53 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 		remove_orphan(r, f, key); /* another object under the same name */
 		return;
 	}
-	if (!model_pod_takes(p)) {
-		/* Deleted by another client, a drain for example, while it is kept for its log. */
-		if (f->leaving && !p->leaving) {
-			struct event ev = { .type = EV_POD_LEAVING, .pod = key };
+	if (model_pod_takes(p))
+		pod_news(r, p, key, f);
+	else
+		told_late(r, p, key, f);
+}
 
-			apply(r, &ev);
-			dispatch_touch(r->dispatch, key.job);
-		}
+static void gone_for_good(struct reconcile *r, struct pod_key key, const char *name)
+{
+	const struct pod *p = model_find_pod(journal_model(r->j), key);
+	struct event ev = { .type = EV_POD_GONE, .pod = key };
+
+	if (!p)
 		return;
+	if (model_pod_takes(p)) {
+		log_notice("pod.gone", "pod=%s: gone without an end", LOGS(name));
+		deleted_outside(r, p);
+		schedule_kick(r->schedule); /* devices are free, whatever the verdict */
 	}
-	amounts_told(r, p, key, f);
-	devices_told(r, p, key, f);
-	if (!f->leaving && f->phase == POD_PENDING && r->on_unbound)
-		r->on_unbound(r->on_unbound_arg, key, *f->node ? NULL : &f->claims);
-	if (f->leaving && !p->leaving) {
-		struct event ev = { .type = EV_POD_LEAVING, .pod = key };
-
-		apply(r, &ev);
-	}
-	if (has_run(f) && p->state < GPUQ_POD_RUNNING) {
-		struct event ev = { .type = EV_POD_STARTED, .pod = key };
-
-		ev.started.start_us = walltime_to_ledger(f->start_us, loop_ahead_us(r->l));
-		apply(r, &ev);
-	}
-	if (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED)
-		pod_ended(r, p, key, f);
-	else if (f->waiting_bad && runs_as_root(f) && p->state < GPUQ_POD_RUNNING &&
-		 p->job->life->leave_us == 0)
-		root_refused(r, p, key, f);
-	else if (p->state < GPUQ_POD_RUNNING)
-		trouble_told(r, p, key, f->trouble, *f->message ? f->message : f->reason, f->whose,
-			     f->unserved != 0);
+	apply(r, &ev);
+	verdict(r, key.job);
 }
 
 static void on_pod_gone(void *arg, const struct pod_fact *f)
 {
 	struct reconcile *r = arg;
+	const struct origin_pod *origin;
 	struct pod_key key;
-	const struct pod *p = ours(r, f->name, &key);
+	const struct pod *p = reported(r, f, &key, &origin);
 
-	if (!model_pod_name_parse(journal_model(r->j), f->name, &key)) {
+	if (!origin && !p && !model_pod_name_parse(journal_model(r->j), f->name, &key)) {
 		struct event ev = { .type = EV_FOREIGN_GONE, .foreign = f };
 
 		apply(r, &ev);
 		return;
 	}
-	if (!p)
+	if (!p && !origin)
 		recover_gone(r->recover, f->name);
-	if (!p || is_namesake(p, &key, f) || (*f->uid && *p->uid && strcmp(f->uid, p->uid) != 0))
+	if (p && !origin &&
+	    (is_namesake(p, &key, f) || (*f->uid && *p->uid && strcmp(f->uid, p->uid) != 0)))
 		return;
 	/* Its last known state may include its end. */
-	if (model_pod_takes(p) && (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED))
+	if (p && model_pod_takes(p) && (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED))
 		pod_ended(r, p, key, f);
-	if (ours(r, f->name, &key)) {
-		struct event ev = { .type = EV_POD_GONE, .pod = key };
-
-		if (model_pod_takes(p)) {
-			log_notice("pod.gone", "pod=%s: gone without an end", LOGS(f->name));
-			schedule_kick(r->schedule); /* devices are free, whatever the verdict */
-		}
-		apply(r, &ev);
-		verdict(r, key.job);
-	}
+	if (p)
+		gone_for_good(r, key, f->name);
+	if (origin && r->adopts.gone)
+		r->adopts.gone(r->adopts.arg, f->uid);
 }
 
 /* ---- the list as a whole ---- */
@@ -458,8 +552,9 @@ static void not_listed(struct reconcile *r)
 		DL_FOREACH2(n->pods, p, node_next) {
 			const struct pod_key key = model_pod_key(p);
 
-			if (p->state == GPUQ_POD_GONE || p->state == GPUQ_POD_PLANNED ||
-			    keyset_has(&r->seen, &key))
+			/* One that is planned has not been created, unless it was not submitted. */
+			if (p->state == GPUQ_POD_GONE || keyset_has(&r->seen, &key) ||
+			    (p->state == GPUQ_POD_PLANNED && !model_pod_origin(m, p)))
 				continue;
 			g = calloc(1, sizeof(*g));
 			if (!g)
@@ -471,10 +566,13 @@ static void not_listed(struct reconcile *r)
 	}
 	for (; gone; gone = g) {
 		struct event ev = { .type = EV_POD_GONE, .pod = gone->key };
+		const struct pod *p = model_find_pod(m, gone->key);
 
 		g = gone->next;
 		log_notice("pod.gone", "job=%" PRIu32 " index=%" PRIu32 ": gone", gone->key.job.id,
 			   gone->key.index);
+		if (p && model_pod_takes(p))
+			deleted_outside(r, p);
 		apply(r, &ev);
 		verdict(r, gone->key.job);
 		free(gone);
@@ -494,6 +592,8 @@ static void on_list_done(void *arg)
 		       ops->highest_job && recovery_waits(m) ? ops->highest_job(r->cluster) : 0);
 	r->generation++;
 	keyset_clear(&r->seen);
+	if (r->adopts.listed)
+		r->adopts.listed(r->adopts.arg);
 	/* A restart may have come before a verdict: check every attempt that is over. */
 	for (int s = 0; s < N_GPUQ_JOB_STATES; s++) {
 		const struct job *k, *next;
@@ -642,7 +742,8 @@ static void on_deleted(void *arg, const char *pod, enum ask_outcome o, const cha
 	if (o != ASK_OK)
 		log_warn("pod.delete", "pod=%s message=%s", LOGS(pod), LOGS(message));
 	/* It was never created, and will not be: the request is withdrawn. */
-	if (p && o == ASK_OK && p->state == GPUQ_POD_PLANNED) {
+	if (p && o == ASK_OK && p->state == GPUQ_POD_PLANNED &&
+	    !model_pod_origin(journal_model(r->j), p)) {
 		struct event ev = { .type = EV_POD_GONE, .pod = key };
 
 		apply(r, &ev);
@@ -723,10 +824,36 @@ static void on_not_bound(void *arg, const char *pod, const char *message)
 	if (!ours(r, pod, &key))
 		return;
 	j = model_find_job(journal_model(r->j), key.job);
-	all = j && order_binds(j->queue);
+	all = j && (order_binds(j->queue) || model_is_adopted(journal_model(r->j), j));
 	block(r, key.job, all ? GPUQ_R_CLUSTER_REFUSED : GPUQ_R_VOLUME_PENDING,
 	      all ? "pods/binding" : NULL, message);
 	give_back(r, key.job, all ? RULE_REFUSED : gpuq_reason_word(GPUQ_R_VOLUME_PENDING));
+	if (r->on_released)
+		r->on_released(r->on_released_arg, key.job);
+}
+
+void reconcile_on_released(struct reconcile *r, reconcile_released_fn fn, void *arg)
+{
+	r->on_released = fn;
+	r->on_released_arg = arg;
+}
+
+void reconcile_verdict(struct reconcile *r, struct job_key job)
+{
+	verdict(r, job);
+}
+
+static void on_adoptable(void *arg, const struct adopt_fact *f)
+{
+	struct reconcile *r = arg;
+
+	if (r->adopts.adoptable)
+		r->adopts.adoptable(r->adopts.arg, f);
+}
+
+void reconcile_on_adopts(struct reconcile *r, const struct reconcile_adopts *to)
+{
+	r->adopts = *to;
 }
 
 void reconcile_on_unbound(struct reconcile *r, reconcile_unbound_fn fn, void *arg)
@@ -807,6 +934,7 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 		.objects_known = on_objects_known,
 		.not_bound = on_not_bound,
 		.calm = on_calm,
+		.adoptable = on_adoptable,
 		.fenced = r->on_fenced ? on_fenced : NULL,
 	};
 	return &r->sink;

@@ -19,6 +19,7 @@
 struct dispatch;
 struct journal;
 struct measure;
+struct origin_pod;
 struct recover;
 struct reconcile;
 struct schedule;
@@ -74,5 +75,24 @@ const struct measure *reconcile_measure(const struct reconcile *r);
 /* Return since when the view of the cluster may be stale; 0 = it is not. */
 int64_t reconcile_stale_since_us(const struct reconcile *r);
 const char *reconcile_stale_why(const struct reconcile *r); /* in words; "" = not known */
+
+/* Called after a job was told to give its places back, since a pod of it was not bound. */
+typedef void (*reconcile_released_fn)(void *arg, struct job_key job);
+void reconcile_on_released(struct reconcile *r, reconcile_released_fn fn, void *arg);
+/* Decide about a job whose last pod is over; it may have none. */
+void reconcile_verdict(struct reconcile *r, struct job_key job);
+
+/* Called for pods that were not submitted: one that could be queued; one of a job that is seen, has gone, or was
+ * bound elsewhere; and after a complete list. */
+struct reconcile_adopts {
+	void *arg;
+	void (*adoptable)(void *arg, const struct adopt_fact *f);
+	void (*seen)(void *arg, const struct origin_pod *o, const struct pod_fact *f);
+	void (*gone)(void *arg, const char *uid);
+	/* Another scheduler gave it another node than that of its placement: it is of others then. */
+	void (*elsewhere)(void *arg, struct pod_key pod, const struct pod_fact *f);
+	void (*listed)(void *arg);
+};
+void reconcile_on_adopts(struct reconcile *r, const struct reconcile_adopts *to);
 
 #endif

@@ -701,6 +701,8 @@ static const struct gpuq_field site_fields[] = {
 	F(site, "gres", GPUQ_K_STRMAP, gres, .doc = "resources of nodes by the names of --gres"),
 	F(site, "health", GPUQ_K_OBJECTS, health, .sub = &site_health_schema,
 	  .doc = "conditions and taints of nodes that keep new work away, beside the usual ones"),
+	F(site, "adopt", GPUQ_K_OBJECT_PTR, adopt, .sub = &site_adopt_schema,
+	  .doc = "pods that were not submitted, with schedulerName: gpuq; default: none"),
 	END,
 };
 
@@ -821,7 +823,9 @@ static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	}
 	for (size_t i = 0; rc == 0 && i < s->pools.n; i++)
 		rc = check_known(r, v, "pools", i, "flavor", p[i].flavor, flavors, "default");
-	return rc == 0 ? inventory_gres_check(r, v, s) : rc;
+	if (rc == 0)
+		rc = inventory_gres_check(r, v, s);
+	return rc == 0 ? adoption_check(r, v, s) : rc;
 }
 
 const struct gpuq_schema site_schema = { .name = "site",

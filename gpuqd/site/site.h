@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/site/adoption.h"
 #include "gpuqd/site/inventory.h"
 #include "gpuqd/site/pod_keys.h"
 #include "gpuqd/site/policy_queue.h"
@@ -220,6 +221,7 @@ struct site {
 	struct gpuq_objects inventory; /* devices of nodes that do not report them */
 	struct gpuq_strmap gres; /* names of --gres to resources of nodes */
 	struct gpuq_objects health; /* rules by which a node is ill */
+	struct site_adopt *adopt; /* pods that were not submitted; NULL = none */
 	struct gpuq_val *tree; /* normalised: what `export` prints and the store keeps */
 };
 

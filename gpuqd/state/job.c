@@ -180,6 +180,8 @@ void job_free(struct model *m, struct job *j)
 	m->n_avoiding -= j->life->avoids != NULL;
 	m->n_apart -= j->life->apart != NULL;
 	deps_set(m, j, NULL);
+	if (m->origins && j->key.index < 0)
+		origin_drop(&m->origins, j->key.id);
 	job_parts_free(m, j);
 	free(j);
 }
@@ -524,6 +526,15 @@ int job_apply_cancel(struct model *m, const struct event *ev, struct gpuq_err *e
 		return GPUQ_ENOENT;
 	if (j->ended || j->cancel_asked)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended already", j->key.id);
+	if (!model_job_is_live(j) && model_is_adopted(m, j)) {
+		/* It ends when its pods are gone: they would be queued anew. */
+		j->cancel_asked = j->held_admin = true;
+		job_set_promise(m, j, NULL);
+		if (ev->cancel.why)
+			job_set_message(j, ev->cancel.why);
+		model_job_dirty(m, j);
+		return 0;
+	}
 	if (!model_job_is_live(j)) {
 		struct event end = { .type = EV_JOB_ENDED, .at_us = ev->at_us, .job = j->key };
 
@@ -744,6 +755,8 @@ int job_apply_released(struct model *m, const struct event *ev, struct gpuq_err 
 		return GPUQ_ENOENT;
 	if (j->ended)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
+	if (j->cancel_asked && !model_job_is_live(j))
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u has been cancelled", j->key.id);
 	if (j->held_retries)
 		forget_nodes(m, j);
 	j->held_user = j->held_retries = false;

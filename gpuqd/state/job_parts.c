@@ -1,4 +1,5 @@
 /* The parts of a job that are shared with others, or allocated only when needed. */
+#include "gpuqd/state/jobnote.h"
 #include "gpuqd/state/model_int.h"
 
 #include <stdlib.h>
@@ -78,10 +79,18 @@ void job_set_labels(struct model *m, struct job *j, const char *labels)
 
 void job_set_notes(struct model *m, struct job *j, const char *notes)
 {
-	const char *old = j->notes;
+	const char *old = j->notes, *owner, *pods;
+	size_t n_owner = 0, n_pods = 0;
 
 	j->notes = shared_text(m, notes);
 	blob_put(&m->shared, old);
+	if (m->origins)
+		origin_drop(&m->origins, j->key.id);
+	owner = jobnote_find(j->notes, JOBNOTE_ORIGIN, &n_owner);
+	if (owner && j->key.index < 0) {
+		pods = jobnote_find(j->notes, JOBNOTE_PODS, &n_pods);
+		origin_add(&m->origins, j->key.id, owner, n_owner, pods ? pods : "", n_pods);
+	}
 }
 
 void job_set_wish(struct model *m, struct job *j, const struct wish *w)

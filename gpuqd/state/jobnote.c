@@ -35,6 +35,21 @@ static void add_workdir(struct gpuq_buf *out, const struct gpuq_spec *spec)
 	add(out, JOBNOTE_WORKDIR, from, to && *to ? to : from);
 }
 
+/* Add the pods that it consists of, and their owner. */
+static void add_origin(struct gpuq_buf *out, const struct gpuq_origin *o)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	gpuq_buf_printf(&text, "%s %s %s %s", o->kind, o->name, o->namespace_, o->uid);
+	add(out, JOBNOTE_ORIGIN, NULL, gpuq_buf_str(&text));
+	gpuq_buf_clear(&text);
+	for (size_t i = 0; i < o->pods.n; i++)
+		gpuq_buf_printf(&text, "%s%s", i ? "," : "", o->pods.items[i]);
+	add(out, JOBNOTE_PODS, NULL, gpuq_buf_str(&text));
+	out->failed |= text.failed;
+	gpuq_buf_done(&text);
+}
+
 char *jobnote_take(const struct gpuq_spec *spec)
 {
 	struct gpuq_buf text = GPUQ_BUF_INIT, folder = GPUQ_BUF_INIT;
@@ -54,6 +69,8 @@ char *jobnote_take(const struct gpuq_spec *spec)
 		snprintf(number, sizeof(number), "%" PRId64, spec->context.resubmit_of);
 		add(&text, JOBNOTE_RESUBMIT_OF, NULL, number);
 	}
+	if (spec->context.origin)
+		add_origin(&text, spec->context.origin);
 	if (text.failed || folder.failed)
 		abort(); /* the ledger is on disk: a restart is the recovery */
 	out = text.len ? strdup(gpuq_buf_str(&text)) : NULL;

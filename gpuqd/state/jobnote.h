@@ -18,6 +18,8 @@
 #define JOBNOTE_STDOUT "stdout" /* absolute, with its marks (libgpuq/pattern.h) not expanded */
 #define JOBNOTE_STDERR "stderr"
 #define JOBNOTE_CODE "code" /* digest of the archive that it carries */
+#define JOBNOTE_ORIGIN "origin" /* of pods that were not submitted: objects/origin.h */
+#define JOBNOTE_PODS "pods"
 #define JOBNOTE_RESUBMIT_OF "resubmit_of" /* the number of a job */
 
 /* Return the notes of a spec, freed by the caller; NULL = none. */

@@ -24,6 +24,7 @@
 #include "gpuqd/state/event.h"
 #include "gpuqd/state/idle.h"
 #include "gpuqd/state/objects/objects.h"
+#include "gpuqd/state/objects/origin.h"
 #include "gpuqd/state/record/keys.h"
 #include "gpuqd/site/policy.h"
 #include "gpuqd/state/record/request.h"
@@ -538,6 +539,8 @@ struct model {
 	struct requests requests;
 	struct foreign *foreigns; /* pods of others */
 	struct objects *objects; /* of the cluster, that pods depend on; not stored */
+	struct origins
+		*origins; /* jobs of pods that were not submitted; of their notes; NULL = none */
 	struct keys keys;
 	struct token *tokens; /* issued tokens: token.h; hash by id */
 	struct ask *asks; /* for nodes that do not exist: asks/ask.h; by number */
@@ -707,6 +710,14 @@ static inline struct pod_key model_pod_key(const struct pod *p)
 {
 	return (struct pod_key){ p->job->key, p->attempt, p->index };
 }
+
+/* True if it consists of pods that were not submitted: gpuqd places them, and neither makes nor repeats
+ * them. */
+bool model_is_adopted(const struct model *m, const struct job *j);
+/* Return which pod of the cluster it is; NULL = one that gpuqd made. */
+const struct origin_pod *model_pod_origin(const struct model *m, const struct pod *p);
+/* Return the pod of the current attempt at that place; NULL = it has none now. */
+struct pod *model_find_origin(const struct model *m, const struct origin_pod *o);
 
 /* Write "gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX". out: 64 bytes. */
 void model_pod_name(const struct model *m, const struct pod *p, char *out);

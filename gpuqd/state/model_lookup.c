@@ -114,6 +114,45 @@ void model_pod_key_name(const char *cluster_id, struct pod_key key, char *out)
 			 key.job.id, key.attempt, key.index);
 }
 
+bool model_is_adopted(const struct model *m, const struct job *j)
+{
+	return m->origins && j->key.index < 0 && origin_of(m->origins, j->key.id);
+}
+
+/* Return the place of a pod among all pods of its job. */
+static uint32_t place_of(const struct pod *p)
+{
+	const struct request_spec *spec = &p->job->request->spec;
+	uint32_t at = p->group_index;
+
+	for (uint32_t g = 0; g < p->group && g < spec->n_groups; g++)
+		at += (uint32_t)spec->groups[g].pods_min;
+	return at;
+}
+
+const struct origin_pod *model_pod_origin(const struct model *m, const struct pod *p)
+{
+	const struct origin *o =
+		m->origins && p->job->key.index < 0 ? origin_of(m->origins, p->job->key.id) : NULL;
+	const uint32_t at = o ? place_of(p) : 0;
+
+	return o && at < o->n_pods ? &o->pods[at] : NULL;
+}
+
+struct pod *model_find_origin(const struct model *m, const struct origin_pod *o)
+{
+	struct job *j = model_find_job(m, (struct job_key){ o->of->job, -1 });
+	struct pod *p;
+
+	if (!j || !j->started_once)
+		return NULL;
+	DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == j->attempt && place_of(p) == o->place &&
+		    p->state != GPUQ_POD_GONE)
+			return p;
+	return NULL;
+}
+
 void model_pod_name(const struct model *m, const struct pod *p, char *out)
 {
 	model_pod_key_name(m->cluster_id, model_pod_key(p), out);

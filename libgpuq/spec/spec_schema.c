@@ -139,6 +139,23 @@ static void context_defaults(void *obj)
 	((struct gpuq_context *)obj)->umask = -1;
 }
 
+static const struct gpuq_field origin_fields[] = {
+	{ .key = "kind", .kind = GPUQ_K_STR, .flags = GPUQ_F_REQUIRED,
+	  .offset = offsetof(struct gpuq_origin, kind), .doc = "Kind of the owner." },
+	{ .key = "name", .kind = GPUQ_K_STR, .flags = GPUQ_F_REQUIRED,
+	  .offset = offsetof(struct gpuq_origin, name), .doc = "Name of the owner." },
+	{ .key = "uid", .kind = GPUQ_K_STR, .flags = GPUQ_F_REQUIRED,
+	  .offset = offsetof(struct gpuq_origin, uid), .doc = "Its identity." },
+	{ .key = "namespace", .kind = GPUQ_K_STR, .flags = GPUQ_F_REQUIRED,
+	  .offset = offsetof(struct gpuq_origin, namespace_), .doc = "Namespace of its pods." },
+	{ .key = "pods", .kind = GPUQ_K_STRLIST, .flags = GPUQ_F_REQUIRED,
+	  .offset = offsetof(struct gpuq_origin, pods), .doc = "Name and identity of each pod." },
+	{ .key = NULL },
+};
+static const struct gpuq_schema origin_schema = {
+	.name = "origin", .size = sizeof(struct gpuq_origin), .fields = origin_fields,
+};
+
 static const struct gpuq_field context_fields[] = {
 	{ .key = "cwd", .kind = GPUQ_K_STR, .offset = offsetof(struct gpuq_context, cwd),
 	  .doc = "Directory of submission." },
@@ -150,6 +167,8 @@ static const struct gpuq_field context_fields[] = {
 	  .offset = offsetof(struct gpuq_context, umask), .doc = "The submitter's umask." },
 	{ .key = "resubmit_of", .kind = GPUQ_K_INT, .min = 0, .max = UINT32_MAX,
 	  .offset = offsetof(struct gpuq_context, resubmit_of), .doc = "Number of the job that is submitted again." },
+	{ .key = "origin", .kind = GPUQ_K_OBJECT_PTR, .sub = &origin_schema,
+	  .offset = offsetof(struct gpuq_context, origin), .doc = "Pods that it consists of; written by gpuqd." },
 	{ .key = NULL },
 };
 static const struct gpuq_schema context_schema = {

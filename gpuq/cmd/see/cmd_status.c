@@ -175,6 +175,18 @@ static void place_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 	line_value("Comment", job, "comment", text);
 }
 
+/* Print the owner of pods that were not submitted. */
+static void origin_line(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	const struct gpuq_val *o = gpuq_get(job, "origin");
+
+	if (!line_says(o))
+		return;
+	gpuq_buf_printf(text, "%s %s in namespace %s", gpuq_get_str(o, "kind", ""),
+			gpuq_get_str(o, "name", ""), gpuq_get_str(o, "namespace", ""));
+	line_print("Origin", text);
+}
+
 static void clock_line(const char *label, int64_t us, struct gpuq_buf *text)
 {
 	line_clock(text, us);
@@ -207,6 +219,7 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 	line_print("Job", &text);
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		line_value(plain[i].label, job, plain[i].key, &text);
+	origin_line(job, &text);
 	view_cell(&text, gpuq_get(job, "state"));
 	line_print("State", &text);
 	reason_lines(job, now_us, &text);

@@ -4,6 +4,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/cluster/kube/adopt/adopt.h"
 #include "gpuqd/cluster/kube/capacity/capacity.h"
 #include "gpuqd/cluster/kube/capacity/node_keep.h"
 #include "gpuqd/cluster/kube/pods/api.h"
@@ -45,6 +46,7 @@ struct kube {
 	struct pod_events *pod_events;
 	struct capacity *capacity;
 	struct node_keeps *keeps;
+	struct adopts *adopts;
 	struct metrics *metrics; /* NULL: not wanted */
 	struct gpuq_strlist metrics_urls; /* the caller's, until start */
 	bool kubelet_metrics;
@@ -77,6 +79,7 @@ static void kube_free(struct cluster *c)
 	pod_events_free(k->pod_events);
 	capacity_free(k->capacity);
 	node_keeps_free(k->keeps);
+	adopts_free(k->adopts);
 	asks_free(k->asks);
 	watch_free(k->watch);
 	http_free(k->http);
@@ -95,6 +98,7 @@ static void on_pod(void *arg, const struct pod_fact *f, bool gone)
 
 	if (!*f->token) {
 		asks_shown_foreign(k->asks, f, gone);
+		adopts_shown(k->adopts, f, gone);
 		return;
 	}
 	asks_shown(k->asks, f, gone);
@@ -196,6 +200,8 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 				  &k->capacity, err);
 	if (rc == 0)
 		rc = node_keeps_new(k->loop, k->http, &k->keeps, err);
+	if (rc == 0)
+		rc = adopts_new(k->loop, k->http, &k->sink, &k->adopts, err);
 	if (rc == 0 && k->sink.identity) {
 		http_hold(k->http, true);
 		k->identity = identity_ask(k->loop, k->http, on_identity, on_silence, k);
@@ -271,7 +277,7 @@ static void kube_refusal_forget(struct cluster *c, const char *key)
 
 static void kube_pod_forget(struct cluster *c, const struct pod_ref *ref)
 {
-	signals_gone(of(c)->signals, ref->name);
+	signals_gone(of(c)->signals, pod_ref_as(ref));
 	asks_forget(of(c)->asks, ref);
 }
 
@@ -283,6 +289,17 @@ static void kube_claim_select(struct cluster *c, const struct pod_ref *ref, cons
 static void kube_pod_bind(struct cluster *c, const struct pod_ref *ref)
 {
 	asks_bind(of(c)->asks, ref);
+}
+
+static void kube_adopt(struct cluster *c, const char *const *namespaces, size_t n)
+{
+	adopts_want(of(c)->adopts, namespaces, n);
+}
+
+static void kube_adopt_say(struct cluster *c, const struct pod_ref *ref, bool warning,
+			   const char *reason, const char *text)
+{
+	adopts_say(of(c)->adopts, ref, warning, reason, text);
 }
 
 static void kube_job_forget(struct cluster *c, uint32_t job, int64_t array_index,
@@ -414,6 +431,8 @@ static const struct cluster_ops ops = {
 	.refusal_forget = kube_refusal_forget,
 	.claim_select = kube_claim_select,
 	.pod_bind = kube_pod_bind,
+	.adopt = kube_adopt,
+	.adopt_say = kube_adopt_say,
 	.pod_delete = kube_pod_delete,
 	.pod_signal = kube_pod_signal,
 	.pod_forget = kube_pod_forget,

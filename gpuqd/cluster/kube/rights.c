@@ -21,8 +21,9 @@ static const struct right {
 	enum {
 		WHOLE,
 		SPACED,
-		OWN
-	} where; /* the cluster; each namespace of jobs; the daemon's own */
+		OWN,
+		ADOPTS
+	} where; /* the cluster; each namespace of jobs; the daemon's own; each of adopt of the site */
 	const char *group, *resource, *subresource, *name;
 	const char *verbs[5];
 } table[] = {
@@ -139,6 +140,9 @@ static const struct right {
 	  "",
 	  "",
 	  { "create" } },
+	{ "adopt of the site", false, ADOPTS, "", "pods", "", "", { "get", "delete" } },
+	{ "adopt of the site", false, ADOPTS, "", "pods", "binding", "", { "create" } },
+	{ "adopt of the site", false, ADOPTS, "", "events", "", "", { "create" } },
 	{ "one daemon of an identity",
 	  false,
 	  OWN,
@@ -289,10 +293,16 @@ static void ask_more(struct rights *r)
 	}
 }
 
+/* True for a right of something that is not switched on. */
+static bool is_off(const char *feature, const struct cluster_rights_of *of)
+{
+	return (strcmp(feature, GROWING) == 0 && !of->grows) ||
+	       (strcmp(feature, STANDING) == 0 && !of->stands) ||
+	       (strcmp(feature, KUBELETS) == 0 && !of->kubelets);
+}
+
 static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 {
-	const char *const *namespaces = of->namespaces;
-	const size_t n = of->n;
 	size_t at = 0;
 
 	for (size_t i = 0; i < N_THINGS; i++, at++)
@@ -307,11 +317,13 @@ static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 							.why = r->questions[at].why };
 		}
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		if ((strcmp(table[i].feature, GROWING) == 0 && !of->grows) ||
-		    (strcmp(table[i].feature, STANDING) == 0 && !of->stands) ||
-		    (strcmp(table[i].feature, KUBELETS) == 0 && !of->kubelets))
+		const char *const *spaces = table[i].where == ADOPTS ? of->adopts : of->namespaces;
+		const bool spaced = table[i].where == ADOPTS || table[i].where == SPACED;
+		const size_t n = table[i].where == ADOPTS ? of->n_adopts : of->n;
+
+		if (is_off(table[i].feature, of))
 			continue;
-		for (size_t k = 0; k < (table[i].where == SPACED ? n : 1); k++)
+		for (size_t k = 0; k < (spaced ? n : 1); k++)
 			for (size_t v = 0; table[i].verbs[v]; v++, at++) {
 				struct question *q = r->questions ? &r->questions[at] : NULL;
 
@@ -320,9 +332,9 @@ static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 				q->r = r;
 				q->right = &table[i];
 				snprintf(q->ns, sizeof(q->ns), "%s",
-					 table[i].where == SPACED ? namespaces[k]
-					 : table[i].where == OWN  ? r->own
-								  : "");
+					 spaced                  ? spaces[k]
+					 : table[i].where == OWN ? r->own
+								 : "");
 				snprintf(q->resource, sizeof(q->resource), "%s%s%s",
 					 table[i].resource, *table[i].subresource ? "/" : "",
 					 table[i].subresource);

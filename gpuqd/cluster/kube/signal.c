@@ -23,7 +23,7 @@ static const char *const by_program[] = { "kill", NULL, "1", NULL };
 struct sending {
 	UT_hash_handle hh; /* by pod */
 	struct signals *owner;
-	char *pod, *namespace_, *uid, *node, *token;
+	char *pod, *name, *namespace_, *uid, *node, *token; /* pod: as the sink is told of it */
 	int signal;
 	uint64_t more; /* bits of those that come after it; 1 << (number - 1) */
 	bool program; /* the second try, without a shell */
@@ -57,6 +57,7 @@ static void forget(struct sending *x)
 		session_close(x->session);
 	loop_cancel(x->timer);
 	free(x->pod);
+	free(x->name);
 	free(x->namespace_);
 	free(x->uid);
 	free(x->node);
@@ -66,7 +67,8 @@ static void forget(struct sending *x)
 
 static void let_delete(struct sending *x, int64_t grace_us)
 {
-	const struct pod_ref ref = { .name = x->pod,
+	const struct pod_ref ref = { .name = x->name,
+				     .as = x->pod,
 				     .namespace_ = x->namespace_,
 				     .uid = x->uid,
 				     .node = x->node,
@@ -245,7 +247,8 @@ static void start(struct sending *x)
 		argv[2] = text;
 	}
 	o.command = (struct gpuq_strlist){ argv, 3 };
-	x->session = session_open(x->owner->loop, x->owner->http, x->namespace_, x->pod, &o, &sink);
+	x->session =
+		session_open(x->owner->loop, x->owner->http, x->namespace_, x->name, &o, &sink);
 }
 
 int signals_send(struct signals *s, const char *namespace_, const struct pod_ref *ref, int signal,
@@ -260,7 +263,7 @@ int signals_send(struct signals *s, const char *namespace_, const struct pod_ref
 				 "from within; gpuq cancel ends it");
 	if (why)
 		return gpuq_fail(err, GPUQ_EPERM, "%s", why);
-	HASH_FIND_STR(s->all, ref->name, x);
+	HASH_FIND_STR(s->all, pod_ref_as(ref), x);
 	if (x && x->held)
 		return gpuq_fail(err, GPUQ_ECONFLICT, "it is being evicted");
 	if (x && x->session) { /* one is on its way */
@@ -272,13 +275,14 @@ int signals_send(struct signals *s, const char *namespace_, const struct pod_ref
 		forget(x);
 	x = calloc(1, sizeof(*x));
 	if (x) {
-		x->pod = strdup(ref->name);
+		x->pod = strdup(pod_ref_as(ref));
+		x->name = strdup(ref->name);
 		x->namespace_ = strdup(namespace_);
 		x->uid = strdup(ref->uid ? ref->uid : "");
 		x->node = strdup(ref->node ? ref->node : "");
 		x->token = strdup(ref->token ? ref->token : "");
 	}
-	if (!x || !x->pod || !x->namespace_ || !x->uid || !x->node || !x->token)
+	if (!x || !x->pod || !x->name || !x->namespace_ || !x->uid || !x->node || !x->token)
 		abort(); /* as loop_after() */
 	x->owner = s;
 	x->signal = signal;
@@ -292,7 +296,7 @@ bool signals_hold(struct signals *s, const struct pod_ref *ref, int64_t grace_us
 {
 	struct sending *x;
 
-	HASH_FIND_STR(s->all, ref->name, x);
+	HASH_FIND_STR(s->all, pod_ref_as(ref), x);
 	if (!x)
 		return false;
 	if (x->held && grace_us >= x->grace_us)

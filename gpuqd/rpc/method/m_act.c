@@ -116,8 +116,10 @@ static const char *cannot(const struct acting *x, const struct job *j, bool mana
 	case ACT_REQUEUE:
 		return !model_job_is_live(j)  ? "already pending"
 		       : model_job_is_over(j) ? "already ending"
-		       : j->recovered         ? "recovered from its pods: its program is unknown"
-					      : NULL;
+		       : model_is_adopted(journal_model(x->m->j), j)
+			       ? "its pods are not gpuqd's to make again; use cancel"
+		       : j->recovered ? "recovered from its pods: its program is unknown"
+				      : NULL;
 	case ACT_SIGNAL:
 		return j->state == GPUQ_JOB_RUNNING ? NULL : "not running";
 	case ACT_TOP:

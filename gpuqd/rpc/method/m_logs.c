@@ -230,8 +230,8 @@ static void open_log(struct logs *l, const struct pod_ref *ref, bool gone, uint3
 	if (attempt == l->first_attempt)
 		pl->skip = gpuq_get_int(l->p->offsets, text, 0);
 	DL_APPEND(l->pods, pl);
-	if (l->m->kept && (gone || kept_has(l->m->kept, ref->name)))
-		pl->kept = kept_read_new(l->m->kept, ref->name, &o, on_bytes, pl, &err);
+	if (l->m->kept && (gone || kept_has(l->m->kept, pod_ref_as(ref))))
+		pl->kept = kept_read_new(l->m->kept, pod_ref_as(ref), &o, on_bytes, pl, &err);
 	else
 		pl->log = l->m->cluster->ops->log_open(l->m->cluster, ref, &o, on_bytes, pl, &err);
 	if (!pl->kept && !pl->log)
@@ -287,16 +287,12 @@ static void open_live(struct logs *l, const struct job *j)
 		return;
 	}
 	DL_FOREACH2(j->pods, p, job_next) {
-		struct pod_ref ref = { .namespace_ = order_namespace(j->queue),
-				       .uid = p->uid,
-				       .node = p->node->name,
-				       .token = j->life->token };
+		struct pod_ref ref;
 		char name[64];
 
 		if (p->attempt != j->attempt || p->state < GPUQ_POD_RUNNING)
 			continue;
-		model_pod_name(m, p, name);
-		ref.name = name;
+		order_ref(m, j, p, name, &ref);
 		open_log(l, &ref, false, j->wish->uid, j->wish->gid, p->attempt, p->index);
 	}
 }
@@ -318,7 +314,9 @@ static void open_old(struct logs *l, const struct gpuq_val *job)
 	}
 	for (uint32_t i = 0; pods && i < pods->n; i++) {
 		struct pod_ref ref = { .name = gpuq_get_str(pods->items[i], "name", ""),
-				       .namespace_ = q ? order_namespace(q) : "",
+				       .namespace_ =
+					       gpuq_get_str(gpuq_get(job, "origin"), "namespace",
+							    q ? order_namespace(q) : ""),
 				       .uid = gpuq_get_str(pods->items[i], "uid", ""),
 				       .node = gpuq_get_str(pods->items[i], "node", ""),
 				       .token = "" };

@@ -98,7 +98,8 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 	struct methods *m = arg;
 	const struct model *model = journal_model(m->j);
 	const char *spaces[SPACES_MAX];
-	struct cluster_rights_of of = { .namespaces = spaces };
+	const char *adopts[SPACES_MAX];
+	struct cluster_rights_of of = { .namespaces = spaces, .adopts = adopts };
 	struct asking *x;
 	size_t n = 0;
 	int rc;
@@ -130,6 +131,10 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 	m->rights = x;
 	rpc_call_watch(c, NULL, on_closed, x);
 	of.n = n;
+	if (model->site->adopt)
+		site_each(site_adopted, model->site->adopt->namespaces, s)
+			if (of.n_adopts < SPACES_MAX)
+				adopts[of.n_adopts++] = s->name;
 	site_each(site_pool, model->site->pools, p) {
 		of.grows |= site_pool_requests(p);
 		of.stands |= site_pool_grows(p) && !site_pool_requests(p);

@@ -21,11 +21,12 @@
 static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, const struct pod *p)
 {
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a);
+	const struct origin_pod *o = model_pod_origin(m, p);
 	const bool known = model_pod_devices_known(p);
 	char name[64];
 
 	model_pod_name(m, p, name);
-	gpuq_put(a, v, "name", gpuq_str(a, name));
+	gpuq_put(a, v, "name", gpuq_str(a, o ? o->name : name));
 	gpuq_put(a, v, "uid", view_word(a, p->uid));
 	gpuq_put(a, v, "index", gpuq_int(a, p->index));
 	gpuq_put(a, v, "group", gpuq_str(a, p->job->request->spec.groups[p->group].name));
@@ -636,6 +637,28 @@ KEY(comment, note(j->notes, JOBNOTE_COMMENT))
 KEY(code, note(j->notes, JOBNOTE_CODE))
 KEY(resubmit_of, note_number(j->notes, JOBNOTE_RESUBMIT_OF))
 
+/* Return the owner of the pods that it consists of; null for a job that was submitted. */
+static struct gpuq_val *view_origin(struct gpuq_arena *a, const char *notes)
+{
+	static const char *const members[] = { "kind", "name", "namespace", "uid" };
+	struct gpuq_val *v;
+	size_t n = 0;
+	const char *s = jobnote_find(notes, JOBNOTE_ORIGIN, &n), *end = s + n;
+
+	if (!s)
+		return gpuq_null(a);
+	v = gpuq_map(a);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		const char *blank = memchr(s, ' ', (size_t)(end - s));
+		const char *stop = blank ? blank : end;
+
+		gpuq_put(a, v, members[i], gpuq_strn(a, s, (size_t)(stop - s)));
+		s = blank ? blank + 1 : end;
+	}
+	return v;
+}
+KEY(origin, x->m->origins ? tree(view_origin(x->a, j->notes)) : null)
+
 /* True for pods of the current attempt; a job that is pending again shows none. */
 static bool is_shown(const struct job *j, const struct pod *p)
 {
@@ -736,7 +759,8 @@ static const struct view_key {
 	{ "provisioning", of_provisioning },
 	{ "used", of_used },
 	{ "isolation", of_isolation },
-#define N_OBJECT 48
+	{ "origin", of_origin },
+#define N_OBJECT 49
 	{ "pods.node", of_pod_nodes },
 	{ "reasons.object", of_reason_objects },
 };
@@ -801,6 +825,7 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 	gpuq_put(a, v, JOBNOTE_RESUBMIT_OF, keep(a, &again));
 	gpuq_put(a, v, "provisioning", gpuq_null(a));
 	gpuq_put(a, v, "isolation", gpuq_null(a));
+	gpuq_put(a, v, "origin", gpuq_null(a));
 	free(notes);
 }
 

@@ -164,7 +164,7 @@ void asks_claim_select(struct asks *a, const struct pod_ref *ref, const char *cl
 	start(a, "PATCH", "application/merge-patch+json", gpuq_buf_str(&path),
 	      json_pack("{s:{s:{s:s}}}", "metadata", "annotations", KUBE_A_SELECTED_NODE,
 			ref->node),
-	      ref->name);
+	      pod_ref_as(ref));
 	gpuq_buf_done(&path);
 }
 
@@ -179,7 +179,7 @@ void asks_bind(struct asks *a, const struct pod_ref *ref)
 	      json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s}}", "apiVersion", "v1", "kind",
 			"Binding", "metadata", "name", ref->name, "uid", ref->uid, "target",
 			"apiVersion", "v1", "kind", "Node", "name", ref->node),
-	      ref->name);
+	      pod_ref_as(ref));
 	gpuq_buf_done(&path);
 }
 

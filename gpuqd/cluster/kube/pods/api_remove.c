@@ -328,7 +328,7 @@ void asks_delete(struct asks *a, const struct pod_ref *ref, int64_t grace_us)
 		}
 		hurry(m);
 	} else {
-		m = make(a, path, ref->name, ref->uid, ref->token);
+		m = make(a, path, pod_ref_as(ref), ref->uid, ref->token);
 		m->report = true;
 		m->grace_us = grace_us;
 		go(m);
@@ -345,7 +345,7 @@ void asks_forget(struct asks *a, const struct pod_ref *ref)
 		m->release = true;
 		hurry(m);
 	} else {
-		m = make(a, path, ref->name, ref->uid, ref->token);
+		m = make(a, path, pod_ref_as(ref), ref->uid, ref->token);
 		m->release = true;
 		go(m);
 	}

@@ -31,6 +31,7 @@
 #define KUBE_L_USER "gpuq.io/user"
 #define KUBE_L_QUEUE "gpuq.io/queue"
 #define KUBE_L_ACCOUNT "gpuq.io/account"
+#define KUBE_L_PLACEHOLDER "gpuq.io/placeholder"
 #define KUBE_A_TOKEN "gpuq.io/token"
 #define KUBE_A_DEVICES "gpuq.io/devices"
 #define KUBE_A_RECORD "gpuq.io/record"

@@ -407,6 +407,18 @@ static bool is_plugins(const char *trouble)
 	       strcmp(trouble, "RunContainerError") == 0;
 }
 
+/* True if it is to be placed by gpuqd, although gpuqd did not make it. */
+static bool is_adoptable(const struct kube_object *o, const struct pod_fact *p)
+{
+	const json_t *labels = kube_path(o->object, "metadata", "labels");
+	const json_t *spec = json_object_get(o->object, "spec");
+
+	return !*p->token && !*p->node && !p->leaving && p->phase == POD_PENDING && *p->uid &&
+	       strcmp(kube_str(spec, "schedulerName"), KUBE_SCHEDULER) == 0 &&
+	       json_array_size(json_object_get(spec, "schedulingGates")) == 0 &&
+	       !json_object_get(labels, KUBE_L_JOB) && !json_object_get(labels, KUBE_L_PLACEHOLDER);
+}
+
 int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact *out,
 		  struct gpuq_err *err)
 {
@@ -445,6 +457,7 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 		if (gpuq_resource_kind(p.resources[i].name) == GPUQ_RESOURCE_DEVICE &&
 		    p.resources[i].count <= (int64_t)GPUQ_GPUS_PER_POD_MAX)
 			p.gpus_milli = p.resources[i].count * 1000;
+	p.adoptable = is_adoptable(o, &p);
 	*out = p;
 	return 0;
 }

@@ -1,0 +1,467 @@
+#include "gpuqd/flow/adopt/adopt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "gpuqd/base/failpoint.h"
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/flow/admit/submit.h"
+#include "gpuqd/flow/adopt/adopt_spec.h"
+#include "gpuqd/flow/adopt/strays.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/reconcile.h"
+#include "gpuqd/state/model.h"
+#include "libgpuq/units.h"
+
+#define AGAIN_US (60 * GPUQ_US_PER_S) /* pods that were refused are tried again */
+#define TICK_US (5 * GPUQ_US_PER_S) /* pods of cancelled jobs are told again */
+#define USER_ROOM 80
+
+/* A pod of a job, as long as it is there. */
+struct heard {
+	UT_hash_handle hh;
+	uint32_t list; /* number of the last list, or of the watch after it, that named it */
+	char uid[48];
+};
+
+struct adopt {
+	struct journal *j;
+	struct loop *l;
+	struct reconcile *reconcile;
+	struct cluster *cluster;
+	struct heard *heard;
+	uint32_t list;
+	struct strays *strays;
+	struct loop_timer *again, *tick;
+	bool soon;
+	uint32_t site; /* whose namespaces the cluster knows */
+};
+
+static bool may_act(const struct adopt *a)
+{
+	const struct model *m = journal_model(a->j);
+
+	return a->cluster && a->cluster->ops->adopt && !recovery_waits(m) && !model_is_fenced(m);
+}
+
+/* ---- which namespaces ---- */
+
+static void tell_namespaces(struct adopt *a)
+{
+	const struct model *m = journal_model(a->j);
+	const struct site_adopt *s = m->site->adopt;
+	const size_t n = s ? s->namespaces.n : 0;
+	const char **names = calloc(n + 1, sizeof(*names));
+	size_t i = 0;
+
+	if (!names)
+		abort(); /* as loop_after() */
+	a->site = m->site_generation;
+	if (s)
+		site_each(site_adopted, s->namespaces, it)
+			names[i++] = it->name;
+	if (a->cluster && a->cluster->ops->adopt)
+		a->cluster->ops->adopt(a->cluster, names, n);
+	free(names);
+}
+
+static void on_again(void *arg)
+{
+	struct adopt *a = arg;
+
+	a->again = NULL;
+	tell_namespaces(a);
+}
+
+static void try_again(struct adopt *a)
+{
+	if (!a->again)
+		a->again = loop_after(a->l, AGAIN_US, on_again, a);
+}
+
+/* ---- which pods are there ---- */
+
+static struct heard *heard(const struct adopt *a, const char *uid)
+{
+	struct heard *h = NULL;
+
+	HASH_FIND_STR(a->heard, uid, h);
+	return h;
+}
+
+static void note_heard(struct adopt *a, const char *uid)
+{
+	struct heard *h = heard(a, uid);
+
+	if (!h && strlen(uid) < sizeof(h->uid)) {
+		h = calloc(1, sizeof(*h));
+		if (!h)
+			abort(); /* as loop_after() */
+		memcpy(h->uid, uid, strlen(uid) + 1);
+		HASH_ADD_STR(a->heard, uid, h);
+	}
+	if (h)
+		h->list = a->list;
+}
+
+/* ---- a pod that could be queued ---- */
+
+static void say(struct adopt *a, const struct adopt_fact *f, bool warning, const char *reason,
+		const char *text)
+{
+	const struct pod_ref ref = { .name = f->name, .namespace_ = f->namespace_, .uid = f->uid };
+
+	if (a->cluster->ops->adopt_say)
+		a->cluster->ops->adopt_say(a->cluster, &ref, warning, reason, text);
+}
+
+static void refused(struct adopt *a, const struct adopt_fact *f, const struct gpuq_err *err)
+{
+	char text[700];
+
+	snprintf(text, sizeof(text), "gpuqd does not queue it: %.600s", err->text);
+	log_notice("adopt.refused", "pod=%s namespace=%s why=%s", LOGS(f->name),
+		   LOGS(f->namespace_), LOGS(err->text));
+	say(a, f, true, "NotQueued", text);
+	try_again(a);
+}
+
+static void queued(struct adopt *a, const struct adopt_fact *f, uint32_t job, const char *queue,
+		   struct gpuq_buf *warnings)
+{
+	char text[900], ignored[600] = "";
+	char *p;
+
+	snprintf(ignored, sizeof(ignored), "%s", gpuq_buf_str(warnings));
+	for (p = ignored; *p; p++)
+		if (*p == '\n')
+			*p = p[1] ? ';' : '\0';
+	snprintf(text, sizeof(text), "it is job %" PRIu32 " of queue %s%s%s", job, queue,
+		 *ignored ? "; " : "", ignored);
+	log_info("adopt.queued", "job=%" PRIu32 " pod=%s namespace=%s owner=%s/%s", job,
+		 LOGS(f->name), LOGS(f->namespace_), LOGS(f->owner_kind), LOGS(f->owner_name));
+	say(a, f, false, "Queued", text);
+	note_heard(a, f->uid); /* the list that is being taken may have named it before */
+}
+
+/* Make the job of these pods. */
+static int submit(struct adopt *a, const struct site_adopted *is, const struct adopt_fact **pods,
+		  size_t n, struct gpuq_err *err)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf warnings = GPUQ_BUF_INIT;
+	struct submit_result result;
+	struct gpuq_spec spec;
+	struct gpuq_val *list = gpuq_list(&mem), *tree;
+	char user[USER_ROOM];
+	const struct submit_who who = { .user = user,
+					.uid = UINT32_MAX,
+					.gid = UINT32_MAX,
+					.adopts = is->queue ? is->queue : "" };
+	int rc = adopt_spec(&mem, pods, n, loop_wall_us(a->l), &spec, &warnings, err);
+
+	snprintf(user, sizeof(user), is->user ? "%s" : "kube:%s", is->user ? is->user : is->name);
+	if (rc == 0 && !spec.queue)
+		spec.queue = is->queue;
+	if (rc == 0 && !spec.queue)
+		rc = gpuq_fail(err, GPUQ_EINVAL,
+			       "it names no queue: give it the label gpuq.io/queue");
+	if (rc == 0) {
+		tree = gpuq_spec_write(&mem, &spec);
+		if (!tree || !list || !gpuq_add(&mem, list, tree))
+			rc = gpuq_no_memory(err);
+	}
+	(void)FAILPOINT("adopt.submit");
+	if (rc == 0)
+		rc = submit_jobs(a->j, a->cluster, &who, list, NULL, 0, false, &mem, &result, err);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		queued(a, pods[i], result.first_id, spec.queue, &warnings);
+	gpuq_buf_done(&warnings);
+	gpuq_arena_done(&mem);
+	return rc;
+}
+
+/* ---- gangs ---- */
+
+/* True if the gang has a job that goes on: a pod beyond the number that starts together is one of its own. */
+static bool has_begun(const struct adopt *a, const struct adopt_fact *f)
+{
+	const struct model *m = journal_model(a->j);
+
+	for (const struct origin *o = origin_first(m->origins); o; o = o->hh.next) {
+		const struct job *j = model_find_job(m, (struct job_key){ o->job, -1 });
+
+		if (strcmp(o->uid, f->owner_uid) == 0 && o->n_pods >= f->n_gang && j && !j->ended &&
+		    !j->cancel_asked && !model_job_is_over(j))
+			return true;
+	}
+	return false;
+}
+
+static void gather(struct adopt *a, const struct site_adopted *is, const struct adopt_fact *f)
+{
+	const uint32_t n = strays_add(&a->strays, f);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const struct adopt_fact **facts;
+	struct stray_pods *pods;
+	char text[400];
+	size_t n_facts;
+
+	if (n < f->n_gang) {
+		snprintf(text, sizeof(text),
+			 "%" PRIu32 " of the %" PRIu32
+			 " pods of %.300s are there: they start together",
+			 n, f->n_gang, f->gang);
+		say(a, f, false, "GangIncomplete", text);
+		return;
+	}
+	pods = strays_take(&a->strays, f->namespace_, f->gang);
+	facts = strays_facts(pods, &n_facts);
+	if (submit(a, is, facts, n_facts, &err) != 0)
+		for (size_t i = 0; i < n_facts; i++)
+			refused(a, facts[i], &err);
+	strays_done(pods);
+}
+
+static void on_adoptable(void *arg, const struct adopt_fact *f)
+{
+	struct adopt *a = arg;
+	const struct model *m = journal_model(a->j);
+	const struct site_adopted *is = adoption_of(m->site, f->namespace_);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (!f->manifest) {
+		strays_remove(&a->strays, f->uid);
+		return;
+	}
+	if (!is || origin_find(m->origins, f->uid))
+		return;
+	if (!may_act(a) || (*f->gang && f->n_gang == 0))
+		try_again(a);
+	else if (*f->gang && f->n_gang > 1 && !has_begun(a, f))
+		gather(a, is, f);
+	else if (submit(a, is, &f, 1, &err) != 0)
+		refused(a, f, &err);
+}
+
+/* ---- what becomes of the pods of pending jobs ---- */
+
+static const struct job *pending(const struct adopt *a, const struct origin *o)
+{
+	const struct job *j = model_find_job(journal_model(a->j), (struct job_key){ o->job, -1 });
+
+	return j && !j->ended && !model_job_is_live(j) ? j : NULL;
+}
+
+static void end(struct adopt *a, const struct job *j)
+{
+	struct event ev = { .type = EV_JOB_ENDED, .job = j->key };
+	char why[300];
+
+	snprintf(why, sizeof(why), "%s",
+		 j->cancel_asked ? j->life->message ? j->life->message : ""
+				 : "its pod was deleted");
+	ev.ended.state = GPUQ_JOB_CANCELLED;
+	ev.ended.exit_code = -1;
+	ev.ended.message = why;
+	log_info("adopt.ended", "job=%" PRIu32 ": pending, and its pods are gone", j->key.id);
+	journal_apply(a->j, &ev, NULL);
+}
+
+static void forget(struct adopt *a, struct heard *h)
+{
+	if (h)
+		HASH_DEL(a->heard, h);
+	free(h);
+}
+
+static size_t count_heard(const struct adopt *a, const struct origin *o)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < o->n_pods; i++)
+		n += heard(a, o->pods[i].uid) != NULL;
+	return n;
+}
+
+/* A pending job ends when it has lost a pod; one that was cancelled, when all of them are gone. */
+static void check_pods(struct adopt *a, const struct origin *o)
+{
+	const struct job *j = pending(a, o);
+	const size_t n = j ? count_heard(a, o) : 0;
+
+	if (!j || (j->cancel_asked ? n > 0 : n == o->n_pods))
+		return;
+	end(a, j);
+	if (n == 0)
+		return;
+	/* The rest of a gang is queued anew, with what its owner makes. */
+	loop_cancel(a->again);
+	a->again = loop_after(a->l, 0, on_again, a);
+}
+
+static void on_seen(void *arg, const struct origin_pod *o, const struct pod_fact *f)
+{
+	struct adopt *a = arg;
+
+	note_heard(a, f->uid);
+	/* Another scheduler gave it a node. */
+	if (*f->node && pending(a, o->of)) {
+		log_warn("adopt.bound", "pod=%s namespace=%s node=%s: not by gpuqd", LOGS(f->name),
+			 LOGS(f->namespace_), LOGS(f->node));
+		end(a, pending(a, o->of));
+	}
+}
+
+static void on_elsewhere(void *arg, struct pod_key pod, const struct pod_fact *f)
+{
+	struct adopt *a = arg;
+	struct event ev = { .type = EV_POD_ENDED, .pod = pod };
+	char why[400];
+
+	snprintf(why, sizeof(why), "its pod was bound to node %s, and not by gpuqd", f->node);
+	log_warn("adopt.elsewhere", "pod=%s namespace=%s node=%s", LOGS(f->name),
+		 LOGS(f->namespace_), LOGS(f->node));
+	ev.pod_ended.exit_code = -1;
+	ev.pod_ended.fault = POD_FAULT_INFRA;
+	ev.pod_ended.message = why;
+	journal_apply(a->j, &ev, NULL); /* it may have ended already */
+	ev = (struct event){ .type = EV_POD_GONE, .pod = pod };
+	journal_apply(a->j, &ev, NULL);
+	reconcile_verdict(a->reconcile, pod.job);
+}
+
+static void on_gone(void *arg, const char *uid)
+{
+	struct adopt *a = arg;
+	const struct origin_pod *p = origin_find(journal_model(a->j)->origins, uid);
+
+	forget(a, heard(a, uid));
+	if (p)
+		check_pods(a, p->of);
+}
+
+/* Delete the pods of a job that was cancelled while it was pending. */
+static void remove_pods(struct adopt *a, const struct origin *o)
+{
+	for (uint32_t i = 0; i < o->n_pods; i++) {
+		const struct pod_ref ref = { .name = o->pods[i].name,
+					     .namespace_ = o->namespace_,
+					     .uid = o->pods[i].uid,
+					     .node = "",
+					     .token = "" };
+
+		(void)FAILPOINT("adopt.delete");
+		a->cluster->ops->pod_delete(a->cluster, &ref, 0);
+	}
+}
+
+static void on_tick(void *arg)
+{
+	struct adopt *a = arg;
+	const struct model *m = journal_model(a->j);
+	bool more = false;
+
+	a->tick = NULL;
+	a->soon = false;
+	for (const struct origin *o = origin_first(m->origins); o; o = o->hh.next) {
+		const struct job *j = pending(a, o);
+
+		if (!j || !j->cancel_asked)
+			continue;
+		more = true;
+		if (may_act(a))
+			remove_pods(a, o);
+	}
+	if (more && !a->tick)
+		a->tick = loop_after(a->l, TICK_US, on_tick, a);
+}
+
+static void on_durable(void *arg, int rc, const struct gpuq_err *err)
+{
+	struct adopt *a = arg;
+
+	(void)err;
+	if (rc < 0)
+		return;
+	loop_cancel(a->tick);
+	a->tick = loop_after(a->l, 0, on_tick, a);
+}
+
+/* Jobs that lost a pod while gpuqd was away; those that were cancelled before a restart. */
+static void on_listed(void *arg)
+{
+	struct adopt *a = arg;
+	const struct model *m = journal_model(a->j);
+	const struct origin *o, *next;
+	struct heard *h, *h_next;
+
+	HASH_ITER(hh, a->heard, h, h_next)
+		if (h->list != a->list)
+			forget(a, h);
+	a->list++;
+	for (o = origin_first(m->origins); o && !recovery_waits(m); o = next) {
+		next = o->hh.next;
+		check_pods(a, o);
+	}
+	on_durable(a, 0, NULL);
+}
+
+static void on_event(void *arg, const struct event *ev)
+{
+	struct adopt *a = arg;
+	const struct model *m = journal_model(a->j);
+
+	if (m->site_generation != a->site)
+		tell_namespaces(a);
+	if (ev->type == EV_JOB_CANCEL_ASKED && m->origins && origin_of(m->origins, ev->job.id))
+		journal_after(a->j, on_durable, a);
+}
+
+void adopt_set_cluster(struct adopt *a, struct cluster *c)
+{
+	a->cluster = c;
+	if (c)
+		tell_namespaces(a);
+}
+
+int adopt_new(struct journal *j, struct reconcile *r, struct adopt **out, struct gpuq_err *err)
+{
+	struct adopt *a = calloc(1, sizeof(*a));
+	const struct reconcile_adopts to = { .arg = a,
+					     .adoptable = on_adoptable,
+					     .seen = on_seen,
+					     .gone = on_gone,
+					     .elsewhere = on_elsewhere,
+					     .listed = on_listed };
+
+	if (!a)
+		return gpuq_no_memory(err);
+	a->j = j;
+	a->reconcile = r;
+	a->l = journal_loop(j);
+	journal_subscribe(j, on_event, a);
+	reconcile_on_adopts(r, &to);
+	*out = a;
+	return 0;
+}
+
+void adopt_free(struct adopt *a)
+{
+	struct heard *h, *next;
+
+	if (!a)
+		return;
+	HASH_ITER(hh, a->heard, h, next)
+		forget(a, h);
+	strays_free(a->strays);
+	loop_cancel(a->again);
+	loop_cancel(a->tick);
+	free(a);
+}

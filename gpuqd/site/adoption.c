@@ -1,0 +1,71 @@
+#include "gpuqd/site/adoption.h"
+
+#include <string.h>
+
+#include "gpuqd/site/site.h"
+#include "gpuqd/site/site_rows.h"
+
+static const struct gpuq_field adopted_fields[] = {
+	F(site_adopted, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .doc = "name of the namespace"),
+	F(site_adopted, "queue", GPUQ_K_NAME, queue,
+	  .doc = "queue of its pods that name none; default: these are left alone"),
+	F(site_adopted, "user", GPUQ_K_STR, user, .min = 1, .max = 64,
+	  .doc = "user whose jobs they are; default: kube:NAME"),
+	END,
+};
+
+static const struct gpuq_schema adopted_schema = { .name = "namespace",
+						   .size = sizeof(struct site_adopted),
+						   .fields = adopted_fields };
+
+static const struct gpuq_field adopt_fields[] = {
+	F(site_adopt, "namespaces", GPUQ_K_OBJECTS, namespaces, .flags = GPUQ_F_REQUIRED,
+	  .sub = &adopted_schema, .doc = "namespaces whose pods are adopted"),
+	END,
+};
+
+const struct gpuq_schema site_adopt_schema = { .name = "adopt",
+					       .size = sizeof(struct site_adopt),
+					       .fields = adopt_fields };
+
+static bool is_leaf(const struct site *s, const char *name)
+{
+	const struct site_queue *found = site_queue_find(s, name);
+
+	site_each(site_queue, s->queues, q) {
+		if (q->parent && strcmp(q->parent, name) == 0)
+			return false;
+	}
+	return found != NULL;
+}
+
+int adoption_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s)
+{
+	const struct gpuq_val *list = gpuq_path(v, "adopt", "namespaces", NULL);
+	const struct site_adopted *a = s->adopt ? s->adopt->namespaces.items : NULL;
+
+	for (size_t i = 0; a && i < s->adopt->namespaces.n; i++) {
+		if (!a[i].queue || is_leaf(s, a[i].queue))
+			continue;
+		gpuq_reader_enter(r, "adopt");
+		gpuq_reader_enter(r, "namespaces");
+		gpuq_reader_enter_member(r, list, i);
+		gpuq_reader_enter(r, "queue");
+		return gpuq_reader_fail(r, gpuq_get(list->items[i], "queue"), GPUQ_EINVAL,
+					"expected a queue without queues below it, not '%s'",
+					a[i].queue);
+	}
+	return 0;
+}
+
+const struct site_adopted *adoption_of(const struct site *s, const char *namespace_)
+{
+	if (!s->adopt)
+		return NULL;
+	site_each(site_adopted, s->adopt->namespaces, a) {
+		if (strcmp(a->name, namespace_) == 0)
+			return a;
+	}
+	return NULL;
+}
