@@ -765,7 +765,7 @@ static void read_log(void)
 		"\"spec\":{\"nodeName\":\"node-0000\",\"containers\":[{\"name\":\"c\",\"image\":"
 		"\"i\"}]}}";
 	static struct cluster_log *log;
-	struct pod_ref ref = { "gpuq-" ID "-1-0-0", "", "", "", "" };
+	struct pod_ref ref = { "gpuq-" ID "-1-0-0", "", "", "", "", NULL };
 	struct log_opts opts = { .follow = true, .tail_lines = -1 };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
