@@ -348,7 +348,7 @@ static void create(unsigned job, unsigned n_pods, int gpus, const char *note, co
 static void delete (unsigned job, const char *uid)
 {
 	char name[64];
-	struct pod_ref ref = { name, "", uid, "", token };
+	struct pod_ref ref = { name, "", uid, "", token, NULL };
 
 	snprintf(name, sizeof(name), "gpuq-" ID "-%u-0-0", job);
 	cluster->ops->pod_delete(cluster, &ref, GPUQ_US_PER_S);
