@@ -104,6 +104,9 @@ static const struct opt update_opts[] = {
 static const struct opt logs_opts[] = {
 	{ OPT_FOLLOW, "follow", 'f', ARG_NONE, NULL, "print new output until the job has ended" },
 	{ OPT_TAIL, "tail", 0, ARG_REQUIRED, "N", "begin with the last N lines" },
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "begin at TIME: an instant, or a duration before now" },
+	{ OPT_TIMESTAMPS, "timestamps", 0, ARG_NONE, NULL, "print each line with the time when it was written" },
+	{ OPT_ATTEMPT, "attempt", 0, ARG_REQUIRED, "N", "output of this attempt alone; 0 is the first" },
 	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "only this pod of the job" },
 	{ OPT_RAW, "raw", 0, ARG_NONE, NULL, "do not escape control characters on a terminal" },
 	{ 0, NULL, 0, 0, NULL, NULL },
