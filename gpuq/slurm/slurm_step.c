@@ -508,7 +508,8 @@ static const char *name_of(const struct plan *p)
 				 element ? element : "", attempt ? attempt : "", hash);
 }
 
-/* Pods of the local cluster are processes of one machine, so that the ranks of all are. */
+/* Pods of the local cluster are processes of one machine, so that the ranks of all are; those of a Kubernetes cluster
+ * have a key that gpuqd gives to the pods of a gang. */
 static int start_mpi(struct plan *p)
 {
 	static char host[256];
@@ -524,7 +525,10 @@ static int start_mpi(struct plan *p)
 			      .n_joining = (n_total(p) - 1) / p->per_pod,
 			      .joins = many && first_rank(p) > 0 };
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	const bool elsewhere = p->job ? !p->local : many && getenv("KUBERNETES_SERVICE_HOST");
+	const char *key = getenv("GPUQ_GANG_KEY"), *first = getenv("MASTER_ADDR");
+	const bool gang = many && key && first;
+	const bool elsewhere =
+		p->job ? !p->local : many && !gang && getenv("KUBERNETES_SERVICE_HOST");
 
 	if (s.n_joining == 0)
 		s.shared = NULL;
@@ -534,6 +538,11 @@ static int start_mpi(struct plan *p)
 		cli_say("error: --mpi works inside of one pod of a Kubernetes cluster: start the "
 			"ranks of several pods with mpirun");
 		return 1;
+	}
+	if (gang && s.shared) {
+		s.host = first;
+		s.key = key;
+		s.per_node = p->per_pod;
 	}
 	gethostname(host, sizeof(host) - 1);
 	return mpi_start(&s, &p->mpi, &err) < 0 ? slurm_fail(&err) : 0;

@@ -12,6 +12,7 @@
 #include "gpuqd/state/record/podrecord.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/store/digest.h"
 #include "gpuqd/store/store.h"
 #include "gpuqd/store/read.h"
 #include "libgpuq/limits.h"
@@ -208,6 +209,23 @@ static void set_gang(struct pod_env *e, const struct pod *p, const struct gpuq_g
 	}
 }
 
+/* By it sruns in pods of a gang know one another. It follows from the token of the attempt, and tells nothing of it. */
+static void set_gang_key(struct pod_env *e, const char *token)
+{
+	static const char salt[] = "gang";
+	unsigned char raw[DIGEST_BYTES] = { 0 };
+	char hex[DIGEST_HEX_BYTES];
+	struct digest *d;
+
+	if (digest_new(&d, NULL) < 0)
+		return;
+	digest_add(d, salt, sizeof(salt));
+	digest_add(d, token, strlen(token));
+	digest_end(d, raw);
+	digest_hex(raw, hex);
+	pod_env_set(e, "GPUQ_GANG_KEY", gpuq_arena_strndup(e->a, hex, 32));
+}
+
 /* Each variable costs the API server several times: at the creation and at every report of the
  * kubelet it visits all fields of the pod and records their managers. Variables that mean nothing
  * for this job are therefore left out. */
@@ -251,6 +269,8 @@ static void fill_env(struct pod_env *e, const struct model *m, const struct job 
 		set_nodelist(e, j, p);
 	if (!alone)
 		set_gang(e, p, g, local, o);
+	if (tasks && !local && o->n_pods > 1)
+		set_gang_key(e, o->token);
 	if (spec->slurm_env)
 		slurm_env_fill(e, &(struct slurm_env_job){ .spec = spec,
 							   .group = g,

@@ -210,7 +210,7 @@ real_start_kubelet() {
 			fi
 		done
 	done
-	# A pod's resolv.conf comes from here; there is no name server to be had.
+	# No names of the world; those of pods are there where a test runs dns in the node's network.
 	: >"$dir/real/resolv.conf"
 	cat >"$dir/real/kubelet.yaml" <<-EOF
 		apiVersion: kubelet.config.k8s.io/v1beta1
@@ -222,6 +222,8 @@ real_start_kubelet() {
 		  x509: {clientCAFile: $dir/pki/ca.crt}
 		authorization: {mode: Webhook}
 		cgroupDriver: cgroupfs
+		clusterDNS: [10.77.0.1]
+		clusterDomain: cluster.local
 		cgroupRoot: /$real_cgroup
 		containerRuntimeEndpoint: unix://$real_runtime
 		evictionHard: {memory.available: 100Mi}

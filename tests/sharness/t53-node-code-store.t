@@ -19,7 +19,7 @@ test_expect_success 'a store in the network of the node, images that can fetch a
 	node_image docker.io/local/bare:1 "$@" --without wget && node_image docker.io/local/plain:1 "$@" --without sha256sum &&
 	printf "version: 1\ncode: {keep: 1s, image: docker.io/local/curl:1}\nqueues: [{name: default, quota: 4, image: \"docker.io/local/busybox:1\"}]\n" >site.yaml &&
 	printf "[default]\naws_access_key_id = key\naws_secret_access_key = secret\n" >credentials && chmod 600 credentials &&
-	printf "code_store: {to: %s, s3: {region: eu-test-1, ca: %s, credentials: %s}}\n" "$url" "$PWD/tls.pem" "$PWD/credentials" >store.yaml &&
+	printf "finished_pod_keep: 20s\ncode_store: {to: %s, s3: {region: eu-test-1, ca: %s, credentials: %s}}\n" "$url" "$PWD/tls.pem" "$PWD/credentials" >store.yaml &&
 	printf "gpus: 1\ncommand: [sh, -c, \"sha256sum weights; ls -a; echo new >made; env\"]\n" >job.yaml &&
 	start_kube_gpuqd --site "$PWD/site.yaml" --config "$PWD/store.yaml" && wait_for 120 node_frees real1 4
 '

@@ -147,3 +147,54 @@ Test(codes, a_user_has_bounds)
 	cr_expect_eq(put("ann", hello, 11, 0, "x", &have, &err), GPUQ_EBUSY);
 	cr_expect_eq(put("ben", hello, 11, 0, "x", &have, &err), 0);
 }
+
+/* ---- another place ---- */
+
+static struct {
+	int rc;
+	unsigned puts;
+	char name[CODES_NAME_BYTES];
+} place;
+
+static int place_put(void *arg, const char *name, const char *sha256, int fd, struct gpuq_err *err)
+{
+	char text[12] = "";
+
+	cr_expect_null(arg);
+	cr_expect_str_eq(sha256, hello);
+	cr_expect_eq(pread(fd, text, 11, 0), 11);
+	cr_expect_str_eq(text, "hello world");
+	cr_expect_eq(files(), 1, "no name before it is there");
+	place.puts++;
+	snprintf(place.name, sizeof(place.name), "%s", name);
+	return place.rc < 0 ? gpuq_fail(err, place.rc, "it is full") : 0;
+}
+
+static bool place_has(void *arg, const char *name)
+{
+	(void)arg;
+	return strcmp(name, place.name) == 0;
+}
+
+Test(codes, larger_ones_go_to_another_place_before_they_are_there)
+{
+	const struct codes_outside o = { .above_bytes = 10, .put = place_put, .has = place_has };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	char name[CODES_NAME_BYTES];
+	int64_t have;
+
+	codes_set_outside(c, &o);
+	cr_expect(codes_goes_outside(c, 11));
+	cr_expect_not(codes_goes_outside(c, 10));
+	place.rc = GPUQ_EIO;
+	cr_expect_eq(put("ann", hello, 11, 0, "hello world", &have, &err), GPUQ_EIO);
+	cr_expect_str_eq(err.text, "cannot store the code of the job: it is full");
+	cr_expect_eq(codes_find(c, "ann", hello, 0), -1);
+	cr_expect_eq(files(), 0, "nothing stays");
+	place.rc = 0;
+	cr_expect_eq(put("ann", hello, 11, 0, "hello world", &have, &err), 0);
+	codes_name("ann", hello, name);
+	cr_expect_str_eq(place.name, name);
+	cr_expect_eq(codes_find(c, "ann", hello, 0), 11);
+	cr_expect_eq(place.puts, 2);
+}

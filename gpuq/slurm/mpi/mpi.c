@@ -15,12 +15,16 @@
 #include <unistd.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/slurm/mpi/mpi_gate.h"
 #include "gpuq/slurm/mpi/mpi_int.h"
 
 /* How long to wait for the srun that serves; told after TELL_US. */
 #define JOIN_US 60000000
 #define JOIN_UNASKED_US 5000000
 #define TELL_US 3000000
+/* Pods of a cluster may get their images one long after the other. */
+#define JOIN_PODS_US (10 * JOIN_US)
+#define JOIN_PODS_UNASKED_US JOIN_US
 
 struct mpi {
 	pid_t pid; /* 0 = another srun serves */
@@ -76,9 +80,8 @@ bool mpi_is_type(const char *type)
 
 /* ---- the process ---- */
 
-static int take_hello(struct mpi *m, struct gpuq_err *err)
+static int read_hello(struct mpi *m, ssize_t n, struct gpuq_err *err)
 {
-	const ssize_t n = recv(m->control, m->packet, sizeof(m->packet) - 1, 0);
 	const char *end = m->packet + (n > 0 ? n : 0);
 	char *at = m->packet;
 
@@ -91,6 +94,11 @@ static int take_hello(struct mpi *m, struct gpuq_err *err)
 	for (at += strlen(at) + 1; at < end && m->n_env < 255; at += strlen(at) + 1)
 		m->env[m->n_env++] = at;
 	return 0;
+}
+
+static int take_hello(struct mpi *m, struct gpuq_err *err)
+{
+	return read_hello(m, recv(m->control, m->packet, sizeof(m->packet) - 1, 0), err);
 }
 
 socklen_t mpi_address(struct sockaddr_un *a, const char *shared)
@@ -132,19 +140,37 @@ static int serve(struct mpi *m, const struct mpi_step *s, unsigned serves, unsig
 	return take_hello(m, err);
 }
 
-/* The process of another srun. One of a step before this, whose tasks have not ended yet,
- * hangs up. */
+/* Try once. One of a step before this, whose tasks have not ended yet, hangs up. */
+static int join_once(struct mpi *m, const struct mpi_step *s, struct gpuq_err *err)
+{
+	struct sockaddr_un a;
+	socklen_t n;
+	size_t got = 0;
+
+	if (s->host) {
+		m->control = mpi_gate_join(s, m->packet, &got);
+		return m->control < 0 ? GPUQ_EUNREACH : read_hello(m, (ssize_t)got, err);
+	}
+	n = mpi_address(&a, s->shared);
+	m->control = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	return m->control >= 0 && connect(m->control, (struct sockaddr *)&a, n) == 0 &&
+			       mpi_is_ours(m->control)
+		       ? take_hello(m, err)
+		       : GPUQ_EUNREACH;
+}
+
+/* The process of another srun. Pods of a cluster do not start at the same time. */
 static int join(struct mpi *m, const struct mpi_step *s, struct gpuq_err *err)
 {
-	const int64_t until_us = cli_mono_us() + (s->type ? JOIN_US : JOIN_UNASKED_US);
-	struct sockaddr_un a;
-	const socklen_t n = mpi_address(&a, s->shared);
+	const bool waits = s->type || s->host;
+	const int64_t begun_us = cli_mono_us();
+	const int64_t limit_us = s->host   ? (s->type ? JOIN_PODS_US : JOIN_PODS_UNASKED_US)
+				 : s->type ? JOIN_US
+					   : JOIN_UNASKED_US;
 	bool told = false;
 
-	for (;; poll(NULL, 0, 20)) {
-		m->control = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-		if (m->control >= 0 && connect(m->control, (struct sockaddr *)&a, n) == 0 &&
-		    mpi_is_ours(m->control) && take_hello(m, err) == 0)
+	for (;; poll(NULL, 0, s->host ? 200 : 20)) {
+		if (join_once(m, s, err) == 0)
 			return 0;
 		if (m->control >= 0)
 			close(m->control);
@@ -152,10 +178,10 @@ static int join(struct mpi *m, const struct mpi_step *s, struct gpuq_err *err)
 		*err = (struct gpuq_err)GPUQ_ERR_INIT;
 		if (cli_signals_seen())
 			return gpuq_fail(err, GPUQ_ECANCELED, "interrupted");
-		if (cli_mono_us() >= until_us)
+		if (cli_mono_us() >= begun_us + limit_us)
 			return gpuq_fail(err, GPUQ_ETIMEOUT,
 					 "the first pod has not started its part of this step");
-		if (!told && s->type && cli_mono_us() >= until_us - JOIN_US + TELL_US) {
+		if (!told && waits && cli_mono_us() >= begun_us + TELL_US) {
 			cli_say("waiting for the first pod to start its part of this step");
 			told = true;
 		}
@@ -175,6 +201,12 @@ int mpi_start(const struct mpi_step *s, struct mpi **out, struct gpuq_err *err)
 				 "--mpi=%s is not known: --mpi=list prints the types", s->type);
 	if (t->serves == 0)
 		return 0;
+	if (s->host && t->must & MPI_PMIX)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "--mpi=%s does not reach the tasks of other pods: programs for "
+				 "PMI-1 (MPICH) do, "
+				 "with --mpi=pmi2",
+				 s->type);
 	if (s->n > MPI_RANKS_MAX)
 		return !s->type ? 0
 				: gpuq_fail(err, GPUQ_EINVAL, "--mpi serves at most %d tasks",
@@ -186,7 +218,7 @@ int mpi_start(const struct mpi_step *s, struct mpi **out, struct gpuq_err *err)
 	m->n = s->n;
 	m->network = mpi_is_networked(s);
 	m->pmi = (t->serves & MPI_PMI) != 0;
-	rc = s->joins ? join(m, s, err) : serve(m, s, t->serves, t->must, err);
+	rc = s->joins ? join(m, s, err) : serve(m, s, s->host ? MPI_PMI : t->serves, t->must, err);
 	if (rc == 0) {
 		*out = m;
 		return 0;

@@ -2,7 +2,7 @@
  *
  * Owns     a process beside the tasks, which serves PMI-1 (MPICH) and PMIx (OpenMPI) to the ranks
  *          of one step, until mpi_stop or the end of srun.
- * Touches  sockets, a folder in $TMPDIR or /tmp while it runs.
+ * Touches  sockets, the network between pods, a folder in $TMPDIR or /tmp while it runs.
  * Used by  slurm_step.c.
  *
  * A task is offered both; a program that speaks neither does not notice. PMIx needs openpmix on
@@ -29,6 +29,9 @@ struct mpi_step {
 	const char *shared;
 	long n_joining; /* other sruns, each of which joins once */
 	bool joins; /* another of them serves: mpi_start waits for it */
+	/* Where they are of several machines, the host of the one that serves, and a key that they share: PMI-1 alone
+	 * is served then. NULL = of one machine */
+	const char *host, *key;
 };
 
 /* Start to serve. *out is NULL if nothing is to be served. Returns 0 or an error code. */

@@ -1,6 +1,6 @@
 /* mpi_int.h - what srun and its process for MPI say to each other
  *
- * Used by  mpi.c, mpi_server.c.
+ * Used by  mpi.c, mpi_gate.c, mpi_server.c.
  *
  * Over a socket of packets. The server first sends strings, each ended by NUL: a refusal or
  * nothing, the number that ranks add their own to for PMI_ID or nothing, and variables of rank
@@ -29,7 +29,7 @@ void mpi_serve(const struct mpi_step *s, unsigned serves, unsigned must, int fd)
 /* True if ranks connect through the network. */
 static inline bool mpi_is_networked(const struct mpi_step *s)
 {
-	return s->sessions || s->shared;
+	return s->sessions || s->shared || s->host;
 }
 
 /* The address of what is shared by this name; returns its length. */

@@ -22,6 +22,7 @@
 
 #include "gpuq/file.h"
 #include "gpuq/cli.h"
+#include "gpuq/slurm/mpi/mpi_gate.h"
 #include "gpuq/slurm/mpi/mpi_int.h"
 #include "gpuq/slurm/mpi/pmi.h"
 #include "gpuq/slurm/mpi/pmix.h"
@@ -29,6 +30,7 @@
 
 #define WRONG_IDS_MAX 100 /* then no rank may connect any more */
 #define GUESTS_MAX 1024
+#define CALLERS_MAX 64
 #define STRANGERS_MAX 64 /* connections that have not named their rank */
 
 struct conn {
@@ -38,12 +40,20 @@ struct conn {
 	char in[PMI_LINE_MAX];
 };
 
+/* A connection at the gate of another machine, until it has said its line. */
+struct caller {
+	int fd; /* -1 = none */
+	size_t n;
+	char in[MPI_LINE_MAX];
+};
+
 struct server {
 	const struct mpi_step *step;
 	int control; /* -1 = srun has ended its part */
 	int listener, gate; /* for ranks; for other sruns. -1 = none */
 	int guests[GUESTS_MAX]; /* sruns that joined; -1 = has ended */
 	int n_guests;
+	struct caller callers[CALLERS_MAX];
 	struct gpuq_buf hello;
 	uint32_t id_base;
 	int n_wrong;
@@ -196,7 +206,9 @@ static void read_some(struct server *s, struct conn *c)
 
 static int listen_for_ranks(struct server *s)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr.s_addr =
+					 htonl(s->step->host ? INADDR_ANY : INADDR_LOOPBACK) };
 	socklen_t n = sizeof(a);
 
 	s->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -258,6 +270,14 @@ static int open_gate(struct server *s)
 	struct sockaddr_un a;
 	const socklen_t n = mpi_address(&a, s->step->shared);
 
+	for (int i = 0; s->step->host && i < 500 && s->gate < 0; i++) {
+		s->gate = mpi_gate_open(s->step);
+		if (s->gate < 0)
+			poll(NULL, 0, 20);
+	}
+	if (s->step->host)
+		return s->gate < 0 ? -1 : 0;
+
 	s->gate = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* The one of the step before may not have closed yet. */
 	for (int i = 0; s->gate >= 0 && bind(s->gate, (struct sockaddr *)&a, n) < 0; i++) {
@@ -268,14 +288,11 @@ static int open_gate(struct server *s)
 	return s->gate >= 0 && listen(s->gate, GUESTS_MAX) == 0 ? 0 : -1;
 }
 
-static void admit(struct server *s)
+static void admit(struct server *s, int fd)
 {
-	const int fd = accept4(s->gate, NULL, NULL, SOCK_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (s->n_guests == GUESTS_MAX || !mpi_is_ours(fd) ||
-	    send(fd, s->hello.data, s->hello.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+	if (s->n_guests == GUESTS_MAX ||
+	    send(fd, s->hello.data, s->hello.len, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+		    (ssize_t)s->hello.len) {
 		close(fd);
 		return;
 	}
@@ -285,6 +302,64 @@ static void admit(struct server *s)
 		close(s->gate);
 		s->gate = -1;
 	}
+}
+
+static void dismiss(struct caller *c)
+{
+	close(c->fd);
+	c->fd = -1;
+}
+
+static bool differs(const char *a, const char *b, size_t n)
+{
+	unsigned char d = 0;
+
+	for (size_t i = 0; i < n; i++)
+		d |= (unsigned char)(a[i] ^ b[i]);
+	return d != 0;
+}
+
+/* The line of a caller, which none can guess a part of. */
+static void listen_to(struct server *s, struct caller *c)
+{
+	const ssize_t n = recv(c->fd, c->in + c->n, sizeof(c->in) - c->n, MSG_DONTWAIT);
+	const uint32_t size = htonl((uint32_t)s->hello.len);
+	char line[MPI_LINE_MAX];
+	size_t len;
+	int fd = c->fd;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	c->n += n > 0 ? (size_t)n : 0;
+	mpi_gate_line(s->step, line);
+	len = strlen(line);
+	if (n > 0 && c->n < len && !memchr(c->in, '\n', c->n))
+		return;
+	if (n <= 0 || c->n != len || differs(c->in, line, len) || s->gate < 0 ||
+	    send(fd, &size, sizeof(size), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(size)) {
+		dismiss(c);
+		return;
+	}
+	c->fd = -1;
+	admit(s, fd);
+}
+
+static void open_door(struct server *s)
+{
+	const int fd = accept4(s->gate, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd >= 0 && !s->step->host && mpi_is_ours(fd)) {
+		admit(s, fd);
+		return;
+	}
+	for (int i = 0; i < CALLERS_MAX && fd >= 0 && s->step->host; i++)
+		if (s->callers[i].fd < 0) {
+			s->callers[i].fd = fd;
+			s->callers[i].n = 0;
+			return;
+		}
+	if (fd >= 0)
+		close(fd);
 }
 
 static void see_off(struct server *s, int i)
@@ -316,6 +391,8 @@ static long fill(struct server *s)
 	s->fds[n++] = (struct pollfd){ s->gate, POLLIN, 0 };
 	for (long i = 0; i < s->n_conns; i++)
 		s->fds[n++] = (struct pollfd){ s->conns[i].fd, POLLIN, 0 };
+	for (int i = 0; i < CALLERS_MAX; i++)
+		s->fds[n++] = (struct pollfd){ s->callers[i].fd, POLLIN, 0 };
 	for (int i = 0; i < s->n_guests; i++)
 		s->fds[n++] = (struct pollfd){ s->guests[i], POLLIN, 0 };
 	return n;
@@ -325,7 +402,8 @@ static void attend(struct server *s)
 {
 	while (s->control >= 0 || any_guest(s)) {
 		const long n = fill(s);
-		struct pollfd *conns = s->fds + 3, *guests = conns + s->n_conns;
+		struct pollfd *conns = s->fds + 3, *callers = conns + s->n_conns,
+			      *guests = callers + CALLERS_MAX;
 		int rc = 0;
 
 		if (poll(s->fds, (nfds_t)n, -1) < 0)
@@ -336,10 +414,13 @@ static void attend(struct server *s)
 		for (int i = 0; &guests[i] < s->fds + n; i++)
 			if (guests[i].revents)
 				see_off(s, i);
+		for (int i = 0; i < CALLERS_MAX; i++)
+			if (callers[i].revents && s->callers[i].fd == callers[i].fd)
+				listen_to(s, &s->callers[i]);
 		if (s->fds[1].revents)
 			accept_one(s);
-		if (s->fds[2].revents)
-			admit(s);
+		if (s->fds[2].revents && s->gate >= 0)
+			open_door(s);
 		if (s->fds[0].revents)
 			rc = take_rank(s);
 		if (rc < -1)
@@ -355,7 +436,7 @@ static int start_pmi(struct server *s)
 {
 	s->n_conns = s->step->n + (mpi_is_networked(s->step) ? STRANGERS_MAX : 0);
 	s->conns = calloc((size_t)s->n_conns, sizeof(*s->conns));
-	s->fds = calloc((size_t)s->n_conns + 3 + GUESTS_MAX, sizeof(*s->fds));
+	s->fds = calloc((size_t)s->n_conns + 3 + CALLERS_MAX + GUESTS_MAX, sizeof(*s->fds));
 	s->pmi = pmi_new(s->step->n, s->step->per_node, send_line, abort_all, s);
 	if (!s->conns || !s->fds || !s->pmi)
 		return -1;
@@ -395,10 +476,31 @@ static void put(struct gpuq_buf *b, const char *text)
 	gpuq_buf_add(b, text, strlen(text) + 1);
 }
 
-/* Tell srun how to reach us. Returns 0, or -1 after a refusal. */
+/* Write what an srun is told, whose ranks reach us at this host. */
+static void put_hello(const struct server *s, const char *host, int port, char **env,
+		      struct gpuq_buf *out)
+{
+	char base[32] = "";
+
+	gpuq_buf_addc(out, '\0');
+	if (port > 0)
+		snprintf(base, sizeof(base), "%u", s->id_base);
+	put(out, base);
+	if (port > 0) {
+		gpuq_buf_printf(out, "PMI_PORT=%s:%d", host, port);
+		gpuq_buf_addc(out, '\0');
+	}
+	for (char **e = env; e && *e; e++)
+		if (mpi_is_variable(*e))
+			put(out, *e);
+}
+
+/* Tell srun how to reach us; its ranks need no name for that, which might not be known yet. Returns 0, or -1 after a
+ * refusal. */
 static int greet(struct server *s, unsigned serves, unsigned must)
 {
-	char why[256] = "out of memory", text[32] = "", **env = NULL;
+	struct gpuq_buf own = GPUQ_BUF_INIT;
+	char why[256] = "out of memory", **env = NULL;
 	int port = 0, rc = start_pmi(s);
 
 	if (rc == 0 && (serves & MPI_PMIX) && start_pmix(s, &env, why) < 0 && (must & MPI_PMIX))
@@ -410,22 +512,14 @@ static int greet(struct server *s, unsigned serves, unsigned must)
 	if (rc == 0 && (serves & MPI_PMI) && mpi_is_networked(s->step))
 		port = listen_for_ranks(s);
 	if (rc < 0)
-		gpuq_buf_printf(&s->hello, "--mpi=%s: %s", s->step->type ? s->step->type : "all",
-				why);
-	gpuq_buf_addc(&s->hello, '\0');
-	if (port > 0)
-		snprintf(text, sizeof(text), "%u", s->id_base);
-	put(&s->hello, text);
-	if (port > 0) {
-		gpuq_buf_printf(&s->hello, "PMI_PORT=127.0.0.1:%d", port);
-		gpuq_buf_addc(&s->hello, '\0');
-	}
-	for (char **e = env; e && *e; e++)
-		if (mpi_is_variable(*e))
-			put(&s->hello, *e);
-	if (s->hello.len > MPI_PACKET_MAX || !s->hello.data)
+		gpuq_buf_printf(&own, "--mpi=%s: %s", s->step->type ? s->step->type : "all", why);
+	put_hello(s, "127.0.0.1", port, env, &own);
+	put_hello(s, s->step->host ? s->step->host : "127.0.0.1", port, env, &s->hello);
+	if (s->hello.len > MPI_PACKET_MAX || !s->hello.data || own.len > MPI_PACKET_MAX ||
+	    !own.data)
 		return -1;
-	send(s->control, s->hello.data, s->hello.len, MSG_NOSIGNAL);
+	send(s->control, own.data, own.len, MSG_NOSIGNAL);
+	gpuq_buf_done(&own);
 	return rc;
 }
 
@@ -436,6 +530,8 @@ void mpi_serve(const struct mpi_step *step, unsigned serves, unsigned must, int 
 	};
 
 	settle();
+	for (int i = 0; i < CALLERS_MAX; i++)
+		s.callers[i].fd = -1;
 	if (greet(&s, serves, must) == 0)
 		attend(&s);
 	if (s.pmix)
