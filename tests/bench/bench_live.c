@@ -17,6 +17,8 @@
 #include "gpuqd/store/write.h"
 #include "libgpuq/units.h"
 #include "libgpuq/wire/mp.h"
+#include "libgpuq/yaml.h"
+#include "gpuqd/state/asks/ask.h"
 #include "tests/bench/bench_core.h"
 
 #define NODE_CPU_MILLI 128000
@@ -29,6 +31,7 @@ struct pair {
 	const char *name;
 	uint32_t nodes, jobs;
 	bool full; /* another job holds every node */
+	bool grows; /* each job requests a node of a pool that grows */
 };
 
 /* The parts of a cycle. */
@@ -116,6 +119,35 @@ static void submit(struct live *l, const char *text, int64_t time_limit_us)
 	gpuq_arena_done(&a);
 }
 
+/* Have a pool that can grow by as many nodes as there are jobs. */
+static void add_pool(struct live *l, uint32_t n)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf site = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val **docs;
+	size_t n_docs;
+	struct event ev = { .type = EV_SITE_APPLIED }, known = { .type = EV_ASKS_KNOWN };
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "version: 1\nflavors: [{name: big}]\nqueues: [{name: default}]\npools: [{name: "
+		 "big, flavor: big, "
+		 "selector: {a: b}, provisioning: {kind: request, class: "
+		 "queued-provisioning.gke.io, max_requests: %" PRIu32 ", max_nodes: %" PRIu32
+		 ", machine: {gpus: 8, labels: {a: b}}}}]\n",
+		 n, n);
+	need(gpuq_yaml_parse(&mem, "site", text, strlen(text), &docs, &n_docs, &err), &err);
+	gpuq_mp_write(&site, docs[0]);
+	ev.site.bytes = site.data;
+	ev.site.len = site.len;
+	apply(l, &ev);
+	gpuq_buf_done(&site);
+	gpuq_arena_done(&mem);
+	known.asks.known = ASKS_KNOWN;
+	apply(l, &known);
+}
+
 static void fill_node(struct live *l, uint32_t i)
 {
 	static const uint16_t devices[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
@@ -134,7 +166,7 @@ static void fill_node(struct live *l, uint32_t i)
 	apply(l, &ev);
 }
 
-static void add_jobs(struct live *l, uint32_t n, bool unlike)
+static void add_jobs(struct live *l, uint32_t n, bool unlike, int gpus)
 {
 	char text[256];
 
@@ -146,7 +178,7 @@ static void add_jobs(struct live *l, uint32_t n, bool unlike)
 				  "'}}"
 				: "{name: job, command: [run], gpus: 1, cpus: 4, memory: 16Gi, "
 				  "hold: true}",
-			 i, i, 1 + (int)(i % 4), 1 + (int)(i % 20), 16384 + i, i);
+			 i, i, gpus ? gpus : 1 + (int)(i % 4), 1 + (int)(i % 20), 16384 + i, i);
 		submit(l, text, (unlike ? 60 + i : 60) * 60 * GPUQ_US_PER_S);
 	}
 }
@@ -229,6 +261,21 @@ static void measure_again(struct live *l)
 	printf(")\n");
 }
 
+/* Return the memory of this process that is its own, in MiB. */
+static double own_mib(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[128];
+	double kib = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, "RssAnon:", 8) == 0)
+			kib = strtod(line + 8, NULL);
+	if (f)
+		fclose(f);
+	return kib / 1024;
+}
+
 static void measure(const char *dir, const struct pair *p, bool unlike)
 {
 	const struct store_opts o = { .map_bytes = UINT64_C(4) << 30, .unsafe_fs = true };
@@ -240,7 +287,8 @@ static void measure(const char *dir, const struct pair *p, bool unlike)
 	char path[256];
 	bool is_new;
 
-	snprintf(path, sizeof(path), "%s/%" PRIu32 "-%d", dir, p->jobs + p->nodes, unlike);
+	snprintf(path, sizeof(path), "%s/%" PRIu32 "-%d%d", dir, p->jobs + p->nodes, unlike,
+		 p->grows);
 	l.model = model_new("0123abcd");
 	need(loop_new(&l.loop, &err), &err);
 	need(store_open(path, &o, &l.store, &is_new, &err), &err);
@@ -250,7 +298,9 @@ static void measure(const char *dir, const struct pair *p, bool unlike)
 		fill_node(&l, i);
 	l.next = l.model->next_job_id;
 	l.n_jobs = p->jobs;
-	add_jobs(&l, p->jobs, unlike);
+	if (p->grows)
+		add_pool(&l, p->jobs);
+	add_jobs(&l, p->jobs, unlike || p->grows, p->grows ? 8 : 0);
 	need(journal_flush(l.journal, &err), &err);
 	need(schedule_new(l.journal, &l.schedule, &err), &err);
 	journal_subscribe(l.journal, on_event, &l);
@@ -265,7 +315,12 @@ static void measure(const char *dir, const struct pair *p, bool unlike)
 	       p->name, unlike ? "different" : "alike", (double)turns.longest_us / 1e3,
 	       turns.longest_part, turns.over_50ms, (double)s.most_us / 1e3, s.n_cycles,
 	       l.n_placed);
-	measure_again(&l);
+	if (p->grows)
+		printf("%-38s %u requests for nodes, %.1f MB beyond the map (aim < 50 more than "
+		       "without)\n",
+		       "", HASH_COUNT(l.model->asks), own_mib());
+	else
+		measure_again(&l);
 	schedule_free(l.schedule);
 	store_close_writer(l.store);
 	journal_free(l.journal);
@@ -277,9 +332,11 @@ static void measure(const char *dir, const struct pair *p, bool unlike)
 int main(int argc, char **argv)
 {
 	static const struct pair pairs[] = {
-		{ "15,000 jobs, 2,000 empty nodes", 2000, 15000, false },
-		{ "20,000 jobs, 1,000 full nodes", 1000, 20000, true },
-		{ "100,000 jobs, 1,000 full nodes", 1000, 100000, true },
+		{ "15,000 jobs, 2,000 empty nodes", 2000, 15000, false, false },
+		{ "20,000 jobs, 1,000 full nodes", 1000, 20000, true, false },
+		{ "100,000 jobs, 1,000 full nodes", 1000, 100000, true, false },
+		{ "1,000 jobs that request a node each", 0, 1000, false, true },
+		{ "1,000 jobs that cannot", 0, 1000, false, false },
 	};
 
 	log_set_level(LOG_L_WARN);

@@ -15,7 +15,11 @@ enum {
 	TIMED = 4, /* all jobs have walltimes, so that starts can be planned */
 	RESOURCES = 8, /* nodes have five countable resources, one of which each job needs */
 	HALVES = 16, /* each job has half a device */
+	GROWS = 32, /* pools that could grow, by nodes that are too small for the jobs */
 };
+
+#define POOLS 50
+#define POOL_NODES 20
 
 static const struct snap_resource five[] = { { "rdma/hca", 8, 0 },
 					     { "example.com/nic", 8, 0 },
@@ -45,6 +49,31 @@ static int64_t milli_of(const struct bench *b, uint32_t i)
 	return b->gpus ? (int64_t)b->gpus * SNAP_MILLI : 50 + i % b->kinds * 900 / b->kinds;
 }
 
+static void add_pools(struct snapshot *s)
+{
+	char name[48], pool[32];
+
+	for (uint32_t i = 0; i < POOLS * POOL_NODES; i++) {
+		struct snap_node n;
+
+		snapshot_node_default(&n);
+		snprintf(pool, sizeof(pool), "pool-%02" PRIu32, i / POOL_NODES);
+		snprintf(name, sizeof(name), "%s/%" PRIu32, pool, i % POOL_NODES);
+		n.name = name;
+		n.pool = pool;
+		n.flavor = 0;
+		n.n_devices = 4;
+		n.state = SNAP_PLANNED;
+		n.made_up = true;
+		n.max_asks = 100;
+		n.run_us = INT64_C(605400) * GPUQ_US_PER_S;
+		n.lasts = true;
+		n.cpu_milli = 64000;
+		n.memory_bytes = INT64_C(1) << 39;
+		snapshot_add_node(s, &n);
+	}
+}
+
 static struct snapshot *build(const struct bench *b)
 {
 	struct snap_config config;
@@ -58,6 +87,8 @@ static struct snapshot *build(const struct bench *b)
 	snapshot_add_flavor(s, "gpu", 0);
 	user = snapshot_user(s, "ann");
 	bench_nodes_with(s, b->nodes, five, b->is & RESOURCES ? N_FIVE : 0);
+	if (b->is & GROWS)
+		add_pools(s);
 	for (uint32_t i = 0; i < QUEUES; i++) {
 		struct snap_queue q;
 
@@ -124,6 +155,9 @@ int main(int argc, char **argv)
 		{ "10,000 one-GPU jobs of 100 kinds, 5 resources", 1250, 10000, 1, 1, 100,
 		  RESOURCES },
 		{ "10,000 half-GPU jobs, 625 empty nodes", 625, 10000, 0, 1, 1, HALVES },
+		{ "100,000 waiting for whole nodes, 1,250 full", 1250, 100000, 8, 1, 10, FULL },
+		{ "the same, 50 pools could grow (aim 1.3 times)", 1250, 100000, 8, 1, 10,
+		  FULL | GROWS },
 	};
 
 	for (size_t i = 0; i < sizeof(benches) / sizeof(benches[0]); i++) {

@@ -330,7 +330,7 @@ Test(keys, each_survives_every_form_of_it)
 
 static const char recorded[] =
 	"dc0010dc0020cd03e80b0c0d01c2c201cd36b0cd3a98cd3e80cd42681213ceffffffffcd"
-	"5208cd55f017cd5dc0191a1b1c1d1e1f20222123cd8e94c3909193a46131303000cd03e8"
+	"5208cd55f017cd5dc0191a1b1c1d1e1f20222123cd8e94c3909194a46131303000cd03e8c2"
 	"90909292dc001ba5706c61696ec0cd03e80000c20000c2c2d38000000000000000ffff00"
 	"c200d37fffffffffffffffd37fffffffffffffffd37fffffffffffffffd37fffffffffff"
 	"ffffd37fffffffffffffff0000c2c2c2d37fffffffffffffff93940000d37fffffffffff"
