@@ -82,6 +82,12 @@ test_expect_success 'a gang gets all its nodes, and no more than max_nodes are a
 	gpuq cancel "$gang" && job_becomes "$more" RUNNING 60 && gpuq cancel "$more" && wait_for 60 n_nodes 0 && none_twice
 '
 
+test_expect_success 'a node that stays is one of those of a gang, and the others come beside it' '
+	pool_site "min_nodes: 1" && gpuq apply -f site.yaml && a=$(ask "gpus: 8") && job_becomes "$a" RUNNING 90 && gpuq cancel "$a" && job_becomes "$a" CANCELLED &&
+	gang=$(ask "pods: 2\ngpus: 8") && job_becomes "$gang" RUNNING 90 && n_nodes 2 && wait_for 60 n_placeholders 0 &&
+	pool_site && gpuq apply -f site.yaml && gpuq cancel "$gang" && wait_for 60 n_nodes 0
+'
+
 test_expect_success 'nodes with fewer devices than the machine: the job does not start there, its pool is left alone' '
 	becomes half && a=$(ask "gpus: 8") && wait_for 60 grep "pool.closed.*pool=big" gpuqd.log && wait_for 60 n_placeholders 0 &&
 	job_is "$a" state PENDING && gpuq cancel "$a" && becomes serve && wait_for 60 n_nodes 0

@@ -145,13 +145,35 @@ Test(asks, nodes_of_placeholders_serve_when_all_are_there)
 	cr_expect_eq(ask_lacks(a), 1);
 	cr_expect_not(ask_is_open(m, a, 600 * S, T0 + 2 * S));
 	node_as(m, "n2", T0 + 3 * S, false);
-	cr_expect_eq(ask_lacks(a) + ask_boots(m, a), 1, "its placeholder stays until it is ready");
+	cr_expect_eq(ask_lacks(a) + ask_boots(m, a), 1, "it boots");
 	cr_expect_eq(a->state, ASK_STATE_SENT);
 	node(m, "n2", T0 + 4 * S);
 	cr_expect_eq(a->state, ASK_STATE_SERVED);
 	/* No booking ends, and no request is to be known. */
 	cr_expect(ask_is_open(m, a, 600 * S, T0 + 6000 * S));
 	cr_expect_not(model_find_node(m, "n1")->asked, "others may preempt jobs there");
+	model_free(m);
+}
+
+Test(asks, a_node_with_the_taint_of_an_autoscaler_boots)
+{
+	const struct taint_fact taints[] = { { "karpenter.sh/unregistered", "", "NoExecute",
+					       false } };
+	struct model *m = asking_for(1, "", "gpus: 2\ncommand: [x]\n");
+	const struct taint_fact *was;
+	struct node *n;
+
+	node_as(m, "n1", T0 + S, false);
+	n = (struct node *)(uintptr_t)model_find_node(m, "n1");
+	cr_expect(ask_node_boots(n));
+	node(m, "n1", T0 + 2 * S);
+	cr_expect_not(ask_node_boots(n));
+	was = n->fact.taints;
+	n->fact.taints = taints;
+	n->fact.n_taints = 1;
+	cr_expect(ask_node_boots(n));
+	n->fact.taints = was;
+	n->fact.n_taints = 0;
 	model_free(m);
 }
 

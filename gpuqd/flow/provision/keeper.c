@@ -8,7 +8,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/journal.h"
-#include "gpuqd/state/asks/ask_nodes.h"
+#include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/model.h"
 
 struct kept {
@@ -17,7 +17,7 @@ struct kept {
 	int64_t idle_us; /* monotonic; 0 = pods are on it, or are to come */
 	bool on, told; /* as it was last told, if it was */
 	bool stays; /* of this evaluation */
-	bool there;
+	bool there, awaited; /* awaited: with others, by a job */
 };
 
 struct keeper {
@@ -57,16 +57,22 @@ static void tell(struct keeper *k, struct kept *e, bool on)
 	k->cluster->ops->node_keep(k->cluster, e->node, on);
 }
 
-static bool is_used(const struct model *m, const struct node *n)
+static bool has_pods(const struct node *n)
 {
 	const struct pod *p;
-	bool stale;
-	const struct ask *a = m->asks ? ask_of_node(m, n->name, &stale) : NULL;
 
 	DL_FOREACH2(n->pods, p, node_next)
 		if (model_pod_takes(p))
 			return true;
-	return a && a->state < ASK_STATE_ENDED;
+	return false;
+}
+
+static void note_awaited(struct keeper *k, const struct model *m)
+{
+	for (const struct ask *a = m->asks; a; a = a->hh.next)
+		for (uint32_t i = 0; i < a->n_came; i++)
+			if (ask_stands(a) && a->state < ASK_STATE_ENDED)
+				kept_of(k, a->nodes[i].name)->awaited = true;
 }
 
 /* Note which nodes of the pool stay; the others go by themselves. */
@@ -83,7 +89,7 @@ static void evaluate(struct keeper *k, const struct site_pool *p, int64_t mono_u
 			continue;
 		e = kept_of(k, n->name);
 		e->there = true;
-		if (is_used(m, n))
+		if (has_pods(n) || e->awaited)
 			e->idle_us = 0;
 		else if (!e->idle_us)
 			e->idle_us = mono_us;
@@ -112,7 +118,8 @@ void keeper_tick(struct keeper *k)
 	if (!k->cluster || !k->cluster->ops->node_keep)
 		return;
 	for (e = k->kept; e; e = e->hh.next)
-		e->there = false;
+		e->there = e->awaited = false;
+	note_awaited(k, m);
 	site_each(site_pool, m->site->pools, p)
 		if (site_pool_grows(p) && !site_pool_requests(p))
 			evaluate(k, p, loop_mono_us(journal_loop(k->j)));

@@ -22,7 +22,7 @@ struct live {
 	UT_hash_handle hh;
 	uint32_t number, attempt;
 	bool begun, dropped; /* dropped: all of it is being removed */
-	uint32_t n_held; /* the first so many are to be there */
+	uint32_t n_held, n_most; /* the first so many are to be there; were at most */
 	uint32_t n_left; /* dropped: so many may be there still */
 };
 
@@ -59,7 +59,7 @@ static struct live *live_of(struct placeholders *p, const struct ask *a)
 	if (l->attempt != a->attempt) {
 		l->attempt = a->attempt;
 		l->begun = l->dropped = false;
-		l->n_held = l->n_left = 0;
+		l->n_held = l->n_left = l->n_most = 0;
 	}
 	return l;
 }
@@ -157,6 +157,7 @@ static void hold(struct placeholders *p, const struct ask *a, struct live *l, ui
 	for (uint32_t i = n; i < l->n_held; i++)
 		drop(p, a, i);
 	l->n_held = n;
+	l->n_most = n > l->n_most ? n : l->n_most;
 }
 
 static bool stands(const struct model *m, const struct ask *a)
@@ -165,6 +166,38 @@ static bool stands(const struct model *m, const struct ask *a)
 
 	return pool && pool->provisioning->kind == PROVISION_AUTOSCALER &&
 	       pool->provisioning->placeholders;
+}
+
+/* True if the ask is the first of its pool that waits for nodes. */
+static bool is_first(const struct model *m, const struct ask *a)
+{
+	for (const struct ask *b = m->asks; b; b = b->hh.next)
+		if (ask_stands(b) && b->state < ASK_STATE_SERVED && strcmp(b->pool, a->pool) == 0)
+			return a == b;
+	return false;
+}
+
+/* Return how many nodes of the pool have room for a placeholder, as the autoscaler sees it. */
+static uint32_t n_empty(const struct model *m, const char *pool)
+{
+	uint32_t n = 0;
+
+	node_each(m, node) {
+		bool used = node->gone || node->fact.unschedulable || node->foreign_gpus_milli;
+		const struct pod *pod;
+
+		if (used || strcmp(node->pool, pool) != 0)
+			continue;
+		DL_FOREACH2(node->pods, pod, node_next)
+			used |= model_pod_takes(pod);
+		n += !used;
+	}
+	return n;
+}
+
+static uint32_t n_wanted(const struct model *m, const struct ask *a)
+{
+	return ask_lacks(a) + (is_first(m, a) ? n_empty(m, a->pool) : 0);
 }
 
 static void hear(struct placeholders *p, const struct ask *a, enum ask_state state,
@@ -189,16 +222,16 @@ void placeholders_sync(struct placeholders *p, const struct ask *a)
 		const bool on = stands(m, a);
 
 		(void)FAILPOINT("placeholders.hold");
-		hold(p, a, l, on ? ask_lacks(a) + ask_boots(m, a) : 0);
+		hold(p, a, l, on ? n_wanted(m, a) : 0);
 		if (!on && a->state == ASK_STATE_NEW)
 			hear(p, a, ASK_STATE_SENT, "");
 	} else if (a->state >= ASK_STATE_PAUSED && !a->cleared && !l->dropped) {
 		l->dropped = true;
 		l->n_held = 0;
-		l->n_left = a->n_nodes;
+		l->n_left = a->n_nodes > l->n_most ? a->n_nodes : l->n_most;
 		(void)FAILPOINT("placeholders.drop");
-		for (uint32_t i = 0; i < a->n_nodes; i++)
-			drop(p, a, i);
+		for (uint32_t i = l->n_left; i > 0; i--)
+			drop(p, a, i - 1);
 	}
 }
 

@@ -5,7 +5,9 @@
  * Touches  the cluster, through its placeholder_make and placeholder_drop; the journal.
  * Used by  asker.c.
  *
- * There is one for each node of an ask that has not come or boots. Their names follow from the ask, its
+ * There is one for each node of an ask that has not come, and, while some pool has such an ask, one for each
+ * empty node of the pool: the autoscaler takes a pod that would fit there for one that needs no node, and
+ * empty nodes are planned for, as those of an ask are until all have come. Their names follow from the ask, its
  * attempt and an index: what a daemon that was killed had made is not made again. One that the cluster has
  * and no ask needs is removed, one that others removed is made again.
  */

@@ -37,7 +37,9 @@ uint32_t ask_lacks(const struct ask *a)
 bool ask_node_boots(const struct node *n)
 {
 	static const char *const own[] = { "node.kubernetes.io/",
-					   "node.cloudprovider.kubernetes.io/" };
+					   "node.cloudprovider.kubernetes.io/",
+					   "karpenter.sh/unregistered",
+					   "startup-taint.cluster-autoscaler.kubernetes.io/" };
 
 	for (size_t i = 0; i < n->fact.n_taints; i++)
 		for (size_t k = 0; k < sizeof(own) / sizeof(own[0]); k++)

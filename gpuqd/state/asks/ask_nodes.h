@@ -17,7 +17,8 @@ struct provision_machine;
 const struct ask *ask_of_node(const struct model *m, const char *node, bool *stale);
 /* Return how many of its nodes have not come; 0 once it was served. */
 uint32_t ask_lacks(const struct ask *a);
-/* True if it is not ready yet, has no devices yet, or is still tainted by Kubernetes for that. */
+/* True if it is not ready yet, has no devices yet, or is still tainted for that by Kubernetes or an
+ * autoscaler. */
 bool ask_node_boots(const struct node *n);
 /* Write how a node that does not boot differs from the machine it should be. False: it does not. */
 bool ask_node_differs(const struct node *n, const struct provision_machine *m, char *out,
