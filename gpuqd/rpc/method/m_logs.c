@@ -313,7 +313,10 @@ static void open_old(struct logs *l, const struct gpuq_val *job)
 		return;
 	}
 	for (uint32_t i = 0; pods && i < pods->n; i++) {
-		struct pod_ref ref = { .name = gpuq_get_str(pods->items[i], "name", ""),
+		const uint32_t index = (uint32_t)gpuq_get_int(pods->items[i], "index", 0);
+		char own[64];
+		struct pod_ref ref = { .as = own,
+				       .name = gpuq_get_str(pods->items[i], "name", ""),
 				       .namespace_ =
 					       gpuq_get_str(gpuq_get(job, "origin"), "namespace",
 							    q ? order_namespace(q) : ""),
@@ -321,8 +324,9 @@ static void open_old(struct logs *l, const struct gpuq_val *job)
 				       .node = gpuq_get_str(pods->items[i], "node", ""),
 				       .token = "" };
 
-		open_log(l, &ref, false, uid, UINT32_MAX, attempt,
-			 (uint32_t)gpuq_get_int(pods->items[i], "index", 0));
+		model_pod_key_name(journal_model(l->m->j)->cluster_id,
+				   (struct pod_key){ l->key, attempt, index }, own);
+		open_log(l, &ref, false, uid, UINT32_MAX, attempt, index);
 	}
 }
 
