@@ -21,6 +21,25 @@ static void amount(struct gpuq_buf *text, const struct gpuq_val *reason, const c
 	view_cell(text, v);
 }
 
+/* Add until when another flavor is not used, with the clock running. */
+static void flavor_wait(struct gpuq_buf *text, const struct gpuq_val *until, int64_t now_us)
+{
+	struct gpuq_val at = { .type = GPUQ_INT };
+
+	if (!until || until->type != GPUQ_STR ||
+	    gpuq_instant_parse(until->s, now_us, &at.i, NULL) < 0) {
+		gpuq_buf_adds(text, ": until requests for it are refused");
+		return;
+	}
+	gpuq_buf_adds(text, ": until ");
+	view_time(text, &at);
+	if (at.i > now_us) {
+		gpuq_buf_adds(text, ", ");
+		line_clock(text, at.i - now_us);
+		gpuq_buf_adds(text, " left");
+	}
+}
+
 void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t now_us)
 {
 	const int64_t since_us = gpuq_get_int(reason, "since", 0);
@@ -42,6 +61,8 @@ void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t no
 		gpuq_buf_adds(out, " of ");
 		amount(out, reason, "need");
 		gpuq_buf_adds(out, " GPUs free");
+	} else if (strcmp(code, gpuq_reason_word(GPUQ_R_FLAVOR_WAIT)) == 0) {
+		flavor_wait(out, gpuq_get(reason, "need"), now_us);
 	} else if (line_says(have) || line_says(gpuq_get(reason, "need"))) {
 		gpuq_buf_adds(out, ": have ");
 		amount(out, reason, "have");

@@ -27,7 +27,7 @@ struct gpuq_err {
 	int code; /* 0 or one of gpuq_code */
 	int retry_ms; /* when to try again, 0 = the caller's choice */
 	char field[96]; /* path of the offending field, "groups[1].gpus", or "" */
-	char text[416]; /* one sentence, UTF-8, no newline */
+	char text[448]; /* one sentence, UTF-8, no newline */
 };
 
 #define GPUQ_ERR_INIT                                                                              \

@@ -60,6 +60,13 @@ const char *const gpuq_isolations[] = {
 		NULL
 };
 
+const char *const gpuq_spots[] = {
+#define X(sym, word, doc) word,
+	GPUQ_SPOTS(X)
+#undef X
+		NULL
+};
+
 const char *gpuq_isolation_word(enum gpuq_isolation i)
 {
 	return i < N_GPUQ_ISOLATIONS ? gpuq_isolations[i] : "?";

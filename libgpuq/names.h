@@ -90,7 +90,9 @@ enum gpuq_job_state {
 	X(PROVISIONING_LIMIT, "ProvisioningLimit", "operator",                                     \
 	  "its pool allows no more requests for nodes at once")                                    \
 	X(NODE_ENDS, "NodeEnds", "user",                                                           \
-	  "nodes with room for it are taken away before it could end")
+	  "nodes with room for it are taken away before it could end")                             \
+	X(FLAVOR_WAIT, "FlavorWait", "user",                                                       \
+	  "it waits for a flavor that it prefers before it uses the next")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,
@@ -226,6 +228,21 @@ enum gpuq_isolation {
 
 extern const char *const gpuq_isolations[]; /* their words, ending with NULL */
 const char *gpuq_isolation_word(enum gpuq_isolation i);
+
+/* May it run on nodes that their cloud may take away at any time? */
+#define GPUQ_SPOTS(X)                                                                              \
+	X(AUTO, "auto", "unless it is a gang, or not preemptible")                                 \
+	X(AVOID, "avoid", "never")                                                                 \
+	X(ALLOW, "allow", "as on any other")                                                       \
+	X(ONLY, "only", "nowhere else")
+
+enum gpuq_spot {
+#define X(sym, word, doc) GPUQ_SPOT_##sym,
+	GPUQ_SPOTS(X)
+#undef X
+		N_GPUQ_SPOTS
+};
+extern const char *const gpuq_spots[]; /* their words, ending with NULL */
 const char *gpuq_job_state_word(enum gpuq_job_state s); /* "PENDING" */
 const char *gpuq_job_state_short(enum gpuq_job_state s); /* "PD" */
 bool gpuq_job_state_ended(enum gpuq_job_state s);

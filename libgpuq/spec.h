@@ -191,6 +191,27 @@ struct gpuq_spec_code {
 	bool none; /* none, even where the queue has it for scripts */
 };
 
+/* When a job stops to wait for a flavor and goes on to the next one. All 0: it does not wait. */
+struct gpuq_flavor_rule {
+	int64_t for_us; /* this long; 0 = without end where refusals are given */
+	int64_t refusals; /* until as many requests for nodes of it have failed; 0 = they do not count */
+	int64_t max_price_micro; /* for a device and hour; dearer nodes of it are not used; 0 = any */
+};
+#define GPUQ_REFUSALS_MAX 16
+
+/* Read and write [NAME, {name, for, refusals, max_price}, ...]; rules: one for each name, NULL where none
+ * has any. */
+int gpuq_flavors_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_strlist *names,
+		      const struct gpuq_flavor_rule **rules);
+struct gpuq_val *gpuq_flavors_write(struct gpuq_arena *a, const struct gpuq_strlist *names,
+				    const struct gpuq_flavor_rule *rules);
+
+/* True if the job waits for the flavor before it goes on to the next one. */
+static inline bool gpuq_flavor_waits(const struct gpuq_flavor_rule *r)
+{
+	return r->for_us > 0 || r->refusals > 0;
+}
+
 struct gpuq_spec {
 	const char *name; /* [A-Za-z0-9._-]{1,63}; default: the file's or the command's name */
 	const char *queue; /* NULL = the daemon chooses */
@@ -204,6 +225,7 @@ struct gpuq_spec {
 	bool hold;
 	bool requeue; /* may be started again after an eviction (default true) */
 	struct gpuq_strlist flavors; /* in order of preference; empty = any */
+	const struct gpuq_flavor_rule *flavor_rules; /* of each of them; NULL = none */
 	struct gpuq_strmap licenses; /* name -> count */
 	struct gpuq_group *groups;
 	size_t n_groups; /* 1..GPUQ_GROUPS_MAX */
@@ -236,6 +258,7 @@ struct gpuq_spec {
 	struct gpuq_notify notify;
 	bool exclusive; /* whole nodes */
 	int isolation; /* at least; enum gpuq_isolation */
+	int spot; /* enum gpuq_spot */
 	bool slurm_env; /* SLURM_* beside GPUQ_* variables; scripts with #SBATCH lines have them */
 };
 

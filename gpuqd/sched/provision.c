@@ -9,6 +9,7 @@
 #include "gpuqd/sched/place/pack.h"
 #include "gpuqd/sched/quota/caps.h"
 #include "gpuqd/sched/quota/holdings.h"
+#include "gpuqd/sched/reasons.h"
 #include "gpuqd/sched/timeline/emit.h"
 #include "gpuqd/util/sort.h"
 
@@ -425,6 +426,7 @@ static void note_places(struct cycle *c, uint32_t job)
 {
 	const struct snap_key key = { c->s->jobs[job].key.id, plan_next_element(c, job) };
 	struct provision *p = c->provision;
+	const uint32_t first = c->plan.n_reasons;
 	struct plan_reason *why = PLAN_PUSH(c, reasons, 1);
 	uint32_t n = 0, *seen = cycle_scratch(c, c->places.n_pods, sizeof(*seen)), n_seen = 0;
 	const char *pool = NULL;
@@ -456,20 +458,24 @@ static void note_places(struct cycle *c, uint32_t job)
 				     .unit = PLAN_COUNT,
 				     .need = n,
 				     .object = pool ? pool : "" };
-	if (p->asked[job] == 0)
-		c->plan.why_of_job[job] = (struct plan_why){ c->plan.n_reasons - 1, 1 };
-	else
+	if (p->asked[job] > 0) {
 		c->plan.n_reasons--;
+		return;
+	}
+	reasons_flavor_wait(c, job);
+	c->plan.why_of_job[job] = (struct plan_why){ first, c->plan.n_reasons - first };
 }
 
 /* Report that the job is pending since no more requests are allowed at once, where that is why. */
 static void note_limit(struct cycle *c, uint32_t job, uint32_t cls)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const uint32_t first = c->plan.n_reasons;
 	struct provision *p = c->provision;
 	struct plan_reason none, *why;
 
-	for (uint32_t f = 0; f < r->n_flavor_ix && cls < p->n_classes; f++)
+	for (uint32_t f = 0; r->gpus_milli > 0 && f < cycle_flavors(c, job) && cls < p->n_classes;
+	     f++)
 		for (uint32_t i = 0; i < p->n_pools && !c->failed; i++) {
 			const struct growing *g = &p->pools[i];
 
@@ -484,8 +490,10 @@ static void note_limit(struct cycle *c, uint32_t job, uint32_t cls)
 							     .have = g->n_asks,
 							     .need = g->max_asks,
 							     .object = g->pool };
-			if (why)
-				p->classes[cls].why = (struct plan_why){ c->plan.n_reasons - 1, 1 };
+			if (!why)
+				return;
+			reasons_flavor_wait(c, job);
+			p->classes[cls].why = (struct plan_why){ first, c->plan.n_reasons - first };
 			return;
 		}
 }
@@ -494,11 +502,12 @@ static void note_limit(struct cycle *c, uint32_t job, uint32_t cls)
 static bool serve(struct cycle *c, uint32_t job)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const uint32_t n = cycle_flavors(c, job);
 	struct provision *p = c->provision;
 	struct plan_reason why;
 
 	for (int asking = 0; asking < 2 && r->gpus_milli > 0; asking++)
-		for (uint32_t i = 0; i < r->n_flavor_ix && !c->failed; i++) {
+		for (uint32_t i = 0; i < n && !c->failed; i++) {
 			const uint32_t flavor = r->flavor_ix[i];
 			bool placed = false;
 

@@ -522,3 +522,25 @@ void reasons_no_place(struct cycle *c, uint32_t job, uint32_t flavor)
 	else
 		say(why, GPUQ_R_RESOURCES, PLAN_COUNT, 0, r->n_pods, "pods");
 }
+
+void reasons_flavor_wait(struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	int64_t opens_us = GPUQ_UNLIMITED;
+	const uint32_t n =
+		r->gpus_milli > 0 ? snap_flavors_open(c->s, j, &opens_us) : r->n_flavor_ix;
+	struct plan_reason *why = n < r->n_flavor_ix ? PLAN_PUSH(c, reasons, 1) : NULL;
+
+	if (!why)
+		return;
+	*why = (struct plan_reason){ .code = GPUQ_R_FLAVOR_WAIT,
+				     .object = c->s->flavors[r->flavor_ix[n - 1]].name };
+	if (opens_us == GPUQ_UNLIMITED)
+		return;
+	why->unit = PLAN_TIME;
+	why->have = j->wait_from_us; /* not now: a reason that stays the same is not told again */
+	why->need = opens_us;
+	if (opens_us < c->plan.wake_us)
+		c->plan.wake_us = opens_us;
+}

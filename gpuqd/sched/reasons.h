@@ -19,4 +19,7 @@ bool reasons_never(struct cycle *c, uint32_t job, struct plan_reason *why);
 /* True if it is known already that the request can be met when enough has ended. */
 bool reasons_some_time(const struct cycle *c, uint32_t request);
 
+/* Report that the job does not use all of its flavors yet, and for how long; where it uses all, nothing. */
+void reasons_flavor_wait(struct cycle *c, uint32_t job);
+
 #endif

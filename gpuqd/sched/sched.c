@@ -46,11 +46,14 @@ static uint32_t class_of(struct cycle *c, struct class_keys *k, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	bool fresh = false;
+	int64_t opens_us;
 	uint32_t ix;
 	struct {
 		uint32_t queue, request, user, alone;
 		uint32_t preemptible, capset;
 		int64_t charge_milli; /* a hard budget may refuse one job and admit another */
+		int64_t opens_us; /* when it may use another flavor; 0 = it may use all */
+		uint32_t n_open, none; /* none: 0 */
 	} key;
 
 	/* No other run requests the same: where 100,000 jobs differ, no key is needed. */
@@ -65,6 +68,8 @@ static uint32_t class_of(struct cycle *c, struct class_keys *k, uint32_t job)
 	key.preemptible = j->preemptible;
 	key.capset = j->capset;
 	key.charge_milli = j->charge_milli;
+	key.n_open = snap_flavors_open(c->s, j, &opens_us);
+	key.opens_us = opens_us;
 	ix = intern(&k->seen, &key, sizeof(key), &fresh);
 	if (ix == INTERN_FAILED || (fresh && !CYCLE_PUSH(c, k, of_key, 1))) {
 		c->failed = true;
@@ -259,7 +264,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
-	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
+	const uint32_t n = cycle_flavors(c, job);
 	const uint32_t why_first = c->plan.n_reasons;
 	uint32_t claimed;
 	struct plan_reason refused = { .code = GPUQ_R_NONE };
@@ -299,6 +304,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		tell_lack(c, job, first_lack, true);
 	if (behind)
 		why_behind(c, &bar);
+	reasons_flavor_wait(c, job);
 	if (refused.code != GPUQ_R_NONE) {
 		struct plan_reason *why = PLAN_PUSH(c, reasons, 1);
 

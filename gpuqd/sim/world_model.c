@@ -129,6 +129,7 @@ static bool set_queue(const struct world *w, struct site *s, const struct sc_que
 		.parent = in->parent && strcmp(in->parent, "root") != 0 ? in->parent : NULL,
 		.policy = in->policy,
 		.idle_us = world_runtime(w, in->idle_limit, 0),
+		.max_spot_preemptions = in->max_spot_preemptions / 1000,
 		.max_running = { whole(in->user_max_running), GPUQ_UNLIMITED,
 				 whole(in->max_running) },
 		.max_gpus = { whole(in->user_max_gpus), whole(in->job_max_gpus),
@@ -238,6 +239,31 @@ static bool set_reservations(const struct world *w, struct site *s)
 	return true;
 }
 
+/* Add the pools with what the site says of them. Nodes know their pool: no selector finds one. */
+static bool set_pools(struct world *w, struct site *s)
+{
+	static const char *const keys[] = { "gpuq-sim/pool" };
+	const struct sc_pool *in = w->c->pools.items;
+
+	if (!list(s, &s->pools, w->c->pools.n, sizeof(struct site_pool)))
+		return false;
+	for (size_t i = 0; i < w->c->pools.n; i++) {
+		struct site_pool *p = &((struct site_pool *)s->pools.items)[i];
+		const char **vals = gpuq_arena_calloc(&s->arena, 1, sizeof(*vals));
+
+		if (!vals)
+			return false;
+		vals[0] = in[i].name;
+		p->name = in[i].name;
+		p->flavor = in[i].flavor ? in[i].flavor : "default";
+		p->selector = (struct gpuq_strmap){ (const char **)(uintptr_t)keys, vals, 1 };
+		p->spot = in[i].spot;
+		p->price.given = in[i].price > 0;
+		p->price.micro[0] = p->price.micro[1] = in[i].price * 1000;
+	}
+	return true;
+}
+
 static struct site *make_site(struct world *w)
 {
 	struct site *s = calloc(1, sizeof(*s));
@@ -262,6 +288,7 @@ static struct site *make_site(struct world *w)
 			(struct site_license){ w->licenses[l], w->license_counts[l] };
 	for (uint32_t q = 0; ok && q < w->n_queues; q++)
 		ok = set_queue(w, s, &w->queues[q], &((struct site_queue *)s->queues.items)[q]);
+	ok = ok && set_pools(w, s);
 	if (!ok) {
 		site_free(s);
 		return NULL;

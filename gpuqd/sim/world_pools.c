@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/snapshot/snapshot_take_pools.h"
 
 #define RETRIES 3
 #define RETRY_BASE_US (60 * GPUQ_US_PER_S)
@@ -82,6 +83,8 @@ void world_pools_add(void *world, struct snapshot *s)
 		}
 		sn.devices_in = devices;
 		sn.labels = spec->labels;
+		snapshot_pools_label(w->m->site, sn.pool, w->flavors[sn.flavor], &s->arena,
+				     &sn.labels);
 		sn.taints = spec->taints.items;
 		sn.n_taints = (uint32_t)spec->taints.n;
 		snapshot_add_node(s, &sn);
@@ -235,10 +238,19 @@ static uint32_t oldest(const struct world *w, uint32_t pool)
 	return i;
 }
 
-static int fail(struct world *w, uint32_t at)
+static int fail(struct world *w, uint32_t at, struct gpuq_err *err)
 {
 	struct sim_ask *a = &w->asks[at];
+	struct event ev = { .type = EV_ASK_CLOSED, .at_us = w->now_us };
+	int rc;
 
+	/* The model counts it. */
+	ev.ask.pool = w->pools[a->pool].spec->name;
+	ev.ask.message = "";
+	ev.ask.counts = true;
+	rc = world_event(w, &ev, err);
+	if (rc < 0)
+		return rc;
 	if (a->failures++ < RETRIES) {
 		a->retry_us = w->now_us + (RETRY_BASE_US << (a->failures - 1));
 		return 0;
@@ -260,7 +272,7 @@ int world_pools_step(struct world *w, const struct sc_step *s, struct gpuq_err *
 		return gpuq_fail_field(err, GPUQ_EINVAL, "pool", "no request of %s could fail",
 				       s->pool);
 	if (s->event == SC_REQUEST_FAILED)
-		return fail(w, oldest(w, pool));
+		return fail(w, oldest(w, pool), err);
 	for (; rc == 0 && left > 0; left--) {
 		const uint32_t at = oldest(w, pool);
 		uint32_t n = 0;

@@ -106,11 +106,24 @@ static int tell_depends(struct world *w, const struct sim_template *t, struct gp
 	return rc;
 }
 
+/* Return the queue, or the next one above it, that has default flavors; NULL = none has. */
+static const struct sc_queue *queue_that_prefers(const struct world *w, const char *name)
+{
+	const struct sc_queue *q = world_queue(w, name);
+
+	while (q && q->flavors.n == 0)
+		q = q->parent ? world_queue(w, q->parent) : NULL;
+	return q;
+}
+
 int world_tell_job(struct world *w, struct sim_template *t, const char *queue, struct gpuq_err *err)
 {
 	struct event ev = { .type = EV_JOB_SUBMITTED, .at_us = t->submit_us };
 	struct gpuq_range *range = gpuq_arena_calloc(&w->arena, 1, sizeof(*range));
 	int rc;
+
+	const struct sc_queue *q = queue_that_prefers(w, queue);
+	const bool own = t->spec->flavors.n > 0 || !q;
 
 	t->job = (struct gpuq_spec){
 		.name = t->spec->jobname ? t->spec->jobname : t->spec->name,
@@ -121,7 +134,9 @@ int world_tell_job(struct world *w, struct sim_template *t, const char *queue, s
 		.priority = t->spec->fixed_priority / 1000,
 		.hold = t->spec->hold,
 		.requeue = t->spec->preempt_mode != SC_PREEMPT_CANCEL,
-		.flavors = t->spec->flavors,
+		.flavors = own ? t->spec->flavors : q->flavors,
+		.flavor_rules = own ? t->spec->flavor_rules : q->flavor_rules,
+		.spot = t->spec->spot,
 		.licenses = t->spec->licences,
 		.exclusive = t->spec->exclusive,
 		.isolation = t->spec->isolation,

@@ -432,8 +432,12 @@ static const struct gpuq_field queue_fields[] = {
 	  .doc = "users who manage it and the queues below; see gpuqd(8) for their rights"),
 	F(site_queue, "qos", GPUQ_K_STRLIST, qos,
 	  .doc = "allowed qos; the default one is normal, or else the first of them"),
-	F(site_queue, "flavors", GPUQ_K_STRLIST, flavors,
-	  .doc = "default flavors, in order of preference, for jobs that request none"),
+	F(site_queue, "flavors", GPUQ_K_CUSTOM, flavors, .custom = &site_preference_custom,
+	  .form = "list of names and maps",
+	  .doc = "default flavors, in order of preference, for jobs that request none; NAME or "
+		 "{name, for, refusals, max_price}"),
+	F(site_queue, "max_spot_preemptions", GPUQ_K_INT, max_spot_preemptions, .min = 1,
+	  .max = 1000, .doc = "times that a job loses spot nodes before it uses other ones"),
 	F(site_queue, "default_time", GPUQ_K_DURATION, default_time_us,
 	  .doc = "default time limit of its jobs"),
 	F(site_queue, "max_time", GPUQ_K_DURATION, max_time_us, .doc = "maximum time limit"),
@@ -478,6 +482,7 @@ static void queue_defaults(void *obj)
 	struct site_queue *q = obj;
 
 	q->policy = policy_queue_default();
+	q->max_spot_preemptions = 2;
 	q->max_running = q->max_gpus = q->max_submitted = site_caps_none;
 	site_caps_loss_defaults(&q->node_loss);
 }

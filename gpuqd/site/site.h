@@ -119,6 +119,8 @@ struct site_queue {
 	bool service_account_token;
 	bool one_user; /* derived: all queues of its namespace let in the same one user */
 	struct gpuq_strlist image_pull_secrets, users, groups, managers, qos, flavors;
+	const struct gpuq_flavor_rule *flavor_rules; /* of each flavor; NULL = none */
+	int64_t max_spot_preemptions; /* of a job, before it avoids spot nodes */
 	int64_t default_time_us, max_time_us; /* 0 = not given */
 	int64_t idle_us; /* 0 = no rule of its own */
 	struct site_cap max_running, max_gpus, max_submitted;

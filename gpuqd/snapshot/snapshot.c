@@ -636,9 +636,11 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r, const
 {
 	gpuq_buf_clear(b);
 	blob_int(b, r->exclusive);
-	blob_int(b, r->n_flavors);
+	blob_int(b, r->n_flavors * INT64_C(2) + (r->waits_us != NULL));
 	for (uint32_t i = 0; i < r->n_flavors; i++)
 		blob_str(b, r->flavors[i]);
+	for (uint32_t i = 0; r->waits_us && i < r->n_flavors; i++)
+		blob_int(b, r->waits_us[i]);
 	blob_int(b, r->n_licenses);
 	for (uint32_t i = 0; i < r->n_licenses; i++) {
 		blob_int(b, r->licenses[i].license);
@@ -868,6 +870,8 @@ uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
 	*r = *in;
 	r->groups = groups;
 	r->flavors = flavors;
+	if (in->waits_us)
+		r->waits_us = copy_items(s, in->waits_us, in->n_flavors, sizeof(*in->waits_us));
 	r->licenses = copy_items(s, in->licenses, in->n_licenses, sizeof(*in->licenses));
 	r->where = where;
 	r->group_first = s->n_groups;

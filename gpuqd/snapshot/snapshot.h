@@ -299,6 +299,9 @@ struct snap_request {
 	uint32_t n_groups;
 	const char *const *flavors; /* names in order of preference; n_flavors 0 = any */
 	uint32_t n_flavors;
+	/* By flavor: how long a job waits for it before it uses the next one as well; 0 = not,
+	 * GPUQ_UNLIMITED = until requests for its nodes failed (snap_job.wait_at). NULL = for none. */
+	const int64_t *waits_us;
 	const struct snap_license_need *licenses; /* that one start takes */
 	uint32_t n_licenses;
 	bool exclusive; /* whole nodes */
@@ -310,6 +313,7 @@ struct snap_request {
 	bool by_memory; /* the amount counted depends on the flavor */
 	const uint32_t *flavor_ix; /* n_flavor_ix indexes of flavors that exist, in order */
 	uint32_t n_flavor_ix;
+	const int64_t *wait_ix_us; /* by flavor_ix; NULL = it waits for none */
 };
 
 struct snap_license {
@@ -361,6 +365,9 @@ struct snap_job {
 	int64_t submit_us;
 	int64_t eligible_us; /* since when it has been eligible to start; 0 = submit_us */
 	int64_t begin_us, deadline_us; /* 0 = none */
+	/* It may use flavors up to this one, which it has been waiting for since then. For a request with waits. */
+	uint32_t wait_at;
+	int64_t wait_from_us;
 	int64_t walltime_us; /* GPUQ_UNLIMITED = none */
 	int64_t walltime_min_us; /* while pending, it may be given less, down to this, if that
 				  * lets it start; 0 = not allowed */
@@ -564,6 +571,35 @@ static inline int32_t snap_group_part(const struct snap_group *g)
 	const int32_t part = (int32_t)(g->gpus_milli % SNAP_MILLI);
 
 	return g->gpu_part_milli > part ? g->gpu_part_milli : part;
+}
+
+/* Return how many of the flavors of its request a job may use now. *next_us: when it may use another
+ * one; GPUQ_UNLIMITED = time alone opens none. */
+static inline uint32_t snap_flavors_open(const struct snapshot *s, const struct snap_job *j,
+					 int64_t *next_us)
+{
+	const struct snap_request *r = &s->requests[j->request];
+	uint32_t open = j->wait_at + 1;
+	int64_t from = j->wait_from_us;
+
+	*next_us = GPUQ_UNLIMITED;
+	if (!r->wait_ix_us || open >= r->n_flavor_ix)
+		return r->n_flavor_ix;
+	for (; open < r->n_flavor_ix; open++) {
+		const int64_t wait = r->wait_ix_us[open - 1];
+
+		if (wait == 0)
+			continue;
+		if (wait == GPUQ_UNLIMITED)
+			return open;
+		if (__builtin_add_overflow(from, wait, &from))
+			return open;
+		if (from > s->config.now_us) {
+			*next_us = from;
+			return open;
+		}
+	}
+	return open;
 }
 
 static inline uint32_t snap_cpu(const struct snapshot *s)

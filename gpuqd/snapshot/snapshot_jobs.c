@@ -16,15 +16,21 @@
 static bool name_flavors(struct snapshot *s, struct snap_request *r)
 {
 	uint32_t *ix = gpuq_arena_calloc(&s->arena, r->n_flavors, sizeof(*ix));
+	int64_t *waits =
+		r->waits_us ? gpuq_arena_calloc(&s->arena, r->n_flavors, sizeof(*waits)) : NULL;
 
-	if (!ix)
+	if (!ix || (r->waits_us && !waits))
 		return false;
 	for (uint32_t k = 0; k < r->n_flavors; k++) {
 		const uint32_t f = snapshot_find_flavor(s, r->flavors[k]);
 
-		if (f != SNAP_NONE)
-			ix[r->n_flavor_ix++] = f;
+		if (f == SNAP_NONE)
+			continue;
+		if (waits)
+			waits[r->n_flavor_ix] = r->waits_us[k];
+		ix[r->n_flavor_ix++] = f;
 	}
+	r->wait_ix_us = waits;
 	r->flavor_ix = ix;
 	return true;
 }

@@ -15,6 +15,8 @@ struct likeness {
 	uint8_t held, gate, preemptible, none; /* none: 0, since it is hashed byte by byte */
 	int64_t charge_milli, priority, nice, boost, fixed_priority;
 	int64_t begin_us, deadline_us, walltime_us, walltime_min_us;
+	int64_t wait_from_us; /* 0 = it may use all of its flavors */
+	uint32_t wait_at, none_more; /* none_more: 0 */
 };
 
 /* Intermediate data of building the lines. */
@@ -56,6 +58,8 @@ static bool widen(struct gpuq_arena *mem, void *table, uint32_t *room, uint32_t 
  * them counts by its number. False without memory. */
 static bool likeness_of(struct lining *l, const struct snap_job *j, struct likeness *out)
 {
+	int64_t next;
+
 	memset(out, 0, sizeof(*out));
 	out->usage = j->usage;
 	out->request = j->request;
@@ -73,6 +77,11 @@ static bool likeness_of(struct lining *l, const struct snap_job *j, struct liken
 	out->walltime_us = j->walltime_us;
 	out->walltime_min_us = j->walltime_min_us;
 	out->fixed_priority = j->fixed_priority;
+	if (l->s->requests[j->request].wait_ix_us &&
+	    snap_flavors_open(l->s, j, &next) < l->s->requests[j->request].n_flavor_ix) {
+		out->wait_at = j->wait_at;
+		out->wait_from_us = j->wait_from_us;
+	}
 	if (j->gate_object && *j->gate_object)
 		out->gate_object =
 			intern(&l->objects, j->gate_object, strlen(j->gate_object), NULL) + 1;

@@ -140,6 +140,7 @@ static const struct col job_cols[] = {
 	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us), C(spread),
 	C(starting), C(min_runtime_us), C(charge_milli), C(capset),
 	C(walltime_min_us), C(fixed_priority), C(walltime_asked_us), C(spared),
+	C(wait_at), C(wait_from_us),
 };
 #undef C
 #define C(m) COL(struct snap_usage, m)
@@ -295,13 +296,18 @@ static void pack_group(struct gpuq_buf *b, const struct snap_group *g)
 /* Write a request with its groups. */
 static void pack_request(struct gpuq_buf *b, const struct snap_request *r)
 {
-	varint_array(b, 4);
+	varint_array(b, r->waits_us ? 5 : 4);
 	pack_row(b, COLS(request_cols), r);
 	pack_strs(b, r->flavors, r->n_flavors);
 	PACK_ROWS(b, need_cols, r->licenses, r->n_licenses);
 	varint_array(b, r->n_groups);
 	for (uint32_t i = 0; i < r->n_groups; i++)
 		pack_group(b, &r->groups[i]);
+	if (!r->waits_us)
+		return;
+	varint_array(b, r->n_flavors);
+	for (uint32_t i = 0; i < r->n_flavors; i++)
+		varint_int(b, r->waits_us[i]);
 }
 
 /* Write allocations with their devices. */
@@ -700,6 +706,19 @@ static void unpack_group(struct unpack *u, struct snap_group *g)
 			      g->memory_bytes >= 0);
 }
 
+/* Read how long a job waits for each of n flavors. */
+static const int64_t *unpack_waits(struct unpack *u, uint32_t n)
+{
+	int64_t *waits = make(u, n, sizeof(*waits));
+
+	bad_unless(u, rec_get_array(u->r) == n);
+	for (uint32_t i = 0; waits && i < n && !u->r->bad; i++) {
+		waits[i] = rec_get_int(u->r);
+		bad_unless(u, waits[i] >= 0);
+	}
+	return waits;
+}
+
 /* Read a request with its groups. */
 static void unpack_request(struct unpack *u)
 {
@@ -720,7 +739,9 @@ static void unpack_request(struct unpack *u)
 	for (uint32_t i = 0; groups && i < r.n_groups && !u->r->bad; i++)
 		unpack_group(u, &groups[i]);
 	r.groups = groups;
-	skip_rest(u, n, 4);
+	if (n > 4)
+		r.waits_us = unpack_waits(u, r.n_flavors);
+	skip_rest(u, n, n > 4 ? 5 : 4);
 	if (!u->r->bad)
 		snapshot_add_request(u->s, &r);
 }

@@ -370,6 +370,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	if (t->n_came)
 		snapshot_pools_node(t, n, &sn);
 	MORE(t, node, n, &sn);
+	snapshot_pools_label(t->m->site, sn.pool, t->flavors[sn.flavor], &t->mem, &sn.labels);
 	*handle = snapshot_add_node(t->s, &sn);
 }
 
@@ -453,6 +454,7 @@ uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec
 		groups[i].isolation = spec->isolation;
 		if (in && model_queue_isolation(in) > spec->isolation)
 			groups[i].isolation = (uint8_t)model_queue_isolation(in);
+		snapshot_pools_bar(t, spec, snapshot_pools_spot(spec, true, 0, 1), &groups[i]);
 		round_down(t, &g, &groups[i]);
 		if (in)
 			snapshot_objects_group(t->objects, in, &spec->groups[i], &groups[i]);
@@ -468,6 +470,7 @@ uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec
 		sr.flavors = spec->flavors.items;
 		sr.n_flavors = (uint32_t)spec->flavors.n;
 	}
+	sr.waits_us = snapshot_pools_waits(t, spec);
 	for (size_t i = 0; i < spec->licenses.n; i++) {
 		/* Licenses that the site does not have are ignored here. */
 		uint32_t ix = 0;
@@ -513,6 +516,9 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 	snapshot_job_default(&sj);
 	sj.key = (struct snap_key){ id, -1 };
 	sj.queue = t->queue_of[q->ix];
+	if (qos && !qos->preemptible)
+		asked.spot = (uint8_t)snapshot_pools_spot(&asked, false, 0, 1);
+	snapshot_pools_wait(t, &asked, t->now_us, &sj);
 	v = snapshot_objects_of(t->objects, q, &asked, NULL);
 	sj.request = snapshot_take_request(t, &asked, NULL, v ? q : NULL, NULL);
 	if (v && v->gate != GPUQ_R_NONE) {
@@ -557,6 +563,7 @@ static bool take_begin(struct taking *t)
 	t->unit_bytes = largest_unit(t->m);
 	t->has_others = any_others(t->m);
 	take_kinds(t);
+	snapshot_pools_offers(t);
 	return true;
 }
 

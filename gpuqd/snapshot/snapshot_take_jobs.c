@@ -6,6 +6,7 @@
 
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/snapshot/snapshot_take_caps.h"
+#include "gpuqd/snapshot/snapshot_take_pools.h"
 #include "gpuqd/snapshot/snapshot_take_objects.h"
 #include "gpuqd/snapshot/snapshot_take_past.h"
 #include "gpuqd/state/asks/ask_end.h"
@@ -192,6 +193,20 @@ static uint32_t request_handle(struct taking *t, struct request *r)
 	return r->early_ix;
 }
 
+/* Return whether it uses spot nodes other than its request has it by itself; AUTO = as that has it. */
+static enum gpuq_spot spot_of_its_own(const struct taking *t, const struct job *j, bool preemptible)
+{
+	const struct request_spec *spec = &j->request->spec;
+	const enum gpuq_spot spot =
+		t->has_spot ? snapshot_pools_spot(spec, preemptible, snapshot_pools_lost(j),
+						  j->queue->site->max_spot_preemptions)
+			    : GPUQ_SPOT_AUTO;
+
+	return spot == GPUQ_SPOT_AUTO || spot == snapshot_pools_spot(spec, true, 0, 1)
+		       ? GPUQ_SPOT_AUTO
+		       : spot;
+}
+
 /* Set the job's request, as its queue's namespace makes it. A live job's pods may take other
  * amounts than its next ones will. */
 static void set_request(struct taking *t, const struct job *j, bool holds, struct snap_job *sj)
@@ -199,12 +214,18 @@ static void set_request(struct taking *t, const struct job *j, bool holds, struc
 	const struct request_spec *spec = &j->request->spec;
 	const struct snap_amounts *taken = holds ? snapshot_objects_taken(t->objects, j) : NULL;
 	struct snap_variant *v = snapshot_objects_of(t->objects, j->queue, spec, j->request);
+	const enum gpuq_spot spot = spot_of_its_own(t, j, sj->preemptible);
+	struct request_spec own = *spec;
 
-	if (v && v->request == SNAP_NONE)
+	own.spot = (uint8_t)spot;
+	if (v && v->request == SNAP_NONE && spot == GPUQ_SPOT_AUTO)
 		v->request = snapshot_take_request(t, spec, j->request, j->queue, NULL);
-	sj->request = taken ? snapshot_take_request(t, spec, j->request, j->queue, taken)
-		      : v   ? v->request
-			    : request_handle(t, j->request);
+	sj->request = spot != GPUQ_SPOT_AUTO
+			      ? snapshot_take_request(t, &own, j->request,
+						      taken || v ? j->queue : NULL, taken)
+		      : taken ? snapshot_take_request(t, spec, j->request, j->queue, taken)
+		      : v     ? v->request
+			      : request_handle(t, j->request);
 	if (v && !holds && sj->gate == GPUQ_R_NONE && v->gate != GPUQ_R_NONE) {
 		sj->gate = v->gate;
 		sj->gate_object = v->gate_object;
@@ -274,6 +295,7 @@ bool snapshot_take_entry(struct taking *t, const struct job *j, struct snap_job 
 			    (j->held_restore ? SNAP_HELD_RESTORE : 0));
 	gate(t, j, &sj);
 	set_request(t, j, holds, &sj);
+	snapshot_pools_job(t, j, &sj);
 	if (j->held_retries && sj.gate == GPUQ_R_NONE)
 		sj.gate_object = kubelet_word(t, j);
 	if (j->array) {

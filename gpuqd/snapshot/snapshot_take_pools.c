@@ -136,6 +136,7 @@ static void shape(struct taking *t, const struct site_pool *p, struct snap_node 
 		devices[d].healthy = true;
 	sn->devices_in = devices;
 	sn->labels = m->labels;
+	snapshot_pools_label(t->m->site, p->name, p->flavor, &t->mem, &sn->labels);
 	for (size_t i = 0; i < m->taints.n; i++) {
 		const struct provision_taint *in =
 			&((const struct provision_taint *)m->taints.items)[i];
@@ -222,4 +223,257 @@ void snapshot_pools_add(struct taking *t)
 	site_each(site_pool, t->m->site->pools, p)
 		if (site_pool_grows(p))
 			add_pool(t, p, wanted);
+}
+
+/* ---- flavors, prices and spot nodes ---- */
+
+#define STEPS                                                                                      \
+	60 /* instants at which a wait may end are these parts of it apart, so that jobs share them */
+
+static bool has_price(const struct site *s)
+{
+	site_each(site_pool, s->pools, p)
+		if (p->price.given)
+			return true;
+	site_each(site_flavor, s->flavors, f)
+		if (f->price.given)
+			return true;
+	return false;
+}
+
+static bool is_spot(const struct site *s, const char *pool)
+{
+	site_each(site_pool, s->pools, p)
+		if (strcmp(p->name, pool) == 0)
+			return p->spot;
+	return false;
+}
+
+void snapshot_pools_offers(struct taking *t)
+{
+	t->has_price = has_price(t->m->site);
+	t->has_spot = false;
+	site_each(site_pool, t->m->site->pools, p)
+		t->has_spot |= p->spot;
+}
+
+/* ---- nodes ---- */
+
+static bool add_label(struct gpuq_arena *mem, struct gpuq_strmap *labels, const char *key,
+		      const char *value)
+{
+	const size_t had = labels->n;
+	const char **words = gpuq_arena_calloc(mem, 2 * (had + 1), sizeof(*words));
+
+	if (!words || !value)
+		return false;
+	for (size_t i = 0; i < had; i++) {
+		words[i] = labels->keys[i];
+		words[had + 1 + i] = labels->vals[i];
+	}
+	words[had] = key;
+	words[2 * had + 1] = value;
+	*labels = (struct gpuq_strmap){ words, words + had + 1, had + 1 };
+	return true;
+}
+
+bool snapshot_pools_label(const struct site *s, const char *pool, const char *flavor,
+			  struct gpuq_arena *mem, struct gpuq_strmap *labels)
+{
+	pool = pool ? pool : "default";
+	if (is_spot(s, pool) && !add_label(mem, labels, SPOT_LABEL, "true"))
+		return false;
+	return !has_price(s) ||
+	       add_label(mem, labels, OFFER_LABEL, gpuq_arena_printf(mem, "%s/%s", pool, flavor));
+}
+
+/* ---- requests ---- */
+
+/* List the offers of a flavor that cost more. */
+static void add_dear(struct taking *t, const char *flavor, int64_t max_micro,
+		     struct gpuq_strlist *out)
+{
+	site_each(site_pool, t->m->site->pools, p) {
+		const char *name;
+
+		if ((p->flavor && strcmp(p->flavor, flavor) != 0) ||
+		    price_micro(t->m->site, p->name, flavor) <= max_micro)
+			continue;
+		name = gpuq_arena_printf(&t->scratch, "%s/%s", p->name, flavor);
+		if (name)
+			out->items[out->n++] = name;
+	}
+	/* Nodes without a pool of the site are in this one. */
+	if (price_micro(t->m->site, "default", flavor) > max_micro) {
+		const char *name = gpuq_arena_printf(&t->scratch, "default/%s", flavor);
+
+		if (name)
+			out->items[out->n++] = name;
+	}
+}
+
+/* List what the request must not use, in the scratch arena. */
+static struct gpuq_strlist dear(struct taking *t, const struct request_spec *spec)
+{
+	struct gpuq_strlist out = { NULL, 0 };
+
+	if (!t->has_price || !spec->flavor_rules)
+		return out;
+	out.items = gpuq_arena_calloc(&t->scratch, spec->flavors.n * (t->m->site->pools.n + 1),
+				      sizeof(*out.items));
+	for (size_t i = 0; out.items && i < spec->flavors.n; i++)
+		if (spec->flavor_rules[i].max_price_micro)
+			add_dear(t, spec->flavors.items[i], spec->flavor_rules[i].max_price_micro,
+				 &out);
+	return out;
+}
+
+void snapshot_pools_bar(struct taking *t, const struct request_spec *spec, enum gpuq_spot spot,
+			struct snap_group *out)
+{
+	const struct gpuq_strlist offers =
+		out->gpus_milli > 0 || out->mig ? dear(t, spec) : (struct gpuq_strlist){ NULL, 0 };
+	const bool by_spot = spot == GPUQ_SPOT_ONLY || (t->has_spot && spot == GPUQ_SPOT_AVOID);
+	const size_t n = out->n_required ? out->n_required : 1;
+	struct gpuq_term *terms;
+
+	if (!by_spot && offers.n == 0)
+		return;
+	terms = gpuq_arena_calloc(&t->scratch, n, sizeof(*terms));
+	for (size_t i = 0; terms && i < n; i++) {
+		const size_t had = out->n_required ? out->required[i].n : 0;
+		struct gpuq_require *all = gpuq_arena_calloc(&t->scratch, had + 2, sizeof(*all));
+
+		if (!all)
+			return;
+		for (size_t k = 0; k < had; k++)
+			all[k] = out->required[i].all[k];
+		terms[i] = (struct gpuq_term){ .all = all, .n = had };
+		if (by_spot)
+			all[terms[i].n++] = (struct gpuq_require){
+				.key = SPOT_LABEL,
+				.op = spot == GPUQ_SPOT_ONLY ? GPUQ_OP_EXISTS : GPUQ_OP_NOT_EXISTS
+			};
+		if (offers.n)
+			all[terms[i].n++] =
+				(struct gpuq_require){ OFFER_LABEL, GPUQ_OP_NOT_IN, offers };
+	}
+	if (!terms)
+		return;
+	out->required = terms;
+	out->n_required = (uint32_t)n;
+}
+
+enum gpuq_spot snapshot_pools_spot(const struct request_spec *spec, bool preemptible,
+				   uint32_t n_lost, int64_t max_lost)
+{
+	int64_t n_pods = 0;
+
+	if (spec->spot == GPUQ_SPOT_ONLY || spec->spot == GPUQ_SPOT_AVOID)
+		return (enum gpuq_spot)spec->spot;
+	if (n_lost >= max_lost)
+		return GPUQ_SPOT_AVOID;
+	for (uint32_t i = 0; i < spec->n_groups; i++)
+		n_pods += spec->groups[i].pods_min;
+	return spec->spot == GPUQ_SPOT_AUTO && (!preemptible || n_pods > 1) ? GPUQ_SPOT_AVOID
+									    : GPUQ_SPOT_ALLOW;
+}
+
+/* ---- waits ---- */
+
+static bool is_known(const struct taking *t, const char *flavor)
+{
+	for (uint32_t i = 0; i < t->n_flavors; i++)
+		if (strcmp(t->flavors[i], flavor) == 0)
+			return true;
+	return false;
+}
+
+static bool waits(const struct taking *t, const struct request_spec *spec)
+{
+	bool any = false;
+
+	for (size_t i = 0; spec->flavor_rules && i < spec->flavors.n; i++)
+		any |= gpuq_flavor_waits(&spec->flavor_rules[i]);
+	return any && !snapshot_take_by_kind(t, &spec->flavors);
+}
+
+const int64_t *snapshot_pools_waits(struct taking *t, const struct request_spec *spec)
+{
+	int64_t *us = waits(t, spec) ? gpuq_arena_calloc(&t->scratch, spec->flavors.n, sizeof(*us))
+				     : NULL;
+
+	for (size_t i = 0; us && i < spec->flavors.n; i++)
+		us[i] = spec->flavor_rules[i].for_us     ? spec->flavor_rules[i].for_us
+			: spec->flavor_rules[i].refusals ? GPUQ_UNLIMITED
+							 : 0;
+	return us;
+}
+
+/* Return the part of the shortest wait of which ends are multiples; 0 = no wait has an end. */
+static int64_t step_us(const struct request_spec *spec)
+{
+	int64_t least = 0;
+
+	for (size_t i = 0; i < spec->flavors.n; i++)
+		if (spec->flavor_rules[i].for_us &&
+		    (least == 0 || spec->flavor_rules[i].for_us < least))
+			least = spec->flavor_rules[i].for_us;
+	return least / STEPS;
+}
+
+void snapshot_pools_wait(struct taking *t, const struct request_spec *spec, int64_t since_us,
+			 struct snap_job *out)
+{
+	int64_t step, from = since_us;
+	uint32_t at = 0;
+
+	if (!waits(t, spec))
+		return;
+	step = step_us(spec);
+	if (step)
+		since_us = (since_us + step - 1) / step * step;
+	for (size_t i = 0; i + 1 < spec->flavors.n; i++) {
+		const struct gpuq_flavor_rule *r = &spec->flavor_rules[i];
+		int64_t end = GPUQ_UNLIMITED, refused = GPUQ_UNLIMITED;
+
+		if (!is_known(t, spec->flavors.items[i]))
+			continue;
+		if (!gpuq_flavor_waits(r)) {
+			at++;
+			continue;
+		}
+		if (r->for_us && __builtin_add_overflow(since_us, r->for_us, &end))
+			end = GPUQ_UNLIMITED;
+		if (r->refusals)
+			refused = ask_refused_us(t->m, spec->flavors.items[i], from, r->refusals);
+		end = refused < end ? refused : end;
+		if (end > t->now_us)
+			break;
+		since_us = from = end;
+		at++;
+	}
+	out->wait_at = at;
+	out->wait_from_us = step ? since_us : 0;
+}
+
+uint32_t snapshot_pools_lost(const struct job *j)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < j->life->n_evictions; i++)
+		n += strcmp(j->life->evictions[i].rule, RULE_SPOT) == 0;
+	return n;
+}
+
+void snapshot_pools_job(struct taking *t, const struct job *j, struct snap_job *out)
+{
+	int64_t since = out->eligible_us;
+
+	if (!j->request->spec.flavor_rules)
+		return;
+	since = out->begin_us > since ? out->begin_us : since;
+	/* It is pending anew. */
+	since = j->attempt > 0 && j->life->end_us > since ? j->life->end_us : since;
+	snapshot_pools_wait(t, &j->request->spec, since, out);
 }

@@ -42,6 +42,7 @@ struct taking {
 	int64_t unit_bytes; /* memory of devices is given in multiples of it; 0 = in any amount */
 	bool by_kind; /* the site has no flavors: a flavor that a job names is a kind */
 	struct gpuq_strlist kinds; /* of the nodes' devices, each once; interned */
+	bool has_spot, has_price; /* some pool of the site is spot; something has a price */
 	bool has_others; /* some node's devices are not NVIDIA's */
 	bool few; /* only `most` of equivalent jobs have entries of their own; false: all */
 	uint32_t most;

@@ -188,6 +188,7 @@ struct pod {
 /* The plugin of its node gave it no device. */
 #define RULE_PLUGIN "plugin_timeout"
 /* The rule of a time limit that follows from a deadline. */
+#define RULE_SPOT "spot" /* its cloud took the node */
 #define RULE_DEADLINE "deadline"
 /* The rule of ending an attempt whose node is about to be taken away by its cloud. */
 #define RULE_NODE_ENDS "node_ends"

@@ -137,8 +137,10 @@ static const char *const reserved[] = {
 };
 
 /* ...except what a job may say to gpuqd. */
-static const char *const ours[] = { "gpuq.io/queue", "gpuq.io/account", "gpuq.io/qos",
-				    "gpuq.io/time",  "gpuq.io/flavor",  NULL };
+static const char *const ours[] = {
+	"gpuq.io/queue",  "gpuq.io/account", "gpuq.io/qos", "gpuq.io/time",
+	"gpuq.io/flavor", "gpuq.io/spot",    NULL
+};
 
 static bool is_reserved(const char *key)
 {

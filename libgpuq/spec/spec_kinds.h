@@ -22,6 +22,7 @@ extern const struct gpuq_custom spec_pods_kind, spec_gpus_kind, spec_command_kin
 
 /* At the job's field of the same name. */
 extern const struct gpuq_custom spec_array_kind, spec_depends_kind, spec_signal_kind,
-	spec_licenses_kind, spec_notify_kind, spec_retry_kind, spec_script_kind, spec_code_kind;
+	spec_licenses_kind, spec_notify_kind, spec_retry_kind, spec_script_kind, spec_code_kind,
+	spec_flavors_kind;
 
 #endif

@@ -375,15 +375,17 @@ static int spec_opt_annotation(struct spec_opts_state *st, const char *v, struct
 
 static int spec_opt_flavor(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
-	struct gpuq_strlist l;
+	return spec_flavors_parse(st->arena, v, st->spec, err);
+}
 
-	if (spec_split(st->arena, v, ',', &l) < 0)
-		return gpuq_no_memory(err);
-	for (size_t i = 0; i < l.n; i++)
-		if (!spec_name_ok(l.items[i]))
-			return spec_opt_bad(err, "names of flavors such as h100,a100", v);
-	st->spec->flavors = l;
-	return 0;
+static int spec_opt_spot(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	for (int i = GPUQ_SPOT_AVOID; i < N_GPUQ_SPOTS; i++)
+		if (strcmp(v, gpuq_spots[i]) == 0) {
+			st->spec->spot = i;
+			return 0;
+		}
+	return spec_opt_bad(err, "avoid, allow or only", v);
 }
 
 static int spec_opt_wrap(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
@@ -644,7 +646,8 @@ enum {
 	X(code, "code", 0, 'r', "DIR", NOT_MANIFEST, "Run in a copy of this directory, sent along; none: without") \
 	X(cpus, "cpus", 0, 'r', "N", PODS, "CPUs of each pod") \
 	X(env, "env", 0, 'r', "NAME=VALUE", NOT_MANIFEST, "Environment variable") \
-	X(flavor, "flavor", 0, 'r', "NAME,...", 0, "Kinds of device, in order of preference") \
+	X(flavor, "flavor", 0, 'r', "NAME[:TIME],...", 0, "Kinds of device, in order; TIME: wait so long for it") \
+	X(spot, "spot", 0, 'r', "WORD", 0, "Run on nodes that may be taken away: avoid, allow, only") \
 	X(gpu_cores, "gpu-cores", 0, 'r', "PERCENT", PODS, "Percent of each device's cores") \
 	X(gpu_memory, "gpu-memory", 0, 'r', "SIZE", PODS, "Memory of each device: a share of one") \
 	X(grace, "grace", 0, 'r', "TIME", 0, "Grace period between TERM and KILL") \

@@ -116,6 +116,7 @@ static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, st
 			return gpuq_no_memory(err);
 		flavors->items[0] = gpuq_arena_strdup(st->arena, type);
 		flavors->n = 1;
+		st->spec->flavor_rules = NULL;
 		if (!flavors->items[0])
 			return gpuq_no_memory(err);
 	}

@@ -28,4 +28,8 @@ bool spec_name_ok(const char *name);
 /* The same of a job, which may have letters of any script. */
 bool spec_job_name_ok(const char *name);
 
+/* The flavors of a job as options and annotations have them: NAME[:TIME],... */
+int spec_flavors_parse(struct gpuq_arena *a, const char *text, struct gpuq_spec *out,
+		       struct gpuq_err *err);
+
 #endif

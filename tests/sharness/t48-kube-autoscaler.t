@@ -7,6 +7,7 @@ test_description='real control plane: pools that grow by an autoscaler which see
 autoscaler_rights=$test_source/etc/kubernetes/optional/autoscaler.yaml
 
 # site [KEYS]: one pool of an autoscaler, with these keys more
+# shellcheck disable=SC2120 # the tests pass them
 pool_site() {
 	cat >site.yaml <<-END
 		version: 1

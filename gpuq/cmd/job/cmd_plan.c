@@ -1,6 +1,7 @@
 /* gpuq plan: when and where a job would start, what it would preempt or relocate, its cost. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "gpuq/cli.h"
 #include "gpuq/command.h"
@@ -9,6 +10,7 @@
 #include "gpuq/cmd/job/start.h"
 #include "gpuq/cmd/job/submission.h"
 #include "gpuq/view.h"
+#include "libgpuq/units.h"
 
 static void cost_lines(const struct gpuq_val *cost, struct gpuq_buf *text)
 {
@@ -44,6 +46,45 @@ static void cost_lines(const struct gpuq_val *cost, struct gpuq_buf *text)
 	}
 }
 
+/* Print when it would start on each flavor alone, and at what cost. */
+static void flavor_lines(const struct gpuq_val *list, int64_t now_us, struct gpuq_buf *text)
+{
+	for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		const struct gpuq_val *f = list->items[i], *cost = gpuq_get(f, "cost");
+		const struct gpuq_val *at = gpuq_get(gpuq_get(f, "start"), "start_time");
+		const int64_t waited = gpuq_get_int(f, "waited_s", 0);
+
+		gpuq_buf_printf(text, "%s: ", gpuq_get_str(f, "flavor", "?"));
+		if (strcmp(gpuq_get_str(gpuq_get(f, "start"), "by", ""), "now") == 0)
+			gpuq_buf_adds(text, "at once");
+		else if (at && at->type == GPUQ_INT)
+			start_when(text, at, now_us);
+		else if (line_says(gpuq_get(f, "pool")))
+			gpuq_buf_printf(text, "when pool %s gets nodes",
+					gpuq_get_str(f, "pool", ""));
+		else
+			gpuq_buf_adds(text, "start unknown");
+		if (line_says(gpuq_get(f, "wait_p50_s"))) {
+			gpuq_buf_adds(text, ", half of its requests within ");
+			line_clock(text, gpuq_get_int(f, "wait_p50_s", 0) * GPUQ_US_PER_S);
+		}
+		if (waited) {
+			gpuq_buf_adds(text, ", not before ");
+			line_clock(text, waited * GPUQ_US_PER_S);
+			gpuq_buf_adds(text, " of waiting");
+		}
+		if (line_says(gpuq_get(cost, "gpu_minutes"))) {
+			gpuq_buf_adds(text, "; at most ");
+			view_cell(text, gpuq_get(cost, "gpu_minutes"));
+			gpuq_buf_adds(text, " GPU-minutes");
+		}
+		if (line_says(gpuq_get(cost, "money")))
+			gpuq_buf_printf(text, ", %.2f %s", view_number(gpuq_get(cost, "money"), 0),
+					gpuq_get_str(cost, "currency", ""));
+		line_print(line_label("Flavors", i), text);
+	}
+}
+
 static void print_plan(const struct gpuq_val *plan)
 {
 	const struct gpuq_val *job = gpuq_get(plan, "job"), *w = gpuq_get(job, "warnings");
@@ -61,6 +102,7 @@ static void print_plan(const struct gpuq_val *plan)
 	}
 	start_lines(gpuq_get(plan, "start"), cli_now_us(), &text);
 	cost_lines(gpuq_get(plan, "cost"), &text);
+	flavor_lines(gpuq_get(plan, "flavors"), cli_now_us(), &text);
 	gpuq_buf_done(&text);
 }
 

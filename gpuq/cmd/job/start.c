@@ -16,7 +16,7 @@ static size_t count(const struct gpuq_val *list)
 }
 
 /* "2026-11-21 15:26:29, in 1:05:00" */
-static void add_when(struct gpuq_buf *text, const struct gpuq_val *at, int64_t now_us)
+void start_when(struct gpuq_buf *text, const struct gpuq_val *at, int64_t now_us)
 {
 	view_time(text, at);
 	if (at->i > now_us) {
@@ -46,14 +46,14 @@ static void when_line(const struct gpuq_val *s, int64_t now_us, struct gpuq_buf 
 	if (strcmp(by, "now") == 0)
 		gpuq_buf_adds(text, "at once");
 	else
-		add_when(text, at, now_us);
+		start_when(text, at, now_us);
 	for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++)
 		if (strcmp(by, how[i].by) == 0)
 			gpuq_buf_adds(text, how[i].words);
 	line_print("Starts", text);
 	if (likely && likely->type == GPUQ_INT && likely->i < at->i) {
 		gpuq_buf_adds(text, "likely ");
-		add_when(text, likely, now_us);
+		start_when(text, likely, now_us);
 		gpuq_buf_adds(text, ", from the run times of similar jobs");
 		line_print("", text);
 	}

@@ -15,6 +15,9 @@
  * accuracy. Nothing for NULL. */
 void start_lines(const struct gpuq_val *start, int64_t now_us, struct gpuq_buf *text);
 
+/* Add "2026-11-21 15:26:29, in 1:05:00". */
+void start_when(struct gpuq_buf *text, const struct gpuq_val *at, int64_t now_us);
+
 /* Return the GPU-hours of lost work of all victims. */
 double start_lost_hours(const struct gpuq_val *start);
 

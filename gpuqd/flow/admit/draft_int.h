@@ -58,6 +58,8 @@ int draft_unknown(const char *what, const char *field, const char *name, const c
 /* Return the default flavors of the queue or of the nearest queue above that has some; NULL = any
  * flavor. */
 const struct gpuq_strlist *draft_queue_flavors(const struct queue *q);
+/* Return the rule of one of them; NULL = it has none. */
+const struct gpuq_flavor_rule *draft_queue_rule(const struct queue *q, size_t flavor);
 
 /* Refuse a job of pods that were not submitted unless flow/adopt makes it; have its request go to nodes
  * alone that offer devices under the names that its pods request (draft_origin.c). */

@@ -115,18 +115,25 @@ static int name_flavors(struct draft *d, const char *resource, struct gpuq_err *
 {
 	const struct gpuq_strlist *first = draft_queue_flavors(d->queue);
 	struct gpuq_strlist *to = &d->spec.flavors;
+	struct gpuq_flavor_rule *rules;
 	size_t n_own;
 
 	if (to->n || (d->instead && model_job_is_live(d->instead)) ||
 	    strncmp(resource, GPUQ_RESOURCE_GPU, strlen(GPUQ_RESOURCE_GPU)) == 0)
 		return 0;
 	to->items = gpuq_arena_calloc(d->a, d->m->site->flavors.n + 1, sizeof(*to->items));
-	if (!to->items)
+	rules = gpuq_arena_calloc(d->a, first ? first->n + 1 : 1, sizeof(*rules));
+	if (!to->items || !rules)
 		return gpuq_no_memory(err);
 	/* The queue's come in its order, and without the others. */
 	for (size_t i = 0; first && i < first->n && to->n < d->m->site->flavors.n; i++)
-		if (is_of(d->m->site, first->items[i], resource))
+		if (is_of(d->m->site, first->items[i], resource)) {
+			if (draft_queue_rule(d->queue, i)) {
+				rules[to->n] = *draft_queue_rule(d->queue, i);
+				d->spec.flavor_rules = rules;
+			}
 			to->items[to->n++] = first->items[i];
+		}
 	n_own = to->n;
 	site_each(site_flavor, d->m->site->flavors, f) {
 		if (n_own == 0 && is_of(d->m->site, f->name, resource))

@@ -232,11 +232,46 @@ static int check_time(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
-const struct gpuq_strlist *draft_queue_flavors(const struct queue *q)
+static const struct site_queue *prefers(const struct queue *q)
 {
 	while (q && q->site->flavors.n == 0)
 		q = q->parent;
-	return q ? &q->site->flavors : NULL;
+	return q ? q->site : NULL;
+}
+
+const struct gpuq_strlist *draft_queue_flavors(const struct queue *q)
+{
+	return prefers(q) ? &prefers(q)->flavors : NULL;
+}
+
+const struct gpuq_flavor_rule *draft_queue_rule(const struct queue *q, size_t flavor)
+{
+	const struct gpuq_flavor_rule *rules = prefers(q) ? prefers(q)->flavor_rules : NULL;
+
+	return rules ? &rules[flavor] : NULL;
+}
+
+/* Refuse rules that could have no effect: of kinds of devices, or of requests that nothing makes. */
+static int check_rules(const struct draft *d, struct gpuq_err *err)
+{
+	const struct gpuq_spec *s = &d->spec;
+
+	if (s->flavor_rules && d->m->site->flavors.n == 0)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "flavor",
+				       "the site has no flavors: expected kinds of devices "
+				       "without for, refusals and max_price");
+	for (size_t i = 0; s->flavor_rules && i < s->flavors.n; i++) {
+		bool asks = s->flavor_rules[i].refusals == 0 || s->flavor_rules[i].for_us > 0;
+
+		site_each(site_pool, d->m->site->pools, p)
+			asks |= site_pool_grows(p) && strcmp(p->flavor, s->flavors.items[i]) == 0;
+		if (!asks)
+			return gpuq_fail_field(err, GPUQ_EINVAL, "flavor",
+					       "no pool of %s requests nodes, so that none is ever "
+					       "refused: expected 'for' beside refusals",
+					       s->flavors.items[i]);
+	}
+	return 0;
 }
 
 /* A job that requests devices and names no flavor gets the queue's default flavors. A job that has
@@ -246,13 +281,14 @@ static int check_flavors(struct draft *d, struct gpuq_err *err)
 	const struct gpuq_strlist *flavors = draft_queue_flavors(d->queue);
 	bool asks = false;
 
-	(void)err;
 	for (size_t i = 0; i < d->spec.n_groups; i++)
 		asks |= d->spec.groups[i].gpus_milli > 0;
 	if (asks && flavors && d->spec.flavors.n == 0 && !d->names_devices &&
-	    !(d->instead && model_job_is_live(d->instead)))
+	    !(d->instead && model_job_is_live(d->instead))) {
 		d->spec.flavors = *flavors;
-	return 0;
+		d->spec.flavor_rules = draft_queue_rule(d->queue, 0);
+	}
+	return check_rules(d, err);
 }
 
 static int check_run_limit(struct draft *d, struct gpuq_err *err)

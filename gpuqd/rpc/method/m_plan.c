@@ -5,6 +5,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/site/price.h"
+#include "gpuqd/state/asks/ask.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/admit/submit.h"
 #include "gpuqd/rpc/method/m_int.h"
@@ -32,7 +33,13 @@ struct planning {
 	const struct start_guest *guests;
 	uint32_t n;
 	uint64_t ticket;
+	/* Then each of its flavors by itself: all jobs with the first one, with the second one... */
+	uint32_t flavor; /* of the question under way, from 1; 0 = with all of them */
+	struct start_guest *alone; /* the jobs with that one */
+	int64_t *opens_us; /* by job: how long it waits before it uses that one */
+	struct gpuq_val *plans;
 };
+#define FLAVORS_MAX 8u /* that are asked about */
 
 /* ---- what it would cost ---- */
 
@@ -100,6 +107,14 @@ static struct tariff tariff_of(const struct model *m, const struct start_guest *
 		if (price_micro(m->site, n->pool, n->flavor) > t.price_micro)
 			t.price_micro = price_micro(m->site, n->pool, n->flavor);
 	}
+	site_each(site_pool, m->site->pools, p) {
+		if (s->n_pods || !site_pool_grows(p) || !may_use(g, p->flavor))
+			continue;
+		if (rate_milli(m, p->flavor) > t.rate_milli)
+			t.rate_milli = rate_milli(m, p->flavor);
+		if (price_micro(m->site, p->name, p->flavor) > t.price_micro)
+			t.price_micro = price_micro(m->site, p->name, p->flavor);
+	}
 	if (t.rate_milli == 0)
 		t.rate_milli = rate_milli(m, s->flavor);
 	return t;
@@ -119,10 +134,9 @@ static void put_money(const struct planning *x, struct gpuq_arena *a, struct gpu
 }
 
 /* At most: its whole time limit on all its devices. */
-static struct gpuq_val *cost_val(const struct planning *x, struct gpuq_arena *a, uint32_t i,
-				 const struct start_answer *s)
+static struct gpuq_val *cost_val(const struct planning *x, struct gpuq_arena *a,
+				 const struct start_guest *g, const struct start_answer *s)
 {
-	const struct start_guest *g = &x->guests[i];
 	const double elements = g->spec->array.n_ranges ? (double)g->spec->array.size : 1;
 	const double gpus = (double)gpuq_spec_gpus_milli(g->spec) / 1000 * elements;
 	const double min = (double)g->time_limit_us / (60.0 * (double)GPUQ_US_PER_S);
@@ -151,6 +165,130 @@ static struct gpuq_val *cost_val(const struct planning *x, struct gpuq_arena *a,
 	return v;
 }
 
+/* ---- each flavor by itself ---- */
+
+/* Return the flavor of that number; NULL = it uses fewer. */
+static const char *flavor_of(const struct planning *x, uint32_t job, uint32_t ix)
+{
+	const struct site *site = journal_model(x->m->j)->site;
+	const struct gpuq_strlist *named = &x->guests[job].spec->flavors;
+	const size_t n = named->n ? named->n : site->flavors.n;
+
+	if (n < 2 || ix >= n || ix >= FLAVORS_MAX || gpuq_spec_gpus_milli(x->guests[job].spec) == 0)
+		return NULL;
+	return named->n ? named->items[ix]
+			: ((const struct site_flavor *)site->flavors.items)[ix].name;
+}
+
+/* Have the job use that flavor alone, from when it would. */
+static bool restrict_to(struct planning *x, struct gpuq_arena *a, uint32_t job, const char *flavor)
+{
+	const struct gpuq_spec *from = x->guests[job].spec;
+	const int64_t now = loop_wall_us(journal_loop(x->m->j));
+	struct gpuq_spec *spec = gpuq_arena_alloc(a, sizeof(*spec));
+	struct gpuq_flavor_rule *rule = gpuq_arena_calloc(a, 1, sizeof(*rule));
+	const char **names = gpuq_arena_calloc(a, 1, sizeof(*names));
+
+	if (!spec || !rule || !names)
+		return false;
+	*spec = *from;
+	names[0] = flavor;
+	spec->flavors = (struct gpuq_strlist){ names, 1 };
+	spec->flavor_rules = NULL;
+	x->opens_us[job] = 0;
+	for (uint32_t k = 0; from->flavor_rules && k + 1 < x->flavor; k++)
+		x->opens_us[job] += from->flavor_rules[k].for_us;
+	if (from->flavor_rules && from->flavor_rules[x->flavor - 1].max_price_micro) {
+		rule->max_price_micro = from->flavor_rules[x->flavor - 1].max_price_micro;
+		spec->flavor_rules = rule;
+	}
+	if (x->opens_us[job] && spec->begin_us < now + x->opens_us[job])
+		spec->begin_us = now + x->opens_us[job];
+	x->alone[job].spec = spec;
+	return true;
+}
+
+/* Add the pool that would request nodes of the flavor, and how long its requests took. */
+static void put_pool(const struct model *m, struct gpuq_arena *a, struct gpuq_val *v,
+		     const char *flavor)
+{
+	const struct site_pool *cheapest = NULL;
+	const struct ask_pool *known;
+	int64_t wait;
+
+	site_each(site_pool, m->site->pools, p)
+		if (site_pool_grows(p) && strcmp(p->flavor, flavor) == 0 &&
+		    (!cheapest || price_micro(m->site, p->name, flavor) <
+					  price_micro(m->site, cheapest->name, flavor)))
+			cheapest = p;
+	known = cheapest ? ask_pool_find(m, cheapest->name) : NULL;
+	gpuq_put(a, v, "pool", cheapest ? gpuq_str(a, cheapest->name) : gpuq_null(a));
+	wait = known ? ask_pool_wait_s(known, 50) : -1;
+	gpuq_put(a, v, "wait_p50_s", wait >= 0 ? gpuq_int(a, wait) : gpuq_null(a));
+	wait = known ? ask_pool_wait_s(known, 90) : -1;
+	gpuq_put(a, v, "wait_p90_s", wait >= 0 ? gpuq_int(a, wait) : gpuq_null(a));
+}
+
+static bool next_flavor(struct planning *x);
+
+static void on_flavor(void *arg, int rc, const struct start_answer *answers, uint32_t n,
+		      const struct start_assumed *assumed, const struct gpuq_err *failed)
+{
+	struct planning *x = arg;
+	struct gpuq_arena *a = rpc_call_arena(x->c);
+	struct gpuq_val *v;
+
+	if (rc < 0) {
+		rpc_fail(x->c, failed);
+		return;
+	}
+	for (uint32_t i = 0; i < n && i < x->n; i++) {
+		const char *flavor = flavor_of(x, i, x->flavor - 1);
+		struct gpuq_val *plan = x->plans->items[i], *list = gpuq_get(plan, "flavors");
+		struct gpuq_val *one;
+
+		if (!flavor || answers[i].rc != 0)
+			continue;
+		if (!list)
+			list = gpuq_put(a, plan, "flavors", gpuq_list(a));
+		one = gpuq_add(a, list, gpuq_map(a));
+		gpuq_put(a, one, "flavor", gpuq_str(a, flavor));
+		gpuq_put(a, one, "waited_s", gpuq_int(a, x->opens_us[i] / GPUQ_US_PER_S));
+		gpuq_put(a, one, "start", start_val(a, &answers[i], assumed));
+		gpuq_put(a, one, "cost", cost_val(x, a, &x->alone[i], &answers[i]));
+		put_pool(journal_model(x->m->j), a, one, flavor);
+	}
+	if (next_flavor(x))
+		return;
+	v = gpuq_map(a);
+	gpuq_put(a, v, "plans", x->plans);
+	rpc_reply(x->c, v);
+}
+
+/* Ask about the next flavor. False: that was all. */
+static bool next_flavor(struct planning *x)
+{
+	struct gpuq_arena *a = rpc_call_arena(x->c);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	bool any = false;
+
+	x->alone = gpuq_arena_calloc(a, x->n, sizeof(*x->alone));
+	x->opens_us = gpuq_arena_calloc(a, x->n, sizeof(*x->opens_us));
+	if (!x->alone || !x->opens_us)
+		return false;
+	x->flavor++;
+	for (uint32_t i = 0; i < x->n; i++) {
+		const char *flavor = flavor_of(x, i, x->flavor - 1);
+
+		x->alone[i] = x->guests[i];
+		if (flavor && !restrict_to(x, a, i, flavor))
+			return false;
+		any |= flavor != NULL;
+	}
+	return any && estimator_ask(x->m->estimator, NULL, 0, x->alone, x->n, on_flavor, x,
+				    &x->ticket, &err) == 0;
+}
+
 /* ---- the reply ---- */
 
 static void on_estimate(void *arg, int rc, const struct start_answer *answers, uint32_t n,
@@ -174,11 +312,13 @@ static void on_estimate(void *arg, int rc, const struct start_answer *answers, u
 		gpuq_put(a, one, "job", x->jobs->items[i]);
 		gpuq_put(a, one, "start", start);
 		gpuq_put(a, one, "cost",
-			 answers[i].rc == 0 ? cost_val(x, a, i, &answers[i]) : gpuq_null(a));
+			 answers[i].rc == 0 ? cost_val(x, a, &x->guests[i], &answers[i])
+					    : gpuq_null(a));
 		gpuq_add(a, list, one);
 	}
-	gpuq_put(a, v, "plans", list);
-	rpc_reply(x->c, v);
+	x->plans = gpuq_put(a, v, "plans", list);
+	if (!next_flavor(x))
+		rpc_reply(x->c, v);
 }
 
 static void on_closed(void *arg, int why)
@@ -213,7 +353,11 @@ int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 				       (unsigned)ESTIMATE_JOBS_MAX);
 	if (!x)
 		return gpuq_no_memory(err);
-	*x = (struct planning){ m, c, checked.jobs, checked.guests, checked.n_guests, 0 };
+	*x = (struct planning){ .m = m,
+				.c = c,
+				.jobs = checked.jobs,
+				.guests = checked.guests,
+				.n = checked.n_guests };
 	rc = estimator_ask(m->estimator, NULL, 0, x->guests, x->n, on_estimate, x, &x->ticket, err);
 	if (rc == 0)
 		rpc_call_watch(c, NULL, on_closed, x);

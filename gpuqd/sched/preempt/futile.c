@@ -57,8 +57,8 @@ static bool describe(const struct cycle *c, uint32_t job, struct asked *out, str
 	out->profile = g->profile;
 	out->pods_min = g->pods_min;
 	out->unit_pods = g->unit_pods;
-	out->n_flavors = r->n_flavor_ix;
-	for (uint32_t i = 0; i < r->n_flavor_ix; i++)
+	out->n_flavors = cycle_flavors(c, job);
+	for (uint32_t i = 0; r->gpus_milli > 0 && i < out->n_flavors; i++)
 		out->flavors[i] = r->flavor_ix[i];
 	out->priority = j->priority;
 	out->charge_milli = j->charge_milli;

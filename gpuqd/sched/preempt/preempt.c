@@ -298,7 +298,7 @@ static void why_spare(struct cycle *c, const struct claim *k)
 bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
+	const uint32_t n = cycle_flavors(c, job);
 	struct claim k = { .job = job, .spare_max = GPUQ_UNLIMITED, .told = CLAIM_TOLD_NOTHING };
 	bool all_hopeless = true;
 	int way;

@@ -111,6 +111,15 @@ static inline uint32_t cycle_class(const struct cycle *c, uint32_t job)
 	return run == SNAP_NONE ? SNAP_NONE : c->classes.of_run[run];
 }
 
+/* Return how many of its flavors a job may use now; 1 where it needs none. */
+static inline uint32_t cycle_flavors(const struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	int64_t next_us;
+
+	return c->s->requests[j->request].gpus_milli > 0 ? snap_flavors_open(c->s, j, &next_us) : 1;
+}
+
 /* Return the number of words of a set of nodes. */
 static inline uint32_t cycle_words(const struct cycle *c)
 {

@@ -439,7 +439,7 @@ bool timeline_full(const struct cycle *c, uint32_t job)
 		return true;
 	if (r->gpus_milli == 0)
 		return f->n_of_flavor[c->s->n_flavors] >= depth;
-	for (uint32_t i = 0; i < r->n_flavor_ix; i++)
+	for (uint32_t i = 0; i < cycle_flavors(c, job); i++)
 		if (f->n_of_flavor[r->flavor_ix[i]] < depth)
 			return false;
 	return true;

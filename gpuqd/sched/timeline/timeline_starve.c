@@ -171,7 +171,7 @@ static void serve_one(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
-	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
+	const uint32_t n = cycle_flavors(c, job);
 
 	for (int now = 1; now >= 0; now--)
 		for (uint32_t i = 0; i < n && !c->failed; i++) {

@@ -78,6 +78,7 @@ struct sc_pool {
 	int64_t nodes, max; /* that exist at first; at most */
 	int64_t gpus, cpu, mem_mb, gpu_mem_mb, price; /* thousandths */
 	int64_t max_requests; /* at once, in thousandths; 0 = any number */
+	bool spot; /* its nodes may be taken away */
 	int64_t provision_delay; /* from the request to its nodes; SC_ABSENT = a step brings them */
 	struct gpuq_strmap labels;
 	struct gpuq_objects taints; /* struct snap_taint */
@@ -96,6 +97,8 @@ struct sc_queue {
 	int64_t user_max_running, user_max_gpus, job_max_gpus, max_running, max_gpus;
 	int64_t idle_limit;
 	struct gpuq_strlist flavors;
+	const struct gpuq_flavor_rule *flavor_rules;
+	int64_t max_spot_preemptions; /* thousandths */
 };
 
 struct sc_user {
@@ -164,7 +167,10 @@ struct sc_job {
 	struct sc_tasks alike; /* the keys of the job itself, if all its tasks are alike */
 	struct gpuq_objects depends, depends_any; /* struct sc_depend */
 	struct sc_array *array; /* NULL = none */
-	struct gpuq_strlist flavors, exclude;
+	struct gpuq_strlist flavors;
+	const struct gpuq_flavor_rule *flavor_rules; /* of each flavor; NULL = none */
+	int spot; /* enum gpuq_spot */
+	struct gpuq_strlist exclude;
 };
 
 enum sc_event {

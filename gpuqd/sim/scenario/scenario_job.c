@@ -171,6 +171,15 @@ static const struct gpuq_schema array_schema = {
 	.check = array_check,
 };
 
+static int read_flavors(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	struct sc_job *j = (void *)((char *)out - offsetof(struct sc_job, flavors));
+
+	return gpuq_flavors_read(r, v, &j->flavors, &j->flavor_rules);
+}
+
+static const struct gpuq_custom job_flavors = { read_flavors, NULL };
+
 static const struct gpuq_field job_fields[] = {
 	{ .key = "job",
 	  .kind = GPUQ_K_STR,
@@ -231,7 +240,13 @@ static const struct gpuq_field job_fields[] = {
 	NUM(sc_job, "idle_limit", idle_limit, "idle time after which it is stopped"),
 	MAP(sc_job, "licences", licences, "counts by name"),
 	MAP(sc_job, "licenses", licences, "the same"),
-	LIST(sc_job, "flavors", flavors, "kinds of devices in order of preference"),
+	{ .key = "flavors",
+	  .kind = GPUQ_K_CUSTOM,
+	  .custom = &job_flavors,
+	  .form = "list of names and maps",
+	  .offset = offsetof(struct sc_job, flavors),
+	  .doc = "kinds of devices in order of preference, as in a job file" },
+	WORD(sc_job, "spot", spot, gpuq_spots, "whether it runs on nodes that may be taken away"),
 	LIST(sc_job, "exclude", exclude, "excluded nodes"),
 	{ 0 },
 };

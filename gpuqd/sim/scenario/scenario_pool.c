@@ -23,6 +23,7 @@ static const struct gpuq_field pool_fields[] = {
 	MAP(sc_pool, "labels", labels, "of its nodes"),
 	MANY(sc_pool, "taints", taints, &scenario_taint, "of its nodes"),
 	NUM(sc_pool, "price", price, "price; nodes are requested from the cheapest pool first"),
+	BOOL(sc_pool, "spot", spot, "its cloud may take its nodes away: by node_down"),
 	NUM(sc_pool, "max_requests", max_requests,
 	    "maximum number of requests at once; absent = any"),
 	NUM(sc_pool, "provision_delay", provision_delay,

@@ -299,6 +299,15 @@ const struct gpuq_schema scenario_node = {
 	.check = node_check,
 };
 
+static int read_flavors(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	struct sc_queue *q = (void *)((char *)out - offsetof(struct sc_queue, flavors));
+
+	return gpuq_flavors_read(r, v, &q->flavors, &q->flavor_rules);
+}
+
+static const struct gpuq_custom queue_flavors = { read_flavors, NULL };
+
 static const struct gpuq_field queue_fields[] = {
 	{ .key = "name",
 	  .kind = GPUQ_K_STR,
@@ -328,7 +337,14 @@ static const struct gpuq_field queue_fields[] = {
 	NUM(sc_queue, "max_running", max_running, "maximum number of running jobs"),
 	NUM(sc_queue, "max_gpus", max_gpus, "maximum number of devices, of all flavors together"),
 	NUM(sc_queue, "idle_limit", idle_limit, "idle time after which its jobs are stopped"),
-	LIST(sc_queue, "flavors", flavors, "in order of preference"),
+	{ .key = "flavors",
+	  .kind = GPUQ_K_CUSTOM,
+	  .custom = &queue_flavors,
+	  .form = "list of names and maps",
+	  .offset = offsetof(struct sc_queue, flavors),
+	  .doc = "default flavors of its jobs, in order of preference" },
+	NUM(sc_queue, "max_spot_preemptions", max_spot_preemptions,
+	    "times that a job loses spot nodes before it uses other ones"),
 	{ 0 },
 };
 
@@ -342,6 +358,7 @@ static void queue_defaults(void *obj)
 	POLICY_QUEUE_KEYS(X)
 #undef X
 	q->rank = 100 * 1000;
+	q->max_spot_preemptions = 2000;
 	q->quota_cpu = q->limit_cpu = q->quota_mem_mb = q->limit_mem_mb = SC_ABSENT;
 	q->budget_gpu_min = SC_ABSENT;
 	q->user_max_running = q->user_max_gpus = q->job_max_gpus = SC_ABSENT;

@@ -41,6 +41,48 @@ struct ask_pool *ask_pool_find(const struct model *m, const char *name)
 	return p;
 }
 
+static void note_refusal(struct ask_pool *p, int64_t at_us)
+{
+	if (p->n_refused == GPUQ_REFUSALS_MAX)
+		memmove(p->refused_us, p->refused_us + 1, --p->n_refused * sizeof(*p->refused_us));
+	p->refused_us[p->n_refused++] = at_us;
+}
+
+static bool is_of_flavor(const struct model *m, const char *pool, const char *flavor)
+{
+	site_each(site_pool, m->site->pools, p)
+		if (strcmp(p->name, pool) == 0)
+			return p->flavor && strcmp(p->flavor, flavor) == 0;
+	return false;
+}
+
+/* True if n attempts in pools of the flavor had failed with that one, and n - 1 at most before it. */
+static bool is_nth(const struct model *m, const char *flavor, int64_t since_us, int64_t at_us,
+		   int64_t n)
+{
+	int64_t before = 0, same = 0;
+
+	for (const struct ask_pool *p = m->ask_pools; p; p = p->hh.next) {
+		if (!is_of_flavor(m, p->name, flavor))
+			continue;
+		for (uint32_t i = 0; i < p->n_refused; i++) {
+			before += p->refused_us[i] >= since_us && p->refused_us[i] < at_us;
+			same += p->refused_us[i] == at_us;
+		}
+	}
+	return before < n && n <= before + same;
+}
+
+int64_t ask_refused_us(const struct model *m, const char *flavor, int64_t since_us, int64_t n)
+{
+	for (const struct ask_pool *p = m->ask_pools; p; p = p->hh.next)
+		for (uint32_t i = 0; i < p->n_refused; i++)
+			if (p->refused_us[i] >= since_us && is_of_flavor(m, p->name, flavor) &&
+			    is_nth(m, flavor, since_us, p->refused_us[i], n))
+				return p->refused_us[i];
+	return GPUQ_UNLIMITED;
+}
+
 const struct ask *ask_of_job(const struct model *m, struct job_key job)
 {
 	for (const struct ask *a = m->asks; a; a = a->hh.next)
@@ -298,6 +340,8 @@ int ask_apply_failed(struct model *m, const struct event *ev, struct gpuq_err *e
 		return GPUQ_ECONFLICT;
 	p = ask_pool_get(m, a->pool);
 	p->failed_us = ev->at_us;
+	if (ev->ask.counts)
+		note_refusal(p, ev->at_us);
 	ask_set_message(&p->message, ev->ask.message);
 	ask_put_pool(m, p);
 	ask_mark_stale(a);
@@ -403,6 +447,8 @@ int ask_apply_closed(struct model *m, const struct event *ev, struct gpuq_err *e
 	(void)err;
 	p->closed_until_us = ev->ask.until_us;
 	p->failed_us = ev->at_us;
+	if (ev->ask.counts) /* of a scenario, which has no attempts in the model */
+		note_refusal(p, ev->at_us);
 	ask_set_message(&p->message, ev->ask.message);
 	ask_put_pool(m, p);
 	return 0;

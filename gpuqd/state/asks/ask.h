@@ -31,6 +31,7 @@
 
 #include "libgpuq/err.h"
 #include "libgpuq/schema.h"
+#include "libgpuq/spec.h"
 #include "gpuqd/state/event.h"
 
 #define ASK_STATES(X)                                                                              \
@@ -93,6 +94,8 @@ struct ask_pool {
 	char *message; /* why */
 	/* How long its last requests took from the decision until all their nodes were there, newest last. */
 	uint32_t waits_s[ASK_WAITS_MAX], n_waits;
+	int64_t refused_us[GPUQ_REFUSALS_MAX]; /* when its last attempts failed, newest last */
+	uint32_t n_refused;
 };
 
 extern const char *const ask_state_words[N_ASK_STATES];
@@ -111,6 +114,8 @@ struct ask_pool *ask_pool_find(const struct model *m,
 			       const char *name); /* NULL = nothing is known */
 /* Return the wait below which this part of its last requests stayed, in seconds; -1 = there were none. */
 int64_t ask_pool_wait_s(const struct ask_pool *p, unsigned percent);
+/* Return when n attempts in pools of the flavor had failed since then; GPUQ_UNLIMITED = they have not. */
+int64_t ask_refused_us(const struct model *m, const char *flavor, int64_t since_us, int64_t n);
 /* Return the ask of a job: the one it owns, else NULL. */
 const struct ask *ask_of_job(const struct model *m, struct job_key job);
 /* Write the name of the request of its present attempt; at most ASK_NAME_ROOM - 1 bytes. */

@@ -13,7 +13,7 @@
 
 #define FIELDS 27
 #define FIELDS_FIRST 25 /* of the first records; the others may be absent */
-#define POOL_FIELDS 4
+#define POOL_FIELDS 5
 #define POOL_FIELDS_FIRST 3
 
 static size_t key_of(unsigned char *out, uint32_t number)
@@ -97,6 +97,9 @@ void ask_put_pool(struct model *m, const struct ask_pool *p)
 	varint_array(&b, p->n_waits);
 	for (uint32_t i = 0; i < p->n_waits; i++)
 		varint_int(&b, p->waits_s[i]);
+	varint_array(&b, p->n_refused);
+	for (uint32_t i = 0; i < p->n_refused; i++)
+		varint_int(&b, p->refused_us[i]);
 	change_batch_put(&m->direct, TABLE_ASK, key, pool_key(key, p->name), b.data, b.len);
 	m->direct.failed |= b.failed;
 	gpuq_buf_done(&b);
@@ -148,6 +151,9 @@ static int load_pool(struct model *m, const unsigned char *key, size_t n, struct
 	n_waits = more ? rec_get_array(r) : 0;
 	for (uint32_t i = 0; i < n_waits && i < ASK_WAITS_MAX && !r->bad; i++)
 		p->waits_s[p->n_waits++] = (uint32_t)rec_get_int(r);
+	n_waits = more > 1 ? rec_get_array(r) : 0;
+	for (uint32_t i = 0; i < n_waits && i < GPUQ_REFUSALS_MAX && !r->bad; i++)
+		p->refused_us[p->n_refused++] = rec_get_int(r);
 	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "what is known of pool %s is not whole", name)
 		      : 0;
 }

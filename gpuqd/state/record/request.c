@@ -67,6 +67,8 @@ int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gp
 	int rc = 0;
 
 	bare.flavors = spec->flavors;
+	bare.flavor_rules = spec->flavor_rules;
+	bare.spot = spec->spot;
 	bare.licenses = spec->licenses;
 	bare.exclusive = spec->exclusive;
 	bare.isolation = spec->isolation;
@@ -311,11 +313,15 @@ static struct request *fill(struct block *b, const struct gpuq_spec *spec, const
 	take_groups(b, spec, &head, owns);
 	head.spec.flavors.items = take_strs(b, spec->flavors.items, spec->flavors.n);
 	head.spec.flavors.n = spec->flavors.n;
+	if (spec->flavor_rules)
+		head.spec.flavor_rules = block_take(b, spec->flavor_rules,
+						    spec->flavors.n * sizeof(*spec->flavor_rules));
 	head.spec.licenses.keys = take_strs(b, spec->licenses.keys, spec->licenses.n);
 	head.spec.licenses.vals = take_strs(b, spec->licenses.vals, spec->licenses.n);
 	head.spec.licenses.n = spec->licenses.n;
 	head.spec.exclusive = spec->exclusive;
 	head.spec.isolation = (uint8_t)spec->isolation;
+	head.spec.spot = (uint8_t)spec->spot;
 	head.bytes = block_take(b, bytes, n);
 	head.n_pods = (uint32_t)gpuq_spec_pods(spec);
 	head.gpus_milli = gpuq_spec_gpus_milli(spec);
@@ -367,6 +373,8 @@ bool request_spec_of(struct gpuq_arena *a, const struct gpuq_spec *spec, struct 
 	for (size_t i = 0; groups && i < spec->n_groups; i++)
 		groups[i] = amounts_of(&spec->groups[i]);
 	*out = (struct request_spec){ .flavors = spec->flavors,
+				      .flavor_rules = spec->flavor_rules,
+				      .spot = (uint8_t)spec->spot,
 				      .licenses = spec->licenses,
 				      .groups = groups,
 				      .n_groups = (uint32_t)spec->n_groups,
@@ -500,6 +508,8 @@ static struct request *like_last(const struct request *last, const void *bytes, 
 	if (!differs_in_amounts(last, bytes, n, &g))
 		return NULL;
 	spec.flavors = last->spec.flavors;
+	spec.flavor_rules = last->spec.flavor_rules;
+	spec.spot = last->spec.spot;
 	spec.licenses = last->spec.licenses;
 	spec.exclusive = last->spec.exclusive;
 	spec.isolation = last->spec.isolation;

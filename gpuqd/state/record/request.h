@@ -35,11 +35,13 @@ struct request_group {
 /* As the members of struct gpuq_spec of the same names. */
 struct request_spec {
 	struct gpuq_strlist flavors;
+	const struct gpuq_flavor_rule *flavor_rules;
 	struct gpuq_strmap licenses;
 	const struct request_group *groups;
 	uint32_t n_groups;
 	bool exclusive;
 	uint8_t isolation; /* at least; enum gpuq_isolation */
+	uint8_t spot; /* enum gpuq_spot */
 };
 
 struct request {

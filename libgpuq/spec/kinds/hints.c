@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
+#include "libgpuq/names.h"
 #include "libgpuq/spec/spec_check.h"
 #include "libgpuq/spec/spec_template.h"
 #include "libgpuq/spec/spec_util.h"
@@ -75,12 +76,13 @@ static int find_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2],
 static int read_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2], struct gpuq_spec *out)
 {
 	struct gpuq_group *g = &out->groups[0];
-	const char *time = NULL, *max_s = NULL, *min_pods = NULL, *flavor = NULL, *p;
+	const char *time = NULL, *max_s = NULL, *min_pods = NULL, *flavor = NULL, *spot = NULL, *p;
 	const struct hint hints[] = {
 		{ "gpuq.io/account", &out->account, true },
 		{ "gpuq.io/qos", &out->qos, true },
 		{ "gpuq.io/time", &time, false },
 		{ "gpuq.io/flavor", &flavor, false },
+		{ "gpuq.io/spot", &spot, false },
 		{ "kueue.x-k8s.io/max-exec-time-seconds", &max_s, false },
 		{ "kueue.x-k8s.io/job-min-parallelism", &min_pods, false },
 	};
@@ -107,8 +109,13 @@ static int read_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2], st
 					 "parallelism");
 		g->pods_min = n;
 	}
-	if (flavor && spec_split(r->arena, flavor, ',', &out->flavors) < 0)
-		return gpuq_no_memory(r->err);
+	if (flavor && spec_flavors_parse(r->arena, flavor, out, &err) < 0)
+		return spec_fail(r, metas[0], GPUQ_EINVAL, "gpuq.io/flavor: %s", err.text);
+	while (spot && out->spot < N_GPUQ_SPOTS && strcmp(spot, gpuq_spots[out->spot]) != 0)
+		out->spot++;
+	if (out->spot == N_GPUQ_SPOTS)
+		return spec_fail(r, metas[0], GPUQ_EINVAL,
+				 "gpuq.io/spot: expected auto, avoid, allow or only");
 	return 0;
 }
 

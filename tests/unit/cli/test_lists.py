@@ -161,7 +161,7 @@ class Queue(Case):
         s = self.serve(job_list=rows(job(17, "PENDING")))
         self.assertEqual(self.ok("queue", "-h", "-o", "NAME,REASON", "--sort=USER"),
                          "train Resources\n")
-        self.assertEqual(s.of("job.list")[0].params, {"keys": ["name", "reason", "user"]})
+        self.assertEqual(s.of("job.list")[0].params, {"keys": ["name", "origin", "reason", "user"]})
         s.handlers["job.list"] = listing(job(17))
         self.ok("queue", "--json")
         self.assertEqual(s.of("job.list")[1].params, {})
