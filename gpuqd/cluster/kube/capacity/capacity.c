@@ -45,7 +45,7 @@ struct item {
 	struct http_req *req;
 	struct loop_timer *timer;
 	struct backoff back;
-	char why[416];
+	char why[448];
 };
 
 struct capacity {

@@ -31,7 +31,7 @@ enum status_kind {
 
 struct status {
 	enum status_kind kind;
-	char text[416]; /* one line for people: the server's words and causes */
+	char text[448]; /* one line for people: the server's words and causes */
 	/* With STATUS_CLUSTER: what is missing or refuses ("serviceaccount/runner"), and the jobs
 	 * that it would refuse as well. The name is "" where the server names none: that of the
 	 * namespace stands for it. */

@@ -35,7 +35,7 @@ struct create {
 	struct owned *owned; /* being looked up: what it names */
 	struct post *post;
 	struct loop_timer *fail;
-	char why[416];
+	char why[448];
 	bool leave; /* signalled to end meanwhile */
 	char *uid; /* the watch has shown it; NULL = not yet */
 	char *node;

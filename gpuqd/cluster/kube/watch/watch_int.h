@@ -40,7 +40,7 @@ struct reflector {
 	uint64_t events; /* of the running watch */
 	uint64_t skipped, skipped_before, said; /* before: at the list's beginning */
 	int64_t said_us;
-	char why[416];
+	char why[448];
 };
 
 struct kind {
