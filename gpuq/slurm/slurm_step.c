@@ -535,8 +535,8 @@ static int start_mpi(struct plan *p)
 	if (elsewhere && (!given || strcmp(given, "none") == 0))
 		return 0;
 	if (elsewhere) {
-		cli_say("error: --mpi works inside of one pod of a Kubernetes cluster: start the "
-			"ranks of several pods with mpirun");
+		cli_say("error: on Kubernetes --mpi works in the script of a job, which has to be "
+			"submitted as one (sbatch): run srun there");
 		return 1;
 	}
 	if (gang && s.shared) {
