@@ -125,6 +125,7 @@ struct spec_opts_state {
 	int64_t ntasks_per_gpu, cpus_per_gpu; /* 0 = not given */
 	int64_t mem_bytes, mem_cpu_bytes, mem_gpu_bytes; /* -1 = not given */
 	int64_t cpu_milli; /* -1 = not given */
+	const char *alike; /* a constraint in brackets: one of it for all nodes; NULL = none */
 	bool environ_set; /* --export chose: only these go along */
 	struct gpuq_strmap environ;
 	const char *place; /* "train.sh:3:9: " of the option being applied, or "" */

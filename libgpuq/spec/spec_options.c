@@ -42,6 +42,8 @@ int spec_opt_set_text(struct spec_opts_state *st, const char *v, const char **ou
 static int set_name(struct spec_opts_state *st, const char *v, const char **out,
 		    struct gpuq_err *err)
 {
+	if (strchr(v, ','))
+		return spec_opt_bad(err, "one name (alternatives are not offered)", v);
 	if (!spec_name_ok(v))
 		return spec_opt_bad(err, "a name: letters, digits, '.', '_', '-'", v);
 	return spec_opt_set_text(st, v, out, err);
@@ -464,6 +466,7 @@ static int spec_opt_constraint(struct spec_opts_state *st, const char *v, struct
 
 	for (size_t i = 0; rc == 0 && i < st->spec->n_groups; i++)
 		rc = spec_require(st->arena, &st->spec->groups[i], terms, n, err);
+	st->alike = rc == 0 && strchr(v, '[') ? v : st->alike;
 	return rc;
 }
 

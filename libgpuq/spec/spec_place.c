@@ -129,7 +129,9 @@ static int constraint_word(struct constraint *c, struct terms *out)
 
 	while (isspace((unsigned char)*c->p))
 		c->p++;
-	if (*c->p == '(') {
+	/* Brackets: the same one for all nodes of a job; see spec_opts_end(). */
+	if (*c->p == '(' || *c->p == '[') {
+		const char end = *c->p == '(' ? ')' : ']';
 		int rc;
 
 		c->p++;
@@ -138,7 +140,7 @@ static int constraint_word(struct constraint *c, struct terms *out)
 		rc = constraint_or(c, out);
 		if (rc < 0)
 			return rc;
-		if (*c->p++ != ')')
+		if (*c->p++ != end)
 			return constraint_bad(c);
 		c->depth--;
 		return 0;

@@ -384,6 +384,12 @@ int spec_opts_end(struct spec_opts_state *st, struct gpuq_err *err)
 	rc = pods_of(st, g, err);
 	if (rc < 0)
 		return rc;
+	if (st->alike && g->pods_max > 1)
+		return gpuq_fail(
+			err, GPUQ_EINVAL,
+			"--constraint %.80s: one label for all nodes of a job is not offered: name "
+			"it, or use | without brackets",
+			st->alike);
 	if (st->ntasks_per_node)
 		tasks = st->ntasks_per_node;
 	else if (st->ntasks)

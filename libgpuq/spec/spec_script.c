@@ -208,13 +208,13 @@ static int cut(struct spec_opts_state *st, const char *line, size_t n, size_t fr
 	}
 }
 
-/* Length of the marker that line begins with, 0 for none. */
+/* Length of the marker that line begins with, 0 for none. Slurm takes options without a space behind it. */
 static size_t marker(const char *line, size_t n, const char *mark)
 {
 	const size_t len = strlen(mark);
 
 	if (n < len || memcmp(line, mark, len) != 0 ||
-	    (n > len && !isspace((unsigned char)line[len])))
+	    (n > len && !isspace((unsigned char)line[len]) && line[len] != '-'))
 		return 0;
 	return len;
 }

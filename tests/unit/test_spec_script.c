@@ -331,9 +331,13 @@ static const struct spec_case refused[] = {
 	  "#SBATCH --nodelist=n[1-\n",
 	  .want = "run.sh:2:9: --nodelist: expected node names such as n1,n2 or n[01-04,7], not 'n[1-'" },
 	{ .text = "#!/bin/bash\n"
-	  "#SBATCH --constraint=[a|b]\n",
+	  "#SBATCH --constraint=[a|b)\n",
 	  .want = "run.sh:2:9: --constraint: expected labels of nodes such as a100, zone=b, a&b, (a|b)&!c, "
-	  "not '[a|b]'" },
+	  "not '[a|b)'" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --constraint=[a|b] -N 2\n",
+	  .want = "run.sh: --constraint [a|b]: one label for all nodes of a job is not offered: name it, or use | "
+	  "without brackets" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --nice=lots\n",
 	  .want = "run.sh:2:9: --nice: expected a number from 0 to 1000000, not 'lots'" },
@@ -354,7 +358,7 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: expected a closing '" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --partition=a,b\n",
-	  .want = "run.sh:2:9: --partition: expected a name: letters, digits, '.', '_', '-', not 'a,b'" },
+	  .want = "run.sh:2:9: --partition: expected one name (alternatives are not offered), not 'a,b'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --begin=someday\n",
 	  .want = "run.sh:2:9: --begin: 'someday' is not a time: expected 2026-12-01T09:00Z, 17:30, tomorrow, "

@@ -14,6 +14,45 @@ static double number(const struct row *r, const char *key)
 	return view_number(gpuq_get(r->obj, key), 0);
 }
 
+/* GPU-minutes, all with the same decimals; --json has them as they are. */
+static void minutes(struct gpuq_buf *out, const struct row *r, const char *key)
+{
+	if (line_says(gpuq_get(r->obj, key)))
+		gpuq_buf_printf(out, "%.2f", number(r, key));
+	else
+		gpuq_buf_addc(out, '-');
+}
+
+static void used_text(struct gpuq_buf *out, const struct row *r)
+{
+	minutes(out, r, "used_gpu_minutes");
+}
+
+static double used_rank(const struct row *r)
+{
+	return number(r, "used_gpu_minutes");
+}
+
+static void committed_text(struct gpuq_buf *out, const struct row *r)
+{
+	minutes(out, r, "committed_gpu_minutes");
+}
+
+static double committed_rank(const struct row *r)
+{
+	return number(r, "committed_gpu_minutes");
+}
+
+static void left_text(struct gpuq_buf *out, const struct row *r)
+{
+	minutes(out, r, "left_gpu_minutes");
+}
+
+static double left_rank(const struct row *r)
+{
+	return number(r, "left_gpu_minutes");
+}
+
 static void decayed_text(struct gpuq_buf *out, const struct row *r)
 {
 	gpuq_buf_printf(out, "%.2f", number(r, "decayed_gpu_seconds") / 3600);
@@ -58,9 +97,9 @@ static const struct column cols[] = {
 	{ "USER", 'u', COL_CUT, "user", NULL, NULL, "the user; - for the queue and all below it" },
 	{ "BUDGET", 0, COL_RIGHT, "budget_gpu_minutes", NULL, NULL, "GPU-minutes of the period" },
 	{ "GRANTED", 0, COL_RIGHT, "granted_gpu_minutes", NULL, NULL, "GPU-minutes granted in addition" },
-	{ "USED", 0, COL_RIGHT, "used_gpu_minutes", NULL, NULL, "GPU-minutes charged, less refunds" },
-	{ "COMMITTED", 0, COL_RIGHT, "committed_gpu_minutes", NULL, NULL, "GPU-minutes that running jobs may still use; - without a time limit" },
-	{ "LEFT", 0, COL_RIGHT, "left_gpu_minutes", NULL, NULL, "GPU-minutes left; negative when overdrawn" },
+	{ "USED", 0, COL_RIGHT, "used_gpu_minutes", used_text, used_rank, "GPU-minutes charged, less refunds" },
+	{ "COMMITTED", 0, COL_RIGHT, "committed_gpu_minutes", committed_text, committed_rank, "GPU-minutes that running jobs may still use; - without a time limit" },
+	{ "LEFT", 0, COL_RIGHT, "left_gpu_minutes", left_text, left_rank, "GPU-minutes left; negative when overdrawn" },
 	{ "MODE", 0, 0, "mode", NULL, NULL, "soft: exhausted, it lowers the entitlement; hard: no start beyond it" },
 	{ "PERIOD", 0, 0, "period", NULL, NULL, "period after which the budget is reset" },
 	{ "HALF_LIFE", 0, COL_RIGHT, "half_life_s", NULL, NULL, "half-life of use, in seconds" },
