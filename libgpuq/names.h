@@ -88,7 +88,9 @@ enum gpuq_job_state {
 	X(PROVISIONING_FAILED, "ProvisioningFailed", "nobody",                                     \
 	  "requests for nodes failed; they are made again later")                                  \
 	X(PROVISIONING_LIMIT, "ProvisioningLimit", "operator",                                     \
-	  "its pool allows no more requests for nodes at once")
+	  "its pool allows no more requests for nodes at once")                                    \
+	X(NODE_ENDS, "NodeEnds", "user",                                                           \
+	  "nodes with room for it are taken away before it could end")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,
