@@ -174,7 +174,9 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 	const bool failed = known && known->closed_until_us > t->now_us;
 	int64_t left = how->max_nodes, most = nodes_for(wanted, how->machine->gpus);
 	struct snap_node sn;
-	const int64_t most_us = how->max_run_us + PROVISION_RUN_MARGIN_US;
+	/* Nodes that an autoscaler makes have no end. */
+	const int64_t most_us =
+		site_pool_requests(p) ? how->max_run_us + PROVISION_RUN_MARGIN_US : 0;
 	uint32_t n = 0, n_asks = 0;
 
 	shape(t, p, &sn);

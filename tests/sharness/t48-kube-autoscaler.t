@@ -6,8 +6,7 @@ test_description='real control plane: pools that grow by an autoscaler which see
 
 autoscaler_rights=$test_source/etc/kubernetes/optional/autoscaler.yaml
 
-# site [KEYS]: one pool of an autoscaler, with these keys more
-# shellcheck disable=SC2120 # the tests pass them
+# pool_site [KEYS]: one pool of an autoscaler, with these keys more
 pool_site() {
 	cat >site.yaml <<-END
 		version: 1
@@ -21,7 +20,7 @@ pool_site() {
 		    machine: {gpus: 8, cpus: 8, memory: 64Gi, labels: {pool: big}}${1:+, $1}}
 	END
 }
-pool_site && cluster_for_gpuqd
+pool_site "" && cluster_for_gpuqd
 
 # ask LINES: a job of the pool that runs until it is told to end
 ask() {

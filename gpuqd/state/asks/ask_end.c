@@ -11,7 +11,7 @@
  * known, but not after they were given or seen. */
 void ask_set_ends(struct model *m, const struct ask *a)
 {
-	for (uint32_t i = 0; i < a->n_came && !ask_stands(a); i++) {
+	for (uint32_t i = 0; i < a->n_came; i++) {
 		struct node *n = (struct node *)(uintptr_t)model_find_node(m, a->nodes[i].name);
 		const int64_t seen_us = n ? n->first_us : 0;
 
@@ -75,7 +75,7 @@ bool ask_job_is_spared(const struct model *m, const struct job *j)
 						       ? site_pool_growing(m->site, p->node->pool)
 						       : NULL;
 
-		if (pool && !pool->provisioning->evictable)
+		if (pool && site_pool_requests(pool) && !pool->provisioning->evictable)
 			return true;
 	}
 	return false;
