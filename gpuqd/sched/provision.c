@@ -567,9 +567,13 @@ bool provision_next(struct cycle *c)
 	struct plan_reason why;
 	uint32_t job;
 
-	if (!c->provision || c->failed || (max_steps && c->steps >= max_steps) ||
-	    (is_used_up(c) && !is_capped(c->provision)))
+	if (!c->provision || c->failed || (is_used_up(c) && !is_capped(c->provision)))
 		return false;
+	/* Requests of jobs that were not reached are kept. */
+	if (max_steps && c->steps >= max_steps) {
+		c->plan.cut_short = true;
+		return false;
+	}
 	job = order_next(c);
 	if (job == SNAP_NONE)
 		return false;

@@ -160,11 +160,38 @@ static void shape(struct taking *t, const struct site_pool *p, struct snap_node 
 
 static void add(struct taking *t, struct snap_node *sn, uint32_t *n, int state, uint32_t ask)
 {
-	sn->name = gpuq_arena_printf(&t->mem, "%s/%" PRIu32, sn->pool, (*n)++);
+	/* Equal nodes are used in the order of their names: that in which they were added. */
+	sn->name = gpuq_arena_printf(&t->mem, "%s/%05" PRIu32, sn->pool, (*n)++);
 	sn->state = state;
 	sn->ask = ask;
 	if (sn->name)
 		snapshot_add_node(t->s, sn);
+}
+
+/* Those that run for a shorter time come first: a job gets the shortest that is long enough, so that the others are
+ * left to the jobs that they were requested for. */
+static int by_time(const void *x, const void *y)
+{
+	const struct ask *a = *(const struct ask *const *)x, *b = *(const struct ask *const *)y;
+	const int64_t p = a->given_us ? a->given_us : GPUQ_UNLIMITED;
+	const int64_t q = b->given_us ? b->given_us : GPUQ_UNLIMITED;
+
+	return p != q ? (p > q) - (p < q) : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Return the requests of the pool that are under way, NULL-terminated. */
+static const struct ask **asks_of(struct taking *t, const char *pool)
+{
+	const struct ask **all =
+		gpuq_arena_calloc(&t->mem, HASH_COUNT(t->m->asks) + 1, sizeof(*all));
+	size_t n = 0;
+
+	for (const struct ask *a = t->m->asks; all && a; a = a->hh.next)
+		if (strcmp(a->pool, pool) == 0 && a->state != ASK_STATE_ENDED)
+			all[n++] = a;
+	if (n)
+		qsort(all, n, sizeof(*all), by_time);
+	return all;
 }
 
 static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted)
@@ -188,9 +215,9 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 		n_asks += strcmp(a->pool, p->name) == 0 && a->state < ASK_STATE_SERVED;
 	sn.n_asks = n_asks;
 	sn.max_asks = site_pool_requests(p) ? (uint32_t)how->max_requests : 0;
-	for (const struct ask *a = t->m->asks; a; a = a->hh.next) {
-		if (strcmp(a->pool, p->name) != 0 || a->state == ASK_STATE_ENDED)
-			continue;
+	for (const struct ask **at = asks_of(t, p->name); at && *at; at++) {
+		const struct ask *a = *at;
+
 		left -= ask_lacks(a);
 		sn.run_us = most_us;
 		sn.lasts = true;
