@@ -36,7 +36,7 @@ static const struct {
 	{ "ContainerRuntimeReady", false, "the container runtime has a problem" },
 };
 
-/* A cloud or an autoscaler takes the node away: GKE, cluster-autoscaler, AWS, Karpenter, AKS. */
+/* A cloud or an autoscaler takes the node away: GKE, cluster-autoscaler, AWS, Karpenter, Azure. */
 static const char *const taken_taints[] = {
 	"cloud.google.com/impending-node-termination",
 	"ToBeDeletedByClusterAutoscaler",

@@ -60,7 +60,7 @@ test_expect_success 'the taints of each cloud; one that only discourages says no
 	wait_for 60 job_is "$b" state CANCELLED
 '
 
-test_expect_success 'AKS: the condition of a scheduled preemption, but not that of a reboot' '
+test_expect_success 'Azure: the condition of a scheduled preemption, but not that of a reboot' '
 	b=$(of "flavor: a100-spot") && wait_for 60 runs "$b" node-0000 &&
 	api PATCH /nodes/node-0000/status "{\"status\": {\"conditions\": [{\"type\": \"VMEventScheduled\", \"status\": \"True\", \"reason\": \"VMEventScheduled\", \"message\": \"Reboot Scheduled\"}]}}" >/dev/null &&
 	c=$(of "flavor: a100") && wait_for 60 runs "$c" node-0003 && runs "$b" node-0000 &&

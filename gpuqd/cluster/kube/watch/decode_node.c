@@ -336,7 +336,7 @@ static void read_conditions(struct kube_object *o, struct node_fact *out)
 	}
 }
 
-/* AKS says in words which event of the machine is scheduled: "Preempt", "Reboot", ... */
+/* Azure says in words which event of the machine is scheduled: "Preempt", "Reboot", ... */
 static const char *vm_event(const json_t *c)
 {
 	static const struct {
