@@ -595,6 +595,12 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 		journal_apply(d->j, &ev, NULL);
 		return;
 	}
+	if (ask_node_taken(journal_model(d->j), j, &ev, why, sizeof(why))) {
+		log_notice("job.node_taken", "job=%" PRIu32 " rule=%s why=%s", j->key.id,
+			   ev.evict.rule, LOGS(why));
+		journal_apply(d->j, &ev, NULL);
+		return;
+	}
 	if (stop_idle(d, j, now))
 		return;
 	percent = notify_time_due(journal_model(d->j), j, now);

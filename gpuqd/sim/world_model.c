@@ -307,6 +307,8 @@ int world_node_event(struct world *w, const struct sim_node *n, struct gpuq_err 
 	struct taint_fact *taints = gpuq_arena_calloc(&mem, spec->taints.n + 1, sizeof(*taints));
 	struct mig_fact *mig = gpuq_arena_calloc(&mem, spec->mig.n + 1, sizeof(*mig));
 	const struct snap_taint *in = spec->taints.items;
+	const size_t n_labels = spec->labels.n;
+	const char **words = gpuq_arena_calloc(&mem, 2 * (n_labels + 1), sizeof(*words));
 	struct node_fact fact = {
 		.name = n->name,
 		.labels = spec->labels,
@@ -331,6 +333,15 @@ int world_node_event(struct world *w, const struct sim_node *n, struct gpuq_err 
 	int rc;
 
 	fact.resources = scenario_resources(&mem, &spec->resources, &fact.n_resources);
+	if (words && n->pool != SNAP_NONE) {
+		for (size_t i = 0; i < n_labels; i++) {
+			words[i] = spec->labels.keys[i];
+			words[n_labels + 1 + i] = spec->labels.vals[i];
+		}
+		words[n_labels] = "gpuq-sim/pool";
+		words[2 * n_labels + 1] = spec->pool;
+		fact.labels = (struct gpuq_strmap){ words, words + n_labels + 1, n_labels + 1 };
+	}
 	if (!devices || !taints || !mig || !fact.resources) {
 		gpuq_arena_done(&mem);
 		return gpuq_no_memory(err);

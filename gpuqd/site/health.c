@@ -36,6 +36,21 @@ static const struct {
 	{ "ContainerRuntimeReady", false, "the container runtime has a problem" },
 };
 
+/* A cloud or an autoscaler takes the node away: GKE, cluster-autoscaler, AWS, Karpenter, Azure. */
+static const char *const taken_taints[] = {
+	"cloud.google.com/impending-node-termination",
+	"ToBeDeletedByClusterAutoscaler",
+	"aws-node-termination-handler/*",
+	"karpenter.sh/disrupted",
+	"karpenter.sh/disruption",
+};
+static const char *const taken_conditions[] = {
+	"PreemptScheduled",
+	"TerminateScheduled",
+	"VMEventScheduled/Preempt",
+	"VMEventScheduled/Terminate",
+};
+
 static const struct {
 	const char *taint, *reason; /* as the node shows it, and the word of the reason */
 } taints[] = {
@@ -75,7 +90,23 @@ const char *health_of_condition(const struct site *s, const char *type, bool on)
 	for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
 		if (site_glob(conditions[i].condition, type))
 			return on == conditions[i].bad ? conditions[i].reason : NULL;
-	return NULL;
+	return health_takes_condition(type, on) ? "its cloud takes it away" : NULL;
+}
+
+bool health_takes_condition(const char *type, bool on)
+{
+	for (size_t i = 0; i < sizeof(taken_conditions) / sizeof(taken_conditions[0]); i++)
+		if (strcmp(taken_conditions[i], type) == 0)
+			return on;
+	return false;
+}
+
+bool health_takes_taint(const char *key)
+{
+	for (size_t i = 0; i < sizeof(taken_taints) / sizeof(taken_taints[0]); i++)
+		if (site_glob(taken_taints[i], key))
+			return true;
+	return false;
 }
 
 const char *health_of_taint(const struct site *s, const char *key)
@@ -86,7 +117,7 @@ const char *health_of_taint(const struct site *s, const char *key)
 	for (size_t i = 0; i < sizeof(taints) / sizeof(taints[0]); i++)
 		if (site_glob(taints[i].taint, key))
 			return taints[i].reason;
-	return NULL;
+	return health_takes_taint(key) ? "its cloud takes it away" : NULL;
 }
 
 /* ---- what a site says of it ---- */

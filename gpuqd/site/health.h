@@ -17,4 +17,8 @@ struct site;
 const char *health_of_condition(const struct site *s, const char *type, bool on);
 const char *health_of_taint(const struct site *s, const char *key);
 
+/* True if such a condition, or such a taint, tells that the node is taken away soon. */
+bool health_takes_condition(const char *type, bool on);
+bool health_takes_taint(const char *key);
+
 #endif

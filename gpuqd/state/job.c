@@ -1,3 +1,4 @@
+#include "gpuqd/state/asks/ask_end.h"
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/notify.h"
 #include "gpuqd/state/asks/ask.h"
@@ -591,7 +592,7 @@ static bool is_rejected(const struct model *m, const struct job *j)
 
 int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	const struct event lost = { .at_us = ev->at_us, .evict.rule = "pod_lost" };
+	struct event lost = { .at_us = ev->at_us, .evict.rule = "pod_lost" };
 	struct job *j = job_of_event(m, ev, err);
 	struct life *l;
 
@@ -604,6 +605,8 @@ int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err 
 	if (ev->requeued.counts)
 		job_life(j)->n_retries++;
 	/* It ran, and gpuqd did not signal it to end. */
+	if (ask_spot_lost(m, j))
+		lost.evict.rule = RULE_SPOT;
 	if (ev->requeued.cause == GPUQ_CAUSE_INFRA && j->life->start_us &&
 	    j->life->leave_cause == GPUQ_CAUSE_NONE)
 		job_note_eviction(m, j, GPUQ_CAUSE_INFRA, &lost);

@@ -188,7 +188,7 @@ struct pod {
 /* The plugin of its node gave it no device. */
 #define RULE_PLUGIN "plugin_timeout"
 /* The rule of a time limit that follows from a deadline. */
-#define RULE_SPOT "spot" /* its cloud took the node */
+#define RULE_SPOT "spot" /* its cloud took a node of a spot pool */
 #define RULE_DEADLINE "deadline"
 /* The rule of ending an attempt whose node is about to be taken away by its cloud. */
 #define RULE_NODE_ENDS "node_ends"
@@ -376,6 +376,7 @@ struct node {
 	const char *drain_why; /* interned */
 	const char
 		*ill; /* why its conditions or taints keep new work away; interned; NULL = well */
+	bool taken; /* they tell that its cloud takes it away */
 	/* The cluster's report of its devices, before the site's word: labels, devices, device,
 	 * replicas and mig alone. */
 	struct node_fact told;

@@ -221,13 +221,17 @@ void node_judge(struct model *m, struct node *n)
 	struct taint_fact *taints = (struct taint_fact *)(uintptr_t)n->fact.taints;
 	const char *ill = NULL, *why;
 
+	n->taken = false;
 	for (size_t i = 0; i < n->fact.n_taints; i++) {
+		n->taken |= health_takes_taint(taints[i].key);
 		why = health_of_taint(m->site, taints[i].key);
 		taints[i].ill = why != NULL;
 		if (why && strcmp(taints[i].effect, "PreferNoSchedule") != 0)
 			ill = why;
 	}
 	for (size_t i = 0; i < n->fact.n_conditions; i++) {
+		n->taken |= health_takes_condition(n->fact.conditions[i].type,
+						   n->fact.conditions[i].on);
 		why = health_of_condition(m->site, n->fact.conditions[i].type,
 					  n->fact.conditions[i].on);
 		if (why)

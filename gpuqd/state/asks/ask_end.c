@@ -1,6 +1,7 @@
 #include "gpuqd/state/asks/ask_end.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "gpuqd/site/site.h"
 #include "libgpuq/units.h"
@@ -64,6 +65,43 @@ bool ask_end_due(const struct model *m, const struct job *j, int64_t now_us, str
 	ev->evict.rule = RULE_NODE_ENDS;
 	ev->evict.why = why;
 	return true;
+}
+
+static bool is_spot(const struct model *m, const struct node *n)
+{
+	site_each(site_pool, m->site->pools, p)
+		if (strcmp(p->name, n->pool) == 0)
+			return p->spot;
+	return false;
+}
+
+bool ask_node_taken(const struct model *m, const struct job *j, struct event *ev, char *why,
+		    size_t room)
+{
+	const struct node *node = NULL;
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == j->attempt && model_pod_takes(p) && p->node->taken &&
+		    (!node || !is_spot(m, node)))
+			node = p->node;
+	if (!node || j->life->leave_us)
+		return false;
+	snprintf(why, room, "the cloud takes node %s away", node->name);
+	ev->evict.cause = GPUQ_CAUSE_DRAIN;
+	ev->evict.rule = is_spot(m, node) ? RULE_SPOT : RULE_NODE_ENDS;
+	ev->evict.why = why;
+	return true;
+}
+
+bool ask_spot_lost(const struct model *m, const struct job *j)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == j->attempt && is_spot(m, p->node))
+			return true;
+	return false;
 }
 
 bool ask_job_is_spared(const struct model *m, const struct job *j)

@@ -20,6 +20,11 @@ int64_t ask_end_signal_us(const struct model *m, const struct job *j);
 bool ask_end_due(const struct model *m, const struct job *j, int64_t now_us, struct event *ev,
 		 char *why, size_t room);
 
+/* True if a node of the attempt is being taken away: then *ev tells it to leave, as above. */
+bool ask_node_taken(const struct model *m, const struct job *j, struct event *ev, char *why,
+		    size_t room);
+/* True if some pod of the attempt was on a node of a spot pool: what it lost there, its cloud took. */
+bool ask_spot_lost(const struct model *m, const struct job *j);
 /* True if its attempt is on nodes that were requested for a time, which no other job may cut short. */
 bool ask_job_is_spared(const struct model *m, const struct job *j);
 /* True if the node is taken away so soon that nothing is to start there. */

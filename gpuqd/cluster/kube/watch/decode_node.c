@@ -336,6 +336,23 @@ static void read_conditions(struct kube_object *o, struct node_fact *out)
 	}
 }
 
+/* Azure says in words which event of the machine is scheduled: "Preempt", "Reboot", ... */
+static const char *vm_event(const json_t *c)
+{
+	static const struct {
+		const char *word, *type;
+	} rows[] = {
+		{ "Preempt", "VMEventScheduled/Preempt" },
+		{ "Terminate", "VMEventScheduled/Terminate" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strstr(kube_str(c, "reason"), rows[i].word) ||
+		    strstr(kube_str(c, "message"), rows[i].word))
+			return rows[i].type;
+	return "VMEventScheduled";
+}
+
 /* Conditions that agents report beside the kubelet's own. Those that are Unknown tell nothing. */
 static int read_reports(struct kube_object *o, struct node_fact *out)
 {
@@ -355,6 +372,8 @@ static int read_reports(struct kube_object *o, struct node_fact *out)
 
 		for (size_t k = 0; k < sizeof(own) / sizeof(own[0]); k++)
 			is_own |= strcmp(type, own[k]) == 0;
+		if (strcmp(type, "VMEventScheduled") == 0)
+			type = vm_event(c);
 		if (!is_own && (strcmp(state, "True") == 0 || strcmp(state, "False") == 0))
 			facts[n++] = (struct condition_fact){ type, state[0] == 'T' };
 	}
