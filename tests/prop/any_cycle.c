@@ -37,8 +37,7 @@ static void keep_actions(struct gpuq_buf *text, struct gpuq_buf *out)
 	}
 }
 
-/* Nodes that do not exist change nothing of what is done: none is preempted for them, no
- * other job is delayed. */
+/* Nodes that do not exist change nothing of what is done: no job is preempted for them, or delayed. */
 static const char *without_requests(const struct any *a, struct gpuq_buf *text)
 {
 	static struct any less;

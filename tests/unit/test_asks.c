@@ -509,6 +509,45 @@ Test(asks, a_job_that_runs_longer_than_the_node_is_not_placed_there)
 			 "starts");
 }
 
+Test(asks, a_job_leaves_nodes_that_last_longer_to_others)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct model *m =
+		asking_as(1, PROVISION_CLASS_QUEUED, "gpus: 2\ncommand: [x]\n", "max_nodes: 4");
+	struct event made = { .type = EV_ASK_MADE, .job = J1 }, heard = { .type = EV_ASK_HEARD };
+	struct snapshot *sn = NULL;
+	struct plan plan;
+
+	model_find_job(m, J1)->time_limit_us = 7200 * S;
+	made.ask.number = 2;
+	made.ask.pool = "p";
+	made.ask.flavor = "default";
+	made.ask.class_ = PROVISION_CLASS_QUEUED;
+	made.ask.namespace_ = "";
+	made.ask.token = "0123456789abcdef0123456789abcdee";
+	made.ask.n_nodes = 1;
+	made.ask.run_us = 300000 * S;
+	apply(m, &made, T0);
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0 + S);
+	heard.ask.number = 2;
+	heard.ask.attempt = 1;
+	heard.ask.state = ASK_STATE_PROVISIONED;
+	heard.ask.condition = heard.ask.reason = heard.ask.message = "";
+	heard.ask.until_us = T0 + S;
+	apply(m, &heard, T0 + S);
+	node(m, "z1", T0 + 2 * S);
+	node(m, "a1", T0 + 3 * S);
+	cr_assert_str_eq(ask_find(m, 2)->nodes[0].name, "a1");
+	cr_assert_eq(snapshot_take(m, T0 + 4 * S, &sn, &err), 0, "%s", err.text);
+	cr_assert_eq(sched_cycle(sn, &mem, &plan, &err), 0, "%s", err.text);
+	cr_assert_eq(plan.n_actions, 1);
+	cr_expect_str_eq(sn->nodes[plan.pods[plan.actions[0].pod_first].node].name, "z1");
+	snapshot_free(sn);
+	gpuq_arena_done(&mem);
+	model_free(m);
+}
+
 Test(asks, part_of_the_last_waits)
 {
 	struct ask_pool p = { .waits_s = { 50, 10, 20, 30, 40, 30, 90, 60, 70, 80 },

@@ -105,3 +105,17 @@ const uint64_t *ends_of(struct cycle *c, uint32_t job)
 	e->unlimited = unlimited;
 	return e->set;
 }
+
+bool ends_longer(const struct cycle *c, uint32_t job, uint64_t *set)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct ends *e = c->ends;
+	uint32_t first;
+
+	if (!e || j->walltime_us == GPUQ_UNLIMITED)
+		return false;
+	first = sooner(c, amount_sum(needs_us(j), 2 * SNAP_BOOT_US) + 1);
+	for (uint32_t i = first; set && i < e->n; i++)
+		bits_add(set, e->nodes[i]);
+	return first < e->n;
+}

@@ -15,6 +15,9 @@
 void ends_init(struct cycle *c);
 /* Return the nodes that the job is kept off, until the next call; NULL = none. */
 const uint64_t *ends_of(struct cycle *c, uint32_t job);
+/* Add the nodes that last longer than the job needs by more than a node may boot: they are left to jobs that need
+ * them, where others will do. False: none was added. */
+bool ends_longer(const struct cycle *c, uint32_t job, uint64_t *set);
 /* True if it is kept off that one. */
 bool ends_bars(const struct cycle *c, uint32_t job, uint32_t node);
 

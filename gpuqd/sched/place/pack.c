@@ -583,13 +583,16 @@ static void begin(struct cycle *c, uint32_t job, uint32_t flavor, bool masked)
 		skip_for(c, job, packing->barred);
 }
 
-bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
+/* Place the job. tight: not on nodes that last longer than it needs. */
+static bool pack_once(struct cycle *c, uint32_t job, uint32_t flavor, bool tight)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
 	bool placed;
 
-	begin(c, job, flavor, r->exclusive);
+	begin(c, job, flavor, r->exclusive || tight);
+	if (tight)
+		c->pack->skips = ends_longer(c, job, c->pack->skip);
 	/* The glance counts what is free now, so it says nothing of other states. */
 	if (!c->nodes->planning && !c->pack->withholding && !c->in_later &&
 	    !enough_at_a_glance(c, j->request, flavor))
@@ -598,6 +601,12 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 	if (placed && r->exclusive)
 		nodes_close(c);
 	return placed && !c->failed;
+}
+
+bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	return (ends_longer(c, job, NULL) && pack_once(c, job, flavor, true)) ||
+	       (!c->failed && pack_once(c, job, flavor, false));
 }
 
 bool pack_more(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group, uint32_t index,
