@@ -104,6 +104,9 @@ static const struct opt update_opts[] = {
 static const struct opt logs_opts[] = {
 	{ OPT_FOLLOW, "follow", 'f', ARG_NONE, NULL, "print new output until the job has ended" },
 	{ OPT_TAIL, "tail", 0, ARG_REQUIRED, "N", "begin with the last N lines" },
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "begin at TIME: an instant, or a duration before now" },
+	{ OPT_TIMESTAMPS, "timestamps", 0, ARG_NONE, NULL, "print each line with the time when it was written" },
+	{ OPT_ATTEMPT, "attempt", 0, ARG_REQUIRED, "N", "output of this attempt alone; 0 is the first" },
 	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "only this pod of the job" },
 	{ OPT_RAW, "raw", 0, ARG_NONE, NULL, "do not escape control characters on a terminal" },
 	{ 0, NULL, 0, 0, NULL, NULL },
@@ -191,6 +194,11 @@ static const struct opt reservations_opts[] = {
 	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "include reservations that are over" },
 	{ OPT_CALENDAR, "calendar", 0, ARG_NONE, NULL, "show a chart of the coming days, by pool" },
 	{ OPT_DAYS, "days", 0, ARG_REQUIRED, "N", "days of the calendar (14)" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt import_opts[] = {
+	{ OPT_POOLS, "pools", 0, ARG_REQUIRED, "FILE", "pools with the shapes of nodes that are provisioned" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -374,7 +382,7 @@ const struct command commands[] = {
 	{ .name = "export", .summary = "Print the site file, or the live state as a scenario", .synopsis = "",
 	  .opts = export_opts, .groups = { opts_help }, .run = cmd_export },
 	{ .name = "import", .summary = "Convert Kueue's queues to a site file", .synopsis = "kueue FILE...",
-	  .groups = { opts_help }, .stop_first = true, .min_args = 2, .max_args = -1, .run = cmd_import },
+	  .opts = import_opts, .groups = { opts_help }, .min_args = 2, .max_args = -1, .run = cmd_import },
 	{ .name = "reserve", .summary = "Create, change or delete a reservation", .synopsis = "[NAME]",
 	  .opts = reserve_opts, .groups = { opts_help }, .max_args = -1, .run = cmd_reserve },
 	{ .name = "reservations", .summary = "List reservations", .synopsis = "[NAME]...",

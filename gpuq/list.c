@@ -215,6 +215,14 @@ int list_run(struct cli *c, const char *method, const struct out_def *def, const
 	     int (*fill)(struct cli *c, struct gpuq_val *params, struct gpuq_err *err),
 	     list_keep_fn keep)
 {
+	return list_run_more(c, method, def, shown, fill, keep, NULL);
+}
+
+int list_run_more(struct cli *c, const char *method, const struct out_def *def, const char *shown,
+		  int (*fill)(struct cli *c, struct gpuq_val *params, struct gpuq_err *err),
+		  list_keep_fn keep,
+		  int (*more)(struct cli *c, struct out *out, struct gpuq_err *err))
+{
 	struct gpuq_val *params = gpuq_map(&c->arena);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct out *out;
@@ -244,6 +252,8 @@ int list_run(struct cli *c, const char *method, const struct out_def *def, const
 		if (every_us)
 			watch_head(c, first);
 		rc = read_list(c, method, params, out, keep, &n_items, &err);
+		if (rc == 0 && more)
+			rc = more(c, out, &err);
 		if (rc == 0 && first && n_items == 0)
 			rc = filter_check_ids(c, params, &err);
 		if (rc == 0)

@@ -19,6 +19,12 @@ int list_run(struct cli *c, const char *method, const struct out_def *def, const
 	     int (*fill)(struct cli *c, struct gpuq_val *params, struct gpuq_err *err),
 	     list_keep_fn keep);
 
+/* The same, and after these objects those that `more` adds to the list; its error ends it. */
+int list_run_more(struct cli *c, const char *method, const struct out_def *def, const char *shown,
+		  int (*fill)(struct cli *c, struct gpuq_val *params, struct gpuq_err *err),
+		  list_keep_fn keep,
+		  int (*more)(struct cli *c, struct out *out, struct gpuq_err *err));
+
 /* Take method's objects into out, once; the caller prints with out_flush. Returns 0 or
  * an error code. */
 int list_once(struct cli *c, const char *method, const struct gpuq_val *params, struct out *out,

@@ -361,7 +361,7 @@ static int put_names(struct config *c, const char *first, int argc, char **argv,
 	return 0;
 }
 
-int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
+static int read_all(struct config *c, int argc, char **argv, struct gpuq_err *err)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	struct gpuq_reader r = { .arena = &mem, .err = err };
@@ -495,6 +495,15 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 	}
 	config_notify_policy(&c->notify, &c->policy.notify);
 	return 0;
+}
+
+int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
+{
+	int rc = read_all(c, argc, argv, err);
+
+	if (rc < 0)
+		config_done(c);
+	return rc;
 }
 
 void config_not_live(const struct config *was, const struct config *is, struct gpuq_buf *out)

@@ -67,7 +67,8 @@ struct config {
 };
 
 /* Read options and file. Returns 0; GPUQ_EINVAL for options (err->text says what), or
- * with "file:line:col: ..." for the file; GPUQ_EIO, GPUQ_EPERM. */
+ * with "file:line:col: ..." for the file; GPUQ_EIO, GPUQ_EPERM. On failure nothing is
+ * left for config_done(). */
 int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err);
 void config_done(struct config *c);
 

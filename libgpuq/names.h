@@ -89,6 +89,8 @@ enum gpuq_job_state {
 	  "requests for nodes failed; they are made again later")                                  \
 	X(PROVISIONING_LIMIT, "ProvisioningLimit", "operator",                                     \
 	  "its pool allows no more requests for nodes at once")                                    \
+	X(NODE_ENDS, "NodeEnds", "user",                                                           \
+	  "nodes with room for it are taken away before it could end") \
 	X(FLAVOR_WAIT, "FlavorWait", "user",                                                       \
 	  "it waits for a flavor that it prefers before it uses the next")
 

@@ -26,7 +26,9 @@ struct gpuq_strlist;
 	X(TIME_90, "time_90", "TIME_LIMIT_90")                                                     \
 	X(TIME_80, "time_80", "TIME_LIMIT_80")                                                     \
 	X(TIME_50, "time_50", "TIME_LIMIT_50")                                                     \
-	X(ARRAY_TASKS, "array_tasks", "ARRAY_TASKS")
+	X(ARRAY_TASKS, "array_tasks", "ARRAY_TASKS")                                               \
+	X(PROVISIONED, "provisioned", NULL)                                                        \
+	X(PROVISION_FAILED, "provision_failed", NULL)
 
 enum gpuq_notify_bit {
 #define X(sym, word, slurm) GPUQ_NOTIFY_BIT_##sym,
@@ -41,7 +43,8 @@ enum gpuq_notify_on {
 #undef X
 	/* The events of Slurm's ALL: all but those of the time limit, and an array as a whole. */
 	GPUQ_NOTIFY_ALL = GPUQ_NOTIFY_BEGIN | GPUQ_NOTIFY_END | GPUQ_NOTIFY_FAIL |
-			  GPUQ_NOTIFY_REQUEUE | GPUQ_NOTIFY_PREEMPT | GPUQ_NOTIFY_INVALID_DEPEND,
+			  GPUQ_NOTIFY_REQUEUE | GPUQ_NOTIFY_PREEMPT | GPUQ_NOTIFY_INVALID_DEPEND |
+			  GPUQ_NOTIFY_PROVISIONED | GPUQ_NOTIFY_PROVISION_FAILED,
 	/* The cluster refuses jobs: an event of the site, which only its hooks can request. */
 	GPUQ_NOTIFY_REFUSED = 1 << 30,
 	GPUQ_NOTIFY_TIMES = GPUQ_NOTIFY_TIME_90 | GPUQ_NOTIFY_TIME_80 | GPUQ_NOTIFY_TIME_50

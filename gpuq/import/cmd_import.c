@@ -52,8 +52,9 @@ static void on_note(void *arg, const char *text)
 
 int cmd_import(struct cli *c)
 {
-	struct gathered g = { NULL, 0, 0 };
-	struct gpuq_buf text = GPUQ_BUF_INIT;
+	struct gathered g = { NULL, 0, 0 }, shapes = { NULL, 0, 0 };
+	struct gpuq_buf text = GPUQ_BUF_INIT, comment = GPUQ_BUF_INIT;
+	struct import_from from;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_val *site;
 	int rc = 0;
@@ -62,13 +63,20 @@ int cmd_import(struct cli *c)
 		return cli_usage(c, "%s: what can be imported is kueue", c->args.rest[0]);
 	for (int i = 1; rc == 0 && i < c->args.n_rest; i++)
 		rc = read_file(c, c->args.rest[i], &g, &err);
+	if (rc == 0 && c->args.val[OPT_POOLS])
+		rc = read_file(c, c->args.val[OPT_POOLS], &shapes, &err);
+	from = (struct import_from){ g.docs, shapes.docs, g.n, shapes.n };
 	if (rc == 0)
-		rc = import_kueue(&c->arena, g.docs, g.n, &site, on_note, &g, &err);
+		rc = import_kueue(&c->arena, &from, &site, &comment, on_note, &g, &err);
+	if (rc == 0) {
+		gpuq_yaml_write(&text, site);
+		fputs(gpuq_buf_str(&text), stdout);
+		fputs(gpuq_buf_str(&comment), stdout);
+	}
+	gpuq_buf_done(&text);
+	gpuq_buf_done(&comment);
 	if (rc < 0)
 		return cli_fail(&err, false);
-	gpuq_yaml_write(&text, site);
-	fputs(gpuq_buf_str(&text), stdout);
-	gpuq_buf_done(&text);
 	if (g.n_notes)
 		cli_say("%zu field%s without a counterpart, above", g.n_notes,
 			g.n_notes == 1 ? "" : "s");

@@ -3,16 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuq/import/import_checks.h"
 #include "gpuq/import/import_fields.h"
 #include "gpuq/import/import_int.h"
 
 enum { PRIORITY_MOST = 1000000000, NAME_MOST = 63 };
 
 static const char group[] = "kueue.x-k8s.io/";
-static const char *const kinds[] = {
-	"ClusterQueue",          "Cohort",   "LocalQueue", "ResourceFlavor",
-	"WorkloadPriorityClass", "Topology", NULL
-};
+static const char *const kinds[] = { "ClusterQueue",
+				     "Cohort",
+				     "LocalQueue",
+				     "ResourceFlavor",
+				     "WorkloadPriorityClass",
+				     "Topology",
+				     "AdmissionCheck",
+				     "ProvisioningRequestConfig",
+				     NULL };
 
 /* ---- words ---- */
 
@@ -47,6 +53,14 @@ struct object *import_find(const struct import *im, const char *kind, const char
 	return NULL;
 }
 
+bool import_has_name(const struct gpuq_val *list, const char *name)
+{
+	for (uint32_t i = 0; i < list->n; i++)
+		if (strcmp(gpuq_get_str(list->items[i], "name", ""), name) == 0)
+			return true;
+	return false;
+}
+
 struct gpuq_val *import_member(struct import *im, struct gpuq_val *list, const char *name)
 {
 	struct gpuq_val *v = gpuq_map(im->a);
@@ -78,7 +92,9 @@ static int add_object(struct import *im, const char *file, const struct gpuq_val
 			    gpuq_get_str(meta, "namespace", "default"),
 			    v,
 			    gpuq_get(v, "spec"),
-			    NULL };
+			    NULL,
+			    NULL,
+			    false };
 	int rc = 0;
 
 	if (v->type != GPUQ_MAP || !kind)
@@ -118,7 +134,7 @@ static size_t count(const struct gpuq_val *v)
 
 /* ---- flavors, qos, topology ---- */
 
-static bool has_labels(const struct object *o)
+bool import_has_labels(const struct object *o)
 {
 	const struct gpuq_val *labels = gpuq_get(o->spec, "nodeLabels");
 
@@ -133,7 +149,7 @@ static bool is_plain(const struct import *im)
 	for (size_t i = 0; i < im->n; i++) {
 		if (strcmp(im->items[i].kind, "ResourceFlavor") != 0)
 			continue;
-		if (has_labels(&im->items[i]))
+		if (import_has_labels(&im->items[i]))
 			return false;
 		any = true;
 	}
@@ -144,7 +160,8 @@ static bool is_plain(const struct import *im)
 static void tell_plain(struct import *im, const struct object *o)
 {
 	for (size_t i = 0; &im->items[i] != o; i++)
-		if (strcmp(im->items[i].kind, "ResourceFlavor") == 0) {
+		if (strcmp(im->items[i].kind, "ResourceFlavor") == 0 &&
+		    !import_has_labels(&im->items[i])) {
 			import_note(im, o, o->v, "spec.nodeLabels",
 				    gpuq_arena_printf(im->a,
 						      "none, as those of %s: their quotas are "
@@ -159,14 +176,13 @@ static void add_flavor(struct import *im, const struct object *o)
 	const struct gpuq_val *labels = gpuq_get(o->spec, "nodeLabels");
 	struct gpuq_val *pool;
 
-	if (im->plain) {
+	if (!import_has_labels(o)) {
 		tell_plain(im, o);
 		return;
 	}
 	import_member(im, im->flavors, o->name);
 	pool = import_member(im, im->pools, o->name);
-	if (has_labels(o))
-		gpuq_put(im->a, pool, "selector", gpuq_val_copy(im->a, labels));
+	gpuq_put(im->a, pool, "selector", gpuq_val_copy(im->a, labels));
 	gpuq_put(im->a, pool, "flavor", gpuq_str(im->a, o->name));
 }
 
@@ -212,6 +228,8 @@ static void tell_same_labels(struct import *im)
 				continue;
 			o = import_find(im, "ResourceFlavor",
 					gpuq_get_str(im->pools->items[i], "name", ""));
+			if (!o)
+				break;
 			import_note(
 				im, o, gpuq_get(o->spec, "nodeLabels"), "spec.nodeLabels",
 				gpuq_arena_printf(im->a,
@@ -319,7 +337,9 @@ static int add_implicit_cohorts(struct import *im)
 			strcmp(o->kind, "ClusterQueue") == 0 || strcmp(o->kind, "Cohort") == 0
 				? import_cohort(o)
 				: NULL;
-		struct object cohort = { o->file, "Cohort", name, "", o->v, NULL, NULL };
+		struct object cohort = {
+			o->file, "Cohort", name, "", o->v, NULL, NULL, NULL, false
+		};
 
 		if (!name || import_find(im, "Cohort", name))
 			continue;
@@ -404,7 +424,7 @@ static int convert(struct import *im, const char *kind)
 			add_flavor(im, o);
 		else if (strcmp(kind, "WorkloadPriorityClass") == 0)
 			rc = add_class(im, o);
-		else
+		else if (strcmp(kind, "Topology") == 0)
 			add_topology(im, o);
 	}
 	return rc;
@@ -423,17 +443,37 @@ static int check_repeats(struct import *im)
 	return 0;
 }
 
-int import_kueue(struct gpuq_arena *a, const struct import_doc *docs, size_t n,
-		 struct gpuq_val **site, import_note_fn note_fn, void *arg, struct gpuq_err *err)
+/* Tell of quotas of other resources, of all queues at once. */
+static void tell_left_out(struct import *im)
+{
+	const struct gpuq_val *names = im->left.names;
+	const char *text = "", *others = "";
+
+	if (im->left.n == 0)
+		return;
+	for (uint32_t i = 0; text && i < names->n; i++)
+		text = gpuq_arena_printf(im->a, "%s%s%s", text, i ? ", " : "", names->items[i]->s);
+	if (im->left.n > 1)
+		others = gpuq_arena_printf(im->a, ", here and in %zu more", im->left.n - 1);
+	import_note(im, im->left.first, im->left.at, "spec.resourceGroups",
+		    gpuq_arena_printf(im->a, "%s: quotas count devices alone%s", text, others));
+}
+
+int import_kueue(struct gpuq_arena *a, const struct import_from *from, struct gpuq_val **site,
+		 struct gpuq_buf *comment, import_note_fn note_fn, void *arg, struct gpuq_err *err)
 {
 	static const char *const order[] = { "ResourceFlavor",        "Topology",
 					     "WorkloadPriorityClass", "Cohort",
-					     "ClusterQueue",          "LocalQueue" };
+					     "ClusterQueue",          "LocalQueue",
+					     "AdmissionCheck",        "ProvisioningRequestConfig" };
+	const struct import_doc *docs = from->docs;
+	const size_t n = from->n_docs;
 	struct import im = { .a = a, .note = note_fn, .arg = arg, .err = err };
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++)
 		im.room += 2 * count(docs[i].v); /* a cohort may come with each */
+	im.left.names = gpuq_list(a);
 	im.items = gpuq_arena_calloc(a, im.room + 1, sizeof(*im.items));
 	im.site = gpuq_map(a);
 	im.flavors = gpuq_list(a);
@@ -458,10 +498,16 @@ int import_kueue(struct gpuq_arena *a, const struct import_doc *docs, size_t n,
 	if (rc == 0)
 		rc = check_objects(&im);
 	im.plain = is_plain(&im);
+	if (rc == 0)
+		rc = import_shapes(&im, from->shapes, from->n_shapes);
 	for (size_t i = 0; rc == 0 && i < sizeof(order) / sizeof(order[0]); i++)
 		rc = convert(&im, order[i]);
+	if (rc == 0)
+		rc = import_checks(&im);
+	*comment = im.comment;
 	if (rc < 0)
 		return rc;
+	tell_left_out(&im);
 	pools_in_order(&im);
 	tell_same_labels(&im);
 	import_put_map(&im, im.site, "flavors", im.flavors);

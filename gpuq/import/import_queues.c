@@ -15,7 +15,7 @@ struct quota {
 	struct quota *next;
 };
 
-static bool is_gpu(const char *resource)
+bool import_is_gpu(const char *resource)
 {
 	const size_t n = strlen(resource);
 
@@ -63,30 +63,31 @@ static int64_t said_sum(int64_t x, int64_t y)
 	return x < 0 ? y : y < 0 ? x : x + y;
 }
 
-/* Other resources than devices, by name; reported in one line. */
-static void leave_out(struct import *im, struct gpuq_val *left, const char *name)
+/* Note another resource than devices, by name; all are reported in one line. */
+static void leave_out(struct import *im, const struct object *o, const struct gpuq_val *groups,
+		      const char *name)
 {
-	for (uint32_t i = 0; i < left->n; i++)
-		if (strcmp(left->items[i]->s, name) == 0)
+	struct left_out *left = &im->left;
+
+	if (im->again)
+		return;
+	if (left->n == 0) {
+		left->first = o;
+		left->at = groups;
+	}
+	if (left->last != o) {
+		left->last = o;
+		left->n++;
+	}
+	for (uint32_t i = 0; i < left->names->n; i++)
+		if (strcmp(left->names->items[i]->s, name) == 0)
 			return;
-	gpuq_add(im->a, left, gpuq_str(im->a, name));
-}
-
-static void tell_left_out(struct import *im, const struct object *o, const struct gpuq_val *groups,
-			  const struct gpuq_val *left)
-{
-	const char *names = "";
-
-	for (uint32_t i = 0; names && i < left->n; i++)
-		names = gpuq_arena_printf(im->a, "%s%s%s", names, i ? ", " : "", left->items[i]->s);
-	if (names && *names)
-		import_note(im, o, groups, "spec.resourceGroups",
-			    gpuq_arena_printf(im->a, "%s: quotas count devices alone", names));
+	gpuq_add(im->a, left->names, gpuq_str(im->a, name));
 }
 
 static int read_resource(struct import *im, const struct object *o, const char *flavor,
-			 const struct gpuq_val *r, struct gpuq_val *left, struct quota *list,
-			 struct quota ***end)
+			 const struct gpuq_val *r, const struct gpuq_val *groups,
+			 struct quota *list, struct quota ***end)
 {
 	const char *path = "spec.resourceGroups[].flavors[].resources[]";
 	const char *name = gpuq_get_str(r, "name", "");
@@ -94,8 +95,8 @@ static int read_resource(struct import *im, const struct object *o, const char *
 	struct quota *q;
 	int rc;
 
-	if (!is_gpu(name)) {
-		leave_out(im, left, name);
+	if (!import_is_gpu(name)) {
+		leave_out(im, o, groups, name);
 		return 0;
 	}
 	rc = milli_of(im, o, gpuq_get(r, "nominalQuota"), path, &nominal);
@@ -114,12 +115,19 @@ static int read_resource(struct import *im, const struct object *o, const char *
 	return 0;
 }
 
+/* Return what its quotas are of: devices that are in no pool, where it has no labels. */
+static const char *called(const struct import *im, const char *flavor)
+{
+	return im->plain                                                      ? ""
+	       : import_has_labels(import_find(im, "ResourceFlavor", flavor)) ? flavor
+									      : "default";
+}
+
 static int read_quotas(struct import *im, const struct object *o, struct quota **out)
 {
 	const struct gpuq_val *groups = gpuq_get(o->spec, "resourceGroups");
-	struct gpuq_val *left = gpuq_list(im->a);
 	struct quota **end = out;
-	int rc = left ? 0 : gpuq_no_memory(im->err);
+	int rc = 0;
 
 	*out = NULL;
 	for (uint32_t g = 0; rc == 0 && groups && groups->type == GPUQ_LIST && g < groups->n; g++) {
@@ -138,12 +146,10 @@ static int read_quotas(struct import *im, const struct object *o, struct quota *
 							  name));
 			for (uint32_t i = 0; rc == 0 && rs && rs->type == GPUQ_LIST && i < rs->n;
 			     i++)
-				rc = read_resource(im, o, im->plain ? "" : name, rs->items[i], left,
+				rc = read_resource(im, o, called(im, name), rs->items[i], groups,
 						   *out, &end);
 		}
 	}
-	if (rc == 0)
-		tell_left_out(im, o, groups, left);
 	return rc;
 }
 
@@ -187,12 +193,28 @@ void import_put_map(struct import *im, struct gpuq_val *queue, const char *key,
 		gpuq_put(im->a, queue, key, map);
 }
 
+/* Give an amount of no flavor of Kueue to each flavor that only the pools of --pools have. */
+static struct gpuq_val *spread(struct import *im, struct gpuq_val *map)
+{
+	struct gpuq_val *out = gpuq_map(im->a);
+
+	if (!map || im->spread->n == 0 || !gpuq_get(map, "default"))
+		return map;
+	for (uint32_t i = 0; i < map->n; i++)
+		for (uint32_t k = 0; k < im->spread->n; k++)
+			if (strcmp(map->pairs[i].key, "default") == 0)
+				gpuq_put(im->a, out, im->spread->items[k]->s, map->pairs[i].val);
+			else if (k == 0)
+				gpuq_put(im->a, out, map->pairs[i].key, map->pairs[i].val);
+	return out;
+}
+
 /* Put amounts by flavor; without flavors it is one number. */
 static void put_amounts(struct import *im, struct gpuq_val *queue, const char *key,
 			struct gpuq_val *map)
 {
 	if (!im->plain)
-		import_put_map(im, queue, key, map);
+		import_put_map(im, queue, key, spread(im, map));
 	else if (map && map->n)
 		gpuq_put(im->a, queue, key, map->pairs[0].val);
 }
@@ -331,7 +353,10 @@ static int put_quotas(struct import *im, const struct object *o, struct gpuq_val
 			(is_cohort ? members_bring(im, o->name, q->flavor, DEPTH_MOST) : 0);
 
 		gpuq_put(im->a, quota, q->flavor, amount(im, q->nominal));
-		gpuq_add(im->a, order, gpuq_str(im->a, q->flavor));
+		if (strcmp(q->flavor, "default") != 0 || im->spread->n == 0)
+			gpuq_add(im->a, order, gpuq_str(im->a, q->flavor));
+		for (uint32_t i = 0; strcmp(q->flavor, "default") == 0 && i < im->spread->n; i++)
+			gpuq_add(im->a, order, im->spread->items[i]);
 		if (import_cohort(o) && q->borrow >= 0)
 			gpuq_put(im->a, limit, q->flavor, amount(im, nominal + q->borrow));
 		else if (is_top(o) && !is_cohort)
@@ -358,9 +383,11 @@ static int put_top_limit(struct import *im, const struct object *o, struct gpuq_
 	im->again = true;
 	rc = read_quotas(im, o, &own);
 	im->again = false;
-	for (uint32_t i = 0; rc == 0 && i < (im->plain ? 1 : im->flavors->n); i++) {
-		const char *flavor =
-			im->plain ? "" : gpuq_get_str(im->flavors->items[i], "name", "");
+	for (uint32_t i = 0; rc == 0 && i < (im->plain ? 1 : im->flavors->n + 1); i++) {
+		const char *flavor = im->plain ? ""
+				     : i < im->flavors->n
+					     ? gpuq_get_str(im->flavors->items[i], "name", "")
+					     : "default";
 		int64_t sum = members_bring(im, o->name, flavor, DEPTH_MOST);
 
 		for (q = own; q; q = q->next)

@@ -193,7 +193,8 @@ struct pod_order {
 };
 
 struct pod_ref {
-	const char *name, *namespace_, *uid, *node; /* uid "" = by name and token */
+	/* uid "" = by name and token; in log_open both "": a pod that is gone, of the job's owner */
+	const char *name, *namespace_, *uid, *node;
 	const char *token;
 };
 
@@ -201,7 +202,8 @@ struct log_opts {
 	bool follow;
 	int64_t tail_lines; /* -1 = all */
 	const char *container; /* NULL = the only one */
-	bool timestamps;
+	int64_t since_us; /* wall clock: older lines are left out, to the second; 0 = none is */
+	bool timestamps; /* each line behind its time and a space */
 	/* The job's owner on this machine, by the ledger: the identity with which a file of the
 	 * job's own is read. UINT32_MAX = not known. */
 	uint32_t uid, gid;

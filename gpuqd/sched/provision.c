@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/sched/order.h"
+#include "gpuqd/sched/place/ends.h"
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/pack.h"
@@ -582,7 +583,7 @@ bool provision_next(struct cycle *c)
 
 		note_limit(c, job, cycle_class(c, job));
 		cls->blocked = true;
-		cls->from_walltime_us = 0;
+		cls->from_walltime_us = ends_of(c, job) ? c->s->jobs[job].walltime_us : 0;
 		order_done(c, job);
 	} else if (c->plan.started[job] == c->s->jobs[job].n_waiting) {
 		order_done(c, job);

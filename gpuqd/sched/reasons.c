@@ -1,6 +1,7 @@
 #include "gpuqd/sched/reasons.h"
 
 #include "gpuqd/sched/place/devices.h"
+#include "gpuqd/sched/place/ends.h"
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/topology_count.h"
@@ -463,6 +464,42 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	return true;
 }
 
+/* True if nodes have room for a pod, but are taken away before the job could end; of these the last is named. */
+static bool say_ends(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	const int64_t now_us = c->s->config.now_us;
+	const uint64_t *ends = ends_of(c, job), *usable = nodes_amounts(c)->usable;
+	uint32_t last = SNAP_NONE;
+
+	for (uint32_t g = 0; ends && g < r->n_groups; g++) {
+		const uint64_t *fit = feasibility_of(c, j->request, g)->nodes;
+		const struct need one = nodes_need(&r->groups[g]);
+
+		for (uint32_t w = 0; !c->failed && w < cycle_words(c); w++) {
+			uint64_t word = ends[w] & fit[w] & usable[w];
+
+			while (word) {
+				const uint32_t n = bits_pop(&word, w * 64);
+
+				if ((r->groups[g].gpus_milli == 0 ||
+				     c->s->nodes[n].flavor == flavor) &&
+				    nodes_room(c, n, &one, 1) &&
+				    (last == SNAP_NONE ||
+				     c->s->nodes[n].run_us > c->s->nodes[last].run_us))
+					last = n;
+			}
+		}
+	}
+	if (last == SNAP_NONE)
+		return false;
+	say(why, GPUQ_R_NODE_ENDS, PLAN_TIME, now_us + c->s->nodes[last].run_us,
+	    amount_later(now_us, amount_later(j->walltime_us, j->grace_us)),
+	    c->s->nodes[last].name);
+	return true;
+}
+
 void reasons_no_place(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -476,7 +513,9 @@ void reasons_no_place(struct cycle *c, uint32_t job, uint32_t flavor)
 		if (group_lacks(c, job, g, flavor, why))
 			return;
 	/* Each group fits by itself: either together they are too much, or the nodes that would do
-	 * are those it failed on. */
+	 * are those it failed on, or those that do not last. */
+	if (say_ends(c, job, flavor, why))
+		return;
 	if (j->n_exclude && r->n_groups == 1)
 		say(why, GPUQ_R_NODES_AVOIDED, PLAN_COUNT, 0, r->groups[0].pods_min,
 		    c->s->nodes[j->exclude[0]].name);

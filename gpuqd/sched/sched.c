@@ -5,6 +5,7 @@
 #include "gpuqd/sched/elastic.h"
 #include "gpuqd/sched/eligibility.h"
 #include "gpuqd/sched/order.h"
+#include "gpuqd/sched/place/ends.h"
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/pack.h"
@@ -334,7 +335,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		own_reasons(c, job, why_first);
 	else
 		block_class(c, job, why_first,
-			    behind || budget_refused(&refused) ||
+			    behind || budget_refused(&refused) || ends_of(c, job) ||
 					    (lacking && !timeline_full(c, job))
 				    ? c->s->jobs[job].walltime_us
 				    : 0);
@@ -422,6 +423,7 @@ struct sched_run {
 static void look(struct cycle *c, struct class_keys *keys)
 {
 	feasibility_init(c);
+	ends_init(c);
 	pack_init(c, PACK_DEFAULT, false);
 	reasons_init(c);
 	nodes_init(c);

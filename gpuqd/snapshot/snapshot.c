@@ -268,6 +268,12 @@ uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank)
 	return s->n_flavors - 1;
 }
 
+void snapshot_set_grows(struct snapshot *s, uint32_t flavor)
+{
+	if (flavor < s->n_flavors)
+		s->flavors[flavor].grows = true;
+}
+
 void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli)
 {
 	if (flavor < s->n_flavors)

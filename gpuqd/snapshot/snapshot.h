@@ -33,6 +33,7 @@
 
 #define SNAP_NONE UINT32_MAX
 #define SNAP_DEVICES_MAX 1024u /* of one node */
+#define SNAP_BOOT_US INT64_C(600000000) /* that a node may take to boot */
 #define SNAP_MILLI 1000 /* one device, one core */
 #define SNAP_PLENTY (INT64_MAX / 4) /* of a resource that is not counted */
 
@@ -78,6 +79,7 @@ struct snap_flavor {
 	const char *name; /* unique */
 	int64_t rank; /* then by name */
 	int64_t rate_milli; /* charge rate of a device, in thousandths; as added: 1000 */
+	bool grows; /* some pool of it can get more nodes: its quotas may exceed what there is */
 	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
 	int64_t device_memory_bytes; /* sealed: the smallest of its devices; 0 = not known */
 	uint32_t replicas; /* sealed: the fewest of its devices that have some; 0 = none have */
@@ -135,6 +137,11 @@ struct snap_node {
 	uint32_t flavor; /* of its devices */
 	int state; /* enum snap_node_state */
 	bool made_up; /* it does not exist, whatever its state */
+	/* It was requested for a time: jobs that run no longer may start on it, the grace period included. 0 = its
+	 * end is not known. */
+	int64_t run_us;
+	bool lasts; /* that is as long as its pool lets any run */
+	bool cuts; /* preemptible jobs may be cut short there */
 	uint32_t ask; /* SNAP_ASKED: number of the request that it is part of, from 1 */
 	/* Requests of its pool that are under way, and that may be at once. */
 	uint32_t n_asks, max_asks;
@@ -627,6 +634,7 @@ void snapshot_free(struct snapshot *s);
  * queues before jobs, jobs and nodes before allocs; queues, users and nodes before reservations.
  * Requests with equal content get the same handle. */
 uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank);
+void snapshot_set_grows(struct snapshot *s, uint32_t flavor);
 void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli);
 uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count);
 uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *q);

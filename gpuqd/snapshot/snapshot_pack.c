@@ -56,7 +56,7 @@ static const struct col config_cols[] = {
 _Static_assert(sizeof(config_cols) / sizeof(config_cols[0]) == 14 POLICY_SCHED_KEYS(X), "a number is left out");
 #undef X
 #define C(m) COL(struct snap_flavor, m)
-static const struct col flavor_cols[] = { C(name), C(rank), C(rate_milli) };
+static const struct col flavor_cols[] = { C(name), C(rank), C(rate_milli), C(grows) };
 #undef C
 #define C(m) COL(struct snap_license, m)
 static const struct col license_cols[] = { C(name), C(count) };
@@ -108,6 +108,7 @@ static const struct col node_cols[] = {
 	C(name), C(pool), C(flavor), C(state), C(cpu_milli), C(memory_bytes), C(pods),
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus), C(replicas),
 	C(ask), C(price), C(slots), C(isolation_whole), C(isolation_part), C(n_asks), C(max_asks), C(closed),
+	C(made_up), C(run_us), C(lasts), C(cuts),
 };
 #undef C
 #define C(m) COL(struct gpuq_slice, m)
@@ -626,6 +627,9 @@ static void unpack_node(struct unpack *u)
 				      node.resources[i].foreign >= 0 &&
 				      node.resources[i].foreign <= SNAP_PLENTY);
 	skip_rest(u, n, n > 8 ? 9 : 8);
+	/* Earlier records do not say that a node is made up where it is not to be requested. */
+	node.made_up |= node.closed || node.max_asks;
+	bad_unless(u, node.run_us >= 0);
 	bad_unless(u, node.replicas <= SNAP_MILLI);
 	bad_unless(u, node.slots <= SNAP_MILLI);
 	bad_unless(u, node.name && n_keys == n_vals && node.n_devices <= SNAP_DEVICES_MAX &&
@@ -798,11 +802,16 @@ static void each(struct unpack *u, void (*one)(struct unpack *u))
 static void unpack_flavor(struct unpack *u)
 {
 	struct snap_flavor f = { .rate_milli = SNAP_MILLI };
+	uint32_t flavor;
 
 	unpack_row(u, COLS(flavor_cols), &f);
 	bad_unless(u, f.name);
-	if (!u->r->bad)
-		snapshot_set_rate(u->s, snapshot_add_flavor(u->s, f.name, f.rank), f.rate_milli);
+	if (u->r->bad)
+		return;
+	flavor = snapshot_add_flavor(u->s, f.name, f.rank);
+	snapshot_set_rate(u->s, flavor, f.rate_milli);
+	if (f.grows)
+		snapshot_set_grows(u->s, flavor);
 }
 
 /* Read a license. */

@@ -51,6 +51,9 @@ static void take_flavors(struct taking *t)
 		t->flavors[n++] = "default";
 	}
 	t->n_flavors = n;
+	site_each(site_pool, t->m->site->pools, p)
+		if (site_pool_grows(p) && p->flavor)
+			snapshot_set_grows(t->s, flavor_ix(t, p->flavor));
 	t->packs = gpuq_arena_calloc(&t->mem, n, sizeof(*t->packs));
 	site_each(site_license, t->m->site->licenses, l)
 		snapshot_add_license(t->s, l->name, l->count);
@@ -363,6 +366,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	/* A job is spread only where every pool with its flavors is. */
 	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
 		t->packs[sn.flavor] = true;
+	snapshot_pools_end(t, n, &sn);
 	if (t->n_came)
 		snapshot_pools_node(t, n, &sn);
 	MORE(t, node, n, &sn);

@@ -26,6 +26,32 @@ void snapshot_pools_begin(struct taking *t)
 				(struct taking_came){ a->nodes[i].name, a, a->nodes[i].stale };
 }
 
+_Static_assert(SNAP_BOOT_US == PROVISION_RUN_MARGIN_US,
+	       "a request is for that much longer than its jobs run");
+
+void snapshot_pools_end(const struct taking *t, const struct node *n, struct snap_node *sn)
+{
+	const struct site_pool *p;
+
+	if (!n->asked || !n->ends_us)
+		return;
+	p = site_pool_growing(t->m->site, n->pool);
+	sn->run_us = n->ends_us > t->now_us ? n->ends_us - t->now_us : 1;
+	sn->cuts = p && p->provisioning->evictable;
+}
+
+/* Set for how long jobs may run on nodes of a request. Until the first has started, the time that nodes boot is
+ * not counted: it was requested for these jobs. */
+static void set_run(const struct site_pool *p, const struct ask *a, struct snap_node *sn)
+{
+	if (!a->given_us)
+		return;
+	if (!a->used)
+		sn->run_us = a->given_us + PROVISION_RUN_MARGIN_US;
+	sn->lasts = a->given_us >= p->provisioning->max_run_us;
+	sn->cuts = p->provisioning->evictable;
+}
+
 void snapshot_pools_node(const struct taking *t, const struct node *n, struct snap_node *sn)
 {
 	for (uint32_t i = 0; i < t->n_came; i++) {
@@ -35,6 +61,8 @@ void snapshot_pools_node(const struct taking *t, const struct node *n, struct sn
 		if (c->name != n->name)
 			continue;
 		p = site_pool_growing(t->m->site, c->ask->pool);
+		if (p && !c->stale)
+			set_run(p, c->ask, sn);
 		if (sn->state != SNAP_READY ||
 		    (p && !c->stale &&
 		     ask_is_open(t->m, c->ask, p->provisioning->booking_us, t->now_us)))
@@ -146,6 +174,7 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 	const bool failed = known && known->closed_until_us > t->now_us;
 	int64_t left = how->max_nodes, most = nodes_for(wanted, how->machine->gpus);
 	struct snap_node sn;
+	const int64_t most_us = how->max_run_us + PROVISION_RUN_MARGIN_US;
 	uint32_t n = 0, n_asks = 0;
 
 	shape(t, p, &sn);
@@ -161,11 +190,18 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 		if (strcmp(a->pool, p->name) != 0 || a->state == ASK_STATE_ENDED)
 			continue;
 		left -= ask_lacks(a);
+		sn.run_us = most_us;
+		sn.lasts = true;
+		sn.cuts = how->evictable;
+		set_run(p, a, &sn);
 		/* One that boots is there, and not what it will be. */
 		for (uint32_t k = ask_lacks(a) + ask_boots(t->m, a); k > 0; k--)
 			add(t, &sn, &n, SNAP_ASKED, a->number);
 	}
 	sn.closed = failed;
+	sn.run_us = most_us;
+	sn.lasts = true;
+	sn.cuts = how->evictable;
 	for (left = left < most ? left : most; left > 0; left--)
 		add(t, &sn, &n,
 		    failed || t->m->asks_known != ASKS_KNOWN || n_asks >= sn.max_asks

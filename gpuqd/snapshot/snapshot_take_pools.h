@@ -16,6 +16,8 @@
 
 /* Find out for which of the asks nodes have come. */
 void snapshot_pools_begin(struct taking *t);
+/* Set for how long jobs may run on a node that is taken away. */
+void snapshot_pools_end(const struct taking *t, const struct node *n, struct snap_node *sn);
 /* Set what a node that has come for an ask is: open to jobs, or not yet. */
 void snapshot_pools_node(const struct taking *t, const struct node *n, struct snap_node *sn);
 /* Add the nodes that do not exist. */

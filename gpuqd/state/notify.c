@@ -105,6 +105,15 @@ void notify_refused(struct model *m, struct job *j)
 		marks_notice(m, j, GPUQ_NOTIFY_REFUSED, GPUQ_CAUSE_NONE);
 }
 
+void notify_provision(struct model *m, struct job_key owner, bool failed)
+{
+	const struct job *j = model_find_waiting(m, owner);
+
+	if (j)
+		tell(m, j, failed ? GPUQ_NOTIFY_PROVISION_FAILED : GPUQ_NOTIFY_PROVISIONED,
+		     GPUQ_CAUSE_NONE);
+}
+
 void notify_never(struct model *m, struct job *j)
 {
 	if (j->life->told & GPUQ_NOTIFY_INVALID_DEPEND)

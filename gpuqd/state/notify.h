@@ -26,6 +26,8 @@ void notify_ended(struct model *m, struct job *j);
 void notify_requeued(struct model *m, struct job *j, enum gpuq_cause cause);
 /* The cluster refuses it and others like it; only hooks of the site are told. */
 void notify_refused(struct model *m, struct job *j);
+/* Report that the nodes which were requested for it are there, or were requested for the last time in vain. */
+void notify_provision(struct model *m, struct job_key owner, bool failed);
 void notify_never(struct model *m, struct job *j);
 /* Return the part of its time that has passed and was not reported, in percent; 0 = none. */
 int notify_time_due(const struct model *m, const struct job *j, int64_t now_us);

@@ -11,7 +11,7 @@ struct told {
 /* clang-format off */
 static const struct gpuq_field told_fields[] = {
 	{ .key = "on", .kind = GPUQ_K_STRLIST, .offset = offsetof(struct told, on),
-	  .doc = "begin, end, fail, requeue, preempt, invalid_depend, time_limit, time_90, time_80, "
+	  .doc = "begin, end, fail, requeue, preempt, invalid_depend, provisioned, provision_failed, time_limit, time_90, time_80, "
 		 "time_50, array_tasks, all, none. Default: end and fail." },
 	{ .key = "mail", .kind = GPUQ_K_STR, .offset = offsetof(struct told, mail),
 	  .doc = "Mail address; without it and a webhook: mail_user, else the submitter." },
@@ -36,7 +36,8 @@ int spec_notify_words(const struct gpuq_strlist *words, bool slurm, unsigned *on
 				err, GPUQ_EINVAL, "expected %s, not '%.80s'",
 				slurm ? "BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, ALL or NONE"
 				      : "begin, end, fail, requeue, preempt, "
-					"invalid_depend, time_limit, time_90, time_80, "
+					"invalid_depend, provisioned, provision_failed, "
+					"time_limit, time_90, time_80, "
 					"time_50, array_tasks, all or none",
 				words->items[i]);
 	*on = got;

@@ -93,3 +93,27 @@ grow_on() {
 ends() {
 	gpuq cancel "$1" && wait_for 60 no_requests && wait_for 60 no_nodes && none_twice
 }
+
+# other_clocks: the daemon that shimmed starts sees other clocks, CLOCK_SHIM seconds ahead: they are set while it is
+# away, as if it were away for so long. The machine's own stay.
+other_clocks() {
+	CLOCK_SHIM=$PWD/clock
+	clock_shim=$test_build/tests/sharness/.libs/clock_shim.so
+	[ -r "$clock_shim" ] || { echo "$clock_shim: not there; make check builds it" >&2; exit 99; }
+	ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+	CLOCK_SHIM_BOOT=1
+	export CLOCK_SHIM CLOCK_SHIM_BOOT ASAN_OPTIONS
+}
+clock_to() {
+	echo "$1" >clock.new && mv clock.new clock
+}
+shimmed() {
+	(
+		LD_PRELOAD=$clock_shim
+		export LD_PRELOAD
+		exec gpuqd --state "$PWD/state" --listen "$GPUQ_SERVER" --cluster kube --kubeconfig "$TMPDIR/k/gpuqd.kubeconfig" \
+			--namespace gpuq-jobs --config "$PWD/gpuqd.yaml" "$@" </dev/null >>gpuqd.log 2>&1 3>&- 4>&- 5>&-
+	) &
+	gpuqd_pid=$!
+	wait_gpuqd && wait_for 60 cluster_is_fresh
+}

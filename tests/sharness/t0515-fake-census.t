@@ -1,5 +1,5 @@
 #!/bin/sh
-test_description='each device is one of seven things at every moment, and they add up, whatever goes on'
+test_description='each device is one of eight things at every moment, and they add up, whatever goes on'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/fake.sh"
 
@@ -13,7 +13,7 @@ while not os.path.exists("stop"):
         continue
     s = json.loads(ask.stdout)
     d = s["devices"]
-    if set(d) != {"allocated", "held", "reserved", "free", "stranded", "draining", "lost"}:
+    if set(d) != {"allocated", "held", "reserved", "free", "stranded", "draining", "lost", "provisioning"}:
         sys.exit("other words: %s" % d)
     if abs(sum(d.values()) - s["gpus"]) > 1e-9 or min(d.values()) < 0 or s["frozen_nodes"]:
         sys.exit("sample %d: %s" % (n, s))

@@ -26,7 +26,7 @@ test_expect_success 'gpuq logs of a job whose pod is gone, of a job that ends by
 
 test_expect_success 'also of elements of an array and the pods of a gang, each its own, and after a kill' '
 	d=$(ended "log=element run=1s" -p keeps -a 0-2) && e=$(ended "log=member run=1s" -p keeps --pods 2) && kill_gpuqd && start_fake_gpuqd --config "$PWD/now.yaml" &&
-	gpuq logs "${d}_2" >out && says out "^element" && gpuq logs "$e" >out && test "$(grep -c member out)" = 2 && test "$(ls state/logs | grep -c "\.log$")" = 7
+	gpuq logs "${d}_2" >out && says out "^element" && gpuq logs "$e" >out && test "$(grep -c member out)" = 2 && test "$(ls state/logs | grep -c "\.times$")" = 7
 '
 
 test_expect_success 'of much output the end is kept' '

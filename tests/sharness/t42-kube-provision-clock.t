@@ -6,27 +6,7 @@ test_description='real control plane: requests for nodes and the clock: bookings
 
 pool big big 8 4 | site
 
-# The daemon sees other clocks, CLOCK_SHIM seconds ahead: it is set while the daemon is away, as if it were away for
-# so long. The machine's own stay.
-CLOCK_SHIM=$PWD/clock
-clock_shim=$test_build/tests/sharness/.libs/clock_shim.so
-[ -r "$clock_shim" ] || { echo "$clock_shim: not there; make check builds it" >&2; exit 99; }
-ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
-CLOCK_SHIM_BOOT=1
-export CLOCK_SHIM CLOCK_SHIM_BOOT ASAN_OPTIONS
-clock_to() {
-	echo "$1" >clock.new && mv clock.new clock
-}
-shimmed() {
-	(
-		LD_PRELOAD=$clock_shim
-		export LD_PRELOAD
-		exec gpuqd --state "$PWD/state" --listen "$GPUQ_SERVER" --cluster kube --kubeconfig "$TMPDIR/k/gpuqd.kubeconfig" \
-			--namespace gpuq-jobs --config "$PWD/gpuqd.yaml" "$@" </dev/null >>gpuqd.log 2>&1 3>&- 4>&- 5>&-
-	) &
-	gpuqd_pid=$!
-	wait_gpuqd && wait_for 60 cluster_is_fresh
-}
+other_clocks
 
 cluster_for_gpuqd --with "$test_source/etc/kubernetes/optional/provisioning.yaml"
 

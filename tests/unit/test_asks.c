@@ -7,10 +7,14 @@
 
 #include "gpuqd/flow/admit/run_limit.h"
 #include "gpuqd/flow/provision/verdict.h"
+#include "gpuqd/sched/sched.h"
+#include "gpuqd/snapshot/snapshot_take.h"
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/asks/ask_end.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/record/model_apply.h"
+#include "gpuqd/state/view/census.h"
+#include "libgpuq/wire/mp.h"
 #include "tests/unit/model_rig.h"
 
 #define S GPUQ_US_PER_S
@@ -24,7 +28,8 @@ static void apply(struct model *m, struct event *ev, int64_t at_us)
 }
 
 /* A model with a pool that grows, and a request of it for a job, at T0. */
-static struct model *asking_for(uint32_t n_nodes, const char *class_, const char *job)
+static struct model *asking_as(uint32_t n_nodes, const char *class_, const char *job,
+			       const char *more)
 {
 	struct model *m = fresh(0, 0);
 	struct event ev = { .type = EV_ASK_MADE, .job = J1 };
@@ -34,9 +39,9 @@ static struct model *asking_for(uint32_t n_nodes, const char *class_, const char
 
 	snprintf(site, sizeof(site),
 		 "version: 1\nqueues: [{name: default}]\npools: [{name: p, selector: {a: b}, "
-		 "flavor: default, provisioning: {kind: request, class: %s, max_nodes: 4, "
-		 "machine: {gpus: 2, labels: {a: b}}}}]",
-		 class_);
+		 "flavor: default, provisioning: {kind: request, class: %s, "
+		 "machine: {gpus: 2, labels: {a: b}}, %s}}]",
+		 class_, more);
 	rig_site(m, site);
 	failed = submit_text(m, job, NULL);
 	cr_assert_null(failed, "%s", failed);
@@ -52,6 +57,11 @@ static struct model *asking_for(uint32_t n_nodes, const char *class_, const char
 	known.asks.known = ASKS_KNOWN;
 	apply(m, &known, T0);
 	return m;
+}
+
+static struct model *asking_for(uint32_t n_nodes, const char *class_, const char *job)
+{
+	return asking_as(n_nodes, class_, job, "max_nodes: 4");
 }
 
 static struct model *asking(uint32_t n_nodes)
@@ -290,6 +300,149 @@ Test(asks, an_attempt_is_told_before_its_node_is_taken_away)
 	ends(7800 * S, GPUQ_CAUSE_LIMIT);
 	ends(86400 * S, GPUQ_CAUSE_DRAIN);
 	ends(GPUQ_UNLIMITED, GPUQ_CAUSE_DRAIN);
+}
+
+/* Return the events and messages for which a notification is to be written. */
+static const char *told(struct model *m)
+{
+	static const struct gpuq_mp_limits lim = { 1 << 20, 24, 65536 };
+	static char text[400];
+	struct disk d = { 0 };
+	size_t n = 0;
+
+	text[0] = '\0';
+	disk_write(&d, m);
+	for (size_t i = 0; i < d.n; i++) {
+		struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+		struct gpuq_val *v = NULL;
+
+		if (d.r[i].table != TABLE_OUTBOX)
+			continue;
+		cr_assert_eq(gpuq_mp_read(&a, &lim, d.r[i].val, d.r[i].val_len, &v, NULL), 0);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s %s;",
+				      gpuq_get_str(v, "event", ""), gpuq_get_str(v, "object", ""),
+				      gpuq_get_str(v, "message", ""));
+		gpuq_arena_done(&a);
+	}
+	disk_free(&d);
+	return text;
+}
+
+Test(asks, its_owner_is_told_what_becomes_of_it)
+{
+	const char *job =
+		"gpus: 2\nnotify: {on: [provisioned, provision_failed], mail: ann}\ncommand: [x]\n";
+	struct model *m = asking_for(1, "c.x", job);
+	struct event ev = { .type = EV_ASK_FAILED };
+
+	hear(m, ASK_STATE_ACCEPTED, "Accepted", T0);
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0 + S);
+	node_as(m, "n1", T0 + 2 * S, false);
+	cr_expect_str_eq(told(m), "");
+	node(m, "n1", T0 + 3 * S);
+	cr_expect_str_eq(told(m), "provisioned p words;");
+	model_free(m);
+	m = asking_for(1, "c.x", job);
+	hear(m, ASK_STATE_ACCEPTED, "Accepted", T0);
+	ev.ask.number = ev.ask.attempt = 1;
+	ev.ask.condition = ev.ask.reason = "";
+	ev.ask.message = "no capacity";
+	ev.ask.counts = true;
+	ev.ask.until_us = T0 + 60 * S;
+	apply(m, &ev, T0 + S);
+	cr_expect_str_eq(told(m), "", "it is tried again");
+	model_free(m);
+	m = asking_for(1, "c.x", job);
+	ev.ask.until_us = 0;
+	apply(m, &ev, T0 + S);
+	cr_expect_str_eq(told(m), "provision_failed p no capacity;");
+	model_free(m);
+}
+
+static int64_t devices_that_are(const struct model *m, enum census_kind kind)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct census all;
+
+	cr_assert(census_take(m, m->now_us, &a, &all));
+	gpuq_arena_done(&a);
+	return all.milli[kind];
+}
+
+Test(asks, nodes_count_as_provisioning_until_a_job_starts_on_them)
+{
+	struct model *m = asking(2);
+
+	hear(m, ASK_STATE_ACCEPTED, "Accepted", T0);
+	node_as(m, "n1", T0 + S, false);
+	cr_expect_eq(devices_that_are(m, CENSUS_PROVISIONING), 2000);
+	cr_expect_eq(devices_that_are(m, CENSUS_LOST), 0);
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0 + S);
+	node(m, "n1", T0 + 2 * S);
+	node(m, "n2", T0 + 2 * S);
+	cr_expect_eq(devices_that_are(m, CENSUS_PROVISIONING), 4000);
+	cr_assert_eq(place_at(m, J1, 1, "n1", 0, T0 + 3 * S), 0);
+	cr_expect_eq(devices_that_are(m, CENSUS_PROVISIONING), 0);
+	cr_expect_eq(devices_that_are(m, CENSUS_ALLOCATED), 1000);
+	model_free(m);
+}
+
+/* Return what a cycle decides of job 2, after job 1 was placed on the one node of a request for 2 h 10 min. */
+static const char *rider(const char *pool_key, int64_t time_us, int64_t at_us)
+{
+	static char found[300];
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct model *m = asking_as(1, PROVISION_CLASS_QUEUED, "gpus: 1\ncommand: [x]\n", pool_key);
+	struct snapshot *sn = NULL;
+	struct plan plan;
+	const char *failed = submit_text(m, "{gpus: 1, command: [x]}", NULL);
+
+	cr_assert_null(failed, "%s", failed);
+	model_find_job(m, (struct job_key){ 2, -1 })->time_limit_us = time_us;
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0);
+	node(m, "n1", T0 + 300 * S);
+	cr_assert_eq(place_at(m, J1, 1, "n1", 0, T0 + 310 * S), 0);
+	cr_assert_eq(snapshot_take(m, at_us, &sn, &err), 0, "%s", err.text);
+	cr_assert_eq(sched_cycle(sn, &mem, &plan, &err), 0, "%s", err.text);
+	found[0] = '\0';
+	for (uint32_t i = 0; i < plan.n_actions; i++)
+		if (plan.actions[i].key.id == 2)
+			snprintf(found, sizeof(found), "starts");
+	if (!*found) {
+		const struct plan_reason *why;
+
+		cr_assert_gt(plan_reasons(sn, &plan, 1, &why), 0);
+		snprintf(found, sizeof(found), "%s %s", gpuq_reason_word(why->code), why->object);
+		if (why->unit == PLAN_TIME)
+			snprintf(found, sizeof(found), "%s %s %lld %lld",
+				 gpuq_reason_word(why->code), why->object,
+				 (long long)((why->have - T0) / S),
+				 why->need == GPUQ_UNLIMITED ? -1LL
+							     : (long long)((why->need - T0) / S));
+	}
+	snapshot_free(sn);
+	gpuq_arena_done(&mem);
+	model_free(m);
+	return found;
+}
+
+Test(asks, a_job_that_runs_longer_than_the_node_is_not_placed_there)
+{
+	cr_expect_str_eq(rider("max_nodes: 1", 1 * 3600 * S, T0 + 400 * S), "starts");
+	cr_expect_str_eq(rider("max_nodes: 1", 2 * 3600 * S, T0 + 400 * S), "starts");
+	cr_expect_str_eq(rider("max_nodes: 1", 2 * 3600 * S, T0 + 700 * S),
+			 "NodeEnds n1 7800 7930");
+	cr_expect_str_eq(rider("max_nodes: 1", 86400 * S, T0 + 400 * S), "NodeEnds n1 7800 86830");
+	cr_expect_str_eq(rider("max_nodes: 1", GPUQ_UNLIMITED, T0 + 400 * S),
+			 "NodeEnds n1 7800 -1");
+	/* Another node is requested for it. */
+	cr_expect_str_eq(rider("max_nodes: 2", 86400 * S, T0 + 400 * S), "Provisioning p");
+	/* Where its pool lets preemptible jobs be cut short. */
+	cr_expect_str_eq(rider("max_nodes: 1, evictable: true", 86400 * S, T0 + 400 * S), "starts");
+	/* One without a time limit gets what the pool lets any run: no more is lost than it may expect. */
+	cr_expect_str_eq(rider("max_nodes: 1, max_run: 7800s", GPUQ_UNLIMITED, T0 + 400 * S),
+			 "starts");
 }
 
 Test(asks, part_of_the_last_waits)

@@ -13,6 +13,8 @@ static struct loop *loop;
 static struct kept *kept;
 static char got[20000];
 static size_t n_got, at_once;
+static int64_t since_us;
+static bool stamps;
 
 static void setup(void)
 {
@@ -60,7 +62,11 @@ static bool take(void *arg, const char *bytes, size_t n, const struct gpuq_err *
 
 static const char *text_of(const char *pod, int64_t tail)
 {
-	struct kept_read *r = kept_read_new(kept, pod, tail, take, NULL);
+	const struct log_opts o = { .tail_lines = tail,
+				    .since_us = since_us,
+				    .timestamps = stamps };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct kept_read *r = kept_read_new(kept, pod, &o, take, NULL, &err);
 
 	n_got = 0;
 	got[0] = '\0';
@@ -85,6 +91,53 @@ Test(kept, output_is_read_as_it_was)
 	cr_expect_not(kept_has(kept, "b"), "without output there is no file");
 	keep("c", "no end", 1, 100, 1000);
 	cr_expect_str_eq(text_of("c", 1), "no end");
+}
+
+Test(kept, lines_are_read_with_their_times_or_since_one)
+{
+	keep("t",
+	     "2026-12-01T09:00:00.5Z one\n2026-12-01T11:00:01.123456789+02:00 \nmore\n"
+	     "2026-12-01T09:00:02Z 12:00 two\n2026-12-01 no time",
+	     1, 1000, 1000);
+	cr_expect_str_eq(text_of("t", -1), "one\n\nmore\n12:00 two\n2026-12-01 no time");
+	since_us = INT64_C(1796115601000000); /* 09:00:01 */
+	cr_expect_str_eq(text_of("t", -1), "\nmore\n12:00 two\n2026-12-01 no time");
+	stamps = true;
+	cr_expect_str_eq(text_of("t", 3),
+			 "more\n2026-12-01T09:00:02Z 12:00 two\n2026-12-01 no time" + 5);
+	since_us += 1500000;
+	cr_expect_str_eq(text_of("t", -1), "");
+}
+
+Test(kept, output_of_an_older_daemon_has_no_times)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const struct log_opts asks = { .tail_lines = -1, .timestamps = true };
+	char path[100];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/logs/old.log", dir);
+	f = fopen(path, "w");
+	cr_assert(f);
+	fputs("2026-12-01T09:00:00Z is text\n", f);
+	fclose(f);
+	cr_expect(kept_has(kept, "old"));
+	cr_expect_str_eq(text_of("old", -1), "2026-12-01T09:00:00Z is text\n");
+	cr_expect_null(kept_read_new(kept, "old", &asks, take, NULL, &err));
+	cr_expect_eq(err.code, GPUQ_EINVAL);
+	cr_expect_null(kept_read_new(kept, "none", &asks, take, NULL, &err));
+	cr_expect_eq(err.code, GPUQ_ENOENT);
+}
+
+/* The time in front of a line that was cut would be read as text. */
+Test(kept, of_much_output_whole_lines_are_kept)
+{
+	for (int size = 60; size < 130; size++) {
+		keep("l", "2026-12-01T09:00:00Z abc\n", 7, size, 1000);
+		text_of("l", -1);
+		cr_expect(strstr(got, "bytes are not kept\nabc\n"), "%d: %s", size, got);
+		cr_expect_null(strstr(got, "Z"), "%d: %s", size, got);
+	}
 }
 
 Test(kept, the_last_bytes_are_kept)

@@ -4,7 +4,28 @@
 #include <string.h>
 
 #include "gpuqd/state/audit/model_audit.h"
+#include "gpuqd/state/asks/ask.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "tests/unit/model_rig.h"
+
+/* A request whose node has come. */
+static void request(struct model *m, uint32_t number, const char *node)
+{
+	struct event ev = { .type = EV_ASK_MADE, .at_us = T0, .job = { 2, -1 } };
+	struct node_fact f = { .name = node, .note = "", .ready = true };
+	struct event seen = { .type = EV_NODE_SEEN, .at_us = T0 + 1, .node = &f };
+
+	ev.ask.number = number;
+	ev.ask.pool = "default";
+	ev.ask.flavor = "default";
+	ev.ask.class_ = "c.x";
+	ev.ask.namespace_ = "";
+	ev.ask.token = "0123456789abcdef0123456789abcdef";
+	ev.ask.n_nodes = 1;
+	cr_assert_eq(model_apply(m, &ev, NULL), 0);
+	cr_assert_eq(model_apply(m, &seen, NULL), 0);
+	cr_assert_eq(ask_find(m, number)->n_came, 1);
+}
 
 static struct model *world(void)
 {
@@ -13,6 +34,8 @@ static struct model *world(void)
 	cr_assert_null(submit_text(m, "{gpus: 2, command: [a]}", NULL));
 	cr_assert_null(submit_text(m, "{array: 0-9, command: [b]}", NULL));
 	cr_assert_eq(place(m, J1, 1, "n0", 0), 0);
+	request(m, 1, "m1");
+	request(m, 2, "m2");
 	return m;
 }
 
@@ -74,6 +97,27 @@ static void pod_of_an_attempt_to_come(struct model *m)
 	m->jobs->pods->attempt++;
 }
 
+static void number_of_a_request(struct model *m)
+{
+	m->last_ask = 1;
+}
+static void node_of_two_requests(struct model *m)
+{
+	ask_find(m, 2)->nodes[0].name = ask_find(m, 1)->nodes[0].name;
+}
+static void more_nodes_than_requested(struct model *m)
+{
+	ask_find(m, 1)->n_nodes = 0;
+}
+static void nodes_of_an_attempt_that_failed(struct model *m)
+{
+	ask_find(m, 1)->state = ASK_STATE_PAUSED;
+}
+static void given_at_no_time(struct model *m)
+{
+	ask_find(m, 2)->state = ASK_STATE_PROVISIONED;
+}
+
 static const struct {
 	void (*harm)(struct model *m);
 	const char *says;
@@ -90,6 +134,11 @@ static const struct {
 	{ longer_spec, "bytes of specs is" },
 	{ elements_lost, "pending elements is" },
 	{ element_never_ends, "live elements is" },
+	{ number_of_a_request, "request 2 for nodes: its number has not been given yet" },
+	{ node_of_two_requests, "came for another as well" },
+	{ more_nodes_than_requested, "it has no state, no node" },
+	{ nodes_of_an_attempt_that_failed, "an attempt that is over may be used" },
+	{ given_at_no_time, "when its nodes were given" },
 	{ pod_of_an_attempt_to_come, "a pod that is not of its attempts" },
 };
 

@@ -199,14 +199,14 @@ Test(replay, every_field_is_written)
 	} rows[] = {
 		{ "config_cols", sizeof(struct snap_config) - sizeof(struct policy_sched), 128 },
 		{ "queue_cols", sizeof(struct snap_queue) - sizeof(struct policy_queue), 136 },
-		{ "node_cols", sizeof(struct snap_node), 272 },
+		{ "node_cols", sizeof(struct snap_node), 288 },
 		{ "device_cols", sizeof(struct snap_device), 32 },
 		{ "group_cols", sizeof(struct snap_group), 216 },
 		{ "request_cols", sizeof(struct snap_request), 136 },
 		{ "job_cols", sizeof(struct snap_job), 320 },
 		{ "cap_cols", sizeof(struct snap_cap), 48 },
 		{ "alloc_cols", sizeof(struct snap_alloc), 48 },
-		{ "flavor_cols", sizeof(struct snap_flavor), 48 },
+		{ "flavor_cols", sizeof(struct snap_flavor), 56 },
 		{ "usage_cols", sizeof(struct snap_usage), 16 },
 		{ "loss_cols", sizeof(struct snap_loss), 32 },
 		{ "reservation_cols", sizeof(struct snap_reservation), 96 },
@@ -240,6 +240,76 @@ Test(replay, a_snapshot_comes_back_as_it_was)
 	gpuq_buf_done(&again);
 	gpuq_buf_done(&one);
 	gpuq_buf_done(&other);
+}
+
+/* One job, and a node that its pool does not request now. */
+static struct snapshot *made_up(bool told)
+{
+	struct snapshot *s;
+	struct snap_config config;
+	struct snap_device device = { .healthy = true };
+	struct snap_node n;
+	struct snap_job j;
+	const struct snap_group group = {
+		.name = "main", .pods_min = 1, .pods_max = 1, .gpus_milli = 1000
+	};
+	const struct snap_request r = { .groups = &group, .n_groups = 1 };
+
+	snapshot_config_default(&config);
+	config.now_us = INT64_C(1700000000000000);
+	s = snapshot_new(&config);
+	snapshot_add_flavor(s, "a100", 0);
+	snapshot_add_flavor(s, "h100", 1);
+	snapshot_set_grows(s, 0);
+	add_queue(s, "top", NULL, 0);
+	snapshot_user(s, "ann");
+	snapshot_node_default(&n);
+	n.name = "p/0";
+	n.pool = "p";
+	n.flavor = 0;
+	n.n_devices = 1;
+	n.devices_in = &device;
+	n.state = SNAP_DOWN;
+	n.made_up = told;
+	n.closed = true;
+	n.max_asks = 100;
+	n.run_us = 3600000000;
+	n.lasts = n.cuts = true;
+	snapshot_add_node(s, &n);
+	snapshot_job_default(&j);
+	j.key.id = 1;
+	j.queue = j.user = 0;
+	j.request = snapshot_add_request(s, &r);
+	snapshot_add_job(s, &j);
+	return s;
+}
+
+/* told: false = as records were before they said which nodes do not exist. */
+static void decided_again(bool told)
+{
+	struct gpuq_buf bytes = GPUQ_BUF_INIT, one = GPUQ_BUF_INIT, other = GPUQ_BUF_INIT;
+	struct snapshot *s = made_up(told), *back;
+
+	snapshot_pack(s, &bytes);
+	snapshot_free(s);
+	back = unpack(&bytes);
+	cr_assert_eq(back->nodes[0].run_us, 3600000000);
+	cr_assert(back->flavors[0].grows && !back->flavors[1].grows);
+	cr_assert(back->nodes[0].lasts && back->nodes[0].cuts);
+	decide(made_up(true), &one);
+	decide(back, &other);
+	cr_expect(strstr(gpuq_buf_str(&one), "wait 1 ProvisioningFailed p"), "%s",
+		  gpuq_buf_str(&one));
+	cr_expect_str_eq(gpuq_buf_str(&one), gpuq_buf_str(&other));
+	gpuq_buf_done(&bytes);
+	gpuq_buf_done(&one);
+	gpuq_buf_done(&other);
+}
+
+Test(replay, nodes_that_do_not_exist_are_recorded)
+{
+	decided_again(true);
+	decided_again(false);
 }
 
 /* Every beginning of the bytes, and every byte turned over, is read or refused. */

@@ -337,7 +337,7 @@ static uint32_t owed(struct snapshot *s, const char *name, const char *parent, i
 	return snapshot_add_queue(s, &q);
 }
 
-Test(share, overcommitted_quotas_are_found)
+static void overcommitted(bool grows)
 {
 	struct overcommit at = { .queue = SNAP_NONE, .flavor = SNAP_NONE };
 	struct snap_config config;
@@ -348,6 +348,8 @@ Test(share, overcommitted_quotas_are_found)
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "a100", 0);
 	snapshot_add_flavor(s, "h100", 1);
+	if (grows)
+		snapshot_set_grows(s, 0);
 	snapshot_node_default(&n);
 	n.name = "n1";
 	n.n_devices = 8;
@@ -362,11 +364,13 @@ Test(share, overcommitted_quotas_are_found)
 	owed(s, "x1", "x", 0, 6000);
 	owed(s, "x2", "auto", 0, 3000);
 	cr_assert_eq(snapshot_seal(s, NULL), 0);
-	cr_assert(overcommit_next(s, &at));
-	cr_expect_eq(at.queue, SNAP_NONE);
-	cr_expect_eq(at.flavor, 0);
-	cr_expect_eq(at.sum_milli, 9000);
-	cr_expect_eq(at.has_milli, 8000);
+	if (!grows) {
+		cr_assert(overcommit_next(s, &at));
+		cr_expect_eq(at.queue, SNAP_NONE);
+		cr_expect_eq(at.flavor, 0);
+		cr_expect_eq(at.sum_milli, 9000);
+		cr_expect_eq(at.has_milli, 8000);
+	}
 	cr_assert(overcommit_next(s, &at));
 	cr_expect_str_eq(s->queues[at.queue].name, "x");
 	cr_expect_eq(at.flavor, 1);
@@ -374,4 +378,15 @@ Test(share, overcommitted_quotas_are_found)
 	cr_expect_eq(at.has_milli, 8000);
 	cr_expect(!overcommit_next(s, &at));
 	snapshot_free(s);
+}
+
+Test(share, overcommitted_quotas_are_found)
+{
+	overcommitted(false);
+}
+
+/* Its present devices are no bound of the quotas of a flavor that can get more nodes. */
+Test(share, quotas_of_a_flavor_that_grows_are_not_overcommitted)
+{
+	overcommitted(true);
 }

@@ -40,6 +40,7 @@ int cmd_logs(struct cli *c)
 	struct logs l = {
 		.follow = opt_given(&c->args, OPT_FOLLOW),
 		.raw = opt_given(&c->args, OPT_RAW),
+		.timestamps = opt_given(&c->args, OPT_TIMESTAMPS),
 	};
 	enum follow_end end;
 	int code = EXIT_DONE;
@@ -48,8 +49,12 @@ int cmd_logs(struct cli *c)
 		return cli_usage(c, "%s", err.text);
 	l.pod = number(c, OPT_POD, "pod");
 	l.tail_lines = number(c, OPT_TAIL, "tail");
-	if (l.pod == -2 || l.tail_lines == -2)
+	l.attempt = number(c, OPT_ATTEMPT, "attempt");
+	if (l.pod == -2 || l.tail_lines == -2 || l.attempt == -2)
 		return EXIT_USAGE;
+	if (opt_given(&c->args, OPT_SINCE) &&
+	    filter_instant("since", c->args.val[OPT_SINCE], &l.since_us, &err) < 0)
+		return cli_usage(c, "%s", err.text);
 
 	/* How many pods there are decides the form; an unknown job ends here. */
 	if (job_for_each(c, target.id, target.index, count_pods, &pods, &err) < 0)

@@ -147,7 +147,13 @@ static struct gpuq_val *params(struct gpuq_arena *a, const struct logs *l, const
 	if (l->pod >= 0)
 		gpuq_put(a, map, "pod", gpuq_int(a, l->pod));
 	gpuq_put(a, map, "follow", gpuq_bool(a, l->follow));
-	/* Offsets are of the present attempt. */
+	if (l->attempt >= 0)
+		gpuq_put(a, map, "attempt", gpuq_int(a, l->attempt));
+	if (l->since_us > 0)
+		gpuq_put(a, map, "since_us", gpuq_int(a, l->since_us));
+	if (l->timestamps)
+		gpuq_put(a, map, "timestamps", gpuq_bool(a, true));
+	/* Offsets are of that attempt, or of the present one. */
 	for (size_t i = 0; i < l->n_pods; i++)
 		gpuq_put(a, offsets, l->pods[i].name, gpuq_int(a, l->pods[i].offset_bytes));
 	/* After the first output its position is more exact than a count of lines. */
@@ -171,7 +177,7 @@ static void catch_up(struct logs *l, struct follow *f)
 {
 	struct gpuq_err err;
 
-	if (follow_refresh(f, &err) < 0 || f->board.n != 1)
+	if (l->attempt >= 0 || follow_refresh(f, &err) < 0 || f->board.n != 1)
 		return;
 	for (size_t i = 0; i < l->n_pods; i++) {
 		if (l->pods[i].attempt == f->board.items[0].attempt)

@@ -31,7 +31,9 @@ struct logs {
 	size_t n_pods;
 	int64_t pod; /* only this one; -1 = all */
 	int64_t tail_lines; /* -1 = from the beginning */
-	bool follow, raw, prefix;
+	int64_t attempt; /* only this one; -1 = the present one, and those that follow */
+	int64_t since_us; /* 0 = from the beginning */
+	bool follow, raw, prefix, timestamps;
 };
 
 /* Print until the stream ends: FOLLOW_MET (at the end of what there is, or of the

@@ -383,9 +383,61 @@ static bool keep(const struct cli *c, const struct gpuq_val *obj)
 	return list_has(c->args.val[OPT_STATES], gpuq_get_str(obj, "state", ""));
 }
 
+struct pools {
+	struct cli *c;
+	struct out *out;
+	int rc;
+};
+
+/* Add a line for a pool that grows: for what was requested and is not there, or where it is at zero. */
+static int on_pool(void *arg, const struct gpuq_val *pool)
+{
+	struct pools *p = arg;
+	struct gpuq_arena *a = &p->c->arena;
+	const int64_t asked = gpuq_get_int(pool, "asked", 0),
+		      nodes = gpuq_get_int(pool, "nodes", 0);
+	struct gpuq_buf name = GPUQ_BUF_INIT;
+	struct gpuq_val *v = gpuq_map(a);
+
+	if (!pool || !gpuq_get_int(pool, "max_nodes", 0) || (nodes && !asked))
+		return 0;
+	gpuq_buf_printf(&name, "%s %" PRId64 " of %" PRId64, gpuq_get_str(pool, "name", "?"), nodes,
+			gpuq_get_int(pool, "max_nodes", 0));
+	if (asked)
+		gpuq_buf_printf(&name, ", asked %" PRId64, asked);
+	gpuq_put(a, v, "name", gpuq_str(a, gpuq_buf_str(&name)));
+	gpuq_put(a, v, "state",
+		 gpuq_str(a, gpuq_node_state_word(asked ? GPUQ_NODE_PROVISIONING
+							: GPUQ_NODE_PLANNED)));
+	gpuq_put(a, v, "pool", gpuq_str(a, gpuq_get_str(pool, "name", "?")));
+	gpuq_put(a, v, "flavor", gpuq_str(a, gpuq_get_str(pool, "flavor", "-")));
+	gpuq_put(a, v, "gpus", gpuq_int(a, gpuq_get_int(pool, "gpus_per_node", 0) * asked));
+	gpuq_put(a, v, "free_gpus", gpuq_int(a, 0));
+	gpuq_put(a, v, "note", gpuq_get(pool, "failure"));
+	gpuq_buf_done(&name);
+	if (keep(p->c, v))
+		p->rc = out_add(p->out, v, cli_now_us());
+	return p->rc;
+}
+
+/* Add what is no node yet. */
+static int add_pools(struct cli *c, struct out *out, struct gpuq_err *err)
+{
+	struct pools p = { c, out, 0 };
+	struct gpuq_val *reply;
+	int rc = gpuq_stream(c->conn, "pool.list", NULL, 0, on_pool, &p, &c->arena, &reply, err);
+
+	return p.rc < 0 ? gpuq_fail(err, p.rc, "out of memory") : rc < 0 ? rc : 0;
+}
+
 int cmd_nodes(struct cli *c)
 {
-	const struct out_def *def = opt_given(&c->args, OPT_SUMMARY) ? &by_node : &node_list;
+	const bool summary = opt_given(&c->args, OPT_SUMMARY);
+	const struct out_def *def = summary ? &by_node : &node_list;
+	/* Scripts read names of nodes. */
+	const bool pools = summary && !opt_given(&c->args, OPT_NO_HEADER) &&
+			   !opt_given(&c->args, OPT_JSON) && c->args.n_rest == 0 &&
+			   !c->args.val[OPT_NODES];
 
-	return list_run(c, "node.list", def, NULL, fill, keep);
+	return list_run_more(c, "node.list", def, NULL, fill, keep, pools ? add_pools : NULL);
 }

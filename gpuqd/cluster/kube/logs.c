@@ -9,6 +9,7 @@
 #include "gpuqd/cluster/kube/loglines.h"
 #include "gpuqd/cluster/kube/http/status.h"
 #include "gpuqd/cluster/kube/http/url.h"
+#include "libgpuq/units.h"
 
 #define FIRST_US INT64_C(300000)
 #define MAX_US INT64_C(5000000) /* a person is watching the screen */
@@ -23,6 +24,7 @@ struct cluster_log {
 	char *namespace_, *name, *uid, *container;
 	bool follow;
 	int64_t tail_lines;
+	char since[LOGLINES_TIME_MAX]; /* "" = from the beginning */
 	log_fn fn;
 	void *arg;
 	struct loglines lines;
@@ -183,9 +185,9 @@ static void go(struct cluster_log *log)
 	gpuq_buf_adds(&path, "/log?timestamps=true");
 	if (log->follow)
 		gpuq_buf_adds(&path, "&follow=true");
-	if (starts_with_time(log))
-		url_query(&path, "sinceTime", log->lines.last);
-	else if (log->tail_lines >= 0)
+	if (starts_with_time(log) || *log->since)
+		url_query(&path, "sinceTime", starts_with_time(log) ? log->lines.last : log->since);
+	if (!starts_with_time(log) && log->tail_lines >= 0)
 		gpuq_buf_printf(&path, "&tailLines=%lld", (long long)log->tail_lines);
 	if (log->container)
 		url_query(&path, "container", log->container);
@@ -219,6 +221,8 @@ int logs_open(struct loop *l, struct http *h, const struct watch *watch, const c
 	log->watch = watch;
 	log->follow = opts->follow;
 	log->tail_lines = opts->tail_lines;
+	if (opts->since_us)
+		gpuq_instant_print(opts->since_us, log->since, sizeof(log->since));
 	log->fn = fn;
 	log->arg = arg;
 	loglines_init(&log->lines, opts->timestamps);

@@ -4,9 +4,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gpuqd/cluster/local/local_kept.h"
@@ -21,14 +23,56 @@ static bool is_kept(const struct local *l, const char *stem)
 	return faccessat(l->logs_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* Find the newest output of a pod of this name and owner, whose identity is not known any more. */
+static bool find_of_owner(const struct local *l, const char *pod, uint32_t owner,
+			  char out[LOG_STEM_BYTES])
+{
+	int fd = openat(l->logs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct timespec newest = { 0, 0 };
+	char begin[LOG_STEM_BYTES];
+	bool found = false;
+	struct dirent *e;
+	size_t n;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	n = (size_t)snprintf(begin, sizeof(begin), "%s.%08" PRIx32, pod, owner);
+	while (dir && (e = readdir(dir))) {
+		const size_t len = strlen(e->d_name);
+		struct stat st;
+
+		if (strncmp(e->d_name, begin, n) != 0 || len < n + 4 || len >= LOG_STEM_BYTES ||
+		    strcmp(e->d_name + len - 4, ".log") != 0 ||
+		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			continue;
+		if (found &&
+		    (st.st_mtim.tv_sec < newest.tv_sec ||
+		     (st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec < newest.tv_nsec)))
+			continue;
+		found = true;
+		newest = st.st_mtim;
+		snprintf(out, LOG_STEM_BYTES, "%.*s", (int)(len - 4), e->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
 int local_kept_stem(struct local *l, const struct pod_ref *ref, uint32_t owner,
 		    char out[LOG_STEM_BYTES], struct gpuq_err *err)
 {
 	const struct local_pod *p = local_pod_find(l, ref->name);
 	const char *uid = ref->uid ? ref->uid : "";
-	/* A job that has ended has no pods any more. */
+	/* A job that has ended has no pods any more, one of an earlier attempt no identity. */
+	const bool of_owner = !*uid && !(ref->token && *ref->token) && owner != UINT32_MAX;
 	const bool meant = p && (*uid || (ref->token && *ref->token)) && local_pod_meant(p, ref);
 
+	if (of_owner && (!p || p->job_uid == owner)) {
+		if (find_of_owner(l, ref->name, owner, out))
+			return 0;
+		return gpuq_fail(err, GPUQ_ENOENT, "no output of pod %s is kept", ref->name);
+	}
 	if (p && (!meant || (owner != UINT32_MAX && owner != p->job_uid)))
 		return gpuq_fail(err, GPUQ_ENOENT,
 				 "no output of pod %s is kept: the pod of this name is of another "

@@ -248,16 +248,18 @@ struct cluster_log *local_log_open(struct cluster *c, const struct pod_ref *ref,
 				   struct gpuq_err *err)
 {
 	struct local *l = (struct local *)c;
+	char text[LOG_TARGET_BYTES_MAX];
+	struct log_target target;
 	struct cluster_log *log;
 
 	if (!local_name_ok(ref->name)) {
 		gpuq_fail(err, GPUQ_EINVAL, "'%s' is not a pod's name", ref->name);
 		return NULL;
 	}
-	if (opts->timestamps) {
+	if (opts->timestamps || opts->since_us) {
 		gpuq_fail(err, GPUQ_EINVAL,
-			  "the local cluster keeps output as it is, without times: leave out "
-			  "timestamps");
+			  "the local cluster keeps output as it is, without times: leave out %s",
+			  opts->timestamps ? "timestamps" : "since");
 		return NULL;
 	}
 	log = calloc(1, sizeof(*log));
@@ -269,6 +271,15 @@ struct cluster_log *local_log_open(struct cluster *c, const struct pod_ref *ref,
 		return NULL;
 	}
 	if (local_kept_stem(l, ref, opts->uid, log->stem, err) < 0) {
+		free(log->pod);
+		free(log);
+		return NULL;
+	}
+	if (!(ref->uid && *ref->uid) && !(ref->token && *ref->token) &&
+	    shepherd_log_target(l->logs_fd, log->stem, text, &target)) {
+		/* Later attempts have written to it since. */
+		gpuq_fail(err, GPUQ_EINVAL, "pod %s wrote its output to %s", ref->name,
+			  target.path);
 		free(log->pod);
 		free(log);
 		return NULL;

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -431,14 +432,16 @@ static void refuse(struct local *l, const char *pod, enum ask_outcome o, const c
 	local_answer(l, true, pod, o, "", why);
 }
 
-static void draw_uid(char out[33])
+/* The owner comes first: by it the output of a pod is found that the ledger no longer knows. */
+static void draw_uid(uint32_t owner, char out[33])
 {
-	unsigned char bytes[16];
+	unsigned char bytes[12];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		abort(); /* no less than 256 bytes are always given once the machine is up */
+	snprintf(out, 9, "%08" PRIx32, owner);
 	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+		snprintf(out + 8 + 2 * i, 3, "%02x", bytes[i]);
 }
 
 void local_pod_create(struct cluster *c, const struct pod_order *order)
@@ -466,7 +469,7 @@ void local_pod_create(struct cluster *c, const struct pod_order *order)
 		refuse(l, order->name, ASK_REFUSED, "not a name for a pod");
 		return;
 	}
-	draw_uid(uid);
+	draw_uid(order->uid, uid);
 	rc = local_order_build(l, order, uid, &a, &o, &err);
 	p = rc == 0 ? pod_new(l, &o) : NULL;
 	if (p) {

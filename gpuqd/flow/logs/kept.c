@@ -16,9 +16,11 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
+#include "gpuqd/flow/logs/kept_lines.h"
 #include "libgpuq/grow.h"
 
-#define SUFFIX ".log"
+#define SUFFIX ".times"
+#define SUFFIX_OLD ".log" /* lines without times, of an older daemon */
 #define PART ".part"
 #define PIECE (64u << 10)
 #define NAME_ROOM 100 /* of a pod's name and the suffixes */
@@ -40,13 +42,16 @@ struct kept_read {
 	int fd;
 	int64_t at;
 	struct loop_work *work;
+	bool times; /* its lines have times in front */
+	bool over; /* all of it was read */
+	struct kept_lines lines;
 	log_fn fn;
 	void *arg;
 };
 
 static void name_of(const char *pod, const char *suffix, char out[NAME_ROOM])
 {
-	snprintf(out, NAME_ROOM, "%.63s" SUFFIX "%s", pod, suffix);
+	snprintf(out, NAME_ROOM, "%.63s%s", pod, suffix);
 }
 
 static bool ends_with(const char *s, const char *end)
@@ -113,7 +118,10 @@ bool kept_has(const struct kept *k, const char *pod)
 {
 	char name[NAME_ROOM];
 
-	name_of(pod, "", name);
+	name_of(pod, SUFFIX, name);
+	if (faccessat(k->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return true;
+	name_of(pod, SUFFIX_OLD, name);
 	return faccessat(k->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -127,8 +135,8 @@ struct kept_write *kept_write_new(struct kept *k, const char *pod, int64_t max_b
 		return NULL;
 	w->k = k;
 	w->max_bytes = max_bytes;
-	name_of(pod, "", w->name);
-	name_of(pod, PART, w->part);
+	name_of(pod, SUFFIX, w->name);
+	name_of(pod, SUFFIX PART, w->part);
 	w->fd = openat(k->dir_fd, w->part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
 		       0600);
 	if (w->fd < 0) {
@@ -186,16 +194,44 @@ static bool copy(int from, int64_t at, int64_t n, int to, int64_t *end)
 	return true;
 }
 
+/* Return how many bytes of the ring, from at, are the end of a line whose beginning was overwritten; 0 where there is
+ * no other line. */
+static int64_t rest_of_line(const struct kept_write *w, int64_t at)
+{
+	char piece[4096];
+	int64_t n = 0;
+
+	while (n < w->max_bytes) {
+		const int64_t from = (at + n) % w->max_bytes, room = w->max_bytes - from;
+		int64_t most = w->max_bytes - n < room ? w->max_bytes - n : room;
+		ssize_t k;
+		const char *nl;
+
+		most = most < (int64_t)sizeof(piece) ? most : (int64_t)sizeof(piece);
+		k = pread(w->fd, piece, (size_t)most, from);
+		if (k <= 0)
+			return 0;
+		nl = memchr(piece, '\n', (size_t)k);
+		if (nl)
+			return n + (nl + 1 - piece) < w->max_bytes ? n + (nl + 1 - piece) : 0;
+		n += k;
+	}
+	return 0;
+}
+
 /* Put the ring in order. */
 static bool straighten(struct kept_write *w)
 {
-	const int64_t at = w->total % w->max_bytes;
+	const int64_t oldest = w->total % w->max_bytes;
+	int64_t cut, at, end;
 	char line[100];
-	int64_t end;
+	bool ok;
 	int fd;
 
 	if (w->total <= w->max_bytes)
 		return true;
+	cut = rest_of_line(w, oldest);
+	at = oldest + cut;
 	/* The old file lives by its descriptor. */
 	unlinkat(w->k->dir_fd, w->part, 0);
 	fd = openat(w->k->dir_fd, w->part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
@@ -203,9 +239,14 @@ static bool straighten(struct kept_write *w)
 	if (fd < 0)
 		return false;
 	end = snprintf(line, sizeof(line), "gpuq: the first %" PRId64 " bytes are not kept\n",
-		       w->total - w->max_bytes);
-	if (!write_at(fd, line, (size_t)end, 0) || !copy(w->fd, at, w->max_bytes - at, fd, &end) ||
-	    !copy(w->fd, 0, at, fd, &end)) {
+		       w->total - w->max_bytes + cut);
+	ok = write_at(fd, line, (size_t)end, 0);
+	if (ok && at < w->max_bytes)
+		ok = copy(w->fd, at, w->max_bytes - at, fd, &end) &&
+		     copy(w->fd, 0, oldest, fd, &end);
+	else if (ok)
+		ok = copy(w->fd, at - w->max_bytes, oldest - (at - w->max_bytes), fd, &end);
+	if (!ok) {
 		close(fd);
 		return false;
 	}
@@ -267,20 +308,30 @@ static int64_t start_of(int fd, int64_t lines)
 static bool step(void *arg)
 {
 	struct kept_read *r = arg;
+	struct gpuq_buf out = GPUQ_BUF_INIT;
 	char piece[PIECE];
 	const ssize_t n = pread(r->fd, piece, sizeof(piece), r->at);
+	bool more = true;
 
-	if (n > 0) {
-		r->at += n;
-		/* The callback may not close it: it only notes. */
-		if (r->fn(r->arg, piece, (size_t)n, NULL))
-			return true;
+	if (n > 0 && r->times)
+		kept_lines_feed(&r->lines, piece, (size_t)n, &out);
+	else if (n > 0)
+		gpuq_buf_add(&out, piece, (size_t)n);
+	else if (r->times && !r->over)
+		kept_lines_end(&r->lines, &out);
+	r->at += n > 0 ? n : 0;
+	r->over |= n <= 0;
+	/* The callback may not close it: it only notes. */
+	if (out.len)
+		more = r->fn(r->arg, out.data, out.len, NULL);
+	if (!more || (r->over && !out.len))
 		r->work = NULL;
-		return false;
+	if (r->over && !out.len) {
+		r->fn(r->arg, NULL, 0, NULL);
+		more = false;
 	}
-	r->work = NULL;
-	r->fn(r->arg, NULL, 0, NULL);
-	return false;
+	gpuq_buf_done(&out);
+	return more;
 }
 
 void kept_read_resume(struct kept_read *r)
@@ -289,22 +340,42 @@ void kept_read_resume(struct kept_read *r)
 		r->work = loop_work_as(r->k->l, "job.logs", step, r);
 }
 
-struct kept_read *kept_read_new(struct kept *k, const char *pod, int64_t tail_lines, log_fn fn,
-				void *arg)
+static int open_kept(const struct kept *k, const char *pod, const char *suffix)
 {
 	char name[NAME_ROOM];
+
+	name_of(pod, suffix, name);
+	return openat(k->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+struct kept_read *kept_read_new(struct kept *k, const char *pod, const struct log_opts *o,
+				log_fn fn, void *arg, struct gpuq_err *err)
+{
 	struct kept_read *r = calloc(1, sizeof(*r));
 
 	if (!r)
-		return NULL;
-	name_of(pod, "", name);
-	*r = (struct kept_read){ .k = k, .fn = fn, .arg = arg };
-	r->fd = openat(k->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		abort();
+	*r = (struct kept_read){ .k = k, .fn = fn, .arg = arg, .times = true };
+	r->fd = open_kept(k, pod, SUFFIX);
 	if (r->fd < 0) {
+		r->times = false;
+		r->fd = open_kept(k, pod, SUFFIX_OLD);
+	}
+	if (r->fd < 0)
+		gpuq_fail(err, GPUQ_ENOENT, "no output of pod %s is kept", pod);
+	else if (!r->times && (o->timestamps || o->since_us))
+		gpuq_fail(err, GPUQ_EINVAL,
+			  "the output of pod %s was kept without times, by an older gpuqd: "
+			  "leave out since and timestamps",
+			  pod);
+	if (r->fd < 0 || (!r->times && (o->timestamps || o->since_us))) {
+		if (r->fd >= 0)
+			close(r->fd);
 		free(r);
 		return NULL;
 	}
-	r->at = start_of(r->fd, tail_lines);
+	kept_lines_init(&r->lines, o->since_us, o->timestamps);
+	r->at = start_of(r->fd, o->tail_lines);
 	kept_read_resume(r);
 	return r;
 }
@@ -343,12 +414,13 @@ void kept_sweep(struct kept *k, int64_t now_s, int64_t max_bytes,
 	DIR *dir = list(k);
 
 	while (dir && (e = readdir(dir))) {
+		const char *suffix = ends_with(e->d_name, SUFFIX) ? SUFFIX : SUFFIX_OLD;
 		char pod[NAME_ROOM];
 
-		if (!ends_with(e->d_name, SUFFIX) || strlen(e->d_name) >= NAME_ROOM ||
+		if (!ends_with(e->d_name, suffix) || strlen(e->d_name) >= NAME_ROOM ||
 		    fstatat(k->dir_fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 			continue;
-		snprintf(pod, sizeof(pod), "%.*s", (int)(strlen(e->d_name) - strlen(SUFFIX)),
+		snprintf(pod, sizeof(pod), "%.*s", (int)(strlen(e->d_name) - strlen(suffix)),
 			 e->d_name);
 		if (st.st_mtim.tv_sec <= now_s || !known(arg, pod)) {
 			unlinkat(k->dir_fd, e->d_name, 0);

@@ -1,7 +1,7 @@
 /* kept.h - output of pods that are gone, as files of the state directory
  *
- * Owns     STATE/logs of a daemon whose jobs run on Kubernetes: POD.log, a file each; its time of modification is
- *          when it is to be removed.
+ * Owns     STATE/logs of a daemon whose jobs run on Kubernetes: POD.times, a file each, whose lines have their times
+ *          in front; POD.log of older daemons, without them. Its time of modification is when it is to be removed.
  * Touches  these files.
  * Used by  log_keep.c (writes), rpc/method/m_logs.c (reads).
  */
@@ -22,7 +22,7 @@ void kept_free(struct kept *k); /* NULL is allowed */
 
 bool kept_has(const struct kept *k, const char *pod);
 
-/* Write the output of a pod; of more than max_bytes the last ones are kept, behind a line that says so. */
+/* Write the output of a pod, each line behind its time and a space; of more than max_bytes the last ones are kept, behind a line that says so. */
 struct kept_write;
 struct kept_write *kept_write_new(struct kept *k, const char *pod,
 				  int64_t max_bytes); /* NULL: it cannot be */
@@ -32,10 +32,10 @@ bool kept_write_add(struct kept_write *w, const char *bytes,
 void kept_write_end(struct kept_write *w, int64_t until_s);
 void kept_write_drop(struct kept_write *w);
 
-/* Read it as cluster_ops.log_open does. */
+/* Read it as cluster_ops.log_open does. NULL: GPUQ_ENOENT, or GPUQ_EINVAL where it has no times. */
 struct kept_read;
-struct kept_read *kept_read_new(struct kept *k, const char *pod, int64_t tail_lines, log_fn fn,
-				void *arg);
+struct kept_read *kept_read_new(struct kept *k, const char *pod, const struct log_opts *o,
+				log_fn fn, void *arg, struct gpuq_err *err);
 void kept_read_resume(struct kept_read *r);
 void kept_read_close(struct kept_read *r); /* no callback after this */
 

@@ -131,9 +131,11 @@ static void start(struct reading *r)
 	const struct model *m = journal_model(k->j);
 	const struct pod *p = model_find_pod(m, r->pod);
 	const struct site_logs_keep *rule = p ? rule_of(m, p->job) : NULL;
-	const struct log_opts o = {
-		.follow = r->follow, .tail_lines = -1, .uid = UINT32_MAX, .gid = UINT32_MAX
-	};
+	const struct log_opts o = { .follow = r->follow,
+				    .tail_lines = -1,
+				    .timestamps = true,
+				    .uid = UINT32_MAX,
+				    .gid = UINT32_MAX };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct pod_ref ref;
 

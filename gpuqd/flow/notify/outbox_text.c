@@ -143,6 +143,8 @@ static void subject(struct gpuq_buf *out, const struct gpuq_val *msg, const stru
 		      { "requeue", "was requeued" },
 		      { "preempt", "was evicted and is pending again" },
 		      { "invalid_depend", "has a dependency that can no longer be met" },
+		      { "provisioned", "has got the nodes that were requested for it" },
+		      { "provision_failed", "has not got nodes: its request failed" },
 		      { "refused", "is refused by the cluster" },
 		      { "time_90", "has used 90% of its time" },
 		      { "time_80", "has used 80% of its time" },
@@ -204,6 +206,8 @@ void outbox_mail(const struct gpuq_val *msg, const char *id, const char *cluster
 	gpuq_buf_adds(out, gpuq_buf_str(&text) + strlen("gpuq: "));
 	gpuq_buf_adds(out, ".\n\n");
 	row(out, "Cause:", "cause", msg);
+	row(out, "Object:", "object", msg);
+	row(out, "Message:", "message", msg);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		row(out, rows[i].label, rows[i].key, job);
 	gpuq_buf_done(&text);

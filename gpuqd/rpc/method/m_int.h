@@ -297,6 +297,8 @@ extern const struct gpuq_schema p_queue_grant;
 extern const struct gpuq_schema p_queue_list;
 extern const struct gpuq_schema p_report_get;
 /* Return a list of the pools that grow, as pool.list has them. */
+/* Nodes that were requested and are not there, and their devices. */
+struct gpuq_val *view_provisioning(const struct model *m, struct gpuq_arena *a);
 struct gpuq_val *view_growing(const struct model *m, struct gpuq_arena *a, int64_t now_us);
 extern const struct gpuq_schema p_pool_list;
 extern const struct gpuq_schema p_reservation_list, p_reservation_report;

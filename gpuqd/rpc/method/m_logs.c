@@ -16,20 +16,23 @@
 #include "libgpuq/units.h"
 
 /* job.logs: items {pod, attempt, offset, bytes}. With follow it lasts as long as the
- * job: pods that start later join, a new attempt's pods, too. offset is where in that
- * pod's log the bytes begin, so that a client whose connection broke asks to go on. */
+ * job: pods that start later join, a new attempt's pods, too, unless one attempt is asked for.
+ * offset is where in that pod's log the bytes begin, so that a client whose connection broke asks
+ * to go on. */
 
 struct logs_params {
 	int64_t id, index, pod, tail_lines;
-	bool follow;
-	struct gpuq_val *offsets; /* {"0": 1234}: by pod index, of the current attempt */
+	int64_t attempt; /* -1 = the present one, and those that follow */
+	int64_t since_us;
+	bool follow, timestamps;
+	struct gpuq_val *offsets; /* {"0": 1234}: by pod index, of that attempt */
 };
 
 static void logs_defaults(void *obj)
 {
 	struct logs_params *p = obj;
 
-	p->index = p->pod = p->tail_lines = -1;
+	p->index = p->pod = p->tail_lines = p->attempt = -1;
 }
 
 static const struct gpuq_field logs_fields[] = {
@@ -38,6 +41,9 @@ static const struct gpuq_field logs_fields[] = {
 	P(logs_params, "pod", GPUQ_K_INT, pod, .min = -1, .max = INT32_MAX),
 	P(logs_params, "tail_lines", GPUQ_K_INT, tail_lines, .min = -1, .max = INT32_MAX),
 	P(logs_params, "follow", GPUQ_K_BOOL, follow),
+	P(logs_params, "attempt", GPUQ_K_INT, attempt, .min = -1, .max = INT32_MAX),
+	P(logs_params, "since_us", GPUQ_K_INT, since_us, .min = 0, .max = INT64_MAX),
+	P(logs_params, "timestamps", GPUQ_K_BOOL, timestamps),
 	P(logs_params, "offsets", GPUQ_K_VAL, offsets),
 	P_END,
 };
@@ -66,7 +72,8 @@ struct logs {
 	struct job_key key;
 	struct pod_log *pods;
 	uint32_t first_attempt; /* that offsets speak of */
-	bool job_over, looked;
+	bool job_over; /* or the attempt that was asked for is */
+	bool looked;
 	char *error;
 };
 
@@ -190,12 +197,23 @@ static struct pod_log *find(struct logs *l, uint32_t attempt, uint32_t index)
 	return NULL;
 }
 
-static void open_log(struct logs *l, const struct pod_ref *ref, uint32_t uid, uint32_t gid,
-		     uint32_t attempt, uint32_t index)
+static void cannot_read(struct pod_log *pl, const struct gpuq_err *err)
 {
-	struct log_opts o = {
-		.follow = l->p->follow, .tail_lines = l->p->tail_lines, .uid = uid, .gid = gid
-	};
+	pl->ended = true;
+	if (!pl->owner->error)
+		pl->owner->error = strdup(err->text);
+}
+
+/* gone: the pod is in no list any more, only its output may be kept. */
+static void open_log(struct logs *l, const struct pod_ref *ref, bool gone, uint32_t uid,
+		     uint32_t gid, uint32_t attempt, uint32_t index)
+{
+	const struct log_opts o = { .follow = l->p->follow && !gone,
+				    .tail_lines = l->p->tail_lines,
+				    .since_us = l->p->since_us,
+				    .timestamps = l->p->timestamps,
+				    .uid = uid,
+				    .gid = gid };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct pod_log *pl;
 	char text[16];
@@ -212,25 +230,62 @@ static void open_log(struct logs *l, const struct pod_ref *ref, uint32_t uid, ui
 	if (attempt == l->first_attempt)
 		pl->skip = gpuq_get_int(l->p->offsets, text, 0);
 	DL_APPEND(l->pods, pl);
-	if (l->m->kept && kept_has(l->m->kept, ref->name))
-		pl->kept = kept_read_new(l->m->kept, ref->name, o.tail_lines, on_bytes, pl);
-	if (pl->kept)
-		return;
-	pl->log = l->m->cluster->ops->log_open(l->m->cluster, ref, &o, on_bytes, pl, &err);
-	if (!pl->log) {
-		pl->ended = true;
-		if (!l->error)
-			l->error = strdup(err.text);
+	if (l->m->kept && (gone || kept_has(l->m->kept, ref->name)))
+		pl->kept = kept_read_new(l->m->kept, ref->name, &o, on_bytes, pl, &err);
+	else
+		pl->log = l->m->cluster->ops->log_open(l->m->cluster, ref, &o, on_bytes, pl, &err);
+	if (!pl->kept && !pl->log)
+		cannot_read(pl, &err);
+}
+
+/* Open the output of an attempt whose pods the ledger knows by their names alone. */
+static void open_earlier(struct logs *l, const char *namespace_, uint32_t uid, uint32_t gid,
+			 int64_t n_pods)
+{
+	const struct model *m = journal_model(l->m->j);
+	const uint32_t attempt = (uint32_t)l->p->attempt;
+
+	for (uint32_t i = 0; i < n_pods; i++) {
+		const struct pod_key key = { l->key, attempt, i };
+		const struct pod *p = model_find_pod(m, key);
+		char name[64];
+		const struct pod_ref ref = { .name = name,
+					     .namespace_ = namespace_,
+					     .uid = p ? p->uid : "",
+					     .node = p ? p->node->name : "",
+					     .token = "" };
+
+		model_pod_key_name(m->cluster_id, key, name);
+		open_log(l, &ref, !p, uid, gid, attempt, i);
 	}
+}
+
+static int64_t pods_max(const struct job *j)
+{
+	const struct request_spec *spec = &j->request->spec;
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < spec->n_groups; i++)
+		n += spec->groups[i].pods_max;
+	return n;
 }
 
 static void open_live(struct logs *l, const struct job *j)
 {
 	const struct model *m = journal_model(l->m->j);
+	const bool asked = l->p->attempt >= 0;
+	/* One that waits again has no pods, though its next attempt has not begun. */
+	const bool earlier = asked && (j->attempt > l->p->attempt ||
+				       (j->state == GPUQ_JOB_PENDING && j->started_once));
 	const struct pod *p;
 
 	if (!l->looked)
-		l->first_attempt = j->attempt;
+		l->first_attempt = asked ? (uint32_t)l->p->attempt : j->attempt;
+	l->job_over = j->ended || earlier;
+	if (earlier) {
+		open_earlier(l, order_namespace(j->queue), j->wish->uid, j->wish->gid, pods_max(j));
+		return;
+	}
 	DL_FOREACH2(j->pods, p, job_next) {
 		struct pod_ref ref = { .namespace_ = order_namespace(j->queue),
 				       .uid = p->uid,
@@ -242,7 +297,7 @@ static void open_live(struct logs *l, const struct job *j)
 			continue;
 		model_pod_name(m, p, name);
 		ref.name = name;
-		open_log(l, &ref, j->wish->uid, j->wish->gid, p->attempt, p->index);
+		open_log(l, &ref, false, j->wish->uid, j->wish->gid, p->attempt, p->index);
 	}
 }
 
@@ -251,11 +306,16 @@ static void open_old(struct logs *l, const struct gpuq_val *job)
 	const struct gpuq_val *pods = gpuq_get(job, "pods");
 	const struct queue *q =
 		model_find_queue(journal_model(l->m->j), gpuq_get_str(job, "queue", ""));
-	uint32_t attempt = (uint32_t)gpuq_get_int(job, "attempt", 0);
+	const uint32_t attempt = (uint32_t)gpuq_get_int(job, "attempt", 0);
 	const uint32_t uid = (uint32_t)gpuq_get_int(job, "uid", UINT32_MAX);
 
 	if (!l->looked)
-		l->first_attempt = attempt;
+		l->first_attempt = l->p->attempt >= 0 ? (uint32_t)l->p->attempt : attempt;
+	if (l->p->attempt >= 0 && l->p->attempt < attempt) {
+		open_earlier(l, q ? order_namespace(q) : "", uid, UINT32_MAX,
+			     gpuq_get_int(job, "pod_count", 1));
+		return;
+	}
 	for (uint32_t i = 0; pods && i < pods->n; i++) {
 		struct pod_ref ref = { .name = gpuq_get_str(pods->items[i], "name", ""),
 				       .namespace_ = q ? order_namespace(q) : "",
@@ -263,7 +323,7 @@ static void open_old(struct logs *l, const struct gpuq_val *job)
 				       .node = gpuq_get_str(pods->items[i], "node", ""),
 				       .token = "" };
 
-		open_log(l, &ref, uid, UINT32_MAX, attempt,
+		open_log(l, &ref, false, uid, UINT32_MAX, attempt,
 			 (uint32_t)gpuq_get_int(pods->items[i], "index", 0));
 	}
 }
@@ -306,7 +366,6 @@ static void look(struct logs *l)
 		return;
 	if (j) {
 		open_live(l, j);
-		l->job_over = j->ended;
 	} else {
 		old = history_job(journal_store(l->m->j), l->key, &mem);
 		if (old)
@@ -373,6 +432,23 @@ void logs_free(struct methods *m)
 		logs_unlink(l);
 }
 
+/* True if there was or is the attempt that is asked for; attempts is of the job or of its element. */
+static int attempt_check(struct job_key key, int64_t asked, int64_t last, struct gpuq_err *err)
+{
+	char id[32];
+
+	if (asked <= last)
+		return 0;
+	snprintf(id, sizeof(id), key.index < 0 ? "%" PRIu32 : "%" PRIu32 "_%" PRId32, key.id,
+		 key.index);
+	if (last == 0)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "job %s has no attempt %" PRId64 ": its only one is 0", id, asked);
+	return gpuq_fail(err, GPUQ_EINVAL,
+			 "job %s has no attempt %" PRId64 ": its attempts are 0 to %" PRId64, id,
+			 asked, last);
+}
+
 static int may_see(struct methods *m, struct rpc_call *c, const struct logs_params *p,
 		   struct gpuq_err *err)
 {
@@ -383,6 +459,7 @@ static int may_see(struct methods *m, struct rpc_call *c, const struct logs_para
 	const char *owner = NULL;
 	const struct queue *q = NULL;
 	const struct submit_who who = peer_who(m, c);
+	int64_t last = j ? j->attempt : 0;
 
 	if (!j && key.index >= 0)
 		j = model_find_job(model, (struct job_key){ key.id, -1 });
@@ -396,6 +473,7 @@ static int may_see(struct methods *m, struct rpc_call *c, const struct logs_para
 			return no_such_job(key, err);
 		owner = gpuq_get_str(old, "user", "");
 		q = model_find_queue(model, gpuq_get_str(old, "queue", ""));
+		last = gpuq_get_int(old, "attempt", 0);
 	}
 	if (!access_job(model, q, owner, &who))
 		return gpuq_fail(err, GPUQ_EPERM, "job %" PRId64 " belongs to another user", p->id);
@@ -404,7 +482,7 @@ static int may_see(struct methods *m, struct rpc_call *c, const struct logs_para
 				 "job %" PRId64 " is an array: name an element, such as %" PRId64
 				 "_0",
 				 p->id, p->id);
-	return 0;
+	return attempt_check(key, p->attempt, last, err);
 }
 
 /* Return how many outputs of pods the calls of a user read. */

@@ -92,6 +92,22 @@ struct gpuq_val *view_growing(const struct model *m, struct gpuq_arena *a, int64
 	return list;
 }
 
+struct gpuq_val *view_provisioning(const struct model *m, struct gpuq_arena *a)
+{
+	int64_t nodes = 0, gpus = 0;
+	struct gpuq_val *v = gpuq_map(a);
+
+	site_each(site_pool, m->site->pools, p) {
+		const int64_t asked = site_pool_grows(p) ? count(m, p->name).asked : 0;
+
+		nodes += asked;
+		gpus += asked ? asked * p->provisioning->machine->gpus : 0;
+	}
+	gpuq_put(a, v, "nodes", gpuq_int(a, nodes));
+	gpuq_put(a, v, "gpus", gpuq_int(a, gpus));
+	return v;
+}
+
 int m_pool_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;

@@ -1,6 +1,7 @@
 #include "gpuqd/sched/place/pack.h"
 
 #include "gpuqd/sched/place/devices.h"
+#include "gpuqd/sched/place/ends.h"
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes_int.h"
 #include "gpuqd/sched/place/pack_int.h"
@@ -413,7 +414,7 @@ struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
 	struct masks m = { .fit = feasibility_of(c, j->request, group)->nodes,
-			   .skip = j->n_exclude || packing->barred ? packing->skip : NULL };
+			   .skip = packing->skips ? packing->skip : NULL };
 
 	if (r->groups[group].gpus_milli > 0 && flavor != SNAP_NONE)
 		m.flavor = nodes->flavors[flavor];
@@ -554,23 +555,32 @@ static bool enough_at_a_glance(const struct cycle *c, uint32_t request, uint32_t
 	return true;
 }
 
+/* Note the nodes that the job must not use, those of `barred` (NULL = none) among them. */
+static void skip_for(struct cycle *c, uint32_t job, const uint64_t *barred)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const uint64_t *ends = ends_of(c, job);
+	uint64_t *skip = c->pack->skip;
+
+	for (uint32_t w = 0; w < cycle_words(c); w++)
+		skip[w] = (barred ? barred[w] : 0) | (ends ? ends[w] : 0);
+	for (uint32_t i = 0; i < j->n_exclude; i++)
+		bits_add(skip, j->exclude[i]);
+}
+
 /* Prepare the search for a job: forget the last places, and note the nodes that it must not use. */
 static void begin(struct cycle *c, uint32_t job, uint32_t flavor, bool masked)
 {
 	struct pack *packing = c->pack;
-	struct nodes *nodes = c->nodes;
 	const struct snap_job *j = &c->s->jobs[job];
 
 	c->places.n_pods = c->places.n_devices = 0;
 	packing->request = j->request;
 	packing->flavor = flavor;
 	packing->spread = j->spread || c->s->queues[j->queue].spread;
-	if (packing->barred)
-		memcpy(packing->skip, packing->barred, nodes->n_words * sizeof(*packing->skip));
-	else if (masked)
-		memset(packing->skip, 0, nodes->n_words * sizeof(*packing->skip));
-	for (uint32_t i = 0; i < j->n_exclude; i++)
-		bits_add(packing->skip, j->exclude[i]);
+	packing->skips = packing->barred || j->n_exclude || ends_of(c, job);
+	if (masked || packing->skips)
+		skip_for(c, job, packing->barred);
 }
 
 bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
@@ -579,7 +589,7 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 	const struct snap_request *r = &c->s->requests[j->request];
 	bool placed;
 
-	begin(c, job, flavor, j->n_exclude || r->exclusive);
+	begin(c, job, flavor, r->exclusive);
 	/* The glance counts what is free now, so it says nothing of other states. */
 	if (!c->nodes->planning && !c->pack->withholding && !c->in_later &&
 	    !enough_at_a_glance(c, j->request, flavor))
@@ -615,12 +625,7 @@ void pack_withhold(struct cycle *c, bool on)
 
 void pack_exclude(struct cycle *c, uint32_t job)
 {
-	const struct snap_job *j = &c->s->jobs[job];
-	uint64_t *skip = c->pack->skip;
-
-	memset(skip, 0, cycle_words(c) * sizeof(*skip));
-	for (uint32_t i = 0; i < j->n_exclude; i++)
-		bits_add(skip, j->exclude[i]);
+	skip_for(c, job, NULL);
 }
 
 const uint64_t *pack_skipped(const struct cycle *c)

@@ -13,6 +13,7 @@ struct pack {
 	uint32_t request, flavor;
 	bool spread; /* it prefers empty nodes */
 	uint64_t *skip; /* scratch: nodes that it excludes */
+	bool skips; /* there are some */
 	const uint64_t *barred; /* further such nodes; NULL = none (reservations) */
 	bool withholding; /* the capacity that start reservations count on is kept free */
 	const uint64_t *domain; /* the domain that the whole job must be in; NULL = none yet */

@@ -91,6 +91,7 @@ struct cycle {
 	struct priority *priority; /* quota: the terms of jobs' priorities */
 	struct nodes *nodes; /* place: what is free on nodes */
 	struct feasibility *feasibility; /* place: where groups may run */
+	struct ends *ends; /* place: nodes that are taken away; NULL = none is */
 	struct pack *pack; /* place: how the current job is packed */
 	struct topology *topology; /* place: levels and trees; NULL until a level is requested */
 	struct timeline *timeline; /* timeline: what is ending, nominated, planned */

@@ -19,6 +19,8 @@ static bool is_one(const struct snapshot *s, uint32_t parent, uint32_t flavor,
 	if (parent != SNAP_NONE &&
 	    s->shares[(size_t)parent * s->n_res + flavor].quota != GPUQ_UNLIMITED)
 		has = s->shares[(size_t)parent * s->n_res + flavor].quota;
+	else if (s->flavors[flavor].grows)
+		return false;
 	for (uint32_t q = 0; q < s->n_queues; q++) {
 		const int64_t quota = s->shares[(size_t)q * s->n_res + flavor].quota;
 

@@ -11,6 +11,7 @@
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/asks/ask_store.h"
 #include "gpuqd/state/model.h"
+#include "gpuqd/state/notify.h"
 #include "libgpuq/units.h"
 
 const char *const ask_state_words[N_ASK_STATES] = {
@@ -350,6 +351,8 @@ int ask_apply_failed(struct model *m, const struct event *ev, struct gpuq_err *e
 	ask_set_message(&a->message, ev->ask.message);
 	labels_done(a);
 	ask_put_changed(m, a);
+	if (ev->ask.counts && !ev->ask.until_us)
+		notify_provision(m, a->owner, true);
 	return 0;
 }
 

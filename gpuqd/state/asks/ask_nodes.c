@@ -10,6 +10,7 @@
 #include "gpuqd/state/asks/ask_int.h"
 #include "gpuqd/state/asks/ask_store.h"
 #include "gpuqd/state/model.h"
+#include "gpuqd/state/notify.h"
 
 const struct ask *ask_of_node(const struct model *m, const char *node, bool *stale)
 {
@@ -108,6 +109,14 @@ enum gpuq_node_state ask_node_state(const struct model *m, const struct node *n,
 					     : state;
 }
 
+bool ask_node_is_kept(const struct model *m, const struct node *n)
+{
+	bool stale = false;
+	const struct ask *a = n->asked ? ask_of_node(m, n->name, &stale) : NULL;
+
+	return a && !stale && !a->used && a->state != ASK_STATE_ENDED;
+}
+
 bool ask_is_open(const struct model *m, const struct ask *a, int64_t booking_us, int64_t now_us)
 {
 	if (a->state == ASK_STATE_ENDED)
@@ -137,6 +146,7 @@ void ask_serve(struct model *m, struct ask *a)
 	if (a->state != ASK_STATE_PROVISIONED || ask_lacks(a) || ask_boots(m, a))
 		return;
 	a->state = ASK_STATE_SERVED;
+	notify_provision(m, a->owner, false);
 	ask_pool_waited(m, a);
 	ask_put_changed(m, a);
 }

@@ -28,6 +28,9 @@ bool ask_node_is_awaited(const struct node *n, const struct provision_machine *m
 uint32_t ask_boots(const struct model *m, const struct ask *a);
 /* True if jobs may start on its nodes. booking_us: for how long they are kept unused. */
 bool ask_is_open(const struct model *m, const struct ask *a, int64_t booking_us, int64_t now_us);
+/* True if the node came for a request on whose nodes no job has started yet: it boots, waits for the others, or is
+ * booked for the jobs that the request was made for. */
+bool ask_node_is_kept(const struct model *m, const struct node *n);
 /* Return what a node that came for a request is: awaited with others, or of an attempt that is over; else
  * `state`. */
 enum gpuq_node_state ask_node_state(const struct model *m, const struct node *n,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/model.h"
 
 /* Figures of a queue that follow from its jobs. */
@@ -232,6 +233,44 @@ static int audit_sums(const struct model *m, const struct sums *s, struct gpuq_e
 	return rc;
 }
 
+/* Report a request for nodes in which something is wrong. */
+static int ask_fails(struct gpuq_err *err, const struct ask *a, const char *what)
+{
+	return gpuq_fail(err, GPUQ_ECORRUPT, "request %" PRIu32 " for nodes: %s", a->number, what);
+}
+
+/* Check one request: its state, and that no node of it is one of another as well. */
+static int audit_ask(const struct model *m, const struct ask *a, struct gpuq_err *err)
+{
+	uint32_t n_fresh = 0;
+
+	if (a->number == 0 || a->number > m->last_ask)
+		return ask_fails(err, a, "its number has not been given yet");
+	if (ask_find(m, a->number) != a)
+		return ask_fails(err, a, "it is not found by its number");
+	if (a->state >= N_ASK_STATES || a->n_nodes == 0 || a->attempt == 0 || !*a->token)
+		return ask_fails(err, a, "it has no state, no node, no attempt or no token");
+	if (a->owner.id == 0 || a->owner.id >= m->next_job_id || a->first.id == 0 ||
+	    a->first.id >= m->next_job_id)
+		return ask_fails(err, a, "the number of its job has not been given yet");
+	if (a->state < ASK_STATE_PROVISIONED && a->provisioned_us)
+		return ask_fails(err, a, "its nodes were given before it was accepted");
+	if (a->state == ASK_STATE_PROVISIONED && !a->provisioned_us)
+		return ask_fails(err, a, "it is not known when its nodes were given");
+	if (a->state < ASK_STATE_PAUSED && a->cleared)
+		return ask_fails(err, a, "it is under way, and removed");
+	for (uint32_t i = 0; i < a->n_came; i++) {
+		bool stale;
+
+		n_fresh += !a->nodes[i].stale;
+		if (ask_of_node(m, a->nodes[i].name, &stale) != a)
+			return ask_fails(err, a, "one of its nodes came for another as well");
+	}
+	if (a->state == ASK_STATE_PAUSED && n_fresh)
+		return ask_fails(err, a, "nodes of an attempt that is over may be used");
+	return n_fresh <= a->n_nodes ? 0 : ask_fails(err, a, "more nodes than it has may be used");
+}
+
 int model_audit(const struct model *m, struct gpuq_err *err)
 {
 	struct sums s = { .queues = calloc(m->n_queues + 1, sizeof(*s.queues)) };
@@ -248,6 +287,8 @@ int model_audit(const struct model *m, struct gpuq_err *err)
 		rc = audit_owners(m, err);
 	if (rc == 0)
 		rc = audit_requests(m, err);
+	for (const struct ask *a = m->asks; a && rc == 0; a = a->hh.next)
+		rc = audit_ask(m, a, err);
 	free(s.queues);
 	return rc;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/view/cards.h"
 #include "gpuqd/util/walltime.h"
 
@@ -10,7 +11,7 @@ const char *const census_words[N_CENSUS_KINDS] = {
 	[CENSUS_ALLOCATED] = "allocated", [CENSUS_HELD] = "held",
 	[CENSUS_RESERVED] = "reserved",   [CENSUS_FREE] = "free",
 	[CENSUS_STRANDED] = "stranded",   [CENSUS_DRAINING] = "draining",
-	[CENSUS_LOST] = "lost",
+	[CENSUS_LOST] = "lost",           [CENSUS_PROVISIONING] = "provisioning",
 };
 
 const char *const census_causes[N_CENSUS_CAUSES] = { "cpu",     "memory", "pods",
@@ -158,10 +159,11 @@ const char *census_stranded(const struct node *n, int64_t now_us)
 /* Return what devices of the node count as that no job of gpuq has. */
 static enum census_kind kind_of(const struct model *m, const struct node *n, int64_t now_us)
 {
-	return n->drain || n->fact.unschedulable || n->ill ? CENSUS_DRAINING
-	       : census_stranded(n, now_us)                ? CENSUS_STRANDED
-	       : census_reservation(m, n, now_us)          ? CENSUS_RESERVED
-							   : CENSUS_FREE;
+	return ask_node_is_kept(m, n)                        ? CENSUS_PROVISIONING
+	       : n->drain || n->fact.unschedulable || n->ill ? CENSUS_DRAINING
+	       : census_stranded(n, now_us)                  ? CENSUS_STRANDED
+	       : census_reservation(m, n, now_us)            ? CENSUS_RESERVED
+							     : CENSUS_FREE;
 }
 
 /* Count stranded devices under their cause. */
@@ -180,7 +182,7 @@ static void add_cards(const struct model *m, const struct node *n, enum census_k
 	const int64_t left = c.cut_milli - c.taken_milli;
 
 	out->total_milli += c.total_milli;
-	if (n->gone || !n->fact.ready) {
+	if (n->gone || (!n->fact.ready && rest != CENSUS_PROVISIONING)) {
 		out->milli[CENSUS_LOST] += c.total_milli;
 		return;
 	}
@@ -222,7 +224,8 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 			 * thousandth is counted once. */
 			held = held > 1000 - taken ? 1000 - taken : held;
 			out->total_milli += 1000;
-			if (n->gone || !n->fact.ready || !n->devices[i].healthy) {
+			if (n->gone || !n->devices[i].healthy ||
+			    (!n->fact.ready && rest != CENSUS_PROVISIONING)) {
 				out->milli[CENSUS_LOST] += 1000;
 				continue;
 			}

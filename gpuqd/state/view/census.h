@@ -1,11 +1,12 @@
-/* census.h - the present use of every device: exactly one of seven
+/* census.h - the present use of every device: exactly one of eight
  *
  * Owns     the counting, and the check that it adds up.
  * Touches  memory only.
  * Used by  state/view/view.c (status.get), flow/census_watch.c (freezes a node that
  *          does not), tests.
  *
- * A device of a node that is gone or not ready, or that is unhealthy, is lost. Among the
+ * A device of a node that came for a request which no job has started on yet is provisioning, whether the
+ * node is ready or not. A device of any other node that is gone or not ready, or that is unhealthy, is lost. Among the
  * others, devices in use by gpuq's pods and foreign pods are allocated; the rest is, in this
  * order: held for a nominated placement, draining, stranded (its node is suspended or lacks
  * cores, memory or slots), reserved, else free. Cards that are cut into MIG instances count as
@@ -25,6 +26,7 @@ enum census_kind {
 	CENSUS_STRANDED, /* free, but without cpu, memory or pod slots beside it */
 	CENSUS_DRAINING, /* on nodes that take nothing new */
 	CENSUS_LOST, /* unhealthy, or on a node that is gone */
+	CENSUS_PROVISIONING, /* on nodes that were requested, and are not in service yet */
 	N_CENSUS_KINDS
 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/state/model.h"
+#include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/notify.h"
 #include "gpuqd/state/view/view.h"
 #include "libgpuq/wire/mp.h"
@@ -61,6 +62,18 @@ static void put(struct model *m, struct gpuq_arena *a, struct gpuq_val *v, const
 	gpuq_buf_done(&b);
 }
 
+/* Add whose nodes they are, and the cloud's words. */
+static void put_ask(const struct model *m, struct gpuq_arena *a, struct gpuq_val *v,
+		    struct job_key key)
+{
+	for (const struct ask *k = m->asks; k; k = k->hh.next)
+		if (k->owner.id == key.id && (key.index < 0 || k->owner.index == key.index)) {
+			gpuq_put(a, v, "object", gpuq_str(a, k->pool));
+			gpuq_put(a, v, "message", view_word(a, k->message));
+			return;
+		}
+}
+
 void notice_write(struct model *m, const struct job *j, unsigned what, enum gpuq_cause cause)
 {
 	const struct policy_notify *site = &m->policy.notify;
@@ -77,6 +90,8 @@ void notice_write(struct model *m, const struct job *j, unsigned what, enum gpuq
 		gpuq_put(&a, v, "object", gpuq_str(&a, j->life->trouble->object));
 		gpuq_put(&a, v, "message", gpuq_str(&a, j->life->trouble->words));
 	}
+	if (what & (GPUQ_NOTIFY_PROVISIONED | GPUQ_NOTIFY_PROVISION_FAILED))
+		put_ask(m, &a, v, j->key);
 	if (notify_wants(j->wish->mail_on, j, what))
 		put(m, &a, v, "mail", j->wish->mail);
 	if (notify_wants(j->wish->web_on, j, what))

@@ -1,6 +1,7 @@
 """gpuq import kueue: manifests as people write them, and what is said of the rest."""
 import os
 import re
+import tempfile
 
 from fake import Case, main
 
@@ -38,16 +39,65 @@ spec:
 """
 
 
+DWS = """
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata: {name: default-flavor}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: AdmissionCheck
+metadata: {name: dws-prov}
+spec:
+  controllerName: kueue.x-k8s.io/provisioning-request
+  parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: dws-config}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ProvisioningRequestConfig
+metadata: {name: dws-config}
+spec:
+  provisioningClassName: queued-provisioning.gke.io
+  managedResources: [nvidia.com/gpu]
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: dws}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu, memory, nvidia.com/gpu]
+    flavors:
+    - name: default-flavor
+      resources: [{name: cpu, nominalQuota: 10000}, {name: memory, nominalQuota: 10000Gi},
+                  {name: nvidia.com/gpu, nominalQuota: 10000}]
+  admissionChecks: [dws-prov]
+"""
+
+SHAPES = """
+pools:
+- name: dws-t4
+  selector: {pool: t4}
+  flavor: t4
+  provisioning: {machine: {gpus: 1, labels: {zone: a}}, max_nodes: 2}
+"""
+
+
 class Import(Case):
-    def convert(self, text, notes=0):
-        code, out, err = self.run_gpuq("import", "kueue", "-", input=text)
+    def convert(self, text, notes=0, *more):
+        code, out, err = self.run_gpuq("import", "kueue", *more, "-", input=text)
         self.assertEqual(code, 0, err)
         lines = err.splitlines()
         self.assertEqual(len(lines), notes + (notes > 0), err)
         return out, lines
 
-    def refused(self, text, *words):
-        code, out, err = self.run_gpuq("import", "kueue", "-", input=text)
+    def shapes(self, text):
+        f = tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False)
+        self.addCleanup(os.unlink, f.name)
+        with f:
+            f.write(text)
+        return f.name
+
+    def refused(self, text, *words, more=()):
+        code, out, err = self.run_gpuq("import", "kueue", *more, "-", input=text)
         self.assertEqual((code, out), (1, ""), err)
         for w in words:
             self.assertIn(w, err)
@@ -56,32 +106,29 @@ class Import(Case):
         out, _ = self.convert(TEAM)
         self.assertEqual(out, """version: 1
 flavors:
-  - name: any
   - name: h100
 pools:
   - name: h100
     selector:
       example.com/gpu: h100
     flavor: h100
-  - name: any
-    flavor: any
 queues:
   - name: org
     limit:
-      any: 2
       h100: 8
+      default: 2
   - name: team
     parent: org
     quota:
       h100: 8
-      any: 2
+      default: 2
     limit:
       h100: 12
     lend:
       h100: 2
     flavors:
       - h100
-      - any
+      - default
     weight: 2.5
     reclaim: lower
     preempt: lower_or_newer
@@ -90,7 +137,7 @@ queues:
     def test_one_without_a_cohort_cannot_borrow(self):
         out, _ = self.convert(TEAM.replace("cohortName: org", "{}").replace("  {}\n", "")
                               .replace(", borrowingLimit: 4", "").replace(", lendingLimit: 2", ""))
-        self.assertIn("    limit:\n      h100: 8\n      any: 2\n", out)
+        self.assertIn("    limit:\n      h100: 8\n      default: 2\n", out)
 
     def test_defaults_of_kueue_are_written_out(self):
         out, _ = self.convert("apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\n"
@@ -110,7 +157,7 @@ spec:
     flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 3}]}]
 """)
         self.assertIn("  - name: org\n    parent: root\n    shared_quota:\n      h100: 3\n", out)
-        self.assertIn("  - name: root\n    limit:\n      any: 2\n      h100: 11\n", out)
+        self.assertIn("  - name: root\n    limit:\n      h100: 11\n      default: 2\n", out)
 
     def test_borrowing_by_priority(self):
         with_policy = lambda p: TEAM.replace("reclaimWithinCohort: LowerPriority",
@@ -202,13 +249,91 @@ spec: {levels: [{nodeLabel: block}, {nodeLabel: rack}]}
                       "    limit: 10006\n    reclaim", out)
         self.assertIn("ResourceFlavor/more: spec.nodeLabels: none, as those of default-flavor", notes[0])
 
+    def test_checks_that_have_nodes_provisioned(self):
+        out, notes = self.convert(DWS, 1, "--pools", self.shapes(SHAPES))
+        self.assertEqual(out, """version: 1
+flavors:
+  - name: t4
+pools:
+  - name: dws-t4
+    selector:
+      pool: t4
+    flavor: t4
+    provisioning:
+      kind: request
+      class: queued-provisioning.gke.io
+      max_nodes: 2
+      machine:
+        gpus: 1
+        labels:
+          pool: t4
+          zone: a
+queues:
+  - name: dws
+    quota: 10000
+    limit: 10000
+    reclaim: never
+    preempt: never
+""")
+        self.assertIn("cpu, memory: quotas count devices alone", notes[0])
+
+    def test_their_parameters_and_retries(self):
+        config = ("managedResources: [nvidia.com/gpu]\n  parameters: {maxRunDurationSeconds: '3600', other: x}\n"
+                  "  retryStrategy: {backoffLimitCount: 2, backoffBaseSeconds: 30, backoffMaxSeconds: 900}\n"
+                  "  podSetUpdates: {nodeSelector: [{key: zone, valueFromProvisioningClassDetail: Zone}]}")
+        text = DWS.replace("managedResources: [nvidia.com/gpu]", config)
+        out, _ = self.convert(text, 1, "--pools", self.shapes(SHAPES.replace("max_nodes: 2", "max_nodes: 2, retries: 5")))
+        self.assertIn("      class: queued-provisioning.gke.io\n      max_run: 3600s\n      parameters:\n        other: x\n"
+                      "      retries: 5\n      retry_base: 30s\n      retry_max: 900s\n      node_selector_from:\n"
+                      "        zone: Zone\n", out)
+
+    def test_without_shapes_the_keys_are_a_comment(self):
+        out, _ = self.convert(DWS, 1)
+        self.assertNotIn("\npools:", out)
+        self.assertIn("# pools:\n#   - name: NAME\n#     selector: {LABEL: VALUE}\n#     flavor: NAME\n#     provisioning:\n"
+                      "#       kind: request\n#       class: queued-provisioning.gke.io\n#       machine: {gpus: N", out)
+        labels = DWS.replace("metadata: {name: default-flavor}", "metadata: {name: default-flavor}\nspec: {nodeLabels: {a: b}}")
+        out, _ = self.convert(labels, 1)
+        self.assertIn("    flavor: default-flavor\n    provisioning:\n      kind: none\n", out)
+        self.assertIn("# pools:\n#   - name: default-flavor\n#     provisioning:\n#       kind: request\n", out)
+
+    def test_a_flavor_with_labels_gets_its_shape_and_taints(self):
+        labels = DWS.replace("metadata: {name: default-flavor}", "metadata: {name: default-flavor}\nspec:\n"
+                             "  nodeLabels: {a: b}\n  nodeTaints: [{key: k, value: v, effect: NoSchedule}]")
+        out, _ = self.convert(labels, 1, "--pools", self.shapes(
+            "pools: [{name: default-flavor, price: 2, provisioning: {machine: {gpus: 8}, max_nodes: 4}}]"))
+        self.assertIn("      machine:\n        gpus: 8\n        labels:\n          a: b\n        taints:\n"
+                      "          - key: k\n            value: v\n            effect: NoSchedule\n", out)
+        _, notes = self.convert(labels, 2)
+        self.assertTrue(any("spec.nodeTaints" in n for n in notes), notes)
+
+    def test_a_reservation_first_then_flavors_of_the_shapes(self):
+        text = DWS.replace("---", "---\napiVersion: kueue.x-k8s.io/v1beta1\nkind: ResourceFlavor\nmetadata: {name: kept}\n"
+                           "spec: {nodeLabels: {gke-nodepool: kept}}\n---", 1).replace(
+            "    flavors:\n", "    flavors:\n    - name: kept\n      resources: [{name: nvidia.com/gpu, nominalQuota: 9}]\n").replace(
+            "admissionChecks: [dws-prov]", "admissionChecksStrategy: {admissionChecks: [{name: dws-prov, onFlavors: [default-flavor]}]}")
+        out, _ = self.convert(text, 1, "--pools", self.shapes(SHAPES))
+        self.assertIn("    quota:\n      kept: 9\n      t4: 10000\n", out)
+        self.assertIn("    flavors:\n      - kept\n      - t4\n", out)
+        self.assertNotIn("none", out)
+
+    def test_refusals_of_checks_and_shapes(self):
+        self.refused(DWS.replace("name: dws-config}", "name: gone}", 1), "AdmissionCheck/dws-prov: spec.parameters",
+                     "no ProvisioningRequestConfig is named gone")
+        for shape, words in ((SHAPES.replace("gpus: 1, ", ""), "machine is missing"),
+                             (SHAPES.replace(", max_nodes: 2", ""), "max_nodes is missing"),
+                             ("queues: []", "expected pools"), ("pools: [7]", "expected a pool with a name")):
+            self.refused(DWS, ":", words, more=("--pools", self.shapes(shape)))
+        self.refused(DWS.replace("  admissionChecks: [dws-prov]\n", ""), "pool dws-t4: no AdmissionCheck",
+                     more=("--pools", self.shapes(SHAPES)))
+
     def test_cohorts_lend_nothing_to_each_other(self):
         cohort = ("---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {name: %s}\n"
                   "spec: {parentName: %s}\n")
         out, _ = self.convert(TEAM + cohort % ("org", "all") + "---" + TEAM.split("---")[2]
                               .replace("name: team", "name: other").replace("org", "alone"))
-        self.assertIn("  - name: all\n    limit:\n      any: 2\n      h100: 8\n", out)
-        self.assertIn("  - name: alone\n    limit:\n      any: 2\n      h100: 8\n", out)
+        self.assertIn("  - name: all\n    limit:\n      h100: 8\n      default: 2\n", out)
+        self.assertIn("  - name: alone\n    limit:\n      h100: 8\n      default: 2\n", out)
         self.assertIn("  - name: org\n    parent: all\n  - name", out)
 
     def test_the_pool_with_more_labels_comes_first(self):
@@ -224,8 +349,8 @@ spec: {levels: [{nodeLabel: block}, {nodeLabel: rack}]}
                "{name: amd.com/gpu, nominalQuota: 3, borrowingLimit: 1}]")
         out, _ = self.convert(TEAM.replace(
             'resources: [{name: nvidia.com/gpu, nominalQuota: "2"}]', two))
-        self.assertIn("    quota:\n      h100: 8\n      any: 7\n", out)
-        self.assertIn("    limit:\n      h100: 12\n      any: 8\n", out)
+        self.assertIn("    quota:\n      h100: 8\n      default: 7\n", out)
+        self.assertIn("    limit:\n      h100: 12\n      default: 8\n", out)
 
     def test_the_manual_names_what_has_no_counterpart(self):
         here = os.path.dirname(os.path.abspath(__file__))
