@@ -1,4 +1,4 @@
-/* snapshot_take_pools.h - nodes of a pool that grows, and do not exist yet
+/* snapshot_take_pools.h - nodes of a pool that grows, and do not exist yet; nodes that may be cut
  *
  * Owns     nothing.
  * Touches  memory only.
@@ -21,5 +21,10 @@ void snapshot_pools_end(const struct taking *t, const struct node *n, struct sna
 void snapshot_pools_node(const struct taking *t, const struct node *n, struct snap_node *sn);
 /* Add the nodes that do not exist. */
 void snapshot_pools_add(struct taking *t);
+
+/* Set the layouts of MIG instances that the node may get now: those of its pool, without the one that its
+ * label names, and the one that it was given last for as long as it is not given that again. While its
+ * layout is being changed it is suspended, and has that one alone. */
+void snapshot_cuts_node(struct taking *t, const struct node *n, struct snap_node *sn);
 
 #endif

@@ -5,6 +5,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/cluster/kube/capacity/capacity.h"
+#include "gpuqd/cluster/kube/capacity/node_label.h"
 #include "gpuqd/cluster/kube/pods/api.h"
 #include "gpuqd/cluster/kube/pods/api_bind.h"
 #include "gpuqd/cluster/kube/pods/api_remove.h"
@@ -42,6 +43,7 @@ struct kube {
 	struct signals *signals;
 	struct pod_events *pod_events;
 	struct capacity *capacity;
+	struct node_label *node_labels; /* being set */
 	struct metrics *metrics; /* NULL: not wanted */
 	struct gpuq_strlist metrics_urls; /* the caller's, until start */
 	int64_t measure_every_us;
@@ -72,6 +74,7 @@ static void kube_free(struct cluster *c)
 	signals_free(k->signals);
 	pod_events_free(k->pod_events);
 	capacity_free(k->capacity);
+	node_label_free_all(&k->node_labels);
 	asks_free(k->asks);
 	watch_free(k->watch);
 	http_free(k->http);
@@ -288,6 +291,14 @@ static void kube_capacity_watch(struct cluster *c, const struct capacity_sink *s
 	capacity_watch(of(c)->capacity, sink);
 }
 
+static void kube_node_label(struct cluster *c, const struct node_labels *labels,
+			    cluster_labels_fn fn, void *arg)
+{
+	struct kube *k = of(c);
+
+	node_label_set(k->loop, k->http, &k->node_labels, labels, fn, arg);
+}
+
 static void kube_capacity_ask(struct cluster *c, const struct capacity_order *order)
 {
 	capacity_ask(of(c)->capacity, order);
@@ -387,6 +398,7 @@ static const struct cluster_ops ops = {
 	.capacity_watch = kube_capacity_watch,
 	.capacity_ask = kube_capacity_ask,
 	.capacity_drop = kube_capacity_drop,
+	.node_label = kube_node_label,
 	.log_open = kube_log_open,
 	.log_resume = logs_resume,
 	.log_close = logs_close,
