@@ -47,6 +47,12 @@ void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t no
 	const char *unit = gpuq_get_str(reason, "unit", "");
 	const struct gpuq_val *have = gpuq_get(reason, "have");
 
+	if (strcmp(code, gpuq_reason_word(GPUQ_R_MIG_LAYOUT)) == 0) {
+		gpuq_buf_adds(out, "MIG layout: node ");
+		view_cell(out, gpuq_get(reason, "object"));
+		gpuq_buf_adds(out, " is being cut");
+		return;
+	}
 	gpuq_buf_adds(out, code);
 	/* "gpus" says nothing beside a number of GPUs. */
 	if (line_says(gpuq_get(reason, "object")) &&

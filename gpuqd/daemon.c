@@ -28,6 +28,7 @@
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/adopt/adopt.h"
 #include "gpuqd/flow/bind/bind.h"
+#include "gpuqd/flow/cut/cutter.h"
 #include "gpuqd/flow/provision/asker.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"
@@ -88,6 +89,7 @@ struct daemon {
 	struct bind *bind;
 	struct adopt *adopt;
 	struct asker *asker;
+	struct cutter *cutter;
 	struct history_keep *history;
 	struct files files;
 	struct rota *rota; /* of backups; NULL = none are made */
@@ -201,6 +203,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 	bind_set_cluster(d->bind, d->cluster);
 	adopt_set_cluster(d->adopt, d->cluster);
 	asker_set_cluster(d->asker, d->cluster);
+	cutter_set_cluster(d->cutter, d->cluster);
 	files_set_cluster(&d->files, d->cluster);
 	methods_set_cluster(d->methods, d->cluster);
 	identities_set_cluster(d->identities, d->cluster);
@@ -217,6 +220,7 @@ static void stop_cluster(struct daemon *d)
 	bind_set_cluster(d->bind, NULL);
 	adopt_set_cluster(d->adopt, NULL);
 	asker_set_cluster(d->asker, NULL);
+	cutter_set_cluster(d->cutter, NULL);
 	files_set_cluster(&d->files, NULL);
 	methods_set_cluster(d->methods, NULL);
 	identities_set_cluster(d->identities, NULL);
@@ -846,6 +850,8 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		rc = asker_new(d->journal, &d->asker, err);
 	if (rc == 0)
+		rc = cutter_new(d->journal, &d->cutter, err);
+	if (rc == 0)
 		reconcile_adopt(d->reconcile, d->config->adopt_cluster);
 	if (rc == 0)
 		rc = refusals_new(d->journal, d->reconcile, &d->refusals, err);
@@ -935,6 +941,7 @@ static void teardown(struct daemon *d, int code)
 	reconcile_free(d->reconcile);
 	asker_free(d->asker);
 	adopt_free(d->adopt);
+	cutter_free(d->cutter);
 	bind_free(d->bind);
 	dispatch_free(d->dispatch);
 	schedule_free(d->schedule);

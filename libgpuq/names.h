@@ -92,7 +92,9 @@ enum gpuq_job_state {
 	X(NODE_ENDS, "NodeEnds", "user",                                                           \
 	  "nodes with room for it are taken away before it could end")                             \
 	X(FLAVOR_WAIT, "FlavorWait", "user",                                                       \
-	  "it waits for a flavor that it prefers before it uses the next")
+	  "it waits for a flavor that it prefers before it uses the next")                        \
+	X(MIG_LAYOUT, "MigLayout", "nobody",                                                       \
+	  "a node is being cut into the MIG instances that it requests")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,

@@ -296,6 +296,15 @@ struct cluster_rights_of {
 };
 typedef void (*cluster_rights_fn)(void *arg, const struct cluster_right *list, size_t n);
 
+/* Labels of a node that are to be set; a value NULL = to be removed. */
+struct node_labels {
+	const char *node;
+	const char *const *keys, *const *values;
+	size_t n;
+};
+/* Called once: why NULL = the node has them, else why it never will as it is. */
+typedef void (*cluster_labels_fn)(void *arg, const char *node, const char *why);
+
 #define RELEASE_MAX_US INT64_C(1000000)
 
 struct cluster;
@@ -378,6 +387,10 @@ struct cluster_ops {
 				 const char *token);
 	/* Tell autoscalers whether the node is to stay. NULL = none could take it away. */
 	void (*node_keep)(struct cluster *c, const char *node, bool on);
+	/* Set labels of a node; fn is called later, not when the cluster is freed first. labels lives
+	 * until this call returns. NULL = its nodes have none. */
+	void (*node_label)(struct cluster *c, const struct node_labels *labels,
+			   cluster_labels_fn fn, void *arg);
 	/* The highest number of a job of which anything but pods is kept, such as output; 0 none.
 	 * Takes long: for the first list after a restore. NULL = nothing is. */
 	uint32_t (*highest_job)(struct cluster *c);

@@ -9,6 +9,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/carry/carry.h"
 #include "gpuqd/carry/carry_asks.h"
+#include "gpuqd/carry/carry_cuts.h"
 #include "gpuqd/flow/journal.h"
 
 /* A plan that is being carried out. */
@@ -131,6 +132,8 @@ void carry_out_asks(struct journal *j, const struct since *since, const struct p
 
 	if (p->n_asks)
 		carry_asks(&to, journal_model(j), p);
+	if (p->n_cuts && !p->cut_short)
+		carry_cuts(&to, journal_model(j), since->sn, p);
 }
 
 static bool is_lost(const struct model *m, const struct promise *p)

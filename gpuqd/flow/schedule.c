@@ -482,7 +482,7 @@ static bool carry_on(struct schedule *s)
 	/* A node that came or went since the snapshot may make a request needless. */
 	if (all && s->acts && !s->part && journal_model(s->j)->n_node_changes == s->n_node_changes)
 		carry_out_asks(s->j, &s->since, &s->plan);
-	else if (all && s->acts && s->plan.n_asks)
+	else if (all && s->acts && (s->plan.n_asks || s->plan.n_cuts))
 		s->again = true;
 	s->carrying = false;
 	return !all || carried_out(s);

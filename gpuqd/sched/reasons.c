@@ -3,6 +3,7 @@
 #include "gpuqd/sched/place/devices.h"
 #include "gpuqd/sched/place/ends.h"
 #include "gpuqd/sched/place/feasibility.h"
+#include "gpuqd/sched/place/layouts.h"
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/topology_count.h"
 #include "gpuqd/sched/place/topology_why.h"
@@ -105,9 +106,11 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 	const struct snap_node *n = &c->s->nodes[node];
 	const bool now = view == AS_IT_IS;
 	const int64_t whole = now ? avail->whole[node] : n->replicas > 1 ? 0 : n->n_devices;
-	const uint32_t room =
-		now ? nodes_room(c, node, one, pods) : nodes_room_empty(c, node, one, pods);
+	uint32_t room = now ? nodes_room(c, node, one, pods) : nodes_room_empty(c, node, one, pods);
 
+	/* A layout that the node could get is as good as what it has, once nothing runs there. */
+	if (!now && n->n_layouts && room < pods)
+		room = (uint32_t)larger(room, layouts_room_most(c, node, one, pods));
 	out->nodes++;
 	out->room += room;
 	out->vacant += bits_has(avail->vacant, node);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/sched/cut.h"
 #include "gpuqd/sched/elastic.h"
 #include "gpuqd/sched/eligibility.h"
 #include "gpuqd/sched/order.h"
@@ -405,6 +406,7 @@ enum phase {
 	SERVE, /* jobs start, or are found blocked */
 	GROW, /* elastic jobs get more pods */
 	SETTLE, /* start reservations are emitted */
+	CUT, /* idle nodes get another layout of MIG instances */
 	EXTEND, /* begin to pack what is pending on nodes that do not exist */
 	ASK, /* ... job by job */
 	FINISH, /* reasons, and the tables of the plan */
@@ -495,6 +497,9 @@ static bool phase_goes_on(struct sched_run *r)
 	case SETTLE:
 		timeline_finish(c);
 		return false;
+	case CUT:
+		cut_decide(c);
+		return false;
 	case EXTEND:
 		provision_begin(c);
 		return false;
@@ -583,6 +588,8 @@ int sched_end(struct sched_run *r, struct plan *out, struct gpuq_err *err)
 	plan.cut_short = c->plan.cut_short;
 	plan.asks = c->plan.asks;
 	plan.n_asks = c->plan.n_asks;
+	plan.cuts = c->plan.cuts;
+	plan.n_cuts = c->plan.n_cuts;
 	plan.bounds = c->plan.bounds;
 	plan.n_bounds = c->plan.n_bounds;
 	*out = plan;

@@ -235,6 +235,8 @@ static const struct gpuq_field pool_fields[] = {
 	  .form = "number or map", .doc = "price per device and hour; default: that of the flavor"),
 	F(site_pool, "provisioning", GPUQ_K_CUSTOM, provisioning, .custom = &provision_custom,
 	  .form = "map", .doc = "way of requesting further nodes; default: none"),
+	F(site_pool, "mig", GPUQ_K_OBJECT_PTR, mig, .sub = &site_layouts_schema,
+	  .doc = "layouts of MIG instances that gpuqd may have its nodes cut into; default: none"),
 	END,
 };
 
@@ -242,6 +244,9 @@ static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 {
 	const struct site_pool *p = obj;
 
+	if (layouts_are_on(p->mig) && p->sharing != SHARING_AUTO && p->sharing != SHARING_MIG)
+		return gpuq_reader_fail_key(
+			r, v, "mig", "has no effect with this sharing: expected auto or mig");
 	return provision_check(r, v, p->provisioning, &p->selector, p->flavor);
 }
 

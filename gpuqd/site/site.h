@@ -16,6 +16,7 @@
 
 #include "gpuqd/site/adoption.h"
 #include "gpuqd/site/inventory.h"
+#include "gpuqd/site/layouts.h"
 #include "gpuqd/site/pod_keys.h"
 #include "gpuqd/site/policy_queue.h"
 #include "gpuqd/site/price.h"
@@ -77,6 +78,7 @@ struct site_pool {
 	int billing; /* enum price_kind */
 	struct price price; /* before that of its flavor */
 	struct provision *provisioning; /* NULL = its nodes come and go as they please */
+	struct site_layouts *mig; /* layouts that its nodes may be given; NULL = none */
 };
 
 struct site_cap { /* of jobs or devices: a user's, one job's, all; GPUQ_UNLIMITED = none */

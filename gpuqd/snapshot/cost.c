@@ -29,6 +29,35 @@ int64_t cost_of_profile(const char *profile)
 	return (slices * SNAP_MILLI + 6) / 7;
 }
 
+/* True if the only instances of one slice with that memory are those of twice the memory, of which a
+ * card has four: of A100-80, H100-80, H200 and B200; on cards of 40 GB 1g.10gb is one as well. */
+static bool is_double(const char *profile, const char *product)
+{
+	static const char *const doubles[] = { "1g.20gb", "1g.24gb", "1g.35gb", "1g.36gb",
+					       "1g.45gb" };
+
+	for (size_t i = 0; i < sizeof(doubles) / sizeof(doubles[0]); i++)
+		if (strncmp(profile, doubles[i], strlen(doubles[i])) == 0)
+			return true;
+	if (strncmp(profile, "1g.10gb", 7) != 0)
+		return false;
+	for (; *product; product++)
+		if (strncmp(product, "40GB", 4) == 0)
+			return true;
+	return false;
+}
+
+int64_t cost_instances(const char *profile, const char *product)
+{
+	const int64_t milli = cost_of_profile(profile);
+
+	if (is_double(profile, product))
+		return 4;
+	/* Three slices of compute have half of the memory, two a quarter, and four of seven are
+	 * more than half. */
+	return milli > 500 ? 1 : milli > 400 ? 2 : milli > 250 ? 3 : milli == 250 ? 4 : 7;
+}
+
 /* Return the larger of a part and of the thousandths that its memory is of a device's. Beside a part the
  * latter are rounded down: three thirds of the memory are one device. */
 static int64_t of_memory(int64_t bytes, int64_t of_bytes, int64_t part)

@@ -12,6 +12,8 @@
 /* Return the thousandths of a device that one instance of a MIG profile counts: its compute slices
  * of seven (of four on devices that have four), rounded up; 1000 for a name that is no profile. */
 int64_t cost_of_profile(const char *profile);
+/* Return the number of instances of the profile that a card of the product has room for. */
+int64_t cost_instances(const char *profile, const char *product);
 
 /* Return the same for a pod of a job that has not started: its devices, its instances of the profile
  * (NULL = none), or the part of one by its cores or memory (0 = not given); of_bytes is the memory of

@@ -405,6 +405,19 @@ static const struct snap_mig *copy_mig(struct snapshot *s, const struct snap_mig
 	return out;
 }
 
+/* Copy the layouts of a node. */
+static const struct snap_layout *copy_layouts(struct snapshot *s, const struct snap_layout *in,
+					      uint32_t n)
+{
+	struct snap_layout *out = copy_items(s, in, n, sizeof(*in));
+
+	for (uint32_t i = 0; out && i < n; i++) {
+		out[i].name = copy_str(s, in[i].name);
+		out[i].profile = in[i].profile ? copy_str(s, in[i].profile) : NULL;
+	}
+	return out;
+}
+
 /* Copy the countable resources of a node. Most nodes have those of the node before: they share its
  * names, which sealing makes use of. */
 static const struct snap_resource *copy_resources(struct snapshot *s,
@@ -440,6 +453,9 @@ uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 	n->pool = copy_str(s, in->pool ? in->pool : "");
 	n->devices_in = NULL;
 	n->mig = copy_mig(s, in->mig, in->n_mig);
+	n->layouts = copy_layouts(s, in->layouts, in->n_layouts);
+	if (in->n_layouts && !n->layouts)
+		n->n_layouts = 0; /* as below */
 	n->resources = copy_resources(s, in->resources, in->n_resources);
 	if (in->n_resources && !n->resources)
 		n->n_resources = 0; /* no memory: sealing fails */

@@ -117,6 +117,13 @@ struct snap_mig {
 	uint32_t extra_ix; /* into snapshot.extras */
 };
 
+/* A layout that the cards of a node may be given by the MIG manager. */
+struct snap_layout {
+	const char *name; /* as the manager knows it */
+	const char *profile; /* of the instances that it makes; NULL = whole devices */
+	uint32_t count; /* of these, on the node */
+};
+
 /* An amount of a countable resource of a node, by its name: "rdma/hca", "hugepages-2Mi". */
 struct snap_resource {
 	const char *name;
@@ -167,6 +174,10 @@ struct snap_node {
 	 * n_devices. Copied. */
 	const struct snap_mig *mig;
 	uint32_t n_mig;
+	/* The layouts that it could get now; while it is being given one, that alone. Copied. */
+	const struct snap_layout *layouts;
+	uint32_t n_layouts;
+	bool cutting; /* it is being given a layout, or the one before again */
 	const struct snap_resource *resources; /* countable ones; copied */
 	uint32_t n_resources;
 	struct gpuq_strmap labels; /* borrowed until sealed */

@@ -93,6 +93,9 @@ static const struct col taint_cols[] = { C(key), C(value), C(effect) };
 #define C(m) COL(struct snap_mig, m)
 static const struct col mig_cols[] = { C(profile), C(count), C(foreign) };
 #undef C
+#define C(m) COL(struct snap_layout, m)
+static const struct col layout_cols[] = { C(name), C(profile), C(count) };
+#undef C
 #define C(m) COL(struct snap_resource, m)
 static const struct col resource_cols[] = { C(name), C(count), C(foreign) };
 #undef C
@@ -109,6 +112,7 @@ static const struct col node_cols[] = {
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus), C(replicas),
 	C(ask), C(price), C(slots), C(isolation_whole), C(isolation_part), C(n_asks), C(max_asks), C(closed),
 	C(made_up), C(run_us), C(lasts), C(cuts),
+	C(cutting),
 };
 #undef C
 #define C(m) COL(struct gpuq_slice, m)
@@ -243,7 +247,7 @@ static void pack_node(const struct snapshot *s, const struct snap_node *n, struc
 {
 	const size_t nd = n->n_devices;
 
-	varint_array(b, 9);
+	varint_array(b, n->n_layouts ? 10 : 9);
 	pack_row(b, COLS(node_cols), n);
 	pack_strs(b, (const char *const *)n->labels.keys, n->labels.n);
 	pack_strs(b, (const char *const *)n->labels.vals, n->labels.n);
@@ -253,6 +257,8 @@ static void pack_node(const struct snapshot *s, const struct snap_node *n, struc
 	varint_bin(b, n->numa ? n->numa : (const uint8_t *)"", n->numa ? nd : 0);
 	PACK_ROWS(b, mig_cols, n->mig, n->n_mig);
 	PACK_ROWS(b, resource_cols, n->resources, n->n_resources);
+	if (n->n_layouts)
+		PACK_ROWS(b, layout_cols, n->layouts, n->n_layouts);
 }
 
 /* Write the terms of an affinity. */
@@ -626,7 +632,11 @@ static void unpack_node(struct unpack *u)
 				      node.resources[i].count <= SNAP_PLENTY &&
 				      node.resources[i].foreign >= 0 &&
 				      node.resources[i].foreign <= SNAP_PLENTY);
-	skip_rest(u, n, n > 8 ? 9 : 8);
+	if (n > 9)
+		node.layouts = UNPACK_ROWS(u, layout_cols, struct snap_layout, &node.n_layouts);
+	for (uint32_t i = 0; !u->r->bad && i < node.n_layouts; i++)
+		bad_unless(u, node.layouts[i].name);
+	skip_rest(u, n, n > 9 ? 10 : n > 8 ? 9 : 8);
 	/* Earlier records do not say that a node is made up where it is not to be requested. */
 	node.made_up |= node.closed || node.max_asks;
 	bad_unless(u, node.run_us >= 0);

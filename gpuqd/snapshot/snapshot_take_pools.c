@@ -5,10 +5,15 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/site/layouts.h"
 #include "gpuqd/site/price.h"
+#include "gpuqd/snapshot/cost.h"
 #include "gpuqd/snapshot/snapshot_build.h"
+#include "gpuqd/snapshot/snapshot_take_usage.h"
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/asks/ask_nodes.h"
+#include "gpuqd/state/cuts/cut.h"
+#include "gpuqd/util/amount.h"
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
@@ -505,4 +510,95 @@ void snapshot_pools_job(struct taking *t, const struct job *j, struct snap_job *
 	/* It is pending anew. */
 	since = j->attempt > 0 && j->life->end_us > since ? j->life->end_us : since;
 	snapshot_pools_wait(t, &j->request->spec, since, out);
+}
+
+/* ---- layouts of MIG instances ---- */
+
+/* Return the number of cards: of those that are cut, as few as their instances need. */
+static uint32_t n_cards(const struct node *n, const char *product)
+{
+	int64_t milli = 0, most = 0;
+
+	for (size_t i = 0; i < n->fact.n_mig; i++) {
+		const struct mig_fact *f = &n->fact.mig[i];
+		const int64_t slots = cost_instances(f->profile, product);
+
+		/* A seventh is rounded up where it is counted: 143. */
+		milli += f->count * (cost_of_profile(f->profile) / 10 * 10);
+		most = (f->count + slots - 1) / slots > most ? (f->count + slots - 1) / slots
+							     : most;
+	}
+	milli = (milli + SNAP_MILLI - 1) / SNAP_MILLI;
+	return n->n_devices + (uint32_t)(milli > most ? milli : most);
+}
+
+/* Fill in what a layout makes of the node. False: it is not known. */
+static bool layout_make(const struct node *n, const char *name, struct snap_layout *out)
+{
+	const char *product = gpuq_strmap_text(&n->fact.labels, "nvidia.com/gpu.product");
+	const char *profile = layouts_profile(name);
+	const uint32_t cards = cut_is_under_way(n) ? n->cut->cards : n_cards(n, product);
+
+	if (!profile || cards == 0)
+		return false;
+	*out = (struct snap_layout){ .name = name, .profile = *profile ? profile : NULL };
+	out->count = *profile ? cards * (uint32_t)cost_instances(profile, product) : cards;
+	return true;
+}
+
+/* True if its devices are whole ones of NVIDIA's, or instances of such. */
+static bool is_of_mig(const struct node *n)
+{
+	const char *word = gpuq_strmap_text(&n->fact.labels, SHARE_LABEL);
+
+	return n->fact.replicas <= 1 && !*gpuq_strmap_text(&n->fact.labels, SHARE_DEVICES) &&
+	       (n->fact.n_mig || strcmp(word, "whole") == 0 || strcmp(word, "mig") == 0);
+}
+
+/* True if the node has the layout, or had it set not long ago. */
+static bool is_barred(struct taking *t, const struct node *n, const struct site_layouts *l,
+		      const char *name)
+{
+	int64_t until_us;
+
+	/* The manager acts on a label that changes. */
+	if (strcmp(gpuq_strmap_text(&n->fact.labels, CUT_LABEL), name) == 0)
+		return true;
+	if (!n->cut || strcmp(n->cut->layout, name) != 0)
+		return false;
+	until_us = amount_sum(n->cut->at_us, l->again_us);
+	if (until_us <= t->now_us)
+		return false;
+	snapshot_wake(&t->s->config, until_us);
+	return true;
+}
+
+void snapshot_cuts_node(struct taking *t, const struct node *n, struct snap_node *sn)
+{
+	const struct site_layouts *l = NULL;
+	struct snap_layout *list;
+
+	if (cut_is_under_way(n)) {
+		list = gpuq_arena_calloc(&t->mem, 1, sizeof(*list));
+		sn->state = sn->state == SNAP_READY ? SNAP_SUSPECT : sn->state;
+		if (!list)
+			return;
+		sn->cutting = true;
+		sn->layouts = list;
+		sn->n_layouts = n->cut->state == CUT_SET && layout_make(n, n->cut->layout, list);
+		return;
+	}
+	site_each(site_pool, t->m->site->pools, p)
+		if (strcmp(p->name, n->pool) == 0 && layouts_are_on(p->mig))
+			l = p->mig;
+	if (!l || sn->state != SNAP_READY || !is_of_mig(n))
+		return;
+	list = gpuq_arena_calloc(&t->mem, l->names.n + 1, sizeof(*list));
+	if (!list)
+		return;
+	for (size_t i = 0; i < l->names.n; i++)
+		if (!is_barred(t, n, l, l->names.items[i]) &&
+		    layout_make(n, l->names.items[i], &list[sn->n_layouts]))
+			sn->n_layouts++;
+	sn->layouts = list;
 }

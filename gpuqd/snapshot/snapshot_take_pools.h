@@ -1,4 +1,4 @@
-/* snapshot_take_pools.h - nodes of a pool that grows, and do not exist yet
+/* snapshot_take_pools.h - nodes of a pool that grows, and do not exist yet; nodes that may be cut
  *
  * Owns     nothing.
  * Touches  memory only.
@@ -51,5 +51,9 @@ enum gpuq_spot snapshot_pools_spot(const struct request_spec *spec, bool preempt
 				   uint32_t n_lost, int64_t max_lost);
 /* Return how often the job lost spot nodes. */
 uint32_t snapshot_pools_lost(const struct job *j);
+/* Set the layouts of MIG instances that the node may get now: those of its pool, without the one that its
+ * label names, and the one that it was given last for as long as it is not given that again. While its
+ * layout is being changed it is suspended, and has that one alone. */
+void snapshot_cuts_node(struct taking *t, const struct node *n, struct snap_node *sn);
 
 #endif

@@ -100,7 +100,8 @@
 	X(ASK_ENDED, "ask.ended", true, ask_apply_ended)                                           \
 	X(ASK_CLEARED, "ask.cleared", true, ask_apply_cleared)                                     \
 	X(ASK_CLOSED, "ask.closed", true, ask_apply_closed)                                        \
-	X(ASKS_KNOWN, "asks.known", false, ask_apply_known)
+	X(ASKS_KNOWN, "asks.known", false, ask_apply_known)                                        \
+	X(NODE_CUT, "node.cut", true, cut_apply)
 
 enum event_type {
 #define X(sym, word, stored, apply) EV_##sym,
@@ -437,6 +438,13 @@ struct event {
 				*why; /* ASKS_OFF: why requests cannot be made; NULL or "" none */
 			bool stand; /* the cluster takes placeholders */
 		} asks;
+		struct { /* NODE_CUT: state/cuts/cut.h; job is the one that needs it */
+			const char *name;
+			int state; /* that begins: enum cut_state */
+			const char *layout, *before; /* CUT_SET: to be set; that it had, "" none */
+			uint32_t cards; /* CUT_SET */
+			const char *message; /* why it failed; NULL or "" none */
+		} cut;
 	};
 };
 

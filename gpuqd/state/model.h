@@ -360,6 +360,8 @@ struct foreign_use {
 	int64_t bytes; /* of its memory */
 };
 
+struct node_cut;
+
 struct node {
 	UT_hash_handle hh;
 	const char *name, *cluster, *flavor, *pool; /* interned */
@@ -383,6 +385,7 @@ struct node {
 	const struct backend
 		*backend; /* that allocates its devices, by its label; NULL = none of them */
 	bool closed; /* which may do so for another scheduler: no device of it is gpuqd's to give */
+	struct node_cut *cut; /* of its cards into instances, the last time; NULL = never */
 	const char *odd; /* how the site's inventory and the node differ, in its arena; NULL */
 	bool suspect;
 	bool frozen; /* its devices do not add up: no more starts there; not stored */

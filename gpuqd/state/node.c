@@ -1,6 +1,7 @@
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/asks/ask_nodes.h"
+#include "gpuqd/state/cuts/cut.h"
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/health.h"
 
@@ -47,6 +48,7 @@ void node_free(struct model *m, struct node *n)
 	HASH_DEL(m->nodes, n);
 	gpuq_arena_done(&n->arena);
 	free(n->devices);
+	free(n->cut);
 	free(n);
 }
 
@@ -203,7 +205,7 @@ static const char *contradiction(struct model *m, const struct node *n)
 	char text[160];
 
 	site_each(site_pool, m->site->pools, p)
-		if (strcmp(p->name, n->pool) == 0 &&
+		if (strcmp(p->name, n->pool) == 0 && !layouts_are_on(p->mig) &&
 		    !backend_fits_pool(site_sharing_word(p->sharing), word, n->fact.n_mig)) {
 			snprintf(text, sizeof(text),
 				 "pool %.60s has sharing: %s, the node has %.24s", p->name,
@@ -922,6 +924,8 @@ enum gpuq_node_state node_state(const struct node *n)
 		return GPUQ_NODE_DOWN;
 	if (n->drain || n->fact.unschedulable || n->ill)
 		return busy ? GPUQ_NODE_DRAIN : GPUQ_NODE_DRAINED;
+	if (cut_is_under_way(n))
+		return GPUQ_NODE_RESERVED;
 	if (n->suspect || n->frozen)
 		return GPUQ_NODE_SUSPECT;
 	if (n->n_devices && taken >= (int64_t)n->n_devices * whole)

@@ -58,7 +58,7 @@ class Client:
         self.timeout = timeout
         self.headers = {}
         ca = _bytes(cluster, "certificate-authority", base)
-        self.tls = ssl.create_default_context(cadata=ca.decode())
+        self.tls = ssl.create_default_context(cadata=ca.decode()) if ca else None
         cert, key = _bytes(user, "client-certificate", base), _bytes(user, "client-key", base)
         if cert:
             # ssl reads client certificates from files only.
@@ -75,6 +75,8 @@ class Client:
         self.conn = None
 
     def _connect(self, timeout):
+        if not self.tls:
+            return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
         return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=self.tls)
 
     def raw(self, method, path, body=None, content_type="application/json"):

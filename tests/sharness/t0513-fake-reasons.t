@@ -149,11 +149,11 @@ test_expect_success 'the cluster: a quota of the namespace, pods that are being 
 # What does not happen here: ClaimsRest takes claims that go back and forth (tests/unit/test_reversal), HeldRetries
 # pods that never run, again and again, NodeEnds nodes that were requested for a time (tests/unit/test_asks),
 # NodesAvoided a node that failed its job (tests/scenario/reasons.yaml).
-# FlavorWait (t0575), Provisioning (t38), ProvisioningFailed and ProvisioningLimit (t41), Fenced, ClusterRefused, VolumeNotFound and
+# FlavorWait (t0575), MigLayout (t0539), Provisioning (t38), ProvisioningFailed and ProvisioningLimit (t41), Fenced, ClusterRefused, VolumeNotFound and
 # VolumePending need a real control plane (t17, t31, and kube-refused).
 test_expect_success 'no reason is left out' '
 	sed -n "/define GPUQ_REASONS/,/^$/s/.*X([A-Z_]*, \"\([A-Za-z]*\)\".*/\1/p" "$test_source/libgpuq/names.h" | sort >all &&
-	printf "%s\n" ClaimsRest ClusterRefused Fenced FlavorWait HeldRetries NodeEnds NodesAvoided None Provisioning ProvisioningFailed ProvisioningLimit Recovering RestoredUnknown VolumeNotFound VolumePending >>met && { test_have_prereq ROOT || echo HeldAdmin >>met; } &&
+	printf "%s\n" ClaimsRest ClusterRefused Fenced FlavorWait HeldRetries MigLayout NodeEnds NodesAvoided None Provisioning ProvisioningFailed ProvisioningLimit Recovering RestoredUnknown VolumeNotFound VolumePending >>met && { test_have_prereq ROOT || echo HeldAdmin >>met; } &&
 	sort -u met >got && test_cmp all got
 '
 

@@ -7,6 +7,7 @@
 #include "gpuqd/cluster/kube/adopt/adopt.h"
 #include "gpuqd/cluster/kube/capacity/capacity.h"
 #include "gpuqd/cluster/kube/capacity/node_keep.h"
+#include "gpuqd/cluster/kube/capacity/node_label.h"
 #include "gpuqd/cluster/kube/pods/api.h"
 #include "gpuqd/cluster/kube/pods/api_bind.h"
 #include "gpuqd/cluster/kube/pods/api_remove.h"
@@ -47,6 +48,7 @@ struct kube {
 	struct capacity *capacity;
 	struct node_keeps *keeps;
 	struct adopts *adopts;
+	struct node_label *node_labels; /* being set */
 	struct metrics *metrics; /* NULL: not wanted */
 	struct gpuq_strlist metrics_urls; /* the caller's, until start */
 	bool kubelet_metrics;
@@ -80,6 +82,7 @@ static void kube_free(struct cluster *c)
 	capacity_free(k->capacity);
 	node_keeps_free(k->keeps);
 	adopts_free(k->adopts);
+	node_label_free_all(&k->node_labels);
 	asks_free(k->asks);
 	watch_free(k->watch);
 	http_free(k->http);
@@ -313,6 +316,14 @@ static void kube_capacity_watch(struct cluster *c, const struct capacity_sink *s
 	capacity_watch(of(c)->capacity, sink, requests);
 }
 
+static void kube_node_label(struct cluster *c, const struct node_labels *labels,
+			    cluster_labels_fn fn, void *arg)
+{
+	struct kube *k = of(c);
+
+	node_label_set(k->loop, k->http, &k->node_labels, labels, fn, arg);
+}
+
 static void kube_capacity_ask(struct cluster *c, const struct capacity_order *order)
 {
 	capacity_ask(of(c)->capacity, order);
@@ -443,6 +454,7 @@ static const struct cluster_ops ops = {
 	.placeholder_make = kube_placeholder_make,
 	.placeholder_drop = kube_placeholder_drop,
 	.node_keep = kube_node_keep,
+	.node_label = kube_node_label,
 	.log_open = kube_log_open,
 	.log_resume = logs_resume,
 	.log_close = logs_close,

@@ -94,6 +94,7 @@ static const struct right {
 	  "",
 	  { "create" } },
 	{ "pools with sharing: hami", false, WHOLE, "", "nodes", "", "", { "patch" } },
+	{ "pools with mig: manager", false, WHOLE, "", "nodes", "", "", { "patch" } },
 	{ GROWING,
 	  false,
 	  WHOLE,

@@ -9,6 +9,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/snapshot/snapshot.h"
+#include "gpuqd/state/cuts/cut.h"
 #include "gpuqd/state/record/token.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/util/hash.h"
@@ -524,8 +525,9 @@ static void warn_unsatisfiable(struct draft *d)
 					most(largest[i], gpuq_amounts_get(n->fact.resources,
 									  n->fact.n_resources,
 									  gr->resources[i].name));
-			fits = has_devices(n, gr) && has_resources(n, gr) &&
-			       n->fact.cpu_milli >= gr->cpu_milli &&
+			fits = (has_devices(n, gr) ||
+				(gr->mig && cut_may_give(d->m, n, gr->mig))) &&
+			       has_resources(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
 			       n->fact.memory_bytes >= gr->memory_bytes;
 		}
 		if (fits)

@@ -96,6 +96,7 @@ static bool can_lift(enum gpuq_reason code)
 	case GPUQ_R_FRAGMENTED:
 	case GPUQ_R_VICTIMS:
 	case GPUQ_R_PROVISIONING:
+	case GPUQ_R_MIG_LAYOUT:
 	case GPUQ_R_STARTING:
 	case GPUQ_R_NOT_EVALUATED:
 	case GPUQ_R_NODES_AVOIDED:

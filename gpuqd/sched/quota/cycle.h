@@ -62,6 +62,8 @@ struct draft {
 	struct plan_bound *bounds;
 	struct plan_ask *asks;
 	uint32_t n_asks, room_asks;
+	struct plan_cut *cuts;
+	uint32_t n_cuts, room_cuts;
 	uint32_t n_claims, room_claims, n_sides, room_sides, n_bounds, room_bounds;
 	uint32_t *started; /* by job: elements started in this cycle */
 	struct plan_why *why_of_run; /* why it is not eligible, else the reasons of its class */

@@ -123,6 +123,13 @@ struct plan_ask {
 	int64_t run_us; /* the longest of their time limits; GPUQ_UNLIMITED = one has none */
 };
 
+/* An idle node that gets another layout of MIG instances. */
+struct plan_cut {
+	uint32_t node, layout; /* layout: of those of the node */
+	uint32_t job; /* that needs it */
+	struct snap_key key; /* of the element */
+};
+
 /* Bounds that cut short the work of a cycle; gpuqd-scheduling(7), BOUNDS. */
 enum plan_bounded {
 #define X(sym, word, stopped, counted) PLAN_BOUND_##sym,
@@ -156,6 +163,8 @@ struct plan {
 	/* Those that were made by number, then those to be made as they were decided. */
 	const struct plan_ask *asks;
 	uint32_t n_asks;
+	const struct plan_cut *cuts; /* of pools that differ */
+	uint32_t n_cuts;
 	uint32_t n_actions, n_pods, n_devices, n_claims;
 	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
 	 * applied; fair_share and demand do not depend on it. */

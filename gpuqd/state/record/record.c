@@ -3,6 +3,7 @@
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/asks/ask_store.h"
+#include "gpuqd/state/cuts/cut.h"
 #include "gpuqd/state/record/token.h"
 
 #include <stdio.h>
@@ -202,13 +203,51 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 	return 0;
 }
 
+static void put_cut(struct gpuq_buf *b, const struct node_cut *c)
+{
+	varint_array(b, 9);
+	varint_int(b, c->state);
+	varint_str(b, c->layout);
+	varint_str(b, c->before);
+	varint_int(b, c->at_us);
+	varint_int(b, c->since_us);
+	varint_int(b, c->cards);
+	varint_int(b, c->job.id);
+	varint_int(b, c->job.index);
+	varint_str(b, c->message);
+}
+
+/* Read what is known of the last cut of a node; one whose state is not known is none. */
+static struct node_cut *get_cut(struct model *m, struct rec *r)
+{
+	struct node_cut *c = record_alloc(1, sizeof(*c));
+	const uint32_t more = rec_get_row(r, 9);
+	const int64_t state = rec_get_int(r);
+
+	c->layout = record_get_name(m, r, NULL);
+	c->before = record_get_name(m, r, NULL);
+	c->at_us = rec_get_int(r);
+	c->since_us = rec_get_int(r);
+	c->cards = (uint32_t)rec_get_int(r);
+	c->job.id = (uint32_t)rec_get_int(r);
+	c->job.index = (int32_t)rec_get_int(r);
+	c->message = record_get_name(m, r, NULL);
+	varint_skip_more(r, more);
+	if (!r->bad && state >= 0 && state < N_CUT_STATES) {
+		c->state = (enum cut_state)state;
+		return c;
+	}
+	free(c);
+	return NULL;
+}
+
 void record_node(struct model *m, const struct node *n, struct batch *out)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	varint_array(&b, 13);
+	varint_array(&b, n->cut ? 14 : 13);
 	varint_int(&b, n->fact.cpu_milli);
 	varint_int(&b, n->fact.memory_bytes);
 	varint_int(&b, n->fact.max_pods);
@@ -240,6 +279,8 @@ void record_node(struct model *m, const struct node *n, struct batch *out)
 		varint_int(&b, n->devices[i].memory_mib);
 		varint_bool(&b, n->devices[i].healthy);
 	}
+	if (n->cut)
+		put_cut(&b, n->cut);
 	record_put(out, TABLE_NODE, key, change_key_node(key, n->cluster, n->name), &b);
 }
 
@@ -255,9 +296,10 @@ static int load_node(struct model *m, const char *cluster, const char *name, str
 	const char *why;
 	int64_t seen;
 	struct node *n;
-	uint32_t k, more;
+	struct node_cut *cut = NULL;
+	uint32_t k, more, fields;
 
-	rec_get_row(r, 13);
+	fields = rec_get_row(r, 13);
 	f.cpu_milli = rec_get_int(r);
 	f.memory_bytes = rec_get_int(r);
 	f.max_pods = rec_get_int(r);
@@ -301,9 +343,13 @@ static int load_node(struct model *m, const char *cluster, const char *name, str
 	}
 	f.devices = devices;
 	f.n_devices = k;
+	if (fields > 0 && !r->bad)
+		cut = get_cut(m, r);
 	if (!r->bad) {
 		n = node_get(m, cluster, name);
 		node_set_fact(m, n, &f);
+		free(n->cut);
+		n->cut = cut;
 		n->gone = gone;
 		n->drain = drain;
 		n->drain_why = why;
@@ -313,7 +359,10 @@ static int load_node(struct model *m, const char *cluster, const char *name, str
 	free(f.labels.vals);
 	free(taints);
 	free(devices);
-	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "node %s is incomplete", name) : 0;
+	if (!r->bad)
+		return 0;
+	free(cut);
+	return gpuq_fail(err, GPUQ_ECORRUPT, "node %s is incomplete", name);
 }
 
 void record_request(struct model *m, const struct request *r, struct batch *out)

@@ -1,6 +1,6 @@
 /* cards.h - cards that are cut into MIG instances: how many there are, and what they leave
  *
- * Owns     how many instances of a profile a card has. Touches memory only.
+ * Owns     nothing. Touches memory only.
  * Used by  census.c, view.c.
  */
 #ifndef GPUQD_STATE_VIEW_CARDS_H

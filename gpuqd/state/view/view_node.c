@@ -6,6 +6,7 @@
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/asks/ask_nodes.h"
+#include "gpuqd/state/cuts/cut.h"
 #include "gpuqd/state/view/cards.h"
 #include "gpuqd/state/view/census.h"
 #include "gpuqd/util/amount.h"
@@ -262,6 +263,22 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 	return list;
 }
 
+/* Return what is known of the last time that gpuqd had the node cut. */
+static struct gpuq_val *view_cut(struct gpuq_arena *a, const struct node_cut *c)
+{
+	struct gpuq_val *v = c ? gpuq_map(a) : gpuq_null(a);
+
+	if (!c)
+		return v;
+	gpuq_put(a, v, "name", gpuq_str(a, c->layout));
+	gpuq_put(a, v, "state", gpuq_str(a, cut_state_words[c->state]));
+	gpuq_put(a, v, "before", view_word(a, c->before));
+	gpuq_put(a, v, "time", view_instant(a, c->at_us));
+	gpuq_put(a, v, "job", gpuq_str(a, view_key(a, c->job)));
+	gpuq_put(a, v, "message", view_word(a, c->message));
+	return v;
+}
+
 /* Return the countable resources of a node: {name: {total, free}}. */
 static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *n)
 {
@@ -337,7 +354,7 @@ static const char *node_short(struct gpuq_arena *a, const struct node *n, int64_
 }
 
 /* Return why a node is not healthy; NULL: it is. */
-static const char *node_cause(const struct node *n, const char *refuses)
+static const char *node_cause(const struct node *n, const char *cut, const char *refuses)
 {
 	int64_t milli;
 	const char *lacks;
@@ -361,6 +378,8 @@ static const char *node_cause(const struct node *n, const char *refuses)
 		return n->frozen_why;
 	if (refuses)
 		return refuses;
+	if (cut)
+		return cut;
 	if (n->suspect)
 		return "pods failed there of late";
 	lacks = accounting_node_stranded(n, &milli);
@@ -531,7 +550,9 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	const struct cards cards = cards_of(n);
 	const char *refuses = node_short(a, n, now_us);
 	int64_t free_milli = 0, cpu_milli, memory_bytes, slots_left;
+	char cut[400] = "";
 
+	cut_note(n, cut, sizeof(cut));
 	if (!slots || !v)
 		return NULL;
 	census_slots(n, slots);
@@ -558,12 +579,13 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "free_memory_mib", gpuq_int(a, memory_bytes > 0 ? memory_bytes >> 20 : 0));
 	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
 	gpuq_put(a, v, "foreign_gpus", view_devices(a, n->foreign_gpus_milli));
-	gpuq_put(a, v, "cause", view_word(a, node_cause(n, refuses)));
+	gpuq_put(a, v, "cause", view_word(a, node_cause(n, *cut ? cut : NULL, refuses)));
 	gpuq_put(a, v, "note",
 		 view_word(a, n->frozen  ? n->frozen_why
 			      : n->drain ? n->drain_why
 			      : n->ill   ? n->ill
 			      : refuses  ? refuses
+			      : *cut     ? cut
 					 : n->fact.note));
 	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));
 	gpuq_put(a, v, "last_seen", view_instant(a, n->seen_us));
@@ -577,6 +599,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "devices", list);
 	if (n->fact.n_mig)
 		gpuq_put(a, v, "mig", view_mig(a, n));
+	gpuq_put(a, v, "mig_layout", view_cut(a, n->cut));
 	gpuq_put(a, v, "resources", view_resources(a, n));
 	return v;
 }
