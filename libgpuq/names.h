@@ -90,7 +90,8 @@ enum gpuq_job_state {
 	X(PROVISIONING_LIMIT, "ProvisioningLimit", "operator",                                     \
 	  "its pool allows no more requests for nodes at once")                                    \
 	X(NODE_ENDS, "NodeEnds", "user",                                                           \
-	  "nodes with room for it are taken away before it could end")
+	  "nodes with room for it are taken away before it could end")                             \
+	X(DEVICE_CLAIM, "DeviceClaim", "user", "a claim of devices is missing, or is not served")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,

@@ -425,6 +425,7 @@ static int fill_claims(const struct model *m, const struct job *j, const struct 
 	o->claims.items = gpuq_arena_calloc(a, n + n_list + 1, sizeof(*o->claims.items));
 	if (!o->claims.items)
 		return gpuq_no_memory(err);
+	o->unbound |= where && where->n_claims > 0;
 	for (size_t i = 0; i < n; i++) {
 		const char *claim = where->volumes[i].claim;
 

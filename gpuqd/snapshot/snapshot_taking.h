@@ -43,6 +43,7 @@ struct taking {
 	bool by_kind; /* the site has no flavors: a flavor that a job names is a kind */
 	struct gpuq_strlist kinds; /* of the nodes' devices, each once; interned */
 	bool has_others; /* some node's devices are not NVIDIA's */
+	bool has_claims; /* some node's devices are those of claims */
 	bool few; /* only `most` of equivalent jobs have entries of their own; false: all */
 	uint32_t most;
 	enum alike_reader reader;
