@@ -71,7 +71,7 @@ static void slice_node(const struct model *m, const struct object_fact *f, char 
 	snprintf(out, 256, "%s", s ? s->node : "");
 }
 
-/* What nodes offer follows from slices and classes. */
+/* The offer of nodes follows from slices and classes. */
 static void settle(struct model *m, const struct object_fact *f, const char *before)
 {
 	char after[256];

@@ -140,7 +140,7 @@ static bool taken_in_flight(const struct claims *c, const struct dra_at *at)
 
 /* ---- the claims of a pod ---- */
 
-/* What is known of one of them. */
+/* One of them, as far as it is known. */
 struct one {
 	const struct gpuq_claim *is;
 	const struct dra_claim *seen; /* NULL = it is not there yet */

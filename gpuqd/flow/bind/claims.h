@@ -1,11 +1,11 @@
 /* claims.h - claims of devices: made, allocated, reserved for a pod, and given back
  *
- * Owns     what was decided and is not seen in the claim yet.
+ * Owns     decisions that are not seen in the claim yet.
  * Touches  the cluster: ResourceClaims.
  * Used by  bind.c.
  *
  * A claim is allocated and reserved in one write, which holds only while the claim is as it was seen. If
- * it is not, the cluster refuses the write, the claim is seen anew, and it is decided anew. What a pod
+ * it is not, the cluster refuses the write, the claim is seen anew, and it is decided anew. All that a pod
  * that has gone left behind is given back, whoever deleted it: its place among the consumers of a claim;
  * the allocation, where no consumer is left and gpuqd made it; the claim, where gpuqd made that.
  */

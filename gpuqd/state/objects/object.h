@@ -22,7 +22,7 @@ enum object_kind {
 	OBJECT_CLAIM, /* PersistentVolumeClaim */
 	OBJECT_VOLUME, /* PersistentVolume */
 	OBJECT_CLASS, /* StorageClass */
-	/* Of resource.k8s.io; their facts are in dra. */
+	/* Kinds of resource.k8s.io; their facts are in dra. */
 	OBJECT_SLICE,
 	OBJECT_DEVICE_CLASS,
 	OBJECT_DEVICE_CLAIM,
