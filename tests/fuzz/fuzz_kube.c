@@ -51,7 +51,7 @@ static int cut(enum split_kind kind, const char *p, size_t n, size_t chunk, stru
 	return rc;
 }
 
-/* What was read is kept, matched with itself, and forgotten. */
+/* Objects that were read are kept, copied and forgotten. */
 static void read_as_dra(struct kube_object *o)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);

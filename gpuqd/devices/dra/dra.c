@@ -41,7 +41,7 @@ struct thing {
 struct used {
 	UT_hash_handle hh;
 	const struct thing *by;
-	uint32_t n; /* claims; two only where somebody went wrong */
+	uint32_t n; /* claims; two only after a mistake */
 	size_t n_key;
 	char key[];
 };

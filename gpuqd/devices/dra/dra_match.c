@@ -75,7 +75,7 @@ static bool tolerates(const struct dra_option *o, const struct dra_taint *t)
 	return false;
 }
 
-/* True if the device may be given to anybody who asks so. */
+/* True if the device may be given to a request of this option. */
 static bool usable(const struct dra_option *o, const struct dra_device *d)
 {
 	for (uint32_t i = 0; i < d->n_taints; i++)

@@ -302,7 +302,7 @@ void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct sn
 
 /* ---- what a pod takes ---- */
 
-/* Of a request that is not kept no node has a resource: name the nodes. */
+/* For a request that is not kept no node has a resource: name the nodes. */
 static void name_nodes(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
 		       struct snap_group *out)
 {
