@@ -105,6 +105,12 @@
 #define GPUQ_DEPENDS_MAX 64u
 #define GPUQ_RETRY_MAX 1000u
 #define GPUQ_MAP_MAX 1024u /* pairs of a map that is built one by one: costs squares */
+/* Claims of devices of one pod, the alternatives of one and the devices of one; the last two as in
+ * Kubernetes. */
+#define GPUQ_CLAIMS_MAX 16u
+#define GPUQ_CLAIM_OPTIONS_MAX 8u
+#define GPUQ_CLAIM_DEVICES_MAX 32u
+#define GPUQ_CLAIM_CONSUMERS_MAX 256u
 #define GPUQ_VOLUMES_MAX 256u /* of a pod, given as options */
 
 /* Code that a job carries (--code): files of a directory, as one compressed archive. */

@@ -94,7 +94,8 @@ enum gpuq_job_state {
 	X(FLAVOR_WAIT, "FlavorWait", "user",                                                       \
 	  "it waits for a flavor that it prefers before it uses the next")                        \
 	X(MIG_LAYOUT, "MigLayout", "nobody",                                                       \
-	  "a node is being cut into the MIG instances that it requests")
+	  "a node is being cut into the MIG instances that it requests")                    \
+	X(DEVICE_CLAIM, "DeviceClaim", "user", "a claim of devices is missing, or is not served")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,

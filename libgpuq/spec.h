@@ -66,6 +66,25 @@ struct gpuq_volume {
 	int64_t memory_bytes; /* > 0: a memory-backed emptyDir of that size (/dev/shm) */
 };
 
+/* Devices that Kubernetes has as objects. */
+struct gpuq_claim_option {
+	const char *class_; /* DeviceClass */
+	int64_t count; /* 0 = 1 */
+	bool all; /* every one of the node that fits */
+	struct gpuq_strlist selectors; /* cel/cel.h */
+};
+
+struct gpuq_claim {
+	const char *name; /* in the pod */
+	/* Exactly one: an object of the queue's namespace, or what gpuqd is to make one of. */
+	const char *claim, *template_, *class_;
+	int64_t count; /* with class_, as in an option */
+	bool all;
+	struct gpuq_strlist selectors;
+	struct gpuq_claim_option *first; /* in order of preference */
+	size_t n_first; /* 0..GPUQ_CLAIM_OPTIONS_MAX */
+};
+
 /* Every `size` pods of a group stand together inside one domain of `level`. */
 struct gpuq_slice {
 	const char *level;
@@ -108,6 +127,8 @@ struct gpuq_group {
 	 * manifest; NULL for gpuq's own form. The fields above are read from it. */
 	struct gpuq_val *template_;
 	const char *runtime_class; /* RuntimeClass of the pods, or NULL */
+	struct gpuq_claim *claims; /* of devices */
+	size_t n_claims; /* 0..GPUQ_CLAIMS_MAX */
 };
 
 enum gpuq_depend_type {
@@ -262,7 +283,8 @@ struct gpuq_spec {
 	bool slurm_env; /* SLURM_* beside GPUQ_* variables; scripts with #SBATCH lines have them */
 };
 
-extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema, gpuq_volume_schema;
+extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema, gpuq_volume_schema,
+	gpuq_claim_schema;
 bool gpuq_spec_has_key(const char *key); /* of a job file */
 
 /* The annotation by which a template's pods have an index of their own, as those of an Indexed

@@ -127,6 +127,10 @@ struct cluster_sink {
 	/* A pod of a namespace of adopt() that leaves its node to gpuqd, and has none yet; after pod_seen().
 	 * NULL = not wanted. */
 	void (*adoptable)(void *arg, const struct adopt_fact *f);
+	/* The same of a claim of devices: the resource that may not be written, or what is wrong. pod
+	 * "" = it was to be given back. */
+	void (*claim_refused)(void *arg, const char *pod, const char *resource,
+			      const char *message);
 	/* True while a tenth of a second makes no difference to what is heard of pods: no job waits,
 	 * starts or is signalled to end. NULL = never. */
 	bool (*calm)(void *arg);
@@ -221,6 +225,30 @@ static inline const char *pod_ref_as(const struct pod_ref *ref)
 {
 	return ref->as ? ref->as : ref->name;
 }
+
+/* A write to a claim of devices; all but MAKE hold for the claim as it was seen. */
+enum claim_step {
+	CLAIM_MAKE, /* create it, for the pod alone */
+	CLAIM_MARK, /* protect it from deletion, and note who allocates it */
+	CLAIM_ALLOCATE, /* with the pod as its consumer */
+	CLAIM_RESERVE, /* the pod is a consumer as well */
+	CLAIM_RELEASE, /* those that are gone are consumers no more */
+	CLAIM_DROP, /* delete it; one that is being deleted: no longer protect it */
+};
+
+struct claim_ask {
+	enum claim_step step;
+	const char *namespace_, *name; /* "" is the cluster's default */
+	const struct dra_claim *claim; /* as it was seen; NULL = it is to be made */
+	const struct pod_ref *pod; /* of MAKE, MARK, ALLOCATE, RESERVE; else NULL */
+	const struct dra *dra;
+	const struct gpuq_claim *made_of; /* of MAKE */
+	const struct dra_pick *picks; /* of ALLOCATE */
+	size_t n_picks;
+	const char *const *gone; /* of RELEASE: uids */
+	size_t n_gone;
+	bool clear; /* of RELEASE: the allocation goes with them */
+};
 
 struct log_opts {
 	bool follow;
@@ -350,6 +378,9 @@ struct cluster_ops {
 	 * is bound. sink->not_bound follows where it is refused. May be asked again. NULL = pods
 	 * are never created unbound. */
 	void (*claim_select)(struct cluster *c, const struct pod_ref *ref, const char *claim);
+	/* Write to a claim of devices. object_seen() tells when that is done; sink->claim_refused follows
+	 * where it is refused. ask lives until this call returns. NULL = there are no such claims. */
+	void (*claim_ask)(struct cluster *c, const struct claim_ask *ask);
 	/* Put a pod that was created unbound on ref->node. As claim_select(). */
 	void (*pod_bind)(struct cluster *c, const struct pod_ref *ref);
 	/* Tell of pods of these namespaces that were not submitted (sink->adoptable), from now on, and again

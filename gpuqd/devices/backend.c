@@ -9,8 +9,8 @@
 #include "libgpuq/spec/resource.h"
 
 static const struct backend *const backends[] = {
-	&backend_whole, &backend_mig, &backend_time_slicing, &backend_mps,
-	&backend_gib,   &backend_mib, &backend_gpu_manager,  &backend_hami,
+	&backend_whole, &backend_mig,         &backend_time_slicing, &backend_mps, &backend_gib,
+	&backend_mib,   &backend_gpu_manager, &backend_hami,         &backend_dra,
 };
 
 #define N_BACKENDS (sizeof(backends) / sizeof(backends[0]))
@@ -30,7 +30,7 @@ bool backend_shares(const struct gpuq_group *g)
 		(g->gpu_cores > 0 && g->gpu_cores < 100));
 }
 
-const char *const *backend_barred(const struct gpuq_group *g, struct gpuq_arena *a)
+const char *const *backend_barred(const struct gpuq_group *g, bool claims, struct gpuq_arena *a)
 {
 	const char **out;
 	size_t n = 0;
@@ -38,9 +38,12 @@ const char *const *backend_barred(const struct gpuq_group *g, struct gpuq_arena 
 	if (g->mig || g->gpus_milli == 0)
 		return NULL;
 	out = gpuq_arena_calloc(a, N_BACKENDS + 1, sizeof(*out));
-	for (size_t i = 0; out && i < N_BACKENDS; i++)
-		if (backends[i]->takes && !backends[i]->takes(g))
+	for (size_t i = 0; out && i < N_BACKENDS; i++) {
+		const bool served = backends[i]->takes ? backends[i]->takes(g) : true;
+
+		if (backends[i] == &backend_dra ? claims && !served : g->n_claims || !served)
 			out[n++] = backends[i]->word;
+	}
 	return n ? out : NULL;
 }
 

@@ -121,8 +121,9 @@ struct backend {
 /* By the label's value; NULL for "" and for words that are not ours. */
 const struct backend *backend_of(const char *word);
 
-/* Words of nodes on which a pod of g cannot be, NULL-terminated, in the arena; NULL = on any. */
-const char *const *backend_barred(const struct gpuq_group *g, struct gpuq_arena *a);
+/* Words of nodes on which a pod of g cannot be, NULL-terminated, in the arena; NULL = on any. claims:
+ * there are nodes with devices of claims. */
+const char *const *backend_barred(const struct gpuq_group *g, bool claims, struct gpuq_arena *a);
 
 /* Words of SHARE_DEVICES on nodes where a pod of g cannot be, NULL-terminated; NULL = on any. flavors:
  * it names the kinds of device that it takes. */

@@ -10,7 +10,7 @@
 #define MIB (INT64_C(1) << 20)
 
 extern const struct backend backend_whole, backend_mig, backend_time_slicing, backend_mps,
-	backend_gib, backend_mib, backend_gpu_manager, backend_hami;
+	backend_gib, backend_mib, backend_gpu_manager, backend_hami, backend_dra;
 
 /* GPUQ_ERANGE when the memory of a device is requested that the largest device does not have. */
 int backend_check_memory(const struct gpuq_group *g, const struct backend_shape *s,

@@ -479,6 +479,7 @@ static int fill_claims(const struct model *m, const struct job *j, const struct 
 	const struct object_fact *volume;
 	int rc = order_claims(j, p, spec, o->name, a, &o->claims, err);
 
+	o->unbound |= where && where->n_claims > 0;
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		o->unbound |= objects_claim(m->objects, order_namespace(j->queue),
 					    o->claims.items[i], &volume) == OBJECTS_CLAIM_WAITS;

@@ -856,6 +856,20 @@ void reconcile_on_adopts(struct reconcile *r, const struct reconcile_adopts *to)
 	r->adopts = *to;
 }
 
+/* Its claims are not written: the job waits for the right, or for what is wrong. */
+static void on_claim_refused(void *arg, const char *pod, const char *resource, const char *message)
+{
+	struct reconcile *r = arg;
+	struct pod_key key;
+
+	log_warn("pod.claim_refused", "pod=%s resource=%s message=%s", LOGS(pod), resource,
+		 LOGS(message));
+	if (!ours(r, pod, &key))
+		return;
+	block(r, key.job, GPUQ_R_CLUSTER_REFUSED, resource, message);
+	give_back(r, key.job, RULE_REFUSED);
+}
+
 void reconcile_on_unbound(struct reconcile *r, reconcile_unbound_fn fn, void *arg)
 {
 	r->on_unbound = fn;
@@ -932,6 +946,7 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 		.object_seen = on_object_seen,
 		.object_gone = on_object_gone,
 		.objects_known = on_objects_known,
+		.claim_refused = on_claim_refused,
 		.not_bound = on_not_bound,
 		.calm = on_calm,
 		.adoptable = on_adoptable,

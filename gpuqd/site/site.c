@@ -139,9 +139,8 @@ static const struct gpuq_custom factor = { read_factor, write_factor };
 
 /* ---- tables ---- */
 
-static const char *const sharings[] = { "auto",         "whole", "mig",
-					"time-slicing", "mps",   "gpushare",
-					"gpu-manager",  "hami",  NULL };
+static const char *const sharings[] = { "auto",     "whole",       "mig",  "time-slicing", "mps",
+					"gpushare", "gpu-manager", "hami", "dra",          NULL };
 
 const char *site_sharing_word(int sharing)
 {
@@ -181,6 +180,8 @@ static const struct gpuq_field flavor_fields[] = {
 	  .doc = "devices that belong to this flavor"),
 	F(site_flavor, "resource", GPUQ_K_STR, resource,
 	  .doc = "resource of nodes that its devices are: amd.com/gpu, google.com/tpu"),
+	F(site_flavor, "device_class", GPUQ_K_STR, device_class,
+	  .doc = "DeviceClass that selects its devices: gpu.nvidia.com"),
 	F(site_flavor, "rate", GPUQ_K_CUSTOM, rate_milli, .custom = &factor, .form = "number",
 	  .doc = "billing weight of one device"),
 	F(site_flavor, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
@@ -221,7 +222,7 @@ static const struct gpuq_field pool_fields[] = {
 	F(site_pool, "selector", GPUQ_K_STRMAP, selector, .doc = "labels that select its nodes"),
 	F(site_pool, "flavor", GPUQ_K_NAME, flavor, .doc = "flavor of all its devices"),
 	F(site_pool, "sharing", GPUQ_K_ENUM, sharing, .names = sharings,
-	  .form = "auto | whole | mig | time-slicing | mps | gpushare | gpu-manager | hami",
+	  .form = "auto | whole | mig | time-slicing | mps | gpushare | gpu-manager | hami | dra",
 	  .doc = "system that allocates its devices"),
 	F(site_pool, "placement", GPUQ_K_ENUM, placement, .names = placements,
 	  .doc = "pack pods on few nodes, or spread them"),

@@ -46,6 +46,7 @@ struct site_flavor {
 	const char *name; /* as jobs and quotas name it */
 	struct site_match match;
 	const char *resource; /* NULL, or what nodes offer its devices as: "amd.com/gpu" */
+	const char *device_class; /* NULL, or the DeviceClass that selects them */
 	int64_t rate_milli; /* billing weight, default 1000 */
 	struct price price;
 	struct site_pod_keys pod;
@@ -61,7 +62,8 @@ enum site_sharing {
 	SHARING_MPS, /* replicas that run at the same time */
 	SHARING_GPUSHARE, /* memory in units of the device plugin */
 	SHARING_GPU_MANAGER, /* hundredths of a device, and memory */
-	SHARING_HAMI /* the same, of several devices to a pod */
+	SHARING_HAMI, /* the same, of several devices to a pod */
+	SHARING_DRA /* devices of ResourceClaims */
 };
 
 /* The word of a site file for it. */

@@ -1,4 +1,5 @@
 #include "gpuqd/snapshot/snapshot_take.h"
+#include "gpuqd/snapshot/claims/snapshot_take_claims.h"
 #include "gpuqd/snapshot/snapshot_take_calendar.h"
 #include "gpuqd/snapshot/snapshot_take_caps.h"
 #include "gpuqd/snapshot/snapshot_take_more.h"
@@ -147,6 +148,15 @@ static bool any_others(const struct model *m)
 	for (const struct node *n = m->nodes; n; n = n->hh.next)
 		if (n->fact.device && *n->fact.device &&
 		    strncmp(n->fact.device, GPUQ_RESOURCE_GPU, strlen(GPUQ_RESOURCE_GPU)) != 0)
+			return true;
+	return false;
+}
+
+/* True if some node has devices of claims. */
+static bool any_claims(const struct model *m)
+{
+	for (const struct node *n = m->nodes; n; n = n->hh.next)
+		if (n->backend && strcmp(n->backend->word, "dra") == 0)
 			return true;
 	return false;
 }
@@ -370,6 +380,8 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	if (t->n_came)
 		snapshot_pools_node(t, n, &sn);
 	snapshot_cuts_node(t, n, &sn);
+	if (t->objects)
+		snapshot_claims_node(snapshot_objects_claims(t->objects), n, &sn, devices);
 	MORE(t, node, n, &sn);
 	snapshot_pools_label(t->m->site, sn.pool, t->flavors[sn.flavor], &t->mem, &sn.labels);
 	*handle = snapshot_add_node(t->s, &sn);
@@ -396,7 +408,7 @@ static void round_down(const struct taking *t, const struct gpuq_group *g, struc
 static void bar_sharing(struct taking *t, const struct gpuq_group *g, bool flavors,
 			struct snap_group *out)
 {
-	const char *const *const words[] = { backend_barred(g, &t->scratch),
+	const char *const *const words[] = { backend_barred(g, t->has_claims, &t->scratch),
 					     t->has_others ? backend_others(g, flavors) : NULL };
 	static const char *const keys[] = { SHARE_LABEL, SHARE_DEVICES };
 	const size_t n = g->n_required ? g->n_required : 1;
@@ -459,6 +471,10 @@ uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec
 		round_down(t, &g, &groups[i]);
 		if (in)
 			snapshot_objects_group(t->objects, in, &spec->groups[i], &groups[i]);
+		if (in && g.n_claims)
+			snapshot_claims_group(snapshot_objects_claims(t->objects),
+					      model_queue_namespace(in), of, (uint32_t)i, &g,
+					      &groups[i]);
 		if (taken) {
 			groups[i].cpu_milli = taken[i].cpu_milli;
 			groups[i].memory_bytes = taken[i].memory_bytes;
@@ -563,6 +579,7 @@ static bool take_begin(struct taking *t)
 	t->gpushare_bytes = largest_shared(t->m);
 	t->unit_bytes = largest_unit(t->m);
 	t->has_others = any_others(t->m);
+	t->has_claims = any_claims(t->m);
 	take_kinds(t);
 	snapshot_pools_offers(t);
 	return true;
@@ -806,7 +823,7 @@ bool snapshot_early_jobs_begin(struct snapshot_early *e, int64_t now_us, uint32_
 {
 	/* The thousandths of a memory request depend on the nodes. */
 	if (e->t.gpushare_bytes != largest_shared(e->m) || e->t.unit_bytes != largest_unit(e->m) ||
-	    e->t.has_others != any_others(e->m))
+	    e->t.has_others != any_others(e->m) || e->t.has_claims != any_claims(e->m))
 		return false;
 	e->t.now_us = now_us;
 	e->t.few = true;

@@ -1,4 +1,5 @@
 #include "gpuqd/snapshot/snapshot_take_objects.h"
+#include "gpuqd/snapshot/claims/snapshot_take_claims.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct snap_objects {
 	struct gpuq_arena *mem;
 	bool *adds; /* by queue */
 	struct variant *variants;
+	struct snap_claims *claims;
 };
 
 struct snap_objects *snapshot_objects_new(const struct model *m, struct gpuq_arena *mem)
@@ -42,7 +44,8 @@ struct snap_objects *snapshot_objects_new(const struct model *m, struct gpuq_are
 			     (model_queue_isolation(m->queues[i]) ||
 			      objects_adds(m->objects, m->queues[i]->name,
 					   model_queue_namespace(m->queues[i])));
-	if (!o->adds) {
+	o->claims = snapshot_claims_new(m, mem);
+	if (!o->adds || !o->claims) {
 		snapshot_objects_done(o);
 		return NULL;
 	}
@@ -54,6 +57,7 @@ void snapshot_objects_done(struct snap_objects *o)
 	if (!o)
 		return;
 	HASH_CLEAR(hh, o->variants); /* they live in the arena */
+	snapshot_claims_done(o->claims);
 	free(o);
 }
 
@@ -80,6 +84,8 @@ static void gate(const struct snap_objects *o, const struct queue *q, const stru
 			continue;
 		v->gate_object = claim;
 	}
+	if (g->n_claims)
+		snapshot_claims_gate(o->claims, namespace_, g, v);
 }
 
 bool snapshot_objects_named(const struct request_spec *spec)
@@ -87,7 +93,7 @@ bool snapshot_objects_named(const struct request_spec *spec)
 	for (uint32_t i = 0; i < spec->n_groups; i++) {
 		const struct gpuq_group *g = spec->groups[i].where;
 
-		if (g && (g->n_volumes || g->runtime_class))
+		if (g && (g->n_volumes || g->runtime_class || g->n_claims))
 			return true;
 	}
 	return false;
@@ -211,6 +217,11 @@ static void add_amounts(struct snap_objects *o, const struct objects_pod *p, str
 	memcpy(kept, all, n * sizeof(*kept));
 	g->resources = kept;
 	g->n_resources = (uint32_t)n;
+}
+
+struct snap_claims *snapshot_objects_claims(struct snap_objects *o)
+{
+	return o->claims;
 }
 
 void snapshot_objects_group(struct snap_objects *o, const struct queue *q,

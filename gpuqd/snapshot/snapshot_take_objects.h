@@ -44,6 +44,7 @@ struct snap_variant *snapshot_objects_of(struct snap_objects *o, const struct qu
 /* Apply what the namespace of q, the runtime and volumes add to the group. */
 void snapshot_objects_group(struct snap_objects *o, const struct queue *q,
 			    const struct request_group *g, struct snap_group *out);
+struct snap_claims *snapshot_objects_claims(struct snap_objects *o);
 /* Return by group what a pod of the live job takes, as far as the cluster has reported; NULL = as
  * the request or its variant says. */
 const struct snap_amounts *snapshot_objects_taken(struct snap_objects *o, const struct job *j);

@@ -733,6 +733,9 @@ bool model_pod_name_parse(const struct model *m, const char *name, struct pod_ke
 const char *model_intern(struct model *m, const char *s); /* permanent copy; NULL gives "" */
 const char *model_interned(const struct model *m, const char *s); /* NULL: not interned */
 
+/* List the DeviceClasses that flavors name, in a. */
+void model_classes(const struct model *m, struct gpuq_arena *a, struct gpuq_strlist *out);
+
 bool job_ranges_has(const struct gpuq_range *ranges, size_t n, int64_t index);
 bool model_element_waits(const struct array *a, int64_t index); /* not split off yet */
 /* Return the pending job, or the array of a pending element that has no job of its own; NULL = neither. */

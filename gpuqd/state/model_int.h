@@ -203,6 +203,12 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 		       struct node_fact *out);
 /* Settle all nodes anew: the site has changed. */
 void node_settle_all(struct model *m);
+/* Settle one, if there is such: its slices have changed; or all, where flavors name that DeviceClass,
+ * which has changed (NULL = slices of any). */
+void node_settle_one(struct model *m, const char *name);
+void node_settle_class(struct model *m, const char *name);
+/* True if the class selects the first device of a node that has its devices by slices. */
+bool node_has_class(const struct model *m, const struct node *n, const char *class_);
 /* Decide whether its conditions and taints keep new work away. */
 void node_judge(struct model *m, struct node *n);
 /* Return the kind of the node's devices, interned. */

@@ -422,3 +422,14 @@ enum gpuq_isolation model_queue_isolation(const struct queue *q)
 			most = q->site->isolation;
 	return (enum gpuq_isolation)most;
 }
+
+void model_classes(const struct model *m, struct gpuq_arena *a, struct gpuq_strlist *out)
+{
+	out->items = gpuq_arena_calloc(a, m->site->flavors.n + 1, sizeof(*out->items));
+	out->n = 0;
+	if (!out->items)
+		abort();
+	site_each(site_flavor, m->site->flavors, f)
+		if (f->device_class)
+			out->items[out->n++] = f->device_class;
+}

@@ -188,7 +188,8 @@ void node_classify(struct model *m, struct node *n)
 		}
 	}
 	site_each(site_flavor, m->site->flavors, f) {
-		if ((f->match.product || f->match.memory_min_bytes) &&
+		if ((f->device_class ? node_has_class(m, n, f->device_class)
+				     : f->match.product || f->match.memory_min_bytes) &&
 		    (!f->match.product || site_glob(f->match.product, product)) &&
 		    f->match.memory_min_bytes <= memory_mib << 20) {
 			n->flavor = model_intern(m, f->name);
@@ -671,25 +672,30 @@ static void recount_foreign(struct model *m, struct node *n)
 			foreign_sum(m, f, 1);
 }
 
+/* Settle anew what the node offers, from what it reported last. */
+static void settle(struct model *m, struct node *n)
+{
+	struct node_fact f = n->fact;
+	const bool gone = n->gone;
+
+	f.labels = n->told.labels;
+	f.devices = n->told.devices;
+	f.n_devices = n->told.n_devices;
+	f.device = n->told.device;
+	f.replicas = n->told.replicas;
+	f.links = n->told.links;
+	f.numa = n->told.numa;
+	f.mig = n->told.mig;
+	f.n_mig = n->told.n_mig;
+	node_set_fact(m, n, &f);
+	n->gone = gone;
+	recount_foreign(m, n);
+}
+
 void node_settle_all(struct model *m)
 {
-	for (struct node *n = m->nodes; n; n = n->hh.next) {
-		struct node_fact f = n->fact;
-		const bool gone = n->gone;
-
-		f.labels = n->told.labels;
-		f.devices = n->told.devices;
-		f.n_devices = n->told.n_devices;
-		f.device = n->told.device;
-		f.replicas = n->told.replicas;
-		f.links = n->told.links;
-		f.numa = n->told.numa;
-		f.mig = n->told.mig;
-		f.n_mig = n->told.n_mig;
-		node_set_fact(m, n, &f);
-		n->gone = gone;
-		recount_foreign(m, n);
-	}
+	for (struct node *n = m->nodes; n; n = n->hh.next)
+		settle(m, n);
 }
 
 void node_set_parts(struct model *m, struct node *n, const struct node_fact *f)
@@ -713,6 +719,28 @@ static struct node *find(const struct model *m, const char *name, struct gpuq_er
 	if (!n)
 		gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", name);
 	return n;
+}
+
+void node_settle_one(struct model *m, const char *name)
+{
+	struct node *n = model_find_node(m, name);
+
+	if (!n)
+		return;
+	settle(m, n);
+	touch(m, n);
+}
+
+void node_settle_class(struct model *m, const char *name)
+{
+	bool used = false;
+
+	site_each(site_flavor, m->site->flavors, f)
+		used |= !name || (f->device_class && strcmp(f->device_class, name) == 0);
+	for (struct node *n = m->nodes; (used || !name) && n; n = n->hh.next) {
+		settle(m, n);
+		touch(m, n);
+	}
 }
 
 int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *err)

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/devices/dra/dra_cards.h"
+#include "gpuqd/devices/dra/dra_match.h"
 #include "gpuqd/site/inventory.h"
 #include "gpuqd/site/product.h"
 #include "libgpuq/limits.h"
@@ -82,6 +84,53 @@ static void name_devices(struct offer *o, const struct site *s)
 		set_label(o, SHARE_DEVICES, fl->resource);
 		return;
 	}
+}
+
+/* Return the memory of a device in MiB; 0 = not published. */
+static int64_t memory_of(const struct dra_at *at)
+{
+	const struct dra_word *w = dra_own_word(at, true, "memory");
+
+	return w ? w->number / 1000 >> 20 : 0;
+}
+
+static const char *attribute_of(const struct dra_at *at, const char *name)
+{
+	const struct dra_word *w = dra_own_word(at, false, name);
+
+	return w && w->type == GPUQ_CEL_STRING ? w->text : "";
+}
+
+/* Take devices of ResourceSlices, on a node whose kubelet offers none. */
+static void take_slices(struct offer *o, const struct model *m)
+{
+	struct gpuq_strlist classes = { 0 };
+	struct device_fact *d;
+	struct dra_at *cards;
+	bool whole;
+	size_t n;
+
+	if ((o->f->device && *o->f->device) || o->f->n_devices || o->f->n_mig)
+		return;
+	model_classes(m, o->a, &classes);
+	n = dra_cards(objects_dra(m->objects), o->f->name, &classes, o->a, &cards, &whole);
+	if (!whole)
+		o->odd = "ResourceSlices of its pools are not complete";
+	if (n == 0)
+		return;
+	d = gpuq_arena_calloc(o->a, n, sizeof(*d));
+	if (!d)
+		abort();
+	for (size_t i = 0; i < n; i++) {
+		const char *uuid = attribute_of(&cards[i], "uuid");
+
+		d[i] = (struct device_fact){ *uuid ? uuid : cards[i].device->name,
+					     attribute_of(&cards[i], "productName"),
+					     memory_of(&cards[i]), dra_is_well(cards[i].device) };
+	}
+	o->f->devices = d;
+	o->f->n_devices = n;
+	set_label(o, SHARE_LABEL, "dra");
 }
 
 /* Note how both differ; the first difference is the one that is shown. */
@@ -164,6 +213,23 @@ static void count_replicas(struct offer *o)
 	set_label(o, SHARE_LABEL, "whole");
 }
 
+bool node_has_class(const struct model *m, const struct node *n, const char *class_)
+{
+	const struct dra *d = objects_dra(m->objects);
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_strlist classes;
+	struct dra_at *cards;
+	bool selects = false, whole;
+
+	if (!n->backend || strcmp(n->backend->word, "dra") != 0)
+		return false;
+	model_classes(m, &a, &classes);
+	if (dra_cards(d, n->name, &classes, &a, &cards, &whole) > 0)
+		dra_class_selects(d, class_, cards, 1, &a, &selects);
+	gpuq_arena_done(&a);
+	return selects;
+}
+
 const char *node_offer(const struct model *m, const struct node_fact *told, struct gpuq_arena *a,
 		       struct node_fact *out)
 {
@@ -175,6 +241,7 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 	if (!m->site)
 		return NULL;
 	name_devices(&o, m->site);
+	take_slices(&o, m);
 	i = inventory_of(m->site, &told->labels);
 	if (i)
 		take_inventory(&o, i);

@@ -3,6 +3,9 @@
  * cluster that are in memory alone. */
 #include "gpuqd/state/model_int.h"
 
+#include <stdio.h>
+#include <string.h>
+
 int row_apply_audited(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
@@ -59,25 +62,59 @@ int row_apply_history(struct model *m, const struct event *ev, struct gpuq_err *
 	return 0;
 }
 
+/* The node of a slice, before it changes or goes, copied. */
+static void slice_node(const struct model *m, const struct object_fact *f, char out[256])
+{
+	const struct dra_slice *s =
+		f->kind == OBJECT_SLICE ? dra_slice(objects_dra(m->objects), f->name) : NULL;
+
+	snprintf(out, 256, "%s", s ? s->node : "");
+}
+
+/* The offer of nodes follows from slices and classes. */
+static void settle(struct model *m, const struct object_fact *f, const char *before)
+{
+	char after[256];
+
+	if (f->kind == OBJECT_DEVICE_CLASS)
+		node_settle_class(m, f->name);
+	if (f->kind != OBJECT_SLICE)
+		return;
+	slice_node(m, f, after);
+	node_settle_one(m, before);
+	if (strcmp(before, after) != 0)
+		node_settle_one(m, after);
+}
+
 int row_apply_object_seen(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	return objects_seen(m->objects, ev->object)
-		       ? 0
-		       : gpuq_fail(err, GPUQ_EINVAL, "%s is as before", ev->object->name);
+	char before[256];
+
+	slice_node(m, ev->object, before);
+	if (!objects_seen(m->objects, ev->object))
+		return gpuq_fail(err, GPUQ_EINVAL, "%s is as before", ev->object->name);
+	settle(m, ev->object, before);
+	return 0;
 }
 
 int row_apply_object_gone(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	const struct object_fact *f = ev->object;
 
-	return objects_gone(m->objects, f->kind, f->namespace_, f->name)
-		       ? 0
-		       : gpuq_fail(err, GPUQ_ENOENT, "%s is not known", f->name);
+	char before[256];
+
+	slice_node(m, f, before);
+	if (!objects_gone(m->objects, f->kind, f->namespace_, f->name))
+		return gpuq_fail(err, GPUQ_ENOENT, "%s is not known", f->name);
+	settle(m, f, before);
+	return 0;
 }
 
 int row_apply_objects_known(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	(void)err;
 	objects_known(m->objects, ev->objects.kind, ev->objects.known, ev->objects.home);
+	if (ev->objects.kind == OBJECT_SLICE && !ev->objects.known)
+		node_settle_class(m, NULL);
 	return 0;
 }

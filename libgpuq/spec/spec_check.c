@@ -312,13 +312,15 @@ static int check_template(struct gpuq_reader *r, const struct gpuq_val *v, struc
 			g->gpus_milli = said.gpus_milli;
 	}
 	if (!gpuq_amounts_same(said.resources, said.n_resources, g->resources, g->n_resources) ||
-	    (said.gpus_milli != g->gpus_milli && !has_site_devices(&said, g)) ||
-	    said.gpu_memory_bytes != g->gpu_memory_bytes || said.gpu_cores != g->gpu_cores ||
-	    said.cpu_milli != g->cpu_milli || said.memory_bytes != g->memory_bytes ||
-	    !said.mig != !g->mig || (g->mig && strcmp(said.mig, g->mig) != 0))
+	    (said.gpus_milli != g->gpus_milli && !has_site_devices(&said, g) &&
+	     !(said.n_claims && said.gpus_milli == 0)) ||
+	    !spec_claims_same(&said, g) || said.gpu_memory_bytes != g->gpu_memory_bytes ||
+	    said.gpu_cores != g->gpu_cores || said.cpu_milli != g->cpu_milli ||
+	    said.memory_bytes != g->memory_bytes || !said.mig != !g->mig ||
+	    (g->mig && strcmp(said.mig, g->mig) != 0))
 		return spec_fail(r, g->template_, GPUQ_EINVAL,
 				 "expected the template to request the same gpus, mig, gpu_memory, "
-				 "gpu_cores, cpus, memory and resources");
+				 "gpu_cores, cpus, memory, resources and claims");
 	gpuq_reader_leave(r, mark);
 	return 0;
 }

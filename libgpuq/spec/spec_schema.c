@@ -102,6 +102,7 @@ static const struct gpuq_field group_fields[] = {
 	G("args", STRLIST, args, .doc = "Further arguments, after the command."),
 	G("env", STRMAP, env, .doc = "Environment variables."),
 	G("volumes", OBJECTS, volumes, .sub = &gpuq_volume_schema, .doc = "Volumes mounted into each pod."),
+	G("claims", OBJECTS, claims, .sub = &gpuq_claim_schema, .max = GPUQ_CLAIMS_MAX, .doc = "Claims of devices (Kubernetes DRA)."),
 	G("workdir", STR, workdir, .doc = "Working directory in the container."),
 	G("runtime_class", STR, runtime_class, .doc = "RuntimeClass of the pods."),
 	C("topology", topology, topology_required, .doc = "Proximity of the pods: {required: LEVEL, preferred: LEVEL, slices: [...]}."),

@@ -84,8 +84,6 @@ static const struct {
 	{ "nodeName", REFUSE,
 	  "gpuqd chooses the node: request one with nodeSelector or nodeAffinity" },
 	{ "ephemeralContainers", REFUSE, "expected none in a new pod" },
-	{ "resourceClaims", REFUSE,
-	  "expected devices as resources such as nvidia.com/gpu: claims are not placed by gpuqd" },
 	{ "schedulingGates", REFUSE, "expected none: gpuqd holds the pod back itself" },
 	{ "schedulerName", UNUSED, "is not used: gpuqd schedules the pod" },
 	{ "priorityClassName", UNUSED, "is not used: it comes from the queue" },
@@ -364,6 +362,8 @@ int spec_template_read(struct gpuq_reader *r, struct gpuq_buf *warnings,
 		rc = spec_want_str(r, spec, "runtimeClassName", &g->runtime_class);
 	if (rc == 0)
 		rc = read_containers(r, spec, g);
+	if (rc == 0)
+		rc = spec_read_claims(r, spec, g);
 	if (rc == 0)
 		rc = read_placement(r, warnings, spec, g);
 	if (rc < 0)

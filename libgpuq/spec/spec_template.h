@@ -19,6 +19,11 @@ int spec_template_read(struct gpuq_reader *r, struct gpuq_buf *warnings,
  * metadata, which may be NULL. */
 int spec_read_metadata(struct gpuq_reader *r, const struct gpuq_val *meta);
 
+/* The claims of a pod template. */
+int spec_read_claims(struct gpuq_reader *r, const struct gpuq_val *spec, struct gpuq_group *g);
+/* True if both have the same claims of devices, of those that a template may have. */
+bool spec_claims_same(const struct gpuq_group *a, const struct gpuq_group *b);
+
 /* Members of a map by type; *out stays when one is absent or null, other types are
  * refused (spec_want_type: *out is NULL then). */
 int spec_want_type(struct gpuq_reader *r, const struct gpuq_val *map, const char *key,

@@ -8,6 +8,7 @@
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/watch/decode_pod.h"
 #include "gpuqd/cluster/kube/watch/decode_node.h"
+#include "gpuqd/cluster/kube/watch/decode_dra.h"
 #include "gpuqd/cluster/kube/watch/decode_object.h"
 #include "gpuqd/cluster/kube/watch/split.h"
 #include "gpuqd/cluster/kube/http/status.h"
@@ -50,13 +51,47 @@ static int cut(enum split_kind kind, const char *p, size_t n, size_t chunk, stru
 	return rc;
 }
 
+/* Objects that were read are kept, copied and forgotten. */
+static void read_as_dra(struct kube_object *o)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct dra *d = dra_new(), *copy;
+	struct dra_at *at;
+	struct object_fact f;
+	bool whole;
+
+	for (int k = OBJECT_SLICE; d && k < OBJECT_BINDING; k++) {
+		if (kube_read_dra(o, (enum object_kind)k, "c", &f, &err) != 0)
+			continue;
+		if (k == OBJECT_SLICE && dra_slice_seen(d, f.dra.slice) &&
+		    dra_slice_seen(d, f.dra.slice))
+			abort();
+		if (k == OBJECT_SLICE)
+			dra_node(d, f.dra.slice->node, &a, &at, &whole);
+		if (k == OBJECT_DEVICE_CLASS)
+			dra_class_seen(d, f.dra.class_);
+		if (k == OBJECT_DEVICE_CLAIM)
+			dra_claim_seen(d, f.dra.claim);
+		if (k == OBJECT_DEVICE_CLAIM)
+			dra_check(d, &f.dra.claim->spec, NULL);
+		if (k == OBJECT_DEVICE_TEMPLATE)
+			dra_template_seen(d, f.dra.template_);
+	}
+	copy = d ? dra_copy(d) : NULL;
+	dra_free(d);
+	dra_free(copy);
+	gpuq_arena_done(&a);
+}
+
 /* A claim as a volume, and so on: each reader refuses or copes. */
 static void read_as_objects(struct kube_object *o)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct object_fact f;
 
-	for (int k = 0; k < OBJECT_BINDING; k++) {
+	read_as_dra(o);
+	for (int k = 0; k < OBJECT_SLICE; k++) {
 		if (kube_read_object(o, (enum object_kind)k, &f, &err) != 0)
 			continue;
 		if (!*f.name || !f.namespace_ || !f.volume || !f.class_ || !f.selected ||

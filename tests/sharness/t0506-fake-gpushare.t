@@ -112,7 +112,7 @@ test_expect_success 'a pool that names another system: its node is left alone, a
 	wait_for 60 eval "gpuq nodes --json | json note | grep \"pool s has sharing: gpu-manager, the node has gpushare\"" &&
 	kept=$(part 5) && wait_for 60 job_is "$kept" reason NodesUnavailable &&
 	echo "{version: 1, pools: [{name: s, sharing: gpushare}]}" >site.yaml && gpuq apply -f site.yaml && job_becomes "$kept" RUNNING &&
-	serve "$kept" && gpuq cancel "$kept" && echo "{version: 1, pools: [{name: s, sharing: dra}]}" >site.yaml && exits 1 gpuq apply -f site.yaml &&
+	serve "$kept" && gpuq cancel "$kept" && echo "{version: 1, pools: [{name: s, sharing: kai}]}" >site.yaml && exits 1 gpuq apply -f site.yaml &&
 	grep "gpu-manager" err
 '
 

@@ -150,10 +150,10 @@ test_expect_success 'the cluster: a quota of the namespace, pods that are being 
 # pods that never run, again and again, NodeEnds nodes that were requested for a time (tests/unit/test_asks),
 # NodesAvoided a node that failed its job (tests/scenario/reasons.yaml).
 # FlavorWait (t0575), MigLayout (t0539), Provisioning (t38), ProvisioningFailed and ProvisioningLimit (t41), Fenced, ClusterRefused, VolumeNotFound and
-# VolumePending need a real control plane (t17, t31, and kube-refused).
+# VolumePending need a real control plane (t17, t31, and kube-refused); so does DeviceClaim (t36).
 test_expect_success 'no reason is left out' '
 	sed -n "/define GPUQ_REASONS/,/^$/s/.*X([A-Z_]*, \"\([A-Za-z]*\)\".*/\1/p" "$test_source/libgpuq/names.h" | sort >all &&
-	printf "%s\n" ClaimsRest ClusterRefused Fenced FlavorWait HeldRetries MigLayout NodeEnds NodesAvoided None Provisioning ProvisioningFailed ProvisioningLimit Recovering RestoredUnknown VolumeNotFound VolumePending >>met && { test_have_prereq ROOT || echo HeldAdmin >>met; } &&
+	printf "%s\n" ClaimsRest ClusterRefused DeviceClaim Fenced FlavorWait HeldRetries MigLayout NodeEnds NodesAvoided None Provisioning ProvisioningFailed ProvisioningLimit Recovering RestoredUnknown VolumeNotFound VolumePending >>met && { test_have_prereq ROOT || echo HeldAdmin >>met; } &&
 	sort -u met >got && test_cmp all got
 '
 

@@ -93,7 +93,7 @@ Test(backend, where_a_pod_cannot_be, .init = init, .fini = done)
 					      .gpu_memory_bytes = asks[i].memory,
 					      .gpu_cores = asks[i].cores,
 					      .mig = asks[i].mig };
-		const char *const *barred = backend_barred(&g, &mem);
+		const char *const *barred = backend_barred(&g, false, &mem);
 		char text[80] = "";
 
 		for (; barred && *barred; barred++) {

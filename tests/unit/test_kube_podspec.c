@@ -475,9 +475,7 @@ Test(kube_policy, what_gpuq_cannot_run_at_any_level, .init = init)
 	group.template_ = yaml("spec: {schedulingGates: [{name: a}]}");
 	cr_expect_eq(podspec_check(&spec, KUBE_POLICY_PRIVILEGED, &err), GPUQ_EINVAL);
 	cr_expect_str_eq(err.field, "groups[0].template.spec.schedulingGates");
-	group.template_ = yaml("spec: {resourceClaims: [{name: a}]}");
-	cr_expect_eq(podspec_check(&spec, KUBE_POLICY_BASELINE, &err), GPUQ_EINVAL);
-	group.template_ = yaml("spec: {resourceClaims: []}");
+	group.template_ = yaml("spec: {resourceClaims: [{name: a, resourceClaimName: b}]}");
 	cr_expect_eq(podspec_check(&spec, KUBE_POLICY_BASELINE, &err), 0);
 }
 

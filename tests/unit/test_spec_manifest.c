@@ -263,8 +263,8 @@ static const struct spec_case refused[] = {
 	{ .text = POD("", "  ephemeralContainers: [{name: x}]\n", ""),
 	  .want = "pod.yaml:5:24: spec.ephemeralContainers: expected none in a new pod" },
 	{ .text = POD("", "  resourceClaims: [{name: gpu}]\n", ""),
-	  .want = "pod.yaml:5:19: spec.resourceClaims: expected devices as resources such as "
-	  "nvidia.com/gpu: claims are not placed by gpuqd" },
+	  .want = "pod.yaml:5:20: spec.resourceClaims[0]: expected a name, and either "
+	  "resourceClaimName or resourceClaimTemplateName" },
 	{ .text = POD(", labels: {gpuq.io/job: \"1\"}", "", ""),
 	  .want = "pod.yaml:3:43: metadata.labels.gpuq.io/job: is set by gpuqd: omit it" },
 	{ .text = POD(", labels: {a: 1}", "", ""),

@@ -276,17 +276,42 @@ static void look_at(const struct backends *x, const struct backend *b)
 		    "");
 }
 
+/* Return the first right that a feature lacks, "patch resourceclaims/status"; NULL = none, or not known. */
+static const char *lacks_of(const struct backends *x, const char *feature)
+{
+	const struct gpuq_val *rows = gpuq_get(x->rights, "rights");
+
+	for (uint32_t i = 0; rows && rows->type == GPUQ_LIST && i < rows->n; i++) {
+		const struct gpuq_val *r = rows->items[i];
+
+		if (strcmp(gpuq_get_str(r, "feature", ""), feature) == 0 &&
+		    gpuq_get_bool(r, "asked", true) && !gpuq_get_bool(r, "allowed", true))
+			return gpuq_arena_printf(x->a, "%s %s", gpuq_get_str(r, "verb", ""),
+						 gpuq_get_str(r, "resource", ""));
+	}
+	return NULL;
+}
+
 static void look_at_claims(const struct backends *x)
 {
 	const int v1 = doctor_has(x->rights, "resource.k8s.io/v1");
 	const int beta = doctor_has(x->rights, "resource.k8s.io/v1beta2");
+	const char *version = v1 > 0 ? "v1" : "v1beta2", *lacks = lacks_of(x, "claims of devices");
 
-	if (v1 > 0 || beta > 0)
-		say(x, "dra", "unserved",
-		    gpuq_arena_printf(x->a,
-				      "dra: not served: the cluster has resource.k8s.io/%s, and "
-				      "pods with resourceClaims are refused",
-				      v1 > 0 ? "v1" : "v1beta2"),
+	if ((v1 > 0 || beta > 0) && lacks)
+		say(x, "dra", "broken",
+		    gpuq_arena_printf(
+			    x->a, "dra: the cluster has resource.k8s.io/%s, but gpuqd may not %s",
+			    version, lacks),
+		    "apply etc/kubernetes/optional/dra.yaml, or its rule for that");
+	else if (v1 > 0 || beta > 0)
+		say(x, "dra", "usable",
+		    gpuq_arena_printf(
+			    x->a,
+			    "dra: claims of devices are allocated (resource.k8s.io/%s); "
+			    "extendedResourceName of a DeviceClass is not served: request "
+			    "its devices by claims",
+			    version),
 		    "");
 	else
 		say(x, "dra", v1 < 0 ? "unknown" : "absent",

@@ -9,6 +9,7 @@
 #include "gpuqd/cluster/kube/capacity/node_keep.h"
 #include "gpuqd/cluster/kube/capacity/node_label.h"
 #include "gpuqd/cluster/kube/pods/api.h"
+#include "gpuqd/cluster/kube/claims/api_claim.h"
 #include "gpuqd/cluster/kube/pods/api_bind.h"
 #include "gpuqd/cluster/kube/pods/api_remove.h"
 #include "gpuqd/cluster/kube/pods/api_create.h"
@@ -27,6 +28,7 @@
 #include "gpuqd/cluster/kube/signal.h"
 #include "gpuqd/cluster/kube/trial.h"
 #include "gpuqd/cluster/kube/watch/watch.h"
+#include "gpuqd/cluster/kube/watch/watch_objects.h"
 
 /* The Kubernetes cluster: credentials, connections, what is heard, what is asked. Each
  * part has its own file; here they are put together and taken apart. */
@@ -289,6 +291,11 @@ static void kube_claim_select(struct cluster *c, const struct pod_ref *ref, cons
 	asks_claim_select(of(c)->asks, ref, claim);
 }
 
+static void kube_claim_ask(struct cluster *c, const struct claim_ask *ask)
+{
+	asks_claim(of(c)->asks, watch_claims_version(of(c)->watch), ask);
+}
+
 static void kube_pod_bind(struct cluster *c, const struct pod_ref *ref)
 {
 	asks_bind(of(c)->asks, ref);
@@ -441,6 +448,7 @@ static const struct cluster_ops ops = {
 	.refusal_probe = kube_refusal_probe,
 	.refusal_forget = kube_refusal_forget,
 	.claim_select = kube_claim_select,
+	.claim_ask = kube_claim_ask,
 	.pod_bind = kube_pod_bind,
 	.adopt = kube_adopt,
 	.adopt_say = kube_adopt_say,

@@ -9,6 +9,8 @@
 
 #define PATH "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 #define AT_ONCE 4u
+#define DEVICES "claims of devices"
+#define DRA_GROUP "resource.k8s.io"
 /* Asked for where a pool grows so. */
 #define GROWING "pools that grow"
 #define STANDING "pools of an autoscaler"
@@ -93,6 +95,20 @@ static const struct right {
 	  "binding",
 	  "",
 	  { "create" } },
+	{ DEVICES, false, WHOLE, DRA_GROUP, "resourceslices", "", "", { "list", "watch" } },
+	{ DEVICES, false, WHOLE, DRA_GROUP, "deviceclasses", "", "", { "list", "watch" } },
+	{ DEVICES, false, WHOLE, DRA_GROUP, "resourceclaims", "", "", { "list", "watch" } },
+	{ DEVICES, false, WHOLE, DRA_GROUP, "resourceclaimtemplates", "", "", { "list", "watch" } },
+	{ DEVICES,
+	  false,
+	  SPACED,
+	  DRA_GROUP,
+	  "resourceclaims",
+	  "",
+	  "",
+	  { "create", "patch", "delete" } },
+	{ DEVICES, false, SPACED, DRA_GROUP, "resourceclaims", "status", "", { "patch" } },
+	{ DEVICES, false, WHOLE, DRA_GROUP, "resourceclaims", "binding", "", { "patch" } },
 	{ "pools with sharing: hami", false, WHOLE, "", "nodes", "", "", { "patch" } },
 	{ "pools with mig: manager", false, WHOLE, "", "nodes", "", "", { "patch" } },
 	{ GROWING,

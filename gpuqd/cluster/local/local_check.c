@@ -17,6 +17,13 @@ int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const stru
 		image |= g->image && *g->image;
 		volumes |= g->n_volumes > 0;
 		runtime |= g->runtime_class != NULL;
+		if (g->n_claims) {
+			snprintf(path, sizeof(path),
+				 spec->n_groups > 1 ? "groups[%zu].claims" : "claims", i);
+			return gpuq_fail_field(err, GPUQ_EINVAL, path,
+					       "expected gpus: the local cluster has no claims of "
+					       "devices");
+		}
 		if (g->command.n == 0 && !spec->script) {
 			snprintf(path, sizeof(path),
 				 spec->n_groups > 1 ? "groups[%zu].command" : "command", i);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/devices/dra/dra_ask.h"
 #include "gpuqd/site/inventory.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"
@@ -143,6 +144,41 @@ static int name_flavors(struct draft *d, const char *resource, struct gpuq_err *
 	return 0;
 }
 
+/* Charge a pod the devices of its claims, as far as their objects are there; else the job waits. */
+static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *err)
+{
+	const struct dra *ledger = objects_dra(d->m->objects);
+	struct gpuq_strlist classes;
+	int64_t n = 0;
+	bool all = false;
+
+	if (g->n_claims == 0)
+		return 0;
+	model_classes(d->m, d->a, &classes);
+	for (size_t i = 0; i < g->n_claims; i++) {
+		const struct dra_claim *claim;
+		struct dra_spec spec;
+
+		if (dra_find(ledger, &g->claims[i],
+			     objects_namespace(d->m->objects, model_queue_namespace(d->queue)),
+			     d->a, &spec, &claim) == DRA_FOUND)
+			n += dra_devices_of(&spec, &classes, &all);
+	}
+	if (all && !d->spec.exclusive)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "claims",
+				       "all takes every device of a node: expected exclusive: true "
+				       "beside it, or count");
+	if (g->mig || g->gpu_memory_bytes || g->gpu_cores ||
+	    (g->gpus_milli && g->gpus_milli != n * 1000))
+		return gpuq_fail_field(
+			err, GPUQ_EINVAL, "claims",
+			"the devices of claims are counted, %lld of each pod: expected "
+			"no gpus, mig, gpu_memory and gpu_cores beside them",
+			(long long)n);
+	g->gpus_milli = n * 1000;
+	return 0;
+}
+
 int draft_check_resources(struct draft *d, struct gpuq_err *err)
 {
 	int rc = 0;
@@ -155,6 +191,8 @@ int draft_check_resources(struct draft *d, struct gpuq_err *err)
 		named = rc == 0 ? device_of(d, g) : NULL;
 		if (named)
 			rc = count_devices(g, named, err);
+		if (rc == 0)
+			rc = count_claims(d, g, err);
 		if (rc == 0 && named)
 			rc = name_flavors(d, named->name, err);
 	}

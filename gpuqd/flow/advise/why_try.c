@@ -187,6 +187,7 @@ static void lift(struct snapshot *s, struct snap_job *j, enum gpuq_reason code)
 	case GPUQ_R_FENCED:
 	case GPUQ_R_VOLUME_NOT_FOUND:
 	case GPUQ_R_VOLUME_PENDING:
+	case GPUQ_R_DEVICE_CLAIM:
 		j->gate = GPUQ_R_NONE;
 		break;
 	case GPUQ_R_ARRAY_LIMIT:

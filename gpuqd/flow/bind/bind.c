@@ -9,6 +9,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/flow/bind/claims.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/flow/reconcile.h"
@@ -35,6 +36,7 @@ struct bind {
 	struct waiting *all;
 	struct loop_timer *timer;
 	bool soon; /* the timer is a short one */
+	struct claims *devices;
 };
 
 static void drop(struct bind *b, struct waiting *w)
@@ -112,8 +114,6 @@ static void send_back(struct bind *b, const struct job *j, const char *claim)
 	bind_release(b, j->key);
 }
 
-enum progress { SETTLED, WAITS, ELSEWHERE };
-
 /* Look at one claim, and have the node written to it where that is still to be done. */
 static enum progress settle(struct bind *b, struct waiting *w, const struct pod *p,
 			    const struct pod_ref *ref, const char *claim, bool again)
@@ -162,6 +162,19 @@ static bool look(struct bind *b, struct waiting *w)
 			return false;
 		}
 		settled &= at == SETTLED;
+	}
+	if (settled) {
+		bool asked = false;
+		const char *which = "";
+		const enum progress at = claims_settle(b->devices, p, &ref, again, &asked, &which);
+
+		if (asked)
+			w->asked_us = loop_mono_us(b->l);
+		if (at == ELSEWHERE) {
+			send_back(b, p->job, which);
+			return false;
+		}
+		settled = at == SETTLED;
 	}
 	if (!settled || (w->binding && !again))
 		return true;
@@ -268,6 +281,7 @@ void bind_seen(void *bind, struct pod_key key, const struct gpuq_strlist *claims
 void bind_set_cluster(struct bind *b, struct cluster *c)
 {
 	b->cluster = c;
+	claims_set_cluster(b->devices, c);
 }
 
 int bind_new(struct journal *j, struct reconcile *r, struct bind **out, struct gpuq_err *err)
@@ -276,6 +290,11 @@ int bind_new(struct journal *j, struct reconcile *r, struct bind **out, struct g
 
 	if (!b)
 		return gpuq_no_memory(err);
+	b->devices = claims_new(j);
+	if (!b->devices) {
+		free(b);
+		return gpuq_no_memory(err);
+	}
 	b->j = j;
 	b->reconcile = r;
 	b->l = journal_loop(j);
@@ -293,5 +312,6 @@ void bind_free(struct bind *b)
 	HASH_ITER(hh, b->all, w, next)
 		drop(b, w);
 	loop_cancel(b->timer);
+	claims_free(b->devices);
 	free(b);
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/devices/dra/dra.h"
 #include "libgpuq/spec.h"
 
 enum object_kind {
@@ -21,8 +22,14 @@ enum object_kind {
 	OBJECT_CLAIM, /* PersistentVolumeClaim */
 	OBJECT_VOLUME, /* PersistentVolume */
 	OBJECT_CLASS, /* StorageClass */
+	/* Kinds of resource.k8s.io; their facts are in dra. */
+	OBJECT_SLICE,
+	OBJECT_DEVICE_CLASS,
+	OBJECT_DEVICE_CLAIM,
+	OBJECT_DEVICE_TEMPLATE,
 	/* No object: known while gpuqd may select the node of a claim and bind a pod to it. */
 	OBJECT_BINDING,
+	OBJECT_ALLOCATING, /* the same, while it may allocate claims of devices */
 	N_OBJECT_KINDS
 };
 
@@ -51,6 +58,13 @@ struct object_fact {
 	const char *selected; /* node on which an unbound claim is to be provisioned; "" none */
 	/* CLASS: claims of it are bound once a node is selected for their first pod. */
 	bool waits;
+	union dra_fact dra; /* of the kinds from SLICE on */
 };
+
+/* True if the ledger of devices/dra keeps objects of that kind. */
+static inline bool object_is_dra(enum object_kind kind)
+{
+	return kind >= OBJECT_SLICE && kind <= OBJECT_DEVICE_TEMPLATE;
+}
 
 #endif

@@ -29,6 +29,7 @@ struct objects {
 	bool known[N_OBJECT_KINDS]; /* the first listing has ended: absent means absent */
 	struct learnt *learnt;
 	char *home; /* the namespace of gpuqd */
+	struct dra *dra;
 };
 
 /* ---- the block of an object ---- */
@@ -147,9 +148,15 @@ struct objects *objects_new(void)
 {
 	struct objects *o = calloc(1, sizeof(*o));
 
-	if (o)
+	if (o) {
 		o->home = strdup("");
-	if (!o || !o->home) {
+		o->dra = dra_new();
+	}
+	if (!o || !o->home || !o->dra) {
+		if (o) {
+			free(o->home);
+			dra_free(o->dra);
+		}
 		free(o);
 		return NULL;
 	}
@@ -179,6 +186,7 @@ void objects_free(struct objects *o)
 		HASH_DEL(o->learnt, l);
 		free(l);
 	}
+	dra_free(o->dra);
 	free(o->home);
 	free(o);
 }
@@ -186,7 +194,14 @@ void objects_free(struct objects *o)
 struct objects *objects_copy(const struct objects *o)
 {
 	struct objects *to = objects_new();
+	struct dra *dra = to ? dra_copy(o->dra) : NULL;
 
+	if (!dra) {
+		objects_free(to);
+		return NULL;
+	}
+	dra_free(to->dra);
+	to->dra = dra;
 	for (int k = 0; to && k < N_OBJECT_KINDS; k++) {
 		for (const struct object *x = o->all[k]; x; x = x->hh.next)
 			objects_seen(to, &x->fact);
@@ -261,10 +276,51 @@ static bool same(const struct object_fact *a, const struct object_fact *b)
 	       gpuq_amounts_same(a->amounts, a->n_amounts, b->amounts, b->n_amounts);
 }
 
+/* Keep an object of resource.k8s.io. */
+static bool dra_seen(struct dra *d, const struct object_fact *f)
+{
+	switch (f->kind) {
+	case OBJECT_SLICE:
+		return dra_slice_seen(d, f->dra.slice);
+	case OBJECT_DEVICE_CLASS:
+		return dra_class_seen(d, f->dra.class_);
+	case OBJECT_DEVICE_CLAIM:
+		return dra_claim_seen(d, f->dra.claim);
+	default:
+		return dra_template_seen(d, f->dra.template_);
+	}
+}
+
+static bool dra_gone(struct dra *d, enum object_kind kind, const char *namespace_, const char *name)
+{
+	switch (kind) {
+	case OBJECT_SLICE:
+		return dra_slice_gone(d, name);
+	case OBJECT_DEVICE_CLASS:
+		return dra_class_gone(d, name);
+	case OBJECT_DEVICE_CLAIM:
+		return dra_claim_gone(d, namespace_, name);
+	default:
+		return dra_template_gone(d, namespace_, name);
+	}
+}
+
+const char *objects_namespace(const struct objects *o, const char *namespace_)
+{
+	return *namespace_ ? namespace_ : o->home;
+}
+
+const struct dra *objects_dra(const struct objects *o)
+{
+	return o->dra;
+}
+
 bool objects_seen(struct objects *o, const struct object_fact *f)
 {
 	struct object *x;
 
+	if (object_is_dra(f->kind))
+		return dra_seen(o->dra, f);
 	if (strlen(f->namespace_) >= NAME_MAX_BYTES || strlen(f->name) >= NAME_MAX_BYTES)
 		return false;
 	x = find(o, f->kind, f->namespace_, f->name);
@@ -283,8 +339,11 @@ bool objects_seen(struct objects *o, const struct object_fact *f)
 bool objects_gone(struct objects *o, enum object_kind kind, const char *namespace_,
 		  const char *name)
 {
-	struct object *x = find(o, kind, namespace_, name);
+	struct object *x;
 
+	if (object_is_dra(kind))
+		return dra_gone(o->dra, kind, namespace_, name);
+	x = find(o, kind, namespace_, name);
 	if (!x)
 		return false;
 	HASH_DEL(o->all[kind], x);
@@ -303,6 +362,8 @@ void objects_known(struct objects *o, enum object_kind kind, bool known, const c
 	o->known[kind] = known;
 	if (!known)
 		clear(o, kind);
+	if (!known && object_is_dra(kind))
+		dra_clear(o->dra, (enum dra_kind)(kind - OBJECT_SLICE));
 }
 
 bool objects_is_known(const struct objects *o, enum object_kind kind)

@@ -1,6 +1,7 @@
 /* objects.h - what the cluster adds to pods, and what ties them to nodes
  *
- * Owns     the last fact of each LimitRange, RuntimeClass, claim, volume and StorageClass; what
+ * Owns     the last fact of each LimitRange, RuntimeClass, claim, volume and StorageClass; the
+ *          devices of resource.k8s.io; what
  *          admission added to pods of each queue. Not stored: reported anew after a start.
  * Touches  memory only.
  * Used by  state/row.c (events), snapshot/ (placement), flow/ (binding), flow/advise/twin.
@@ -31,6 +32,11 @@ size_t objects_count(const struct objects *o, enum object_kind kind);
 /* NULL = there is none. namespace_ "" is that of queues that name none. */
 const struct object_fact *objects_find(const struct objects *o, enum object_kind kind,
 				       const char *namespace_, const char *name);
+
+/* Return the namespace itself: for that of queues which name none, gpuqd's own. */
+const char *objects_namespace(const struct objects *o, const char *namespace_);
+/* The devices that the cluster has as objects. */
+const struct dra *objects_dra(const struct objects *o);
 
 /* ---- requests ---- */
 

@@ -127,7 +127,7 @@ static bool says_where(const struct gpuq_group *g)
 {
 	return g->n_required || g->n_preferred || g->n_tolerations || g->nodes.n || g->exclude.n ||
 	       g->topology_required || g->topology_preferred || g->n_slices || g->n_volumes ||
-	       g->runtime_class;
+	       g->n_claims || g->runtime_class;
 }
 
 /* Most names are this word: it is stored once. */
@@ -231,6 +231,41 @@ static struct gpuq_volume *take_claims(struct block *b, const struct gpuq_group 
 	return to;
 }
 
+static struct gpuq_strlist take_selectors(struct block *b, const struct gpuq_strlist *from)
+{
+	return (struct gpuq_strlist){ take_strs(b, from->items, from->n), from->n };
+}
+
+/* Copy the claims of devices. */
+static struct gpuq_claim *take_device_claims(struct block *b, const struct gpuq_group *g)
+{
+	struct gpuq_claim *to = g->n_claims ? block_take(b, NULL, g->n_claims * sizeof(*to)) : NULL;
+
+	for (size_t i = 0; i < g->n_claims; i++) {
+		const struct gpuq_claim *from = &g->claims[i];
+		struct gpuq_claim c = *from;
+
+		c.name = block_take_str(b, from->name);
+		c.claim = block_take_str(b, from->claim);
+		c.template_ = block_take_str(b, from->template_);
+		c.class_ = block_take_str(b, from->class_);
+		c.selectors = take_selectors(b, &from->selectors);
+		c.first = from->n_first ? block_take(b, NULL, from->n_first * sizeof(*c.first))
+					: NULL;
+		for (size_t k = 0; k < from->n_first; k++) {
+			struct gpuq_claim_option o = from->first[k];
+
+			o.class_ = block_take_str(b, o.class_);
+			o.selectors = take_selectors(b, &from->first[k].selectors);
+			if (c.first)
+				c.first[k] = o;
+		}
+		if (to)
+			to[i] = c;
+	}
+	return to;
+}
+
 /* Copy the amounts of a group, and what it says of its nodes. */
 static const struct gpuq_group *take_where(struct block *b, const struct gpuq_group *g,
 					   const struct request_group *amounts)
@@ -263,6 +298,8 @@ static const struct gpuq_group *take_where(struct block *b, const struct gpuq_gr
 	copy.volumes = take_claims(b, g);
 	copy.n_volumes = g->n_volumes;
 	copy.runtime_class = block_take_str(b, g->runtime_class);
+	copy.claims = take_device_claims(b, g);
+	copy.n_claims = g->n_claims;
 	if (to)
 		*to = copy;
 	return to;

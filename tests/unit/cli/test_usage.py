@@ -74,7 +74,7 @@ class Usage(Case):
                     mode=None, factor=0.5)
         s = self.serve(usage_list=rows(queue, user))
         lines = [l.split() for l in self.ok("usage", "vis", "-u", "ann,bob").splitlines()]
-        self.assertEqual(lines[1], ["vis", "-", "600", "700.5", "-", "-100.5", "soft", "1.50",
+        self.assertEqual(lines[1], ["vis", "-", "600", "700.50", "-", "-100.50", "soft", "1.50",
                                     "-", "-"])
         self.assertEqual(lines[2], ["vis", "ann", "-", "700.5", "-", "-", "-", "1.50",
                                     "0.500000", "-"])

@@ -8,13 +8,15 @@
 #include "gpuqd/cluster/kube/http/url.h"
 #include "gpuqd/cluster/kube/watch/decode_object.h"
 
+#define CLAIM_BINDING "resourceclaims/binding"
 #define FORBIDDEN_US (600 * INT64_C(1000000)) /* a right that lacks is tried no more often */
 
 struct binding {
 	UT_hash_handle hh;
 	struct asks *asks;
 	const char *method, *content_type; /* of static words */
-	char *path, *body, *pod;
+	char *key, *path, *body, *pod;
+	const char *claim; /* as in struct asks_write */
 	struct http_req *req;
 	struct loop_timer *timer;
 	struct backoff back;
@@ -27,6 +29,7 @@ static void free_binding(struct binding *b)
 	HASH_DEL(b->asks->bindings, b);
 	http_cancel(b->req);
 	loop_cancel(b->timer);
+	free(b->key);
 	free(b->path);
 	free(b->body);
 	free(b->pod);
@@ -60,17 +63,47 @@ static void forbidden(struct asks *a, const char *why)
 	a->bind_again = loop_after(a->loop, FORBIDDEN_US, on_allowed, a);
 }
 
+static void on_claims_allowed(void *arg)
+{
+	struct asks *a = arg;
+
+	a->claim_again = NULL;
+	a->sink->objects_known(a->sink->arg, OBJECT_ALLOCATING, true);
+}
+
+/* As forbidden(), of claims of devices. */
+static void claims_forbidden(struct asks *a, const char *resource, const char *why)
+{
+	if (a->claim_again || !a->sink->objects_known)
+		return;
+	log_warn("kube.claims_off",
+		 "resource=%s error=%s: jobs with claims of devices wait (see gpuq doctor)",
+		 resource, LOGS(why));
+	a->sink->objects_known(a->sink->arg, OBJECT_ALLOCATING, false);
+	a->claim_again = loop_after(a->loop, FORBIDDEN_US, on_claims_allowed, a);
+}
+
 static void refused(struct binding *b, int status, const char *why)
 {
 	const struct cluster_sink *sink = b->asks->sink;
 	struct asks *a = b->asks;
+	const char *claim = b->claim;
 	char *pod = b->pod;
 
 	b->pod = NULL;
 	free_binding(b);
-	if (status == 403)
+	/* From 1.36 on this right is examined with the object. */
+	if (claim && status == 422 && strstr(why, CLAIM_BINDING) && strstr(why, "permission")) {
+		claim = CLAIM_BINDING;
+		status = 403;
+	}
+	if (status == 403 && claim)
+		claims_forbidden(a, claim, why);
+	else if (status == 403)
 		forbidden(a, why);
-	if (sink->not_bound)
+	if (claim && sink->claim_refused)
+		sink->claim_refused(sink->arg, pod, claim, why);
+	if (!claim && sink->not_bound)
 		sink->not_bound(sink->arg, pod, why);
 	free(pod);
 }
@@ -80,7 +113,10 @@ static void on_end(void *arg, const struct http_answer *answer)
 	struct binding *b = arg;
 	struct status st;
 
-	(void)FAILPOINT("kube.bind.answered");
+	if (b->claim)
+		(void)FAILPOINT("kube.claim.answered");
+	else
+		(void)FAILPOINT("kube.bind.answered");
 	b->req = NULL;
 	asks_paused(b->asks, answer);
 	status_read(answer, &st);
@@ -121,33 +157,46 @@ static void go(struct binding *b)
 		b->timer = loop_after(b->asks->loop, wait_us, on_timer, b);
 		return;
 	}
-	(void)FAILPOINT("kube.bind");
+	if (!b->claim)
+		(void)FAILPOINT("kube.bind");
 	b->req = http_start(b->asks->http, &call);
 }
 
-/* Take over body. */
-static void start(struct asks *a, const char *method, const char *content_type, const char *path,
-		  json_t *body, const char *pod)
+void asks_write(struct asks *a, const struct asks_write *w)
 {
 	struct binding *b = NULL;
 
-	HASH_FIND_STR(a->bindings, path, b);
+	HASH_FIND_STR(a->bindings, w->key, b);
 	if (!b) {
 		b = calloc(1, sizeof(*b));
 		if (!b)
 			abort(); /* as loop_after() */
 		b->asks = a;
-		b->method = method;
-		b->content_type = content_type;
-		b->path = strdup(path);
-		b->body = json_dumps(body, JSON_COMPACT);
-		b->pod = strdup(pod);
-		if (!b->path || !b->body || !b->pod)
+		b->method = w->method;
+		b->content_type = w->content_type;
+		b->claim = w->claim;
+		b->key = strdup(w->key);
+		b->path = strdup(w->path);
+		b->body = json_dumps(w->body, JSON_COMPACT);
+		b->pod = strdup(w->pod);
+		if (!b->key || !b->path || !b->body || !b->pod)
 			abort();
-		HASH_ADD_KEYPTR(hh, a->bindings, b->path, strlen(b->path), b);
+		HASH_ADD_KEYPTR(hh, a->bindings, b->key, strlen(b->key), b);
 		go(b);
 	} /* else it is being seen to; asked again, if that was for another node */
-	json_decref(body);
+	json_decref(w->body);
+}
+
+/* Take over body; the path is the key. */
+static void start(struct asks *a, const char *method, const char *content_type, const char *path,
+		  json_t *body, const char *pod)
+{
+	asks_write(a, &(struct asks_write){ .method = method,
+					    .content_type = content_type,
+					    .key = path,
+					    .path = path,
+					    .body = body,
+					    .pod = pod });
 }
 
 static const char *namespace_of(const struct asks *a, const struct pod_ref *ref)
@@ -190,4 +239,5 @@ void bindings_free_all(struct asks *a)
 	HASH_ITER(hh, a->bindings, b, next)
 		free_binding(b);
 	loop_cancel(a->bind_again);
+	loop_cancel(a->claim_again);
 }

@@ -8,6 +8,7 @@
  * api_remove   deleting, forgetting
  * refused      what was refused for the cluster's sake, and whether it still would be
  * api_bind     nodes of claims and of pods created without one
+ * api_claim    claims of devices
  */
 #ifndef GPUQD_CLUSTER_KUBE_PODS_API_INT_H
 #define GPUQD_CLUSTER_KUBE_PODS_API_INT_H
@@ -56,6 +57,7 @@ struct asks {
 	struct rest *rests; /* by job and element: being removed */
 	struct binding *bindings; /* by path */
 	struct loop_timer *bind_again; /* binding is not allowed; NULL = it is */
+	struct loop_timer *claim_again; /* nor is writing to claims of devices */
 	struct turn *turns; /* pods that their node's plugin has not served yet */
 	struct lock *locks; /* of nodes */
 	int64_t plugin_us, lock_us; /* see asks_plugin_times() */

@@ -339,6 +339,25 @@ static void put_files(const struct pod_order *o, json_t *spec)
 					"name", name, "defaultMode", 0755));
 }
 
+/* A template has its own. */
+static void put_device_claims(const struct pod_order *o, const struct gpuq_group *g, json_t *spec)
+{
+	for (size_t i = 0; i < g->n_claims && !g->template_; i++) {
+		const struct gpuq_claim *c = &g->claims[i];
+		char name[PODSPEC_NAME_ROOM + 80];
+
+		/* One that gpuqd makes once the pod is there: flow/bind/claims.c. */
+		snprintf(name, sizeof(name), "%s-%s", o->name, c->name);
+		json_array_append_new(
+			podspec_array(spec, "resourceClaims"),
+			json_pack("{s:s, s:s}", "name", c->name,
+				  c->template_ ? "resourceClaimTemplateName" : "resourceClaimName",
+				  c->template_ ? c->template_
+				  : c->claim   ? c->claim
+					       : name));
+	}
+}
+
 static void put_spec(const struct pod_order *o, const struct gpuq_group *g, json_t *spec)
 {
 	static const char *const decided[] = { "priority", "preemptionPolicy", "serviceAccount",
@@ -367,6 +386,7 @@ static void put_spec(const struct pod_order *o, const struct gpuq_group *g, json
 	put_pull_secrets(o, spec);
 	put_names(o, spec);
 	put_files(o, spec);
+	put_device_claims(o, g, spec);
 }
 
 int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err)

@@ -181,7 +181,11 @@ static void put_resources(const struct pod_order *o, const struct gpuq_group *g,
 	json_t *res = podspec_object(container, "resources");
 	char text[32], key[80];
 
-	if (g->gpus_milli && !gpuq_group_device(g)) {
+	/* Devices of claims are requested by these. */
+	for (size_t i = 0; i < g->n_claims; i++)
+		json_array_append_new(podspec_array(res, "claims"),
+				      json_pack("{s:s}", "name", g->claims[i].name));
+	if (g->gpus_milli && !gpuq_group_device(g) && g->n_claims == 0) {
 		snprintf(text, sizeof(text), "%" PRId64, g->gpus_milli / 1000);
 		snprintf(key, sizeof(key), "%s%s",
 			 g->mig && !single ? "nvidia.com/mig-"
@@ -342,7 +346,7 @@ static void fit_resources(const struct pod_order *o, const struct gpuq_group *g,
 		}
 		sum += n;
 	}
-	if (g->mig || g->gpus_milli % 1000 || sum * 1000 == g->gpus_milli ||
+	if (g->mig || g->n_claims || g->gpus_milli % 1000 || sum * 1000 == g->gpus_milli ||
 	    (!sum && !g->gpus_milli))
 		return;
 	others = sum - gpus_of(at, device);
@@ -383,7 +387,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		podspec_output(o, g, first);
 	put_terminal(o, first);
 	/* Where no container says so, the devices of the group are the first one's. */
-	one_has = podspec_asks_devices(list) || (!g->gpus_milli && !g->mig);
+	one_has = podspec_asks_devices(list) || (!g->gpus_milli && !g->mig) || g->n_claims > 0;
 	json_array_foreach(list, i, c)
 		put_env(o, g, c, i == 0, !podspec_container_asks(c) && (one_has || i > 0));
 	json_array_foreach(json_object_get(spec, "initContainers"), i, c)

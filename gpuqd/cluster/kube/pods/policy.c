@@ -369,8 +369,6 @@ static int runnable(struct walk *w, const struct gpuq_val *spec)
 		const char *key, *why;
 	} rows[] = {
 		{ "schedulingGates", "gpuq decides when a pod starts: use --hold or depends" },
-		{ "resourceClaims", "gpuq allocates devices itself: request "
-				    "nvidia.com/gpu instead of a claim" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

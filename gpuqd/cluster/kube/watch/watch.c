@@ -517,6 +517,10 @@ static void list_failed(struct reflector *r, const struct http_answer *a)
 	if (st.kind == STATUS_DONE)
 		snprintf(st.text, sizeof(st.text), "%s", r->why);
 	broke(r, 0, st.text);
+	if (watch_turns(r, a->status)) {
+		begin(r, STEP_LIST);
+		return;
+	}
 	if (watch_is_off(r, a->status)) {
 		again(r, STEP_LIST, OFF_US);
 		return;

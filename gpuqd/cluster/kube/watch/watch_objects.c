@@ -1,6 +1,7 @@
 #include "gpuqd/cluster/kube/watch/watch_objects.h"
 
 #include "gpuqd/base/log.h"
+#include "gpuqd/cluster/kube/watch/decode_dra.h"
 #include "gpuqd/cluster/kube/watch/decode_object.h"
 
 static void object_seen(struct reflector *r, struct kube_object *o)
@@ -10,7 +11,9 @@ static void object_seen(struct reflector *r, struct kube_object *o)
 	struct object_fact f;
 	struct known_thing t = { .uid = "", .token = "", .node = "" };
 
-	if (kube_read_object(o, r->kind->object, &f, &err) != 0) {
+	if ((object_is_dra(r->kind->object)
+		     ? kube_read_dra(o, r->kind->object, r->watch->cluster_id, &f, &err)
+		     : kube_read_object(o, r->kind->object, &f, &err)) != 0) {
 		watch_skip(r, err.text);
 		return;
 	}
@@ -51,6 +54,8 @@ static void object_gone(void *arg, const struct known_thing *t)
 	tell_gone(arg, t->namespace_, t->name);
 }
 
+#define DRA_V1 "/apis/resource.k8s.io/v1/"
+#define DRA_V1BETA2 "/apis/resource.k8s.io/v1beta2/"
 #define KIND(kind_, word, path)                                                                    \
 	[kind_] = { word, path, object_seen, object_deleted, object_gone, true, NULL, kind_ }
 
@@ -61,6 +66,19 @@ static const struct kind kinds[] = {
 	KIND(OBJECT_CLAIM, "persistentvolumeclaims", "/api/v1/persistentvolumeclaims"),
 	KIND(OBJECT_VOLUME, "persistentvolumes", "/api/v1/persistentvolumes"),
 	KIND(OBJECT_CLASS, "storageclasses", "/apis/storage.k8s.io/v1/storageclasses"),
+	KIND(OBJECT_SLICE, "resourceslices", DRA_V1 "resourceslices"),
+	KIND(OBJECT_DEVICE_CLASS, "deviceclasses", DRA_V1 "deviceclasses"),
+	KIND(OBJECT_DEVICE_CLAIM, "resourceclaims", DRA_V1 "resourceclaims"),
+	KIND(OBJECT_DEVICE_TEMPLATE, "resourceclaimtemplates", DRA_V1 "resourceclaimtemplates"),
+};
+
+/* The same, where the server has no v1. */
+static const struct kind older_kinds[] = {
+	KIND(OBJECT_SLICE, "resourceslices", DRA_V1BETA2 "resourceslices"),
+	KIND(OBJECT_DEVICE_CLASS, "deviceclasses", DRA_V1BETA2 "deviceclasses"),
+	KIND(OBJECT_DEVICE_CLAIM, "resourceclaims", DRA_V1BETA2 "resourceclaims"),
+	KIND(OBJECT_DEVICE_TEMPLATE, "resourceclaimtemplates",
+	     DRA_V1BETA2 "resourceclaimtemplates"),
 };
 
 static const char *const features[] = {
@@ -69,6 +87,10 @@ static const char *const features[] = {
 	[OBJECT_CLAIM] = "volume claims are not considered when a job is placed",
 	[OBJECT_VOLUME] = "the nodes that a volume is tied to are not known",
 	[OBJECT_CLASS] = "claims that are bound at their first pod are not known",
+	[OBJECT_SLICE] = "devices of ResourceSlices are not known",
+	[OBJECT_DEVICE_CLASS] = "claims of devices are not allocated",
+	[OBJECT_DEVICE_CLAIM] = "claims of devices are not allocated",
+	[OBJECT_DEVICE_TEMPLATE] = "templates of claims are not known",
 };
 
 const struct kind *watch_object_kind(enum object_kind kind)
@@ -83,9 +105,26 @@ bool watch_objects_begin(struct watch *w)
 	if (!sink->object_seen || !sink->object_gone || !sink->objects_known)
 		return false;
 	sink->objects_known(sink->arg, OBJECT_BINDING, true);
+	sink->objects_known(sink->arg, OBJECT_ALLOCATING, true);
 	for (int i = 0; i < OBJECT_BINDING; i++)
 		watch_begin(&w->objects[i]);
 	return true;
+}
+
+const char *watch_claims_version(const struct watch *w)
+{
+	return w->objects[OBJECT_DEVICE_CLAIM].kind == &kinds[OBJECT_DEVICE_CLAIM] ? "v1"
+										   : "v1beta2";
+}
+
+bool watch_turns(struct reflector *r, int status)
+{
+	const enum object_kind kind = r->kind->object;
+
+	if (status != 404 || !r->kind->optional || r->kind->known || !object_is_dra(kind))
+		return false;
+	r->kind = r->kind == &kinds[kind] ? &older_kinds[kind] : &kinds[kind];
+	return r->kind == &older_kinds[kind];
 }
 
 bool watch_is_off(struct reflector *r, int status)
@@ -100,7 +139,11 @@ bool watch_is_off(struct reflector *r, int status)
 		r->kind->known(r, false);
 		return true;
 	}
-	if (!r->off)
+	/* Most clusters have no such kind, or gpuqd needs none of it. */
+	if (!r->off && object_is_dra(r->kind->object))
+		log_info("kube.kind_off", "kind=%s error=%s: %s", r->kind->word, LOGS(r->why),
+			 features[r->kind->object]);
+	else if (!r->off)
 		log_warn("kube.kind_off", "kind=%s error=%s: %s (see gpuq doctor)", r->kind->word,
 			 LOGS(r->why), features[r->kind->object]);
 	r->off = true;

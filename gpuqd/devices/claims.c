@@ -1,0 +1,13 @@
+/* Devices that Kubernetes has as objects: a pod gets them by ResourceClaims, which gpuqd allocates (dra/). */
+#include "gpuqd/devices/backend_int.h"
+
+static bool takes(const struct gpuq_group *g)
+{
+	return g->n_claims > 0;
+}
+
+const struct backend backend_dra = { .word = "dra",
+				     .pool = "dra",
+				     .title = "devices of ResourceClaims",
+				     .takes = takes,
+				     .isolates = GPUQ_ISOLATION_EXCLUSIVE };

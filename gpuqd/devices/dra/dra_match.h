@@ -1,0 +1,14 @@
+/* dra_match.h - what a class selects
+ *
+ * Used by  dra_cards.c.
+ */
+#ifndef GPUQD_DEVICES_DRA_DRA_MATCH_H
+#define GPUQD_DEVICES_DRA_DRA_MATCH_H
+
+#include "gpuqd/devices/dra/dra.h"
+
+/* Mark the devices that the class selects; none where it is not there, or cannot be read. */
+void dra_class_selects(const struct dra *d, const char *class_, const struct dra_at *devices,
+		       size_t n_devices, struct gpuq_arena *a, bool *selects);
+
+#endif

@@ -1,0 +1,461 @@
+#include "gpuqd/flow/bind/claims.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/devices/dra/dra_ask.h"
+#include "gpuqd/state/record/request.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/units.h"
+
+#define SWEEP_US (200 * INT64_C(1000))
+#define AGAIN_US (5 * GPUQ_US_PER_S)
+#define FLIGHT_US (30 * GPUQ_US_PER_S) /* a write that is not seen by then is not coming */
+
+/* An allocation that was asked for, until the claim is seen in another version. */
+struct flight {
+	UT_hash_handle hh;
+	int64_t since_us; /* monotonic */
+	char *version;
+	char **devices; /* "driver/pool/device" */
+	size_t n_devices;
+	char key[]; /* namespace and name */
+};
+
+struct claims {
+	struct journal *j;
+	struct loop *l;
+	struct cluster *cluster;
+	struct flight *flights;
+	struct loop_timer *timer;
+	int64_t swept_us; /* monotonic: when anything was last given back */
+};
+
+static const struct dra *ledger(const struct claims *c)
+{
+	return objects_dra(journal_model(c->j)->objects);
+}
+
+static bool may_act(const struct claims *c)
+{
+	return c->cluster && c->cluster->ops->claim_ask && !recovery_waits(journal_model(c->j)) &&
+	       !model_is_fenced(journal_model(c->j));
+}
+
+/* ---- what is under way ---- */
+
+static void flight_drop(struct claims *c, struct flight *f)
+{
+	HASH_DEL(c->flights, f);
+	for (size_t i = 0; i < f->n_devices; i++)
+		free(f->devices[i]);
+	free(f->devices);
+	free(f->version);
+	free(f);
+}
+
+static void key_of(const struct dra_claim *claim, char key[600])
+{
+	snprintf(key, 600, "%s/%s", claim->namespace_, claim->name);
+}
+
+static void device_key(const char *driver, const char *pool, const char *device, char key[600])
+{
+	snprintf(key, 600, "%s/%s/%s", driver, pool, device);
+}
+
+static void flight_add(struct claims *c, const struct dra_claim *claim,
+		       const struct dra_pick *picks, size_t n)
+{
+	struct flight *f = NULL;
+	char key[600];
+
+	key_of(claim, key);
+	HASH_FIND_STR(c->flights, key, f);
+	if (f)
+		flight_drop(c, f);
+	f = calloc(1, sizeof(*f) + strlen(key) + 1);
+	if (!f)
+		abort();
+	memcpy(f->key, key, strlen(key) + 1);
+	f->since_us = loop_mono_us(c->l);
+	f->version = strdup(claim->version);
+	f->devices = calloc(n + 1, sizeof(*f->devices));
+	if (!f->version || !f->devices)
+		abort();
+	for (size_t i = 0; i < n; i++) {
+		device_key(picks[i].slice->driver, picks[i].slice->pool, picks[i].device->name,
+			   key);
+		f->devices[f->n_devices] = strdup(key);
+		if (!f->devices[f->n_devices++])
+			abort();
+	}
+	HASH_ADD_STR(c->flights, key, f);
+}
+
+/* Forget what has been seen, or will not come. */
+static void flights_land(struct claims *c)
+{
+	struct flight *f, *next;
+
+	HASH_ITER(hh, c->flights, f, next) {
+		char *name = strchr(f->key, '/');
+		const struct dra_claim *claim;
+
+		*name = '\0';
+		claim = dra_claim(ledger(c), f->key, name + 1);
+		*name = '/';
+		if (!claim || strcmp(claim->version, f->version) != 0 ||
+		    loop_mono_us(c->l) - f->since_us > FLIGHT_US)
+			flight_drop(c, f);
+	}
+}
+
+static bool flies(const struct claims *c, const struct dra_claim *claim)
+{
+	struct flight *f = NULL;
+	char key[600];
+
+	key_of(claim, key);
+	HASH_FIND_STR(c->flights, key, f);
+	return f != NULL;
+}
+
+static bool taken_in_flight(const struct claims *c, const struct dra_at *at)
+{
+	char key[600];
+
+	device_key(at->slice->driver, at->slice->pool, at->device->name, key);
+	for (const struct flight *f = c->flights; f; f = f->hh.next)
+		for (size_t i = 0; i < f->n_devices; i++)
+			if (strcmp(f->devices[i], key) == 0)
+				return true;
+	return false;
+}
+
+/* ---- the claims of a pod ---- */
+
+/* One of them, as far as it is known. */
+struct one {
+	const struct gpuq_claim *is;
+	const struct dra_claim *seen; /* NULL = it is not there yet */
+	char name[300];
+};
+
+static bool has_consumer(const struct dra_claim *c, const char *uid)
+{
+	return gpuq_strlist_has(&c->reserved, uid);
+}
+
+static void ask_for(struct claims *c, enum claim_step step, const struct pod_ref *ref,
+		    const struct one *o, const struct dra_pick *picks, size_t n_picks)
+{
+	const struct claim_ask ask = { .step = step,
+				       .namespace_ = ref->namespace_,
+				       .name = o->name,
+				       .claim = o->seen,
+				       .pod = ref,
+				       .dra = ledger(c),
+				       .made_of = o->is,
+				       .picks = picks,
+				       .n_picks = n_picks };
+
+	c->cluster->ops->claim_ask(c->cluster, &ask);
+}
+
+static void find(const struct claims *c, const struct pod_ref *ref, const struct gpuq_claim *is,
+		 struct one *o)
+{
+	const struct dra *d = ledger(c);
+
+	*o = (struct one){ .is = is };
+	if (is->claim)
+		snprintf(o->name, sizeof(o->name), "%s", is->claim);
+	else
+		snprintf(o->name, sizeof(o->name), "%s-%s", ref->name, is->name);
+	if (is->template_)
+		o->seen = *ref->uid ? dra_claim_of(d, ref->uid, is->name) : NULL;
+	else
+		o->seen = dra_claim(
+			d, objects_namespace(journal_model(c->j)->objects, ref->namespace_),
+			o->name);
+	/* One of that name which is another pod's is in the way until it has gone. */
+	if (o->seen && !is->claim && strcmp(o->seen->owner, ref->uid) != 0)
+		o->seen = NULL;
+	if (o->seen && is->template_)
+		snprintf(o->name, sizeof(o->name), "%s", o->seen->name);
+}
+
+/* Allocate those that are not: all of them at once is decided, each is one write. */
+static enum progress allocate(struct claims *c, const struct pod_ref *ref, struct one *all,
+			      size_t n, struct gpuq_arena *a, bool *asked, const char **which)
+{
+	const struct dra_spec *specs[GPUQ_CLAIMS_MAX];
+	size_t of[GPUQ_CLAIMS_MAX], n_specs = 0, n_picks, n_at;
+	struct dra_pick *picks;
+	struct dra_at *at;
+	bool *taken, whole;
+	struct gpuq_err why = GPUQ_ERR_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		if (!all[i].seen->allocated) {
+			of[n_specs] = i;
+			specs[n_specs++] = &all[i].seen->spec;
+		}
+	n_at = dra_node(ledger(c), ref->node, a, &at, &whole);
+	picks = gpuq_arena_calloc(a, n_specs * DRA_RESULTS_MAX + 1, sizeof(*picks));
+	taken = gpuq_arena_calloc(a, n_at + 1, sizeof(*taken));
+	if (!picks || !taken)
+		return WAITS;
+	for (size_t i = 0; i < n_at; i++)
+		taken[i] = taken_in_flight(c, &at[i]);
+	if (dra_match(ledger(c), at, n_at, taken, specs, n_specs, a, picks, &n_picks, &why) !=
+	    DRA_FITS) {
+		*which = all[of[0]].name;
+		return ELSEWHERE;
+	}
+	for (size_t i = 0; i < n_specs; i++) {
+		size_t from = 0, to;
+
+		while (from < n_picks && picks[from].claim != i)
+			from++;
+		for (to = from; to < n_picks && picks[to].claim == i;)
+			to++;
+		flight_add(c, all[of[i]].seen, picks + from, to - from);
+		ask_for(c, CLAIM_ALLOCATE, ref, &all[of[i]], picks + from, to - from);
+		*asked = true;
+	}
+	return WAITS;
+}
+
+static int ascending(const void *x, const void *y)
+{
+	return *(const int *)x - *(const int *)y;
+}
+
+/* The ledger has the devices that were allocated, by their indexes on the node. */
+static void tell(struct claims *c, const struct pod *p, const struct one *all, size_t n,
+		 struct gpuq_arena *a)
+{
+	struct event ev = { .type = EV_POD_DEVICES, .pod = { p->job->key, p->attempt, p->index } };
+	const struct model *m = journal_model(c->j);
+	struct gpuq_strlist classes;
+	struct dra_at *at, *cards;
+	bool whole, same = true;
+	size_t n_at, n_cards, n_items = 0;
+	int *items;
+
+	model_classes(m, a, &classes);
+	n_at = dra_node(ledger(c), p->node->name, a, &at, &whole);
+	n_cards = dra_cards(ledger(c), p->node->name, &classes, a, &cards, &whole);
+	items = gpuq_arena_calloc(a, n_at + 1, sizeof(*items));
+	for (size_t i = 0; items && i < n_at; i++) {
+		size_t card = n_cards;
+		bool own = false;
+
+		for (size_t k = 0; k < n; k++)
+			own |= at[i].used == all[k].seen;
+		if (own)
+			card = dra_card_of(cards, n_cards, at[i].slice, at[i].device);
+		if (card < n_cards)
+			items[n_items++] = (int)card;
+	}
+	/* Parts of one card, or fewer devices than were charged: these are the planned ones. */
+	if (!items || n_items == 0 || n_items != p->n_devices)
+		return;
+	qsort(items, n_items, sizeof(*items), ascending);
+	for (size_t i = 0; i < n_items; i++) {
+		if (i && items[i] == items[i - 1])
+			return;
+		same &= p->devices[i] == items[i];
+	}
+	ev.devices.items = items;
+	ev.devices.n = n_items;
+	if (!same || !model_pod_devices_known(p))
+		journal_apply(c->j, &ev, NULL);
+}
+
+enum progress claims_settle(struct claims *c, const struct pod *p, const struct pod_ref *ref,
+			    bool ask, bool *asked, const char **which)
+{
+	const struct gpuq_group *g = p->job->request->spec.groups[p->group].where;
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	const size_t n = g ? g->n_claims : 0;
+	struct one *all = gpuq_arena_calloc(&a, n + 1, sizeof(*all));
+	enum progress at = SETTLED;
+	bool free_ones = false;
+
+	if (n == 0 || !all || !may_act(c)) {
+		gpuq_arena_done(&a);
+		return n ? WAITS : SETTLED;
+	}
+	flights_land(c);
+	for (size_t i = 0; i < n; i++) {
+		struct one *o = &all[i];
+
+		find(c, ref, &g->claims[i], o);
+		if (!o->seen) {
+			at = WAITS;
+			if (ask && !o->is->claim && !o->is->template_ && *ref->uid) {
+				ask_for(c, CLAIM_MAKE, ref, o, NULL, 0);
+				*asked = true;
+			}
+		} else if (o->seen->leaving || flies(c, o->seen)) {
+			at = WAITS;
+		} else if (!o->seen->allocated && (!o->seen->finalizer || !o->seen->taken)) {
+			at = WAITS;
+			if (ask)
+				ask_for(c, CLAIM_MARK, ref, o, NULL, 0);
+			*asked |= ask;
+		} else if (!o->seen->allocated) {
+			free_ones = true;
+		} else if (*o->seen->node && strcmp(o->seen->node, ref->node) != 0) {
+			*which = o->is->name;
+			at = ELSEWHERE;
+			break;
+		} else if (!has_consumer(o->seen, ref->uid)) {
+			at = WAITS;
+			if (ask)
+				ask_for(c, CLAIM_RESERVE, ref, o, NULL, 0);
+			*asked |= ask;
+		}
+	}
+	/* Those that pods share may be allocated by now to another node. */
+	if (at == SETTLED && free_ones)
+		at = allocate(c, ref, all, n, &a, asked, which);
+	if (at == SETTLED)
+		tell(c, p, all, n, &a);
+	gpuq_arena_done(&a);
+	return at;
+}
+
+/* ---- what is given back ---- */
+
+/* True if the pod may use the claim still: one of gpuq's that the ledger has, or one of others. */
+static bool lives(const struct model *m, const char *name, const char *uid)
+{
+	struct pod_key key;
+	const struct pod *p;
+
+	if (!model_pod_name_parse(m, name, &key))
+		return true;
+	p = model_find_pod(m, key);
+	return p && p->state != GPUQ_POD_ENDED && (!*p->uid || strcmp(p->uid, uid) == 0);
+}
+
+struct sweep {
+	struct claims *c;
+	bool any;
+};
+
+/* Give back one claim, a step at a time. */
+static bool sweep_one(void *arg, const struct dra_claim *claim)
+{
+	struct sweep *s = arg;
+	const struct model *m = journal_model(s->c->j);
+	const char *gone[GPUQ_CLAIM_CONSUMERS_MAX];
+	struct claim_ask ask = { .namespace_ = claim->namespace_,
+				 .name = claim->name,
+				 .claim = claim,
+				 .dra = ledger(s->c),
+				 .gone = gone };
+
+	if (!claim->taken || flies(s->c, claim))
+		return true;
+	for (size_t i = 0; i < claim->reserved.n && ask.n_gone < GPUQ_CLAIM_CONSUMERS_MAX; i++)
+		if (!lives(m, claim->consumers.items[i], claim->reserved.items[i]))
+			gone[ask.n_gone++] = claim->reserved.items[i];
+	ask.step = CLAIM_RELEASE;
+	ask.clear = claim->allocated && ask.n_gone == claim->reserved.n;
+	/* One that was made for a pod is given back with it, not between two steps of its start. */
+	if (*claim->owner && lives(m, claim->owner_name, claim->owner))
+		ask.clear &= ask.n_gone > 0;
+	if (ask.n_gone == 0 && !ask.clear) {
+		if (!claim->ours || claim->allocated || claim->reserved.n ||
+		    lives(m, claim->owner_name, claim->owner))
+			return true;
+		ask.step = CLAIM_DROP;
+		if (claim->leaving && !claim->finalizer)
+			return true;
+	}
+	s->any = true;
+	s->c->cluster->ops->claim_ask(s->c->cluster, &ask);
+	return true;
+}
+
+static void arm(struct claims *c, int64_t us);
+
+static void on_timer(void *arg)
+{
+	struct claims *c = arg;
+	struct sweep s = { .c = c };
+
+	c->timer = NULL;
+	if (!may_act(c)) {
+		arm(c, AGAIN_US);
+		return;
+	}
+	flights_land(c);
+	dra_each_claim(ledger(c), sweep_one, &s);
+	if (s.any)
+		arm(c, AGAIN_US);
+}
+
+static void arm(struct claims *c, int64_t us)
+{
+	if (!c->timer)
+		c->timer = loop_after(c->l, us, on_timer, c);
+}
+
+static void on_event(void *arg, const struct event *ev)
+{
+	struct claims *c = arg;
+	const bool claim =
+		(ev->type == EV_OBJECT_SEEN && ev->object->kind == OBJECT_DEVICE_CLAIM) ||
+		(ev->type == EV_OBJECTS_KNOWN && ev->objects.kind == OBJECT_DEVICE_CLAIM);
+
+	if (!claim && ev->type != EV_POD_GONE && ev->type != EV_POD_ENDED)
+		return;
+	if (!objects_is_known(journal_model(c->j)->objects, OBJECT_DEVICE_CLAIM))
+		return;
+	/* Sooner than the one that only tries again. */
+	if (c->timer && ev->type != EV_OBJECTS_KNOWN) {
+		loop_cancel(c->timer);
+		c->timer = NULL;
+	}
+	arm(c, SWEEP_US);
+}
+
+void claims_set_cluster(struct claims *c, struct cluster *to)
+{
+	c->cluster = to;
+}
+
+struct claims *claims_new(struct journal *j)
+{
+	struct claims *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->j = j;
+	c->l = journal_loop(j);
+	journal_subscribe(j, on_event, c);
+	return c;
+}
+
+void claims_free(struct claims *c)
+{
+	struct flight *f, *next;
+
+	if (!c)
+		return;
+	HASH_ITER(hh, c->flights, f, next)
+		flight_drop(c, f);
+	loop_cancel(c->timer);
+	free(c);
+}
