@@ -228,10 +228,7 @@ struct gpuq_val *gpuq_flavors_write(struct gpuq_arena *a, const struct gpuq_strl
 				    const struct gpuq_flavor_rule *rules);
 
 /* True if the job waits for the flavor before it goes on to the next one. */
-static inline bool gpuq_flavor_waits(const struct gpuq_flavor_rule *r)
-{
-	return r->for_us > 0 || r->refusals > 0;
-}
+bool gpuq_flavor_waits(const struct gpuq_flavor_rule *r);
 
 struct gpuq_spec {
 	const char *name; /* [A-Za-z0-9._-]{1,63}; default: the file's or the command's name */
@@ -283,8 +280,8 @@ struct gpuq_spec {
 	bool slurm_env; /* SLURM_* beside GPUQ_* variables; scripts with #SBATCH lines have them */
 };
 
-extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema, gpuq_volume_schema,
-	gpuq_claim_schema;
+extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema, gpuq_volume_schema;
+extern const struct gpuq_schema gpuq_claim_schema;
 bool gpuq_spec_has_key(const char *key); /* of a job file */
 
 /* The annotation by which a template's pods have an index of their own, as those of an Indexed

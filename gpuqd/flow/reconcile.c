@@ -15,6 +15,7 @@
 #include "gpuqd/flow/order.h"
 #include "gpuqd/flow/recover.h"
 #include "gpuqd/flow/schedule.h"
+#include "gpuqd/flow/told/pod_told.h"
 #include "gpuqd/util/keyset.h"
 #include "libgpuq/units.h"
 
@@ -236,41 +237,23 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 	verdict(r, key.job);
 }
 
-/* The cluster reports other devices than were planned. They count; the pod keeps running. */
-static void devices_told(struct reconcile *r, const struct pod *p, struct pod_key key,
-			 const struct pod_fact *f)
+/* Charge the pod as admission made it, and with the devices that the cluster chose; it keeps running. */
+static void charge_as_told(struct reconcile *r, const struct pod *p, struct pod_key key,
+			   const struct pod_fact *f)
 {
-	struct event ev = { .type = EV_POD_DEVICES, .pod = key };
+	struct event amounts = { .pod = key }, devices = { .pod = key };
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	bool same = f->n_devices == p->n_devices;
+	bool same;
 
-	for (size_t i = 0; i < f->n_devices && same; i++)
-		same = f->devices[i] == p->devices[i];
-	/* Its annotations still have the plan where a report has corrected it. */
-	if (f->n_devices == 0 || p->n_devices == 0 ||
-	    (!f->devices_told && p->devices_from != DEVICES_PLANNED) ||
-	    (same && (!f->devices_told || model_pod_devices_known(p))))
+	if (pod_told_amounts(journal_model(r->j), p, f, &amounts))
+		apply(r, &amounts);
+	if (!pod_told_devices(p, f, &devices, &same))
 		return;
-	ev.devices.items = f->devices;
-	ev.devices.n = f->n_devices;
-	if (journal_apply(r->j, &ev, &err) < 0)
+	if (journal_apply(r->j, &devices, &err) < 0)
 		log_warn("pod.devices_doubtful", "pod=%s error=%s", LOGS(f->name), LOGS(err.text));
 	else if (!same)
 		log_warn("pod.devices_differ", "pod=%s first=%d: the cluster chose others",
 			 LOGS(f->name), f->devices[0]);
-}
-
-/* Charge the pod as admission made it. */
-static void amounts_told(struct reconcile *r, const struct pod *p, struct pod_key key,
-			 const struct pod_fact *f)
-{
-	struct event ev = { .type = EV_POD_AMOUNTS, .pod = key };
-
-	if (!pod_amounts_differ(journal_model(r->j), p, f->cpu_milli, f->memory_bytes))
-		return;
-	ev.amounts.cpu_milli = f->cpu_milli;
-	ev.amounts.memory_bytes = f->memory_bytes;
-	apply(r, &ev);
 }
 
 /* True if it is the same object as in the ledger, as far as both identify it. */
@@ -374,8 +357,7 @@ static void told_late(struct reconcile *r, const struct pod *p, struct pod_key k
 static void pod_news(struct reconcile *r, const struct pod *p, struct pod_key key,
 		     const struct pod_fact *f)
 {
-	amounts_told(r, p, key, f);
-	devices_told(r, p, key, f);
+	charge_as_told(r, p, key, f);
 	if (!f->leaving && f->phase == POD_PENDING && r->on_unbound)
 		r->on_unbound(r->on_unbound_arg, key, *f->node ? NULL : &f->claims);
 	if (f->leaving && !p->leaving) {

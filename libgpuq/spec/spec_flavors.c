@@ -91,6 +91,11 @@ static int last_check(struct gpuq_reader *r, const struct gpuq_val *v, const str
 		last->name);
 }
 
+bool gpuq_flavor_waits(const struct gpuq_flavor_rule *r)
+{
+	return r->for_us > 0 || r->refusals > 0;
+}
+
 int gpuq_flavors_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_strlist *names,
 		      const struct gpuq_flavor_rule **rules)
 {

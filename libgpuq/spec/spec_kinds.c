@@ -326,6 +326,11 @@ static int constraint_read(struct gpuq_reader *r, const struct gpuq_val *v, void
 
 	if (rc < 0)
 		return rc;
+	/* Those of sbatch's option alone: how many pods there are is known behind all options only. */
+	if (strchr(text, '['))
+		return spec_fail(r, v, GPUQ_EINVAL,
+				 "expected labels without brackets, such as a|b, not '%.80s'",
+				 text);
 	rc = spec_constraint_parse(r->arena, text, &terms, &n, &err);
 	if (rc == 0)
 		rc = spec_require(r->arena, GROUP_OF(out, required), terms, n, &err);

@@ -268,21 +268,21 @@ static void widen_field(struct rec *r, const char *form, struct gpuq_buf *b)
 	}
 }
 
-/* The same fields and three more; but an empty record stays one. That of a job has what it used, which
- * is not written where it is not known. */
+/* The same fields and three more; but an empty record stays one. That of a job has what it used, that of a
+ * node its layout, which are not written where there is none. */
 static void widen(struct rec *r, const char *form, struct gpuq_buf *b)
 {
 	const uint32_t n = rec_get_array(r);
-	const bool job = form == form_of(TABLE_JOB);
+	const bool last = form == form_of(TABLE_JOB) || form == form_of(TABLE_NODE);
 	uint32_t i = 0;
 
-	varint_array(b, n ? n + 3 + job : 0);
+	varint_array(b, n ? n + 3 + last : 0);
 	if (n == 0)
 		return;
 	for (const char *f = form; *f && *f != ']' && *f != ')'; f = skip_form(f), i++)
 		widen_field(r, f, b);
 	cr_assert_eq(i, n, "%u fields, not %u", n, i);
-	if (job)
+	if (last)
 		varint_array(b, 0);
 	add_unknown(b);
 }

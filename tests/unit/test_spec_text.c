@@ -162,7 +162,9 @@ static const struct {
 	{ "a|", NULL },
 	{ "(a", NULL },
 	{ "a)", NULL },
-	{ "[a|b]", NULL },
+	{ "[a|b]", "a Exists | b Exists" }, /* of one pod; spec_opts_end() refuses more */
+	{ "[a|b", NULL },
+	{ "[a|b)", NULL },
 	{ "a*2", NULL },
 	{ "!!a", NULL },
 	{ "((((((((((((((((((a))))))))))))))))))", NULL },

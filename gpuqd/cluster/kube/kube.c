@@ -9,7 +9,6 @@
 #include "gpuqd/cluster/kube/capacity/node_keep.h"
 #include "gpuqd/cluster/kube/capacity/node_label.h"
 #include "gpuqd/cluster/kube/pods/api.h"
-#include "gpuqd/cluster/kube/claims/api_claim.h"
 #include "gpuqd/cluster/kube/pods/api_bind.h"
 #include "gpuqd/cluster/kube/pods/api_remove.h"
 #include "gpuqd/cluster/kube/pods/api_create.h"

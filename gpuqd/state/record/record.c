@@ -343,7 +343,8 @@ static int load_node(struct model *m, const char *cluster, const char *name, str
 	}
 	f.devices = devices;
 	f.n_devices = k;
-	if (fields > 0 && !r->bad)
+	/* It is not written where there is none; an empty one is none, too. */
+	if (fields > 0 && r->p < r->end && *r->p != 0x90)
 		cut = get_cut(m, r);
 	if (!r->bad) {
 		n = node_get(m, cluster, name);

@@ -76,7 +76,7 @@ class Usage(Case):
         lines = [l.split() for l in self.ok("usage", "vis", "-u", "ann,bob").splitlines()]
         self.assertEqual(lines[1], ["vis", "-", "600", "700.50", "-", "-100.50", "soft", "1.50",
                                     "-", "-"])
-        self.assertEqual(lines[2], ["vis", "ann", "-", "700.5", "-", "-", "-", "1.50",
+        self.assertEqual(lines[2], ["vis", "ann", "-", "700.50", "-", "-", "-", "1.50",
                                     "0.500000", "-"])
         self.assertEqual(s.of("usage.list")[0].params, {"names": ["vis"],
                                                         "users": ["ann", "bob"]})

@@ -5,11 +5,23 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
+#include "gpuqd/cluster/kube/claims/claim_body.h"
 #include "gpuqd/cluster/kube/http/url.h"
 #include "gpuqd/cluster/kube/watch/decode_object.h"
 
 #define CLAIM_BINDING "resourceclaims/binding"
+#define STRATEGIC "application/strategic-merge-patch+json"
 #define FORBIDDEN_US (600 * INT64_C(1000000)) /* a right that lacks is tried no more often */
+
+/* A write whose outcome is seen in the object. */
+struct asks_write {
+	const char *method, *content_type; /* of static words */
+	const char *key; /* one of a key is under way at a time; the next is asked for again */
+	const char *path;
+	json_t *body; /* taken over */
+	const char *pod; /* that waits for it; "" none */
+	const char *claim; /* the resource of a claim of devices, a static word; NULL = of none */
+};
 
 struct binding {
 	UT_hash_handle hh;
@@ -162,7 +174,7 @@ static void go(struct binding *b)
 	b->req = http_start(b->asks->http, &call);
 }
 
-void asks_write(struct asks *a, const struct asks_write *w)
+static void asks_write(struct asks *a, const struct asks_write *w)
 {
 	struct binding *b = NULL;
 
@@ -199,16 +211,16 @@ static void start(struct asks *a, const char *method, const char *content_type, 
 					    .pod = pod });
 }
 
-static const char *namespace_of(const struct asks *a, const struct pod_ref *ref)
+static const char *namespace_of(const struct asks *a, const char *namespace_)
 {
-	return ref->namespace_ && *ref->namespace_ ? ref->namespace_ : a->namespace_;
+	return namespace_ && *namespace_ ? namespace_ : a->namespace_;
 }
 
 void asks_claim_select(struct asks *a, const struct pod_ref *ref, const char *claim)
 {
 	struct gpuq_buf path = GPUQ_BUF_INIT;
 
-	url_object(&path, namespace_of(a, ref), "persistentvolumeclaims", claim);
+	url_object(&path, namespace_of(a, ref->namespace_), "persistentvolumeclaims", claim);
 	gpuq_buf_adds(&path, "?fieldManager=gpuqd");
 	start(a, "PATCH", "application/merge-patch+json", gpuq_buf_str(&path),
 	      json_pack("{s:{s:{s:s}}}", "metadata", "annotations", KUBE_A_SELECTED_NODE,
@@ -221,7 +233,7 @@ void asks_bind(struct asks *a, const struct pod_ref *ref)
 {
 	struct gpuq_buf path = GPUQ_BUF_INIT;
 
-	url_object(&path, namespace_of(a, ref), "pods", ref->name);
+	url_object(&path, namespace_of(a, ref->namespace_), "pods", ref->name);
 	gpuq_buf_adds(&path, "/binding?fieldManager=gpuqd");
 	/* The uid: never another pod that has the name by now. */
 	start(a, "POST", NULL, gpuq_buf_str(&path),
@@ -230,6 +242,66 @@ void asks_bind(struct asks *a, const struct pod_ref *ref)
 			"apiVersion", "v1", "kind", "Node", "name", ref->node),
 	      pod_ref_as(ref));
 	gpuq_buf_done(&path);
+}
+
+static bool is_of_status(enum claim_step step)
+{
+	return step == CLAIM_ALLOCATE || step == CLAIM_RESERVE || step == CLAIM_RELEASE;
+}
+
+static void pass_failpoint(enum claim_step step)
+{
+	switch (step) {
+	case CLAIM_MAKE:
+		(void)FAILPOINT("kube.claim.make");
+		break;
+	case CLAIM_MARK:
+		break;
+	case CLAIM_ALLOCATE:
+	case CLAIM_RESERVE:
+		(void)FAILPOINT("kube.claim.allocate");
+		break;
+	case CLAIM_RELEASE:
+		(void)FAILPOINT("kube.claim.release");
+		break;
+	case CLAIM_DROP:
+		(void)FAILPOINT("kube.claim.drop");
+		break;
+	}
+}
+
+void asks_claim(struct asks *a, const char *version, const struct claim_ask *ask)
+{
+	const bool deletes = ask->step == CLAIM_DROP && !ask->claim->leaving;
+	const bool makes = ask->step == CLAIM_MAKE;
+	struct asks_write w = { .method = makes     ? "POST"
+					  : deletes ? "DELETE"
+						    : "PATCH",
+				.content_type = makes || deletes ? NULL : STRATEGIC,
+				.pod = ask->pod ? ask->pod->name : "",
+				.claim = is_of_status(ask->step) ? "resourceclaims/status"
+								 : "resourceclaims" };
+	struct gpuq_buf path = GPUQ_BUF_INIT, key = GPUQ_BUF_INIT;
+
+	gpuq_buf_printf(&path, "/apis/" CLAIM_GROUP "/%s/namespaces/%s/resourceclaims", version,
+			namespace_of(a, ask->namespace_));
+	gpuq_buf_printf(&key, "%s/%s %d", gpuq_buf_str(&path), ask->name, ask->step);
+	if (!makes) {
+		gpuq_buf_addc(&path, '/');
+		url_escape(&path, ask->name);
+	}
+	pass_failpoint(ask->step);
+	w.body = claim_body(ask, version, a->cluster_id);
+	if (is_of_status(ask->step))
+		gpuq_buf_adds(&path, "/status");
+	if (!deletes)
+		gpuq_buf_adds(&path, "?fieldManager=gpuqd");
+	w.path = gpuq_buf_str(&path);
+	w.key = gpuq_buf_str(&key);
+	if (w.body)
+		asks_write(a, &w);
+	gpuq_buf_done(&path);
+	gpuq_buf_done(&key);
 }
 
 void bindings_free_all(struct asks *a)

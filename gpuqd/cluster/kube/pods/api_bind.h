@@ -12,17 +12,9 @@
 
 #include "gpuqd/cluster/kube/pods/api_int.h"
 
-/* A write whose outcome is seen in the object. */
-struct asks_write {
-	const char *method, *content_type; /* of static words */
-	const char *key; /* one of a key is under way at a time; the next is asked for again */
-	const char *path;
-	json_t *body; /* taken over */
-	const char *pod; /* that waits for it; "" none */
-	const char *claim; /* the resource of a claim of devices, a static word; NULL = of none */
-};
-
-void asks_write(struct asks *a, const struct asks_write *w);
+/* Write to a claim of devices; all but the making of one hold only while it has the version that was decided
+ * on. version: of the API, "v1". */
+void asks_claim(struct asks *a, const char *version, const struct claim_ask *ask);
 void asks_claim_select(struct asks *a, const struct pod_ref *ref, const char *claim);
 void asks_bind(struct asks *a, const struct pod_ref *ref);
 void bindings_free_all(struct asks *a);

@@ -7,8 +7,7 @@
  * api_turn     pods of nodes that share devices, one after another
  * api_remove   deleting, forgetting
  * refused      what was refused for the cluster's sake, and whether it still would be
- * api_bind     nodes of claims and of pods created without one
- * api_claim    claims of devices
+ * api_bind     nodes of claims and of pods created without one; claims of devices
  */
 #ifndef GPUQD_CLUSTER_KUBE_PODS_API_INT_H
 #define GPUQD_CLUSTER_KUBE_PODS_API_INT_H

@@ -1,20 +1,9 @@
-#include "gpuqd/cluster/kube/claims/api_claim.h"
+#include "gpuqd/cluster/kube/claims/claim_body.h"
 
 #include <string.h>
 
-#include "gpuqd/base/failpoint.h"
-#include "gpuqd/cluster/kube/http/url.h"
-#include "gpuqd/cluster/kube/pods/api_bind.h"
 #include "gpuqd/cluster/kube/watch/decode_dra.h"
 #include "gpuqd/devices/dra/dra_ask.h"
-
-#define GROUP "resource.k8s.io"
-#define STRATEGIC "application/strategic-merge-patch+json"
-
-static const char *namespace_of(const struct asks *a, const char *namespace_)
-{
-	return namespace_ && *namespace_ ? namespace_ : a->namespace_;
-}
 
 /* ---- a claim that is made ---- */
 
@@ -48,21 +37,21 @@ static json_t *request_body(const struct dra_request *r)
 	return body;
 }
 
-static json_t *made_body(const struct asks *a, const struct claim_ask *ask, const char *version)
+static json_t *made_body(const struct claim_ask *ask, const char *version, const char *cluster_id)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	char api[64];
 	struct dra_spec spec;
 	json_t *body = NULL;
 
-	snprintf(api, sizeof(api), GROUP "/%s", version);
+	snprintf(api, sizeof(api), CLAIM_GROUP "/%s", version);
 	if (dra_spec_of(&mem, ask->made_of, &spec))
 		body = json_pack(
 			"{s:s, s:s, s:{s:s, s:{s:s}, s:{s:s, s:s}, s:[s], s:[{s:s, s:s, s:s, s:s, "
 			"s:b}]}, s:{s:{s:[o]}}}",
 			"apiVersion", api, "kind", "ResourceClaim", "metadata", "name", ask->name,
-			"labels", KUBE_L_CLUSTER, a->cluster_id, "annotations", KUBE_A_POD_CLAIM,
-			ask->made_of->name, KUBE_A_ALLOCATED, a->cluster_id, "finalizers",
+			"labels", KUBE_L_CLUSTER, cluster_id, "annotations", KUBE_A_POD_CLAIM,
+			ask->made_of->name, KUBE_A_ALLOCATED, cluster_id, "finalizers",
 			KUBE_CLAIM_FINALIZER, "ownerReferences", "apiVersion", "v1", "kind", "Pod",
 			"name", ask->pod->name, "uid", ask->pod->uid, "controller", 1, "spec",
 			"devices", "requests", request_body(&spec.requests[0]));
@@ -154,64 +143,25 @@ static json_t *status_body(const struct claim_ask *ask)
 
 /* ---- the steps ---- */
 
-void asks_claim(struct asks *a, const char *version, const struct claim_ask *ask)
+json_t *claim_body(const struct claim_ask *ask, const char *version, const char *cluster_id)
 {
-	struct asks_write w = { .method = "PATCH",
-				.content_type = STRATEGIC,
-				.pod = ask->pod ? ask->pod->name : "",
-				.claim = "resourceclaims" };
-	struct gpuq_buf path = GPUQ_BUF_INIT, key = GPUQ_BUF_INIT;
-
-	gpuq_buf_printf(&path, "/apis/" GROUP "/%s/namespaces/%s/resourceclaims", version,
-			namespace_of(a, ask->namespace_));
-	gpuq_buf_printf(&key, "%s/%s %d", gpuq_buf_str(&path), ask->name, ask->step);
-	if (ask->step != CLAIM_MAKE) {
-		gpuq_buf_addc(&path, '/');
-		url_escape(&path, ask->name);
-	}
 	switch (ask->step) {
 	case CLAIM_MAKE:
-		(void)FAILPOINT("kube.claim.make");
-		w.method = "POST";
-		w.content_type = NULL;
-		w.body = made_body(a, ask, version);
-		break;
+		return made_body(ask, version, cluster_id);
 	case CLAIM_MARK:
-		w.body = json_pack("{s:{s:s, s:[s], s:{s:s}}}", "metadata", "resourceVersion",
-				   ask->claim->version, "finalizers", KUBE_CLAIM_FINALIZER,
-				   "annotations", KUBE_A_ALLOCATED, a->cluster_id);
-		break;
+		return json_pack("{s:{s:s, s:[s], s:{s:s}}}", "metadata", "resourceVersion",
+				 ask->claim->version, "finalizers", KUBE_CLAIM_FINALIZER,
+				 "annotations", KUBE_A_ALLOCATED, cluster_id);
 	case CLAIM_ALLOCATE:
 	case CLAIM_RESERVE:
 	case CLAIM_RELEASE:
-		if (ask->step == CLAIM_RELEASE)
-			(void)FAILPOINT("kube.claim.release");
-		else
-			(void)FAILPOINT("kube.claim.allocate");
-		w.claim = "resourceclaims/status";
-		gpuq_buf_adds(&path, "/status");
-		w.body = status_body(ask);
-		break;
+		return status_body(ask);
 	case CLAIM_DROP:
-		(void)FAILPOINT("kube.claim.drop");
-		if (ask->claim->leaving) {
-			w.body = json_pack("{s:{s:s, s:[s]}}", "metadata", "resourceVersion",
-					   ask->claim->version,
-					   "$deleteFromPrimitiveList/finalizers",
-					   KUBE_CLAIM_FINALIZER);
-		} else {
-			w.method = "DELETE";
-			w.content_type = NULL;
-			w.body = json_pack("{s:{s:s}}", "preconditions", "uid", ask->claim->uid);
-		}
-		break;
+		if (!ask->claim->leaving)
+			return json_pack("{s:{s:s}}", "preconditions", "uid", ask->claim->uid);
+		return json_pack("{s:{s:s, s:[s]}}", "metadata", "resourceVersion",
+				 ask->claim->version, "$deleteFromPrimitiveList/finalizers",
+				 KUBE_CLAIM_FINALIZER);
 	}
-	if (strcmp(w.method, "DELETE") != 0)
-		gpuq_buf_adds(&path, "?fieldManager=gpuqd");
-	w.path = gpuq_buf_str(&path);
-	w.key = gpuq_buf_str(&key);
-	if (w.body)
-		asks_write(a, &w);
-	gpuq_buf_done(&path);
-	gpuq_buf_done(&key);
+	return NULL;
 }

@@ -1,0 +1,30 @@
+#include "gpuqd/flow/told/pod_told.h"
+
+#include "gpuqd/state/model.h"
+
+bool pod_told_devices(const struct pod *p, const struct pod_fact *f, struct event *ev, bool *same)
+{
+	*same = f->n_devices == p->n_devices;
+	for (size_t i = 0; i < f->n_devices && *same; i++)
+		*same = f->devices[i] == p->devices[i];
+	/* Its annotations still have the plan where a report has corrected it. */
+	if (f->n_devices == 0 || p->n_devices == 0 ||
+	    (!f->devices_told && p->devices_from != DEVICES_PLANNED) ||
+	    (*same && (!f->devices_told || model_pod_devices_known(p))))
+		return false;
+	ev->type = EV_POD_DEVICES;
+	ev->devices.items = f->devices;
+	ev->devices.n = f->n_devices;
+	return true;
+}
+
+bool pod_told_amounts(const struct model *m, const struct pod *p, const struct pod_fact *f,
+		      struct event *ev)
+{
+	if (!pod_amounts_differ(m, p, f->cpu_milli, f->memory_bytes))
+		return false;
+	ev->type = EV_POD_AMOUNTS;
+	ev->amounts.cpu_milli = f->cpu_milli;
+	ev->amounts.memory_bytes = f->memory_bytes;
+	return true;
+}
