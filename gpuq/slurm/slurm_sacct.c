@@ -508,14 +508,77 @@ struct table {
 	struct gpuq_val *jobs;
 };
 
-/* All keys that columns and filters read. */
-static const char *const keys[] = {
-	"id",         "array_index", "array",     "name",    "user",         "queue",
-	"account",    "qos",         "state",     "reason",  "submit_time",  "eligible_time",
-	"start_time", "end_time",    "exit_code", "attempt", "time_limit_s", "priority",
-	"pod_count",  "gpus",        "pods.node", "cpus",    "memory_mib",   "comment",
-	"workdir",    "element_id",  "used",      NULL,
+/* The keys that columns read, beside those that all lines need. */
+static const struct {
+	void (*text)(struct gpuq_buf *out, const void *line);
+	const char *keys;
+} reads[] = {
+	{ account_text, "account" },
+	{ alloc_text, "cpus memory_mib pod_count gpus" },
+	{ asked_text, "pod_count" },
+	{ comment_text, "comment" },
+	{ cpu_time_raw_text, "cpus" },
+	{ cpu_time_text, "cpus" },
+	{ cpus_text, "cpus pod_count" },
+	{ disk_read_text, "used" },
+	{ disk_write_text, "used" },
+	{ eligible_text, "eligible_time" },
+	{ exit_text, "exit_code" },
+	{ limit_min_text, "time_limit_s" },
+	{ limit_text, "time_limit_s" },
+	{ memory_text, "memory_mib" },
+	{ name_text, "name" },
+	{ nodelist_text, "pods.node" },
+	{ nodes_text, "pod_count" },
+	{ planned_text, "eligible_time" },
+	{ priority_text, "priority" },
+	{ qos_text, "qos" },
+	{ queue_text, "queue" },
+	{ raw_text, "element_id" },
+	{ reason_text, "reason exit_code" },
+	{ restarts_text, "attempt" },
+	{ rss_text, "used" },
+	{ submit_text, "submit_time" },
+	{ system_cpu_text, "used" },
+	{ total_cpu_text, "used" },
+	{ tres_text, "cpus memory_mib pod_count gpus" },
+	{ usage_in_text, "used" },
+	{ usage_out_text, "used" },
+	{ user_cpu_text, "used" },
+	{ user_text, "user" },
+	{ workdir_text, "workdir" },
 };
+
+/* Return the keys that all lines, the filters and the columns shown read; NULL: no memory. */
+static const char *const *keys_of(struct cli *c, const struct slurm_table *t)
+{
+	static const char always[] = "state array array_index id start_time end_time";
+	const bool filters = opt_given(&c->args, OPT_S_NOTME) ||
+			     opt_given(&c->args, OPT_S_ACCOUNTS) || opt_given(&c->args, OPT_S_QOS);
+	struct gpuq_buf all = GPUQ_BUF_INIT;
+	const char **keys;
+	char *text, *save = NULL;
+	size_t n = 0;
+
+	gpuq_buf_printf(&all, "%s%s", always, filters ? " user account qos" : "");
+	for (size_t i = 0; i < t->n; i++)
+		for (size_t k = 0; k < sizeof(reads) / sizeof(reads[0]); k++)
+			if (t->shown[i]->text == reads[k].text)
+				gpuq_buf_printf(&all, " %s", reads[k].keys);
+	text = gpuq_arena_strdup(&c->arena, gpuq_buf_str(&all));
+	gpuq_buf_done(&all);
+	keys = text ? gpuq_arena_calloc(&c->arena, strlen(text) / 2 + 2, sizeof(*keys)) : NULL;
+	for (char *k = keys ? strtok_r(text, " ", &save) : NULL; k;
+	     k = strtok_r(NULL, " ", &save)) {
+		size_t i = 0;
+
+		while (i < n && strcmp(keys[i], k) != 0)
+			i++;
+		if (i == n)
+			keys[n++] = k;
+	}
+	return keys;
+}
 
 static void take(void *arg, const struct gpuq_val *job)
 {
@@ -599,6 +662,7 @@ int slurm_sacct(struct cli *c)
 			   .out = { .cols = fields, .help = "sacct --helpformat lists them" },
 			   .jobs = gpuq_list(&c->arena) };
 	struct steps_list steps = { .jobs = NULL };
+	const char *const *keys = NULL; /* all */
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	bool none = false;
 	int rc;
@@ -631,9 +695,10 @@ int slurm_sacct(struct cli *c)
 	rc = none ? GPUQ_ENOENT : cli_connect(c, &err);
 	if (rc == 0)
 		rc = fill(c, params, &err);
+	if (rc == 0 && !opt_given(&c->args, OPT_JSON) && !(keys = keys_of(c, &t.out)))
+		rc = gpuq_no_memory(&err);
 	if (rc == 0)
-		rc = slurm_each(c, "job.list", params, opt_given(&c->args, OPT_JSON) ? NULL : keys,
-				take, &t, &err);
+		rc = slurm_each(c, "job.list", params, keys, take, &t, &err);
 	if (rc < 0 && rc != GPUQ_ENOENT)
 		return slurm_fail(&err);
 	if (t.jobs->n > 1)

@@ -182,6 +182,14 @@ test_expect_success 'a time limit is moved by so much' '
 	scancel $id && id=$(sbatch --parsable -H --wrap true) && exits 1 scontrol update jobid=$id TimeLimit=+10 && says err "no time limit" && scancel $id
 '
 
+# Each column requests the keys that it reads, and no others.
+test_expect_success 'sacct: each column is the same alone and beside all others' '
+	id=$(sbatch --parsable --wait -c 2 --mem 64M --comment c -o /dev/null --wrap "exit 3" || :) && sacct -n -P -j $id -o ALL 2>/dev/null >all &&
+	sacct -e >names && test "$(wc -l <names)" -gt 100 && k=0 && while read -r name; do
+		k=$((k + 1)) && sacct -n -P -j $id -o "$name" >alone 2>/dev/null && cut -d "|" -f $k all | test_cmp - alone || return 1
+	done <names
+'
+
 test_expect_success 'sacct --starttime: each form of its manual, and no other' '
 	for at in 2024-01-01 2024-01-01T10:00 0101 010124 0101-10:00 01/01 01/01/24 01/01/2024-10:00:05 01.01.24 10:00 10:00:00PM "9:00 am" noon \
 		fika teatime elevenses midnight tomorrow now-60 now-1week uts1700000000; do exits 0 sacct -n -S "$at" || return 1; done &&
