@@ -80,7 +80,7 @@ static int order_pre(const struct version *a, const struct version *b)
 	size_t i = 0, k = 0;
 
 	if (!a->pre || !b->pre)
-		return !b->pre - !a->pre ? (a->pre ? -1 : 1) : 0;
+		return !a->pre - !b->pre;
 	while (i < a->n_pre && k < b->n_pre) {
 		const size_t n = part_of(a->pre + i, a->n_pre - i);
 		const size_t m = part_of(b->pre + k, b->n_pre - k);
