@@ -157,6 +157,7 @@ test_expect_success 'somebody in more groups than can be counted is refused' '
 # decides.
 test_expect_success 'no limit is left out' '
 	grep -q "idle: " "$test_source/tests/sharness/t0039-idle.t" && met qos.idle queue.idle &&
+	grep -q "max_spot_preemptions: 1" "$test_source/tests/scenario/ac_dws.yaml" && met queue.max_spot_preemptions &&
 	grep -q "start_timeout" "$test_source/tests/sharness/t0512-fake-start.t" && met queue.start_timeout &&
 	/usr/bin/python3 - "$test_source/gpuqd/site/site.c" >all <<-\END &&
 	import re, sys

@@ -22,7 +22,7 @@ test_expect_success 'also while a later one runs, and after a kill; following on
 
 test_expect_success 'of elements and of pods of a gang, and of one that is told to run again' '
 	arr=$(sh_job "echo \$GPUQ_ARRAY_TASK_ID of \$GPUQ_RESTART_COUNT; [ \$GPUQ_RESTART_COUNT = 1 ]" -a 0-2 --retry 1) && gpuq wait "$arr" && wrote "${arr}_1" 0 "1 of 0" && wrote "${arr}_1" 1 "1 of 1" &&
-	gang=$(sh_job "echo from \$GPUQ_RESTART_COUNT; [ \$GPUQ_RESTART_COUNT = 1 ]" --pods 2 --retry 1) && gpuq wait "$gang" && gpuq logs --attempt 0 "$gang" >got && test "$(grep -c "from 0" got)" = 2 &&
+	gang=$(sh_job "echo from \$GPUQ_RESTART_COUNT; touch said\$GPUQ_POD_INDEX; until [ -e said0 ] && [ -e said1 ]; do sleep 0.1; done; [ \$GPUQ_RESTART_COUNT = 1 ]" --pods 2 --retry 1) && gpuq wait "$gang" && gpuq logs --attempt 0 "$gang" >got && test "$(grep -c "from 0" got)" = 2 &&
 	gpuq logs --attempt 0 --pod 1 "$gang" >got && test "$(cat got)" = "from 0" &&
 	last=$(sh_job "echo once; [ -e never ]" --retry 1 -p default) && { gpuq wait "$last"; test $? = 1; } && wrote "$last" 0 once
 '

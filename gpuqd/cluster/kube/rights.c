@@ -11,8 +11,9 @@
 #define AT_ONCE 4u
 #define DEVICES "claims of devices"
 #define DRA_GROUP "resource.k8s.io"
-/* Asked for where a pool grows so. */
+/* Asked for where a pool does so. */
 #define GROWING "pools that grow"
+#define CUTTING "pools with mig: manager"
 #define STANDING "pools of an autoscaler"
 #define KUBELETS "kubelet_metrics: what jobs used" /* asked for where the key is set */
 
@@ -110,7 +111,7 @@ static const struct right {
 	{ DEVICES, false, SPACED, DRA_GROUP, "resourceclaims", "status", "", { "patch" } },
 	{ DEVICES, false, WHOLE, DRA_GROUP, "resourceclaims", "binding", "", { "patch" } },
 	{ "pools with sharing: hami", false, WHOLE, "", "nodes", "", "", { "patch" } },
-	{ "pools with mig: manager", false, WHOLE, "", "nodes", "", "", { "patch" } },
+	{ CUTTING, false, WHOLE, "", "nodes", "", "", { "patch" } },
 	{ GROWING,
 	  false,
 	  WHOLE,
@@ -315,6 +316,7 @@ static bool is_off(const char *feature, const struct cluster_rights_of *of)
 {
 	return (strcmp(feature, GROWING) == 0 && !of->grows) ||
 	       (strcmp(feature, STANDING) == 0 && !of->stands) ||
+	       (strcmp(feature, CUTTING) == 0 && !of->cuts) ||
 	       (strcmp(feature, KUBELETS) == 0 && !of->kubelets);
 }
 

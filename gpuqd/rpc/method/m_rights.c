@@ -137,6 +137,7 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 				adopts[of.n_adopts++] = s->name;
 	site_each(site_pool, model->site->pools, p) {
 		of.grows |= site_pool_requests(p);
+		of.cuts |= layouts_are_on(p->mig);
 		of.stands |= site_pool_grows(p) && !site_pool_requests(p);
 	}
 	rc = m->cluster->ops->rights(m->cluster, &of, on_rights, x, err);
