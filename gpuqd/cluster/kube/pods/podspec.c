@@ -164,12 +164,14 @@ static void put_labels(const struct pod_order *o, json_t *labels)
 	set_name(labels, KUBE_L_ACCOUNT, o->account);
 }
 
+/* Those of claims are not known before these are allocated, and stand in the claims. */
 static void put_devices(const struct pod_order *o, json_t *notes)
 {
+	const size_t n = o->spec->groups[o->group].n_claims ? 0 : o->n_devices;
 	char text[8 * GPUQ_GPUS_PER_POD_MAX];
 	size_t at = 0;
 
-	for (size_t i = 0; i < o->n_devices && at < sizeof(text) - 16; i++)
+	for (size_t i = 0; i < n && at < sizeof(text) - 16; i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d", i ? "," : "",
 				       o->devices[i]);
 	if (at)
