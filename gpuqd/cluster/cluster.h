@@ -320,6 +320,7 @@ struct cluster_rights_of {
 	const char *const *adopts; /* namespaces of adopt(), n_adopts of them */
 	size_t n_adopts;
 	bool grows, stands; /* a pool grows by requests; by an autoscaler that sees pods */
+	bool claims; /* nodes, a pool or a flavor have devices of claims */
 	bool cuts; /* a pool has its nodes cut by NVIDIA's MIG manager */
 	bool kubelets; /* set by the cluster: it asks kubelets */
 };

@@ -152,15 +152,6 @@ static bool any_others(const struct model *m)
 	return false;
 }
 
-/* True if some node has devices of claims. */
-static bool any_claims(const struct model *m)
-{
-	for (const struct node *n = m->nodes; n; n = n->hh.next)
-		if (n->backend && strcmp(n->backend->word, "dra") == 0)
-			return true;
-	return false;
-}
-
 /* ---- kinds of devices, where the site has no flavors ---- */
 
 static void take_kinds(struct taking *t)
@@ -579,7 +570,7 @@ static bool take_begin(struct taking *t)
 	t->gpushare_bytes = largest_shared(t->m);
 	t->unit_bytes = largest_unit(t->m);
 	t->has_others = any_others(t->m);
-	t->has_claims = any_claims(t->m);
+	t->has_claims = node_any_of_claims(t->m);
 	take_kinds(t);
 	snapshot_pools_offers(t);
 	return true;
@@ -823,7 +814,7 @@ bool snapshot_early_jobs_begin(struct snapshot_early *e, int64_t now_us, uint32_
 {
 	/* The thousandths of a memory request depend on the nodes. */
 	if (e->t.gpushare_bytes != largest_shared(e->m) || e->t.unit_bytes != largest_unit(e->m) ||
-	    e->t.has_others != any_others(e->m) || e->t.has_claims != any_claims(e->m))
+	    e->t.has_others != any_others(e->m) || e->t.has_claims != node_any_of_claims(e->m))
 		return false;
 	e->t.now_us = now_us;
 	e->t.few = true;

@@ -818,6 +818,8 @@ bool model_job_attempt_over(const struct job *j);
 #define job_each(m, it)                                                                            \
 	for (const struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->next, 1);        \
 	     it = it##_next)
+/* True if some node has devices of claims (ResourceSlices). */
+bool node_any_of_claims(const struct model *m);
 /* True if the node's devices are of one of the flavors, or the list is empty. Where the site has no
  * flavors, kinds of devices are meant. */
 bool node_is_of(const struct model *m, const struct node *n, const struct gpuq_strlist *flavors);

@@ -619,6 +619,14 @@ static bool foreign_same(const struct foreign *a, const struct foreign *b)
 	       a->n_mig == b->n_mig && memcmp(a->devices, b->devices, sizeof(a->devices)) == 0;
 }
 
+bool node_any_of_claims(const struct model *m)
+{
+	node_each(m, n)
+		if (n->backend && strcmp(n->backend->word, "dra") == 0)
+			return true;
+	return false;
+}
+
 bool node_foreign_is_known(const struct model *m, const struct pod_fact *p)
 {
 	const struct foreign *f = NULL;

@@ -292,13 +292,33 @@ static const char *lacks_of(const struct backends *x, const char *feature)
 	return NULL;
 }
 
+/* True if rights of the feature were asked for: it is switched on. */
+static bool is_on(const struct backends *x, const char *feature)
+{
+	const struct gpuq_val *rows = gpuq_get(x->rights, "rights");
+
+	for (uint32_t i = 0; rows && rows->type == GPUQ_LIST && i < rows->n; i++)
+		if (strcmp(gpuq_get_str(rows->items[i], "feature", ""), feature) == 0)
+			return true;
+	return false;
+}
+
 static void look_at_claims(const struct backends *x)
 {
 	const int v1 = doctor_has(x->rights, "resource.k8s.io/v1");
 	const int beta = doctor_has(x->rights, "resource.k8s.io/v1beta2");
 	const char *version = v1 > 0 ? "v1" : "v1beta2", *lacks = lacks_of(x, "claims of devices");
 
-	if ((v1 > 0 || beta > 0) && lacks)
+	if ((v1 > 0 || beta > 0) && !is_on(x, "claims of devices"))
+		say(x, "dra", "absent",
+		    gpuq_arena_printf(x->a,
+				      "dra: the cluster has resource.k8s.io/%s, but no node has "
+				      "devices by it "
+				      "that gpuqd may see",
+				      version),
+		    "to use them, apply etc/kubernetes/optional/dra.yaml, and give a flavor its "
+		    "device_class");
+	else if ((v1 > 0 || beta > 0) && lacks)
 		say(x, "dra", "broken",
 		    gpuq_arena_printf(
 			    x->a, "dra: the cluster has resource.k8s.io/%s, but gpuqd may not %s",
@@ -322,12 +342,8 @@ static void look_at_claims(const struct backends *x)
 
 static void look_at_requests(const struct backends *x, const char *fault)
 {
-	const struct gpuq_val *rows = gpuq_get(x->rights, "rights");
-	bool grows = false;
+	const bool grows = is_on(x, "pools that grow");
 
-	for (uint32_t i = 0; rows && rows->type == GPUQ_LIST && i < rows->n; i++)
-		grows |=
-			strcmp(gpuq_get_str(rows->items[i], "feature", ""), "pools that grow") == 0;
 	if (*fault)
 		say(x, "provisioning requests", "broken",
 		    "provisioning requests: pools that grow get no nodes by them",

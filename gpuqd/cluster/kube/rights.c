@@ -314,7 +314,8 @@ static void ask_more(struct rights *r)
 /* True for a right of something that is not switched on. */
 static bool is_off(const char *feature, const struct cluster_rights_of *of)
 {
-	return (strcmp(feature, GROWING) == 0 && !of->grows) ||
+	return (strcmp(feature, DEVICES) == 0 && !of->claims) ||
+	       (strcmp(feature, GROWING) == 0 && !of->grows) ||
 	       (strcmp(feature, STANDING) == 0 && !of->stands) ||
 	       (strcmp(feature, CUTTING) == 0 && !of->cuts) ||
 	       (strcmp(feature, KUBELETS) == 0 && !of->kubelets);

@@ -93,6 +93,18 @@ static bool known(const char *const *list, size_t n, const char *ns)
 	return false;
 }
 
+/* True if jobs may request devices by claims, as far as the site or the nodes tell. */
+static bool has_claims(const struct model *m)
+{
+	site_each(site_flavor, m->site->flavors, f)
+		if (f->device_class)
+			return true;
+	site_each(site_pool, m->site->pools, p)
+		if (p->sharing == SHARING_DRA)
+			return true;
+	return node_any_of_claims(m);
+}
+
 int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
@@ -135,6 +147,7 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 		site_each(site_adopted, model->site->adopt->namespaces, s)
 			if (of.n_adopts < SPACES_MAX)
 				adopts[of.n_adopts++] = s->name;
+	of.claims = has_claims(model);
 	site_each(site_pool, model->site->pools, p) {
 		of.grows |= site_pool_requests(p);
 		of.cuts |= layouts_are_on(p->mig);
