@@ -87,7 +87,7 @@ class Local:
     name = "local"
     gpus = 8
     failpoints = ("dispatch.", "journal.", "schedule.", "store.", "local.", "shepherd.")
-    elsewhere = ()
+    elsewhere = ("dispatch.adopt",)  # pods that were not submitted: t0548-fake-adopt
 
     def __init__(self, build, dir, seed):
         self.dir = dir
@@ -105,9 +105,10 @@ class Fake:
     nodes, gpus_of_node = 3, 4
     gpus = nodes * gpus_of_node
     failpoints = ("dispatch.", "journal.", "schedule.", "store.", "kube.")
-    # fakekube has no volumes to wait for and no requests for nodes: t31-kube-volumes and
-    # t40-kube-provision-kills kill at these.
-    elsewhere = ("kube.bind", "kube.capacity")
+    # Volumes to wait for, requests for nodes, claims of devices, placeholders and pods that were not submitted
+    # are not part of this load: t31-kube-volumes, t40-kube-provision-kills, t36-kube-dra, t48-kube-autoscaler
+    # and t0548-fake-adopt kill at these.
+    elsewhere = ("kube.bind", "kube.capacity", "kube.claim", "kube.placeholder", "kube.node_keep", "dispatch.adopt")
     faults = ("on POST pods every=11 drop-after-commit\n"
               "on POST pods every=17 status=503\n"
               "on DELETE pods every=7 drop-after-commit\n"
