@@ -70,6 +70,26 @@ Test(adopt_spec, pods_that_request_the_same_are_a_group)
 	gpuq_arena_done(&mem);
 }
 
+/* Of each kind of pod, and once where several say the same. */
+Test(adopt_spec, what_is_ignored_is_named_for_each_kind_of_pod)
+{
+	const struct adopt_fact a = fact("a", POD("a", "", "\"cpu\":\"1\"")),
+				b = fact("b", POD("b", ",\"priority\":7", "\"cpu\":\"2\"")),
+				c = fact("c", POD("c", ",\"priority\":7", "\"cpu\":\"3\""));
+	const struct adopt_fact *pods[] = { &a, &b, &c };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_spec spec;
+	const char *first;
+
+	cr_assert_eq(adopt_spec(&mem, pods, 3, 1, &spec, &warnings, &err), 0, "%s", err.text);
+	cr_expect_eq(spec.n_groups, 3);
+	first = strstr(gpuq_buf_str(&warnings), "priority");
+	cr_assert(first, "%s", gpuq_buf_str(&warnings));
+	cr_expect_null(strstr(first + 1, "spec.priority"), "%s", gpuq_buf_str(&warnings));
+	gpuq_buf_done(&warnings);
+	gpuq_arena_done(&mem);
+}
+
 static const struct {
 	const char *manifest;
 	bool sees;

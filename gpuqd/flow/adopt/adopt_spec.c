@@ -23,30 +23,34 @@ static const char *without_place(const char *text, const char *file)
 	return at + strspn(at, " ");
 }
 
-/* True if it requests in the words of a system whose plugin reads more of a pod than its requests. */
-static bool is_word_of_backend(const struct gpuq_val *template_, const char **word)
+static const char *word_among(const struct gpuq_val *amounts)
 {
-	static const char *const lists[] = { "containers", "initContainers" };
-	static const char *const kinds[] = { "requests", "limits" };
+	for (uint32_t i = 0; amounts && amounts->type == GPUQ_MAP && i < amounts->n; i++)
+		if (gpuq_resource_kind(amounts->pairs[i].key) == GPUQ_RESOURCE_WORD)
+			return amounts->pairs[i].key;
+	return NULL;
+}
 
-	for (int l = 0; l < 2; l++) {
-		const struct gpuq_val *list = gpuq_path(template_, "spec", lists[l], NULL);
+static const char *word_of_containers(const struct gpuq_val *list)
+{
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		const struct gpuq_val *r = gpuq_get(list->items[i], "resources");
+		const char *word = word_among(gpuq_get(r, "requests"));
 
-		for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
-			for (int k = 0; k < 2; k++) {
-				const struct gpuq_val *map =
-					gpuq_path(list->items[i], "resources", kinds[k], NULL);
-
-				for (uint32_t m = 0; map && map->type == GPUQ_MAP && m < map->n;
-				     m++)
-					if (gpuq_resource_kind(map->pairs[m].key) ==
-					    GPUQ_RESOURCE_WORD) {
-						*word = map->pairs[m].key;
-						return true;
-					}
-			}
+		word = word ? word : word_among(gpuq_get(r, "limits"));
+		if (word)
+			return word;
 	}
-	return false;
+	return NULL;
+}
+
+/* Return the word, if there is one, of a system whose plugin reads more of a pod than its requests. */
+static const char *word_of_backend(const struct gpuq_val *template_)
+{
+	const char *word = word_of_containers(gpuq_path(template_, "spec", "containers", NULL));
+
+	return word ? word
+		    : word_of_containers(gpuq_path(template_, "spec", "initContainers", NULL));
 }
 
 static int refuse(struct gpuq_err *err, const char *text)
@@ -71,8 +75,11 @@ static int read_pod(struct gpuq_arena *a, const struct adopt_fact *f, int64_t no
 	for (line = gpuq_buf_str(&said); rc == 0 && *line;
 	     line += strcspn(line, "\n"), line += *line == '\n') {
 		const char *from = without_place(line, file);
+		const char *text = gpuq_arena_strndup(a, from, strcspn(from, "\n"));
 
-		gpuq_buf_printf(warnings, "%.*s\n", (int)strcspn(from, "\n"), from);
+		/* Kinds of pods of one owner often say the same. */
+		if (text && !strstr(gpuq_buf_str(warnings), text))
+			gpuq_buf_printf(warnings, "%s\n", text);
 	}
 	gpuq_buf_done(&said);
 	if (rc != 0)
@@ -83,7 +90,8 @@ static int read_pod(struct gpuq_arena *a, const struct adopt_fact *f, int64_t no
 		return refuse(err,
 			      "it sets NVIDIA_VISIBLE_DEVICES, which shows it devices of others: "
 			      "omit it, or set it to void");
-	if (is_word_of_backend(g->template_, &word))
+	word = word_of_backend(g->template_);
+	if (word)
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "%s: parts of devices are given to jobs of gpuq submit alone",
 				 word);
@@ -154,7 +162,7 @@ int adopt_spec(struct gpuq_arena *a, const struct adopt_fact **pods, size_t n, i
 			groups[n_groups - 1].pods_max++;
 			continue;
 		}
-		rc = read_pod(a, pods[i], now_us, &one, i == 0 ? warnings : NULL, err);
+		rc = read_pod(a, pods[i], now_us, &one, warnings, err);
 		if (rc != 0)
 			break;
 		if (n_groups == GPUQ_GROUPS_MAX)
