@@ -1,6 +1,7 @@
 #include "gpuqd/cluster/kube/rights.h"
 
 #include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -311,14 +312,25 @@ static void ask_more(struct rights *r)
 	}
 }
 
+/* Rights of what has to be switched on, and the member of cluster_rights_of that says so. */
+static const struct {
+	const char *feature;
+	size_t on; /* offset of a bool */
+} switches[] = {
+	{ DEVICES, offsetof(struct cluster_rights_of, claims) },
+	{ GROWING, offsetof(struct cluster_rights_of, grows) },
+	{ STANDING, offsetof(struct cluster_rights_of, stands) },
+	{ CUTTING, offsetof(struct cluster_rights_of, cuts) },
+	{ KUBELETS, offsetof(struct cluster_rights_of, kubelets) },
+};
+
 /* True for a right of something that is not switched on. */
 static bool is_off(const char *feature, const struct cluster_rights_of *of)
 {
-	return (strcmp(feature, DEVICES) == 0 && !of->claims) ||
-	       (strcmp(feature, GROWING) == 0 && !of->grows) ||
-	       (strcmp(feature, STANDING) == 0 && !of->stands) ||
-	       (strcmp(feature, CUTTING) == 0 && !of->cuts) ||
-	       (strcmp(feature, KUBELETS) == 0 && !of->kubelets);
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+		if (strcmp(feature, switches[i].feature) == 0)
+			return !*(const bool *)((const char *)of + switches[i].on);
+	return false;
 }
 
 static size_t fill(struct rights *r, const struct cluster_rights_of *of)

@@ -8,8 +8,8 @@
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/kube/http/backoff.h"
+#include "gpuqd/cluster/kube/http/http_node.h"
 #include "gpuqd/cluster/kube/http/status.h"
-#include "gpuqd/cluster/kube/http/url.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 
 #define FIRST_US INT64_C(200000)
@@ -79,31 +79,6 @@ static void failed(struct item *it, const struct http_answer *a)
 	it->timer = loop_after(it->in->loop, wait > a->retry_us ? wait : a->retry_us, on_timer, it);
 }
 
-static void send(struct item *it, const char *method, json_t *body,
-		 void (*on_end)(void *arg, const struct http_answer *a))
-{
-	struct gpuq_buf path = GPUQ_BUF_INIT;
-	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	struct http_call call = { .method = method, .metadata = true, .on_end = on_end, .arg = it };
-
-	gpuq_buf_adds(&path, "/api/v1/nodes/");
-	url_escape(&path, it->node);
-	if (body)
-		gpuq_buf_adds(&path, "?fieldManager=gpuqd");
-	if (body && !text)
-		abort(); /* as loop_after() */
-	if (body) {
-		call.content_type = "application/merge-patch+json";
-		call.body = text;
-		call.n_body = strlen(text);
-	}
-	call.path = gpuq_buf_str(&path);
-	it->req = http_start(it->in->http, &call);
-	gpuq_buf_done(&path);
-	json_decref(body);
-	free(text);
-}
-
 static void on_written(void *arg, const struct http_answer *a)
 {
 	struct item *it = arg;
@@ -152,7 +127,7 @@ static void on_read(void *arg, const struct http_answer *a)
 		change = change_of(it, meta);
 		(void)FAILPOINT("kube.node_keep");
 		if (change)
-			send(it, "PATCH", change, on_written);
+			it->req = http_node_patch(it->in->http, it->node, change, on_written, it);
 		else
 			item_free(it);
 	}
@@ -161,7 +136,7 @@ static void on_read(void *arg, const struct http_answer *a)
 
 static void look(struct item *it)
 {
-	send(it, "GET", NULL, on_read);
+	it->req = http_node_read(it->in->http, it->node, on_read, it);
 }
 
 void node_keep(struct node_keeps *k, const char *node, bool on)

@@ -6,8 +6,8 @@
 
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/kube/http/backoff.h"
+#include "gpuqd/cluster/kube/http/http_node.h"
 #include "gpuqd/cluster/kube/http/status.h"
-#include "gpuqd/cluster/kube/http/url.h"
 
 #define FIRST_US INT64_C(200000)
 #define MOST_US INT64_C(30000000)
@@ -17,7 +17,8 @@ struct node_label {
 	struct node_label *next, **list;
 	struct loop *loop;
 	struct http *http;
-	char *node, *body;
+	char *node;
+	json_t *patch;
 	cluster_labels_fn fn;
 	void *arg;
 	struct http_req *req;
@@ -35,7 +36,7 @@ static void free_one(struct node_label *s)
 	http_cancel(s->req);
 	loop_cancel(s->timer);
 	free(s->node);
-	free(s->body);
+	json_decref(s->patch);
 	free(s);
 }
 
@@ -78,28 +79,14 @@ static void answered(void *arg, const struct http_answer *answer)
 
 static void send(struct node_label *s)
 {
-	struct gpuq_buf path = GPUQ_BUF_INIT;
-	struct http_call call = { .method = "PATCH",
-				  .content_type = "application/merge-patch+json",
-				  .metadata = true,
-				  .body = s->body,
-				  .n_body = strlen(s->body),
-				  .on_end = answered,
-				  .arg = s };
-
-	gpuq_buf_adds(&path, "/api/v1/nodes/");
-	url_escape(&path, s->node);
-	gpuq_buf_adds(&path, "?fieldManager=gpuqd");
-	call.path = gpuq_buf_str(&path);
-	s->req = http_start(s->http, &call);
-	gpuq_buf_done(&path);
+	s->req = http_node_patch(s->http, s->node, json_incref(s->patch), answered, s);
 }
 
 void node_label_set(struct loop *l, struct http *h, struct node_label **list,
 		    const struct node_labels *labels, cluster_labels_fn fn, void *arg)
 {
 	struct node_label *s = calloc(1, sizeof(*s));
-	json_t *map = json_object(), *root;
+	json_t *map = json_object();
 
 	if (!s || !map)
 		abort(); /* as loop_after() */
@@ -107,14 +94,12 @@ void node_label_set(struct loop *l, struct http *h, struct node_label **list,
 		json_object_set_new(map, labels->keys[i],
 				    labels->values[i] ? json_string(labels->values[i])
 						      : json_null());
-	root = json_pack("{s:{s:o}}", "metadata", "labels", map);
 	*s = (struct node_label){ .next = *list, .list = list, .loop = l, .http = h, .fn = fn };
 	s->arg = arg;
 	s->node = strdup(labels->node);
-	s->body = root ? json_dumps(root, JSON_COMPACT) : NULL;
-	if (!s->node || !s->body)
+	s->patch = json_pack("{s:{s:o}}", "metadata", "labels", map);
+	if (!s->node || !s->patch)
 		abort();
-	json_decref(root);
 	*list = s;
 	send(s);
 }

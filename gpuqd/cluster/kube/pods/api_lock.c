@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/kube/http/url.h"
+#include "gpuqd/cluster/kube/http/http_node.h"
 #include "gpuqd/cluster/kube/pods/api_create.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/devices/hami.h"
@@ -119,47 +119,22 @@ static void on_written(void *arg, const struct http_answer *answer)
 	}
 }
 
-static void send(struct lock *l, const char *method, json_t *body,
-		 void (*on_end)(void *arg, const struct http_answer *answer))
-{
-	struct gpuq_buf path = GPUQ_BUF_INIT;
-	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	struct http_call call = { .method = method, .metadata = true, .on_end = on_end, .arg = l };
-
-	gpuq_buf_adds(&path, "/api/v1/nodes/");
-	url_escape(&path, l->node);
-	if (body)
-		gpuq_buf_adds(&path, "?fieldManager=gpuqd");
-	if (body && !text)
-		abort(); /* as loop_after() */
-	if (body) {
-		call.content_type = "application/merge-patch+json";
-		call.body = text;
-		call.n_body = strlen(text);
-	}
-	call.path = gpuq_buf_str(&path);
-	l->req = http_start(l->asks->http, &call);
-	gpuq_buf_done(&path);
-	json_decref(body);
-	free(text);
-}
-
 /* Write the lock, or remove it, provided that the node has not changed since it was read. */
 static void write_lock(struct lock *l, const char *version)
 {
 	const time_t now = (time_t)(loop_wall_us(l->asks->loop) / 1000000);
 	char text[700], day[32];
+	json_t *patch;
 	struct tm tm;
 
 	gmtime_r(&now, &tm);
 	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	snprintf(text, sizeof(text), "%s,%s", day, l->owner);
-	send(l, "PATCH",
-	     l->leaving ? json_pack("{s:{s:s, s:{s:n}}}", "metadata", "resourceVersion", version,
-				    "annotations", HAMI_LOCK)
-			: json_pack("{s:{s:s, s:{s:s}}}", "metadata", "resourceVersion", version,
-				    "annotations", HAMI_LOCK, text),
-	     on_written);
+	patch = l->leaving ? json_pack("{s:{s:s, s:{s:n}}}", "metadata", "resourceVersion", version,
+				       "annotations", HAMI_LOCK)
+			   : json_pack("{s:{s:s, s:{s:s}}}", "metadata", "resourceVersion", version,
+				       "annotations", HAMI_LOCK, text);
+	l->req = http_node_patch(l->asks->http, l->node, patch, on_written, l);
 }
 
 /* True if the lock may be taken: there is none, it is ours, or older than it may be. One whose time cannot be
@@ -208,7 +183,7 @@ static void look(struct lock *l)
 	if (wait_us > 0)
 		l->timer = loop_after(l->asks->loop, wait_us, on_timer, l);
 	else
-		send(l, "GET", NULL, on_read);
+		l->req = http_node_read(l->asks->http, l->node, on_read, l);
 }
 
 struct lock *lock_assume(struct asks *a, const char *node, const char *namespace_, const char *pod)
