@@ -203,17 +203,24 @@ static void take_amount(struct round *r, const struct amount_fact *f)
 	add_amount(r, p, f->what, f->part, f->value);
 }
 
-static int by_amount(const void *a, const void *b)
+static int order_pods(const struct pod *x, const struct pod *y)
 {
-	const struct amount *x = a, *y = b;
-	const struct job_key *j = &x->pod->job->key, *k = &y->pod->job->key;
+	const struct job_key *j = &x->job->key, *k = &y->job->key;
 
 	if (j->id != k->id)
 		return j->id < k->id ? -1 : 1;
 	if (j->index != k->index)
 		return j->index < k->index ? -1 : 1;
-	if (x->pod->index != y->pod->index)
-		return x->pod->index < y->pod->index ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static int by_amount(const void *a, const void *b)
+{
+	const struct amount *x = a, *y = b;
+	const int c = order_pods(x->pod, y->pod);
+
+	if (c)
+		return c;
 	if (x->what != y->what)
 		return x->what < y->what ? -1 : 1;
 	if (x->part != y->part)
@@ -270,15 +277,9 @@ static size_t sum_up(struct round *r, struct pod_use *out)
 static int compare(const void *a, const void *b)
 {
 	const struct sample *x = a, *y = b;
-	const struct job_key *j = &x->pod->job->key, *k = &y->pod->job->key;
+	const int c = order_pods(x->pod, y->pod);
 
-	if (j->id != k->id)
-		return j->id < k->id ? -1 : 1;
-	if (j->index != k->index)
-		return j->index < k->index ? -1 : 1;
-	if (x->pod->index != y->pod->index)
-		return x->pod->index < y->pod->index ? -1 : 1;
-	return (x->device > y->device) - (x->device < y->device);
+	return c ? c : (x->device > y->device) - (x->device < y->device);
 }
 
 static uint32_t devices_needed(const struct job *j)
@@ -354,11 +355,9 @@ static void tell(struct measure *m, struct round *r)
 static int by_pod(const void *a, const void *b)
 {
 	const struct held *x = a, *y = b;
-	const struct pod *p = x->pod, *q = y->pod;
-	const struct sample s = { .pod = p, .device = (uint64_t)x->index };
-	const struct sample t = { .pod = q, .device = (uint64_t)y->index };
+	const int c = order_pods(x->pod, y->pod);
 
-	return compare(&s, &t);
+	return c ? c : (x->index > y->index) - (x->index < y->index);
 }
 
 /* Report the devices of a pod where the source names as many as it has, and others than are known. */

@@ -39,7 +39,6 @@ struct adopt {
 	uint32_t list;
 	struct strays *strays;
 	struct loop_timer *again, *tick;
-	bool soon;
 	uint32_t site; /* whose namespaces the cluster knows */
 };
 
@@ -369,7 +368,6 @@ static void on_tick(void *arg)
 	bool more = false;
 
 	a->tick = NULL;
-	a->soon = false;
 	for (const struct origin *o = origin_first(m->origins); o; o = o->hh.next) {
 		const struct job *j = pending(a, o);
 

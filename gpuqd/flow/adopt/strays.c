@@ -47,14 +47,10 @@ uint32_t strays_add(struct strays **g, const struct adopt_fact *f)
 	struct member *m = calloc(1, sizeof(*m)), *it, *next;
 	uint32_t n = 0;
 
+	strays_remove(g, f->uid); /* the last one takes the list with it */
 	if (!*g)
 		*g = calloc(1, sizeof(**g));
 	if (!m || !*g)
-		abort();
-	strays_remove(g, f->uid);
-	if (!*g)
-		*g = calloc(1, sizeof(**g));
-	if (!*g)
 		abort();
 	m->f = *f;
 	m->f.namespace_ = copy(m, f->namespace_);
