@@ -355,9 +355,10 @@ static void tell(struct measure *m, struct round *r)
 static int by_pod(const void *a, const void *b)
 {
 	const struct held *x = a, *y = b;
+	const uint64_t i = (uint64_t)x->index, k = (uint64_t)y->index; /* -1 comes last */
 	const int c = order_pods(x->pod, y->pod);
 
-	return c ? c : (x->index > y->index) - (x->index < y->index);
+	return c ? c : (i > k) - (i < k);
 }
 
 /* Report the devices of a pod where the source names as many as it has, and others than are known. */

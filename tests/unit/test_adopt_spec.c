@@ -70,7 +70,7 @@ Test(adopt_spec, pods_that_request_the_same_are_a_group)
 	gpuq_arena_done(&mem);
 }
 
-/* Of each kind of pod, and once where several say the same. */
+/* Once, where several kinds of pods have the same. */
 Test(adopt_spec, what_is_ignored_is_named_for_each_kind_of_pod)
 {
 	const struct adopt_fact a = fact("a", POD("a", "", "\"cpu\":\"1\"")),
