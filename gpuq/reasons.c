@@ -7,8 +7,7 @@
 #include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
-/* Numbers of a reason in the units people use. */
-static void amount(struct gpuq_buf *text, const struct gpuq_val *reason, const char *key)
+void reason_amount(struct gpuq_buf *text, const struct gpuq_val *reason, const char *key)
 {
 	const struct gpuq_val *v = gpuq_get(reason, key);
 	char out[32];
@@ -63,17 +62,17 @@ void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t no
 	if (strcmp(code, gpuq_reason_word(GPUQ_R_RESOURCES)) == 0 && line_says(have) &&
 	    line_says(gpuq_get(reason, "need")) && strcmp(unit, "gpus") == 0) {
 		gpuq_buf_adds(out, ": ");
-		amount(out, reason, "have");
+		reason_amount(out, reason, "have");
 		gpuq_buf_adds(out, " of ");
-		amount(out, reason, "need");
+		reason_amount(out, reason, "need");
 		gpuq_buf_adds(out, " GPUs free");
 	} else if (strcmp(code, gpuq_reason_word(GPUQ_R_FLAVOR_WAIT)) == 0) {
 		flavor_wait(out, gpuq_get(reason, "need"), now_us);
 	} else if (line_says(have) || line_says(gpuq_get(reason, "need"))) {
 		gpuq_buf_adds(out, ": have ");
-		amount(out, reason, "have");
+		reason_amount(out, reason, "have");
 		gpuq_buf_adds(out, ", need ");
-		amount(out, reason, "need");
+		reason_amount(out, reason, "need");
 	}
 	if (since_us > 0 && since_us < now_us) {
 		gpuq_buf_adds(out, ", for ");

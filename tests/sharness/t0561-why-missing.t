@@ -40,6 +40,11 @@ test_expect_success 'two things that no node has are both named, without a promi
 	missing -g 1 -C "disk=ssd&zone=a" && says why "label disk=ssd" && says why "label zone=a" && ! grep "would do:" why
 '
 
+test_expect_success 'a pod that is too large misses nothing by name: less of it would do' '
+	missing -g 1 --cpus 200 && test "$(cat missing.json)" = "[]" && ! grep Missing why && says why "Would start *with 64 CPUs a pod instead of 200" &&
+	missing -g 1 --mem 2Ti && says why "with 512Gi of memory a pod instead of 2Ti" && ! grep Missing why
+'
+
 test_expect_success 'a job that fits misses nothing' '
 	full=$(fake_job hang=true -g 4 -w node-0000) && job_becomes "$full" RUNNING && id=$(fake_job hang=true -g 4 -w node-0000) &&
 	wait_for 60 job_is "$id" reason Resources && gpuq why --json "$id" | json waiting.missing >got && test "$(cat got)" = "[]" && all_gone && stop_gpuqd && stop_fake

@@ -151,6 +151,70 @@ static struct cluster half_full(int64_t limit, int64_t wall_us)
 	return c;
 }
 
+/* A job of one GPU whose pod requests more of something than the only node has. */
+static const char *amount_that_helps(const struct snap_group *asked)
+{
+	static const struct snap_resource nic = { .name = "example.com/nic", .count = 1 };
+	static const struct snap_device card = { .healthy = true,
+						 .memory_bytes = INT64_C(40) << 30 };
+	static char text[1024];
+	struct snap_request r = { .groups = asked, .n_groups = 1 };
+	struct cluster c = { .mem = GPUQ_ARENA_INIT(0) };
+	struct snap_config config;
+	struct snap_node node;
+	struct gpuq_val *v;
+
+	snapshot_config_default(&config);
+	config.now_us = NOW;
+	c.s = snapshot_new(&config);
+	snapshot_add_flavor(c.s, "a100", 0);
+	c.lab = add_queue(c.s, "lab", GPUQ_UNLIMITED);
+	c.user = snapshot_user(c.s, "ann");
+	snapshot_node_default(&node);
+	node.name = "n0";
+	node.pool = "default";
+	node.cpu_milli = 64500;
+	node.memory_bytes = (INT64_C(512) << 30) + 1;
+	node.pods = GPUQ_UNLIMITED;
+	node.n_devices = 1;
+	node.flavor = 0;
+	node.devices_in = &card;
+	node.resources = &nic;
+	node.n_resources = 1;
+	snapshot_add_node(c.s, &node);
+	add_job(&c, 9, c.lab, 1, GPUQ_UNLIMITED, NULL);
+	c.s->jobs[0].request = snapshot_add_request(c.s, &r);
+	cr_assert_eq(explain(&c, 9, &v), 0);
+	snprintf(text, sizeof(text), "%s", change(v, "amount"));
+	done(&c);
+	return text;
+}
+
+Test(why, finds_the_amount_that_a_node_has)
+{
+	const struct gpuq_amount nics = { .name = "example.com/nic", .count = 2 };
+	struct snap_group g = { .name = "main", .pods_min = 1, .pods_max = 1, .gpus_milli = 1000 };
+
+	cr_expect_str_eq(amount_that_helps(&g), "", "it starts as it is");
+	g.cpu_milli = 200000;
+	HAS(amount_that_helps(&g), "\"object\":\"cpu\",\"unit\":\"cores\",\"from\":200,\"to\":64");
+	g.cpu_milli = 0;
+	g.memory_bytes = INT64_C(1) << 40;
+	HAS(amount_that_helps(&g),
+	    "\"object\":\"memory\",\"unit\":\"bytes\",\"from\":1099511627776,\"to\":549755813888");
+	g.cpu_milli = 200000;
+	cr_expect_str_eq(amount_that_helps(&g), "", "one change alone does not help");
+	g.cpu_milli = g.memory_bytes = 0;
+	g.resources = &nics;
+	g.n_resources = 1;
+	HAS(amount_that_helps(&g),
+	    "\"object\":\"example.com/nic\",\"unit\":\"count\",\"from\":2,\"to\":1");
+	g.n_resources = 0;
+	g.gpu_memory_bytes = INT64_C(100) << 30;
+	HAS(amount_that_helps(&g), "\"object\":\"gpu_memory\",\"unit\":\"bytes\",\"from\":"
+				   "107374182400,\"to\":42949672960");
+}
+
 Test(why, finds_a_smaller_size_another_flavor_and_whose_end_would_do)
 {
 	struct cluster c = setup(GPUQ_UNLIMITED);

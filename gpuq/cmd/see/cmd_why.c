@@ -177,7 +177,7 @@ static void print_missing(const struct gpuq_val *w, struct gpuq_buf *text)
 		{ "exclude", "%s is excluded", "without excluding it" },
 		{ "label", "no node with label %s would do", "without this label" },
 		{ "flavor", "no node of flavor %s would do", "with their flavor" },
-		{ "sharing", "nodes with %s only",
+		{ "sharing", "only nodes with %s would do",
 		  "with whole devices, or another way of sharing" },
 		{ "taint", "taint %s is not tolerated", "with a toleration of it" },
 	};
@@ -279,6 +279,22 @@ static void add_jobs(struct gpuq_buf *text, const struct gpuq_val *jobs)
 	}
 }
 
+/* "64 CPUs a pod instead of 200" */
+static void amount_text(struct gpuq_buf *text, const struct gpuq_val *c)
+{
+	static const char *const words[][2] = { { "cpu", "CPUs" },
+						{ "memory", "of memory" },
+						{ "gpu_memory", "of GPU memory" } };
+	const char *object = gpuq_get_str(c, "object", "?");
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(object, words[i][0]) == 0)
+			object = words[i][1];
+	reason_amount(text, c, "to");
+	gpuq_buf_printf(text, " %s a pod instead of ", object);
+	reason_amount(text, c, "from");
+}
+
 static void change_text(struct gpuq_buf *text, const struct gpuq_val *c, int64_t now_us)
 {
 	const char *what = gpuq_get_str(c, "change", "");
@@ -296,6 +312,9 @@ static void change_text(struct gpuq_buf *text, const struct gpuq_val *c, int64_t
 				view_number(gpuq_get(c, "to"), 0) == 1 ? "" : "s",
 				what[0] == 'g' ? " a pod" : "");
 		view_cell(text, gpuq_get(c, "from"));
+	} else if (strcmp(what, "amount") == 0) {
+		gpuq_buf_adds(text, "with ");
+		amount_text(text, c);
 	} else if (strcmp(what, "flavor") == 0) {
 		gpuq_buf_printf(text, "on flavor %s", gpuq_get_str(c, "to", "?"));
 	} else if (strcmp(what, "time") == 0) {

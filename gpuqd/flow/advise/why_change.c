@@ -13,8 +13,8 @@
 #define SPARED_MAX 8u
 #define FLAVORS_MAX 6u
 
-static const char *const words[N_WHY_KINDS] = { "lift", "gpus", "pods", "flavor",
-						"time", "end",  "move" };
+static const char *const words[N_WHY_KINDS] = { "lift",   "gpus", "pods", "amount",
+						"flavor", "time", "end",  "move" };
 
 int64_t why_ends_us(const struct snap_job *j)
 {
@@ -180,6 +180,49 @@ static void sizes(struct why_case *c, struct gpuq_val *list)
 			gpuq_put(c->a, v, "to", gpuq_int(c->a, n));
 			gpuq_add(c->a, list, v);
 		}
+	}
+}
+
+/* Return an amount as people would request it: whole cores and GiB, where there is one. */
+static int64_t rounded(int64_t n, enum plan_unit unit)
+{
+	const int64_t coarse = unit == PLAN_CPU ? 1000 : unit == PLAN_BYTES ? INT64_C(1) << 30 : 1;
+	const int64_t fine = unit == PLAN_BYTES ? INT64_C(1) << 20 : 1;
+
+	return n >= coarse ? n - n % coarse : n - n % fine;
+}
+
+static struct gpuq_val *counted(struct why_case *c, int64_t n, enum plan_unit unit)
+{
+	return unit == PLAN_CPU ? view_devices(c->a, n) : gpuq_int(c->a, n);
+}
+
+/* A pod that requests more of something than a node has, or has free, may request that. */
+static void amounts(struct why_case *c, struct gpuq_val *list)
+{
+	const struct snap_request *request = &c->s->requests[c->s->jobs[c->job].request];
+	const struct plan_reason *first;
+	const uint32_t n = plan_reasons(c->s, c->p, c->job, &first);
+
+	for (uint32_t i = 0; i < n && request->n_groups == 1; i++) {
+		const struct plan_reason *r = &first[i];
+		const int64_t asked = why_amount_of(&request->groups[0], r->object);
+		const struct why_change change = { .kind = WHY_AMOUNT,
+						   .name = r->object,
+						   .n = rounded(r->have, r->unit) };
+		struct gpuq_val *v;
+
+		/* Other figures are of all its pods together. */
+		if (asked == 0 || r->need != asked || change.n <= 0 || change.n >= asked)
+			continue;
+		v = works(c, &change);
+		if (!v)
+			continue;
+		gpuq_put(c->a, v, "object", gpuq_str(c->a, r->object));
+		gpuq_put(c->a, v, "unit", gpuq_str(c->a, gpuq_unit_word((enum gpuq_unit)r->unit)));
+		gpuq_put(c->a, v, "from", counted(c, asked, r->unit));
+		gpuq_put(c->a, v, "to", counted(c, change.n, r->unit));
+		gpuq_add(c->a, list, v);
 	}
 }
 
@@ -433,7 +476,7 @@ static void moves(struct why_case *c, struct gpuq_val *list)
 struct gpuq_val *why_changes(struct why_case *c)
 {
 	static void (*const kinds[])(struct why_case * c, struct gpuq_val * list) = {
-		lifts, flavors, sizes, times, moves, ends,
+		lifts, flavors, amounts, sizes, times, moves, ends,
 	};
 	struct gpuq_val *list = gpuq_list(c->a);
 

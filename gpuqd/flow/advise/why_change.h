@@ -4,7 +4,7 @@
  * Used by  why.c.
  *
  * From changes that cost its owner nothing (a hold that is released) to those that cost others:
- * another flavor, a smaller size, less time, a running job that moves, jobs that end.
+ * another flavor, less of a resource, a smaller size, less time, a running job that moves, jobs that end.
  */
 #ifndef GPUQD_FLOW_ADVISE_WHY_CHANGE_H
 #define GPUQD_FLOW_ADVISE_WHY_CHANGE_H
@@ -22,7 +22,7 @@ struct why_case {
 };
 
 /* Return the changes found, cheapest first: maps of `change` (the word) and its parameters. lift
- * {code, object, who}; gpus {from, to}; pods {from, to}; flavor {to}; time {to_s}; move {jobs}; end
+ * {code, object, who}; gpus {from, to}; pods {from, to}; amount {object, unit, from, to}; flavor {to}; time {to_s}; move {jobs}; end
  * {jobs, end_time}. `how`: "now", or "claim" where jobs would have to be preempted. */
 struct gpuq_val *why_changes(struct why_case *c);
 

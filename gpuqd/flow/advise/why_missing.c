@@ -21,7 +21,7 @@ struct obstacle {
 	enum what what;
 	const struct gpuq_require *require; /* LABEL, FLAVOR by kind, SHARING */
 	const struct snap_taint *taint;
-	uint32_t n_met; /* nodes that meet it */
+	uint32_t n_failed; /* nodes that do not meet it */
 	uint32_t n_alone; /* nodes that meet all but this */
 	uint32_t nodes[NAMED_MAX];
 };
@@ -31,8 +31,8 @@ struct search {
 	const struct snap_request *r;
 	const struct snap_group *g;
 	struct obstacle all[OBSTACLES_MAX];
-	uint32_t n, n_nodes;
-	uint32_t n_fit; /* nodes that meet all */
+	uint32_t n, n_nodes; /* n_nodes: looked at */
+	uint32_t n_met, n_fit; /* nodes that meet all; that are large enough besides */
 };
 
 /* True if an empty node is large enough for a pod. */
@@ -69,7 +69,7 @@ static void demands(struct search *x)
 		add(x, NODE);
 	if (g->exclude.n)
 		add(x, EXCLUDE);
-	if (g->gpus_milli > 0)
+	if (g->gpus_milli > 0 && x->r->n_flavors)
 		add(x, FLAVOR);
 	for (size_t i = 0; g->n_required && i < g->required[0].n; i++) {
 		const struct gpuq_require *r = &g->required[0].all[i];
@@ -144,15 +144,13 @@ static void look_at(struct search *x, uint32_t node)
 	struct obstacle *only = NULL;
 	uint32_t failed = 0;
 
+	x->n_nodes++;
 	for (uint32_t i = 0; i < x->n; i++) {
-		if (x->all[i].taint)
+		if (x->all[i].taint || meets(x, &x->all[i], node))
 			continue;
-		if (meets(x, &x->all[i], node)) {
-			x->all[i].n_met++;
-			continue;
-		}
 		failed++;
 		only = &x->all[i];
+		only->n_failed++;
 	}
 	for (uint32_t t = 0; t < cls->n_taints; t++) {
 		if (strcmp(cls->taints[t].effect, "PreferNoSchedule") == 0 ||
@@ -160,7 +158,10 @@ static void look_at(struct search *x, uint32_t node)
 			continue;
 		failed++;
 		only = of_taint(x, &cls->taints[t]);
+		if (only)
+			only->n_failed++;
 	}
+	x->n_met += failed == 0;
 	if (!is_large(x, n))
 		return;
 	x->n_fit += failed == 0;
@@ -171,15 +172,15 @@ static void look_at(struct search *x, uint32_t node)
 	only->n_alone++;
 }
 
-/* The nearest first: what more nodes fail alone, then what no node meets. */
+/* The nearest first: what more nodes fail alone, then what more nodes fail. */
 static int nearer(const void *a, const void *b)
 {
 	const struct obstacle *x = a, *y = b;
 
 	if (x->n_alone != y->n_alone)
 		return x->n_alone > y->n_alone ? -1 : 1;
-	if ((x->n_met == 0) != (y->n_met == 0))
-		return x->n_met == 0 ? -1 : 1;
+	if (x->n_failed != y->n_failed)
+		return x->n_failed > y->n_failed ? -1 : 1;
 	return (int)x->what - (int)y->what;
 }
 
@@ -278,7 +279,7 @@ struct gpuq_val *why_missing(const struct why_case *c)
 
 	for (uint32_t k = 0; k < r->n_groups && list && list->n < LINES_MAX; k++) {
 		struct search x = { .s = c->s, .r = r, .g = &r->groups[k] };
-		uint32_t best;
+		uint32_t best, least;
 
 		demands(&x);
 		for (uint32_t n = 0; n < c->s->n_nodes; n++)
@@ -288,9 +289,13 @@ struct gpuq_val *why_missing(const struct why_case *c)
 			continue;
 		qsort(x.all, x.n, sizeof(x.all[0]), nearer);
 		best = x.all[0].n_alone;
-		/* Those that are near alone; else all that no node meets, or all together. */
+		/* Where nodes lack nothing by name, the pod is too large for them. */
+		if (best == 0 && x.n_met)
+			continue;
+		/* Those that are near alone; else all that no node meets, or all that some do not. */
+		least = x.all[0].n_failed == x.n_nodes ? x.n_nodes : 1;
 		for (uint32_t i = 0; i < x.n && list->n < LINES_MAX; i++)
-			if (best ? x.all[i].n_alone > 0 : x.all[0].n_met || x.all[i].n_met == 0)
+			if (best ? x.all[i].n_alone > 0 : x.all[i].n_failed >= least)
 				report(&x, &x.all[i], c->a, list);
 	}
 	return list;

@@ -61,10 +61,47 @@ enum why_outcome why_outcome_of(const struct plan *p, struct snap_key key)
 
 /* ---- changes, before the snapshot is sealed ---- */
 
+/* Return where a group has an amount that is no further resource; NULL. */
+static int64_t *amount_at(struct snap_group *g, const char *name)
+{
+	if (strcmp(name, "cpu") == 0)
+		return &g->cpu_milli;
+	if (strcmp(name, "memory") == 0)
+		return &g->memory_bytes;
+	return strcmp(name, "gpu_memory") == 0 ? &g->gpu_memory_bytes : NULL;
+}
+
+int64_t why_amount_of(const struct snap_group *g, const char *name)
+{
+	struct snap_group copy = *g;
+	const int64_t *at = amount_at(&copy, name);
+
+	return at ? *at : gpuq_amounts_get(g->resources, g->n_resources, name);
+}
+
+/* Change an amount of the group, whose further resources are copied for that to `room`. */
+static void change_amount(struct snap_group *g, struct gpuq_amount *room,
+			  const struct why_change *c)
+{
+	int64_t *at = amount_at(g, c->name);
+
+	if (at) {
+		*at = c->n;
+		return;
+	}
+	for (size_t i = 0; i < g->n_resources; i++) {
+		room[i] = g->resources[i];
+		if (strcmp(room[i].name, c->name) == 0)
+			room[i].count = c->n;
+	}
+	g->resources = room;
+}
+
 static void change_request(struct snapshot *s, struct snap_job *j, const struct why_change *c)
 {
 	struct snap_request r = s->requests[j->request];
 	struct snap_group *groups = calloc(r.n_groups, sizeof(*groups));
+	struct gpuq_amount room[GPUQ_RESOURCES_MAX];
 	uint32_t handle;
 
 	if (!groups)
@@ -76,6 +113,8 @@ static void change_request(struct snapshot *s, struct snap_job *j, const struct 
 	} else if (c->kind == WHY_PODS) {
 		groups[0].pods_min = (uint32_t)c->n;
 		groups[0].pods_max = (uint32_t)c->n;
+	} else if (c->kind == WHY_AMOUNT) {
+		change_amount(&groups[0], room, c);
 	} else {
 		r.flavors = &c->name;
 		r.n_flavors = 1;

@@ -23,6 +23,7 @@ enum why_kind {
 	WHY_LIFT, /* the obstacle that `code` names is removed */
 	WHY_GPUS, /* its pods request n devices each, in thousandths */
 	WHY_PODS, /* n pods */
+	WHY_AMOUNT, /* its pods request n of `name` each: why_amount_of() */
 	WHY_FLAVOR, /* on the flavor `name` */
 	WHY_TIME, /* it runs n us at most */
 	WHY_END, /* the jobs `keys` have ended */
@@ -66,6 +67,10 @@ enum why_outcome why_try(struct why_tries *t, const struct why_change *change);
 
 /* Try it on the whole state, uncounted: for a change that was found to help. */
 enum why_outcome why_confirm(struct why_tries *t, const struct why_change *change);
+
+/* Return how much of an amount, as reasons call it (cpu, memory, gpu_memory, the name of a resource), a pod of the
+ * group requests, in thousandths of cores, bytes, or as it is counted; 0 = none. */
+int64_t why_amount_of(const struct snap_group *g, const char *name);
 
 /* Return the job's entry in a table of jobs, sealed or not; SNAP_NONE. */
 uint32_t why_find(const struct snapshot *s, struct snap_key key);
