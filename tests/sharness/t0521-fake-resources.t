@@ -39,6 +39,8 @@ test_expect_success 'jobs of others run beside them, on all the devices that are
 
 test_expect_success 'a resource that no node has is told at submit, and the job waits' '
 	pod nowhere "example.com/nic: 2" >n.yaml && n=$(submit n.yaml 2>warned) && grep "2 example.com/nic requested, 0 on the largest node" warned &&
+	printf "image: test\ncommand: [a]\nmig: 3g.20gb\n" >mig.yaml && mig=$(submit mig.yaml 2>warned) && grep "1 3g.20gb requested, 0 on the largest node" warned && gpuq cancel "$mig" &&
+	pod pages "hugepages-2Mi: 4Mi" >pages.yaml && pages=$(submit pages.yaml 2>warned) && grep "4Mi hugepages-2Mi requested, 0 on the largest node" warned && gpuq cancel "$pages" &&
 	wait_for 60 job_is "$n" reason Unsatisfiable && job_is "$n" reasons.0.object example.com/nic && gpuq cancel "$n"
 '
 

@@ -458,6 +458,30 @@ static int check_isolation(struct draft *d, struct gpuq_err *err)
 	return draft_isolation(d->m, d->queue, &d->spec, err);
 }
 
+static int64_t most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Return the memory of its largest device; `unknown` where the node does not tell it, 0 without devices. */
+static int64_t device_mib(const struct node *n, int64_t unknown)
+{
+	int64_t largest = 0;
+
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		largest = most(largest,
+			       n->devices[i].memory_mib ? n->devices[i].memory_mib : unknown);
+	return largest;
+}
+
+static int64_t instances(const struct node *n, const char *profile)
+{
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		if (gpuq_profile_same(n->fact.mig[i].profile, profile))
+			return n->fact.mig[i].count;
+	return 0;
+}
+
 static bool has_devices(const struct node *n, const struct gpuq_group *g)
 {
 	/* A pod gets one of the replicas. */
@@ -465,26 +489,34 @@ static bool has_devices(const struct node *n, const struct gpuq_group *g)
 		return g->gpus_milli * n->fact.replicas <= 1000 ||
 		       (g->gpus_milli == 1000 && g->gpu_memory_bytes > 0);
 	if (!g->mig)
-		return (int64_t)n->n_devices * 1000 >= g->gpus_milli;
-	for (size_t i = 0; i < n->fact.n_mig; i++)
-		if (gpuq_profile_same(n->fact.mig[i].profile, g->mig))
-			return n->fact.mig[i].count * INT64_C(1000) >= g->gpus_milli;
-	return false;
+		return (int64_t)n->n_devices * 1000 >= g->gpus_milli &&
+		       device_mib(n, INT64_MAX) >= g->gpu_memory_bytes >> 20;
+	return instances(n, g->mig) * INT64_C(1000) >= g->gpus_milli;
 }
 
-static int64_t most(int64_t a, int64_t b)
+enum much { MILLI, GIB, BYTES, COUNT };
+
+static const char *much_text(int64_t n, enum much unit, char out[32])
 {
-	return a > b ? a : b;
+	static const double of[] = { [MILLI] = 1000, [GIB] = 1 << 30, [COUNT] = 1 };
+
+	if (unit == BYTES)
+		gpuq_bytes_print(n, out, 32);
+	else
+		snprintf(out, 32, "%.4g", (double)n / of[unit]);
+	return out;
 }
 
 /* Append a request that exceeds the largest node. */
-static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, int64_t unit,
+static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, enum much unit,
 		      const char *of)
 {
+	char one[32], two[32];
+
 	if (asked > largest)
-		gpuq_buf_printf(out, "%s%.4g %s requested, %.4g on the largest node",
-				out->len ? "; " : " (", (double)asked / (double)unit, of,
-				(double)largest / (double)unit);
+		gpuq_buf_printf(out, "%s%s %s requested, %s on the largest node",
+				out->len ? "; " : " (", much_text(asked, unit, one), of,
+				much_text(largest, unit, two));
 }
 
 /* True if a node of a pool that grows could hold a pod of the group. */
@@ -507,7 +539,7 @@ static void warn_unsatisfiable(struct draft *d)
 {
 	for (size_t g = 0; g < d->spec.n_groups; g++) {
 		const struct gpuq_group *gr = &d->spec.groups[g];
-		int64_t gpus_milli = 0, cpu_milli = 0, memory_bytes = 0;
+		int64_t gpus_milli = 0, cpu_milli = 0, memory_bytes = 0, mib = 0, migs = 0;
 		int64_t largest[GPUQ_RESOURCES_MAX] = { 0 };
 		struct gpuq_buf why = GPUQ_BUF_INIT;
 		bool fits = may_come(d->m, gr), replicas = false;
@@ -520,6 +552,8 @@ static void warn_unsatisfiable(struct draft *d)
 				gpus_milli = most(gpus_milli, (int64_t)n->n_devices * 1000);
 			cpu_milli = most(cpu_milli, n->fact.cpu_milli);
 			memory_bytes = most(memory_bytes, n->fact.memory_bytes);
+			mib = most(mib, device_mib(n, 0));
+			migs = gr->mig ? most(migs, instances(n, gr->mig)) : 0;
 			for (size_t i = 0; i < gr->n_resources; i++)
 				largest[i] =
 					most(largest[i], gpuq_amounts_get(n->fact.resources,
@@ -532,11 +566,16 @@ static void warn_unsatisfiable(struct draft *d)
 		}
 		if (fits)
 			continue;
-		warn_much(&why, gr->gpus_milli, gpus_milli, 1000, "GPUs");
-		warn_much(&why, gr->cpu_milli, cpu_milli, 1000, "CPUs");
-		warn_much(&why, gr->memory_bytes, memory_bytes, 1 << 30, "GiB of memory");
+		if (gr->mig)
+			warn_much(&why, gr->gpus_milli, migs * 1000, MILLI, gr->mig);
+		else
+			warn_much(&why, gr->gpus_milli, gpus_milli, MILLI, "GPUs");
+		warn_much(&why, gr->gpu_memory_bytes, mib << 20, BYTES, "of GPU memory");
+		warn_much(&why, gr->cpu_milli, cpu_milli, MILLI, "CPUs");
+		warn_much(&why, gr->memory_bytes, memory_bytes, GIB, "GiB of memory");
 		for (size_t i = 0; i < gr->n_resources; i++)
-			warn_much(&why, gr->resources[i].count, largest[i], 1,
+			warn_much(&why, gr->resources[i].count, largest[i],
+				  gpuq_resource_is_bytes(gr->resources[i].name) ? BYTES : COUNT,
 				  gr->resources[i].name);
 		if (replicas && gpus_milli == 0 && gr->gpus_milli >= 1000 && !gr->mig)
 			gpuq_buf_printf(&why,
