@@ -6,8 +6,11 @@
 
 #include "gpuq/cli.h"
 #include "gpuq/command.h"
+#include "libgpuq/buf.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/spec.h"
+
+#define SEVERAL_MAX 6 /* options that are named for an abbreviation */
 
 /* clang-format off */
 const struct opt opts_common[] = {
@@ -165,6 +168,22 @@ static const char *blame(const struct command *cmd)
 	return cmd->slurm ? "error" : cmd->name;
 }
 
+/* Tell which options an abbreviation could mean; false when it is none of several. */
+static bool several(const struct command *cmd, const struct table *t, const char *name)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (strncmp(t->rows[i].name, name, strlen(name)) == 0 && ++n <= SEVERAL_MAX)
+			gpuq_buf_printf(&b, "%s--%s", n > 1 ? ", " : "", t->rows[i].name);
+	if (n > 1)
+		cli_say("%s: option --%s could be %s%s; see %s%s --help", blame(cmd), name,
+			gpuq_buf_str(&b), n > SEVERAL_MAX ? ", ..." : "", ours(cmd), cmd->name);
+	gpuq_buf_done(&b);
+	return n > 1;
+}
+
 static void complain(const struct command *cmd, const struct table *t, const char *word, int c)
 {
 	const char *names[ALL_MAX + 1], *near;
@@ -191,6 +210,8 @@ static void complain(const struct command *cmd, const struct table *t, const cha
 			ours(cmd), cmd->name);
 		return;
 	}
+	if (several(cmd, t, name))
+		return;
 	for (size_t i = 0; i < t->n; i++)
 		names[i] = t->rows[i].name;
 	names[t->n] = NULL;

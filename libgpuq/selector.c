@@ -18,6 +18,30 @@ static bool is_text(const char *s, size_t n, const char *also)
 	return true;
 }
 
+static bool is_part(const char *s, size_t n)
+{
+	return n > 0 && n <= VALUE_BYTES_MAX && is_word(s[0]) && is_word(s[n - 1]) &&
+	       is_text(s, n, "._-");
+}
+
+bool gpuq_label_key_ok(const char *key)
+{
+	const char *slash = strchr(key, '/');
+
+	if (!slash)
+		return is_part(key, strlen(key));
+	for (const char *p = key; p < slash; p++)
+		if (!(*p >= 'a' && *p <= 'z') && !(*p >= '0' && *p <= '9') && *p != '.' &&
+		    *p != '-')
+			return false;
+	return slash != key && slash - key <= 253 && is_part(slash + 1, strlen(slash + 1));
+}
+
+bool gpuq_label_value_ok(const char *value)
+{
+	return !*value || is_part(value, strlen(value));
+}
+
 const char *gpuq_selector_key(const char *text, size_t *n)
 {
 	text += *text == '!';

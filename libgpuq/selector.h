@@ -1,7 +1,7 @@
 /* selector.h - which labels something has to have: "team=a", "stage!=b", "team", "!team"
  *
  * Owns     nothing. Touches memory only.
- * Used by  the CLI (--labels), the daemon (filters of jobs).
+ * Used by  the CLI (--labels), the daemon (filters of jobs, labels of jobs and nodes).
  *
  * As in Kubernetes: "!=" holds for what has no such label, too.
  */
@@ -12,6 +12,10 @@
 #include <stddef.h>
 
 #include "libgpuq/err.h"
+
+/* True for a label's key or value as Kubernetes takes it; a value may be empty. */
+bool gpuq_label_key_ok(const char *key);
+bool gpuq_label_value_ok(const char *value);
 
 /* One requirement. GPUQ_EINVAL with what was expected. */
 int gpuq_selector_check(const char *text, struct gpuq_err *err);

@@ -386,6 +386,8 @@ const struct gpuq_amount *gpuq_group_device(const struct gpuq_group *g);
 const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path);
 /* True if a part of the path is "..". */
 bool gpuq_path_goes_up(const char *path);
+/* Return what is wrong with an environment variable of a pod; NULL = nothing. */
+const char *gpuq_env_fault(const char *key, const char *val);
 
 /* Totals of one job or array element. */
 int64_t gpuq_spec_pods(const struct gpuq_spec *spec); /* sum of pods_min */

@@ -34,6 +34,20 @@ static int check_volume(struct gpuq_reader *r, const struct gpuq_val *v,
 	return why ? gpuq_reader_fail_key(r, v, "sub_path", why) : 0;
 }
 
+static int check_env(struct gpuq_reader *r, const struct gpuq_val *v, const struct gpuq_strmap *env)
+{
+	const struct gpuq_val *map = gpuq_get(v, "env");
+	const char *why;
+
+	for (size_t i = 0; i < env->n && !r->lenient; i++) {
+		if (!(why = gpuq_env_fault(env->keys[i], env->vals[i])))
+			continue;
+		gpuq_reader_enter(r, "env");
+		return gpuq_reader_fail_key(r, map, env->keys[i], why);
+	}
+	return 0;
+}
+
 int pod_keys_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct site_pod_keys *k)
 {
 	const struct gpuq_val *list = gpuq_get(v, "volumes");
@@ -58,7 +72,7 @@ int pod_keys_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct
 		gpuq_reader_leave(r, m2);
 		gpuq_reader_leave(r, m1);
 	}
-	return rc;
+	return rc < 0 ? rc : check_env(r, v, &k->env);
 }
 
 const struct gpuq_volume *pod_keys_host(const struct site_pod_keys *k)

@@ -1,10 +1,12 @@
 #include "gpuqd/site/provision.h"
 
+#include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/site/site_rows.h"
+#include "libgpuq/selector.h"
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
@@ -13,6 +15,41 @@ static const char *const failures[] = { "wait", "fail", NULL };
 const char *const provision_effects[] = { "NoSchedule", "NoExecute", "PreferNoSchedule", NULL };
 
 /* ---- the machine ---- */
+
+/* Check the keys of a map, which the cluster takes as keys of labels, and its values where they are a
+ * label's. */
+static int check_labels(struct gpuq_reader *r, const struct gpuq_val *v, const char *field,
+			const struct gpuq_strmap *labels, bool values)
+{
+	const struct gpuq_val *map = gpuq_get(v, field);
+
+	for (size_t i = 0; i < labels->n; i++) {
+		const char *why = NULL;
+
+		if (!gpuq_label_key_ok(labels->keys[i]))
+			why = "expected a label's key, such as team or example.com/team";
+		else if (values && !gpuq_label_value_ok(labels->vals[i]))
+			why = "expected a label's value: at most 63 of A-Z a-z 0-9 . _ -, letters "
+			      "or digits at both ends";
+		if (!why)
+			continue;
+		gpuq_reader_enter(r, field);
+		return gpuq_reader_fail_key(r, map, labels->keys[i], why);
+	}
+	return 0;
+}
+
+static int taint_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct provision_taint *t = obj;
+
+	if (!gpuq_label_key_ok(t->key))
+		return gpuq_reader_fail_key(
+			r, v, "key", "expected a label's key, such as team or example.com/team");
+	if (t->value && !gpuq_label_value_ok(t->value))
+		return gpuq_reader_fail_key(r, v, "value", "expected a label's value");
+	return 0;
+}
 
 static const struct gpuq_field taint_fields[] = {
 	F(provision_taint, "key", GPUQ_K_STR, key, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 317,
@@ -25,7 +62,8 @@ static const struct gpuq_field taint_fields[] = {
 
 static const struct gpuq_schema taint_schema = { .name = "taint",
 						 .size = sizeof(struct provision_taint),
-						 .fields = taint_fields };
+						 .fields = taint_fields,
+						 .check = taint_check };
 
 static const struct gpuq_field machine_fields[] = {
 	F(provision_machine, "gpus", GPUQ_K_INT, gpus, .flags = GPUQ_F_REQUIRED, .min = 1,
@@ -45,9 +83,9 @@ static const struct gpuq_field machine_fields[] = {
 };
 
 /* Check that its further resources are ones that are counted by their names. */
-static int machine_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+static int check_resources(struct gpuq_reader *r, const struct gpuq_val *v,
+			   const struct provision_machine *m)
 {
-	const struct provision_machine *m = obj;
 	const size_t whole = gpuq_reader_enter(r, "resources");
 
 	for (size_t i = 0; i < m->resources.n; i++) {
@@ -69,6 +107,14 @@ static int machine_check(struct gpuq_reader *r, const struct gpuq_val *v, void *
 	}
 	gpuq_reader_leave(r, whole);
 	return 0;
+}
+
+static int machine_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct provision_machine *m = obj;
+	const int rc = check_labels(r, v, "labels", &m->labels, true);
+
+	return rc < 0 ? rc : check_resources(r, v, m);
 }
 
 static const struct gpuq_schema machine_schema = { .name = "machine",
@@ -189,9 +235,20 @@ static int check_parameters(struct gpuq_reader *r, const struct gpuq_val *v,
 	return 0;
 }
 
+/* True for the name of a class as the kind of requests takes it. */
+static bool is_class(const char *name)
+{
+	const char *last = name + strlen(name) - 1;
+
+	return *name && isalnum((unsigned char)*name) && isalnum((unsigned char)*last) &&
+	       name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0' &&
+	       !strstr(name, "..") && !strstr(name, ".-") && !strstr(name, "-.");
+}
+
 static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct provision *p = obj;
+	int rc;
 
 	for (uint32_t i = 0; i < v->n; i++)
 		if (v->pairs[i].val->type != GPUQ_NULL && !uses(p->kind, v->pairs[i].key))
@@ -207,6 +264,10 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 			return gpuq_reader_fail_key(r, v, needs[i].key, needs[i].what);
 	if (p->kind == PROVISION_NONE)
 		return 0;
+	if (p->class_ && !is_class(p->class_))
+		return gpuq_reader_fail_key(r, v, "class",
+					    "expected a name of a-z, 0-9, '-' and '.', such as "
+					    "queued-provisioning.gke.io");
 	if (p->min_nodes > p->max_nodes)
 		return gpuq_reader_fail_key(r, v, "min_nodes", "more than max_nodes");
 	if (p->retry_base_us <= 0)
@@ -222,7 +283,8 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 					    "expected 7d at most, and more than 0");
 	if (p->on_failure == PROVISION_FAIL && p->retries == 0 && gpuq_get(v, "retry_base"))
 		return gpuq_reader_fail_key(r, v, "retry_base", "has no effect without retries");
-	return check_parameters(r, v, p);
+	rc = check_labels(r, v, "node_selector_from", &p->node_selector_from, false);
+	return rc < 0 ? rc : check_parameters(r, v, p);
 }
 
 static const struct gpuq_schema schema = { .name = "provisioning",

@@ -98,6 +98,7 @@ void model_free(struct model *m)
 		free(s);
 	}
 	change_batch_done(&m->direct);
+	free(m->departed.items);
 	marks_clear(m);
 	free(m->marks.items);
 	free(m->readers);

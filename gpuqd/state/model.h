@@ -508,6 +508,16 @@ enum asks_known {
 	ASKS_KNOWN,
 };
 
+/* Jobs that left memory and whose record of history is not durable yet. */
+struct departed {
+	struct {
+		struct job_key key;
+		enum gpuq_job_state state;
+	} * items;
+	size_t n, room;
+	size_t n_collected; /* of them in the batch that was collected last */
+};
+
 struct model {
 	char cluster_id[9]; /* 8 hex */
 	char cluster_uid[64]; /* the cluster's own identity; "" = not known */
@@ -561,6 +571,7 @@ struct model {
 		policy; /* set once, before the first event; but for notify, which may change */
 	struct str *strs;
 	struct batch direct; /* records without an object any more */
+	struct departed departed; /* not stored */
 	struct marks marks; /* of the event being applied */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
 	struct job *jobs_by_state[N_GPUQ_JOB_STATES]; /* state_next */

@@ -1,5 +1,6 @@
 /* Defaults that depend on other fields, and what must hold across fields. */
 #include "libgpuq/spec/spec_int.h"
+#include "libgpuq/selector.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -99,29 +100,6 @@ static int check_line(struct gpuq_reader *r, const struct gpuq_val *v, const cha
 
 /* ---- maps whose keys other systems read ---- */
 
-static bool label_part(const char *s, size_t n)
-{
-	if (n == 0 || n > 63 || !isalnum((unsigned char)s[0]) || !isalnum((unsigned char)s[n - 1]))
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!isalnum((unsigned char)s[i]) && !strchr("._-", s[i]))
-			return false;
-	return true;
-}
-
-static bool label_key(const char *key)
-{
-	const char *slash = strchr(key, '/');
-
-	if (!slash)
-		return label_part(key, strlen(key));
-	for (const char *p = key; p < slash; p++)
-		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) && *p != '.' &&
-		    *p != '-')
-			return false;
-	return slash != key && slash - key <= 253 && label_part(slash + 1, strlen(slash + 1));
-}
-
 /* Keys that gpuqd and the device systems write themselves: a job that set one would claim a
  * device that was not allocated to it. */
 static const char *const reserved[] = {
@@ -162,11 +140,11 @@ int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const ch
 		const char *problem = NULL;
 
 		bytes += strlen(m->keys[i]) + strlen(m->vals[i]);
-		if (!label_key(m->keys[i]))
+		if (!gpuq_label_key_ok(m->keys[i]))
 			problem = "expected a key such as team or example.com/team";
 		else if (is_reserved(m->keys[i]))
 			problem = "is set by gpuqd: omit it";
-		else if (values && *m->vals[i] && !label_part(m->vals[i], strlen(m->vals[i])))
+		else if (values && !gpuq_label_value_ok(m->vals[i]))
 			problem =
 				"expected a label value: at most 63 of A-Z a-z 0-9 . _ -, letters "
 				"or digits at both ends";
@@ -187,21 +165,25 @@ int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const ch
 /* Which devices a pod sees is what gpuqd decides; "void" and "none" request less. */
 static const char *const device_env[] = { "NVIDIA_VISIBLE_DEVICES", NULL };
 
+const char *gpuq_env_fault(const char *key, const char *val)
+{
+	if (!*key || isdigit((unsigned char)*key) ||
+	    strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			"abcdefghijklmnopqrstuvwxyz"
+			"0123456789._-") != strlen(key))
+		return "expected a variable's name: letters, digits, '_', '.', '-', no digit first";
+	for (int k = 0; device_env[k]; k++)
+		if (strcmp(key, device_env[k]) == 0 && strcmp(val, "void") != 0 &&
+		    strcmp(val, "none") != 0)
+			return "is set by gpuqd: omit it";
+	return NULL;
+}
+
 int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at, const struct gpuq_strmap *env)
 {
 	for (size_t i = 0; i < env->n; i++) {
-		const char *key = env->keys[i], *val = env->vals[i], *problem = NULL;
+		const char *key = env->keys[i], *problem = gpuq_env_fault(key, env->vals[i]);
 
-		if (!*key || isdigit((unsigned char)*key) ||
-		    strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				"abcdefghijklmnopqrstuvwxyz"
-				"0123456789._-") != strlen(key))
-			problem = "expected a variable's name: letters, digits, '_', '.', '-', no "
-				  "digit first";
-		for (int k = 0; device_env[k]; k++)
-			if (strcmp(key, device_env[k]) == 0 && strcmp(val, "void") != 0 &&
-			    strcmp(val, "none") != 0)
-				problem = "is set by gpuqd: omit it";
 		if (problem) {
 			const struct gpuq_val *map = field_at(r, at, "env");
 			const struct gpuq_val *pair = gpuq_get(map, key);

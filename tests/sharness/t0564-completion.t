@@ -47,7 +47,9 @@ test_expect_success 'bash: options by kind, lists, jobs only where jobs are' '
 	in_bash gpuq submit --flavor "" && has default && in_bash gpuq queue -t "" && has PENDING COMPLETED && in_bash gpuq nodes -t "" && has idle && lacks PENDING &&
 	in_bash gpuq queue -l "" && has team=red && in_bash gpuq submit --reservation "" && has maint && in_bash gpuq cancel "" && has "$id" && lacks vision &&
 	in_bash gpuq queues "" && has vision set && in_bash gpuq drain "" && has "$node" && lacks "$id" && in_bash gpuq submit --constraint "" && lacks team=red &&
-	in_bash gpuq queue --st && has "--states=" && in_bash gpuq sub && has submit
+	in_bash gpuq cancel -s "" && lacks "$id" && in_bash gpuq cancel --signal = "" && lacks "$id" && in_bash gpuq drain -r "" && lacks "$node" &&
+	in_bash gpuq reserve --pool "" && lacks maint && >plain && in_bash gpuq submit --output "" && has plain && in_bash gpuq submit -J "" && lacks plain &&
+	in_bash gpuq logs -f "" && has "$id" && in_bash gpuq queue --st && has "--states=" && in_bash gpuq sub && has submit
 '
 
 test_expect_success 'bash: the names of Slurm' '
@@ -64,7 +66,8 @@ fi
 
 test_expect_success FISH 'fish: the same' '
 	in_fish "gpuq submit --queue " && has vision speech && lacks "$id" && in_fish "gpuq submit --qos " && has urgent && in_fish "gpuq cancel " && has "$id" &&
-	in_fish "gpuq queue -q vision,sp" && has vision,speech && in_fish "gpuq queue -t " && has PENDING && in_fish "squeue -p " && has vision && in_fish "scancel " && has "$id"
+	in_fish "gpuq queue -q vision,sp" && has vision,speech && in_fish "gpuq queue -t " && has PENDING && in_fish "squeue -p " && has vision && in_fish "gpuq cancel -s " && lacks "$id" &&
+	>plain && in_fish "gpuq submit --output " && has plain && in_fish "gpuq submit -J " && lacks plain && in_fish "scancel " && has "$id"
 '
 
 test_expect_success ZSH 'zsh: the script is read, and has the words of each kind' '

@@ -27,6 +27,12 @@ test_expect_success 'planned starts and reasons of drains have columns' '
 	gpuq queue -o +PLANNED >out && says out "PLANNED" && node=$(gpuq nodes -s -h -o NODE | tr -d " ") && gpuq drain "$node" --reason "new fans" && gpuq nodes -s >out && says out "new fans" && gpuq resume "$node"
 '
 
+test_expect_success 'an option that is short for several names them' '
+	exits 2 gpuq slurm sbatch --tim 5 --wrap true && says err "option --tim could be --time, --time-min" &&
+	exits 2 gpuq submit --nod 1 --wrap true && says err "option --nod could be --nodelist, --nodes" &&
+	exits 2 gpuq submit --tmie 5 --wrap true && says err "no option --tmie; did you mean --time"
+'
+
 test_expect_success 'gpuqd takes no abbreviated option' '
 	test_expect_code 2 gpuqd --vers 2>err && says err "written in full, as --version" && gpuqd --version && stop_gpuqd
 '

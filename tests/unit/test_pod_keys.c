@@ -114,7 +114,7 @@ Test(pod_keys, a_name_that_is_no_part_of_a_path_is_refused)
 	gpuq_arena_done(&a);
 }
 
-Test(pod_keys, wrong_volumes_of_a_site_are_refused)
+Test(pod_keys, wrong_keys_of_a_site_are_refused)
 {
 	static const char *const wrong[] = {
 		"volumes: [{claim: a, path: data}]",
@@ -129,6 +129,10 @@ Test(pod_keys, wrong_volumes_of_a_site_are_refused)
 		"volumes: [{nfs: {server: s}, path: /a}]",
 		"volumes: [{host_path: /a, path: /a}]",
 		"workdir: home",
+		"env: {'A=B': x}",
+		"env: {'': x}",
+		"queues: [{name: a, env: {1A: x}}]",
+		"flavors: [{name: a, env: {NVIDIA_VISIBLE_DEVICES: all}}]",
 		"queues: [{name: a, volumes: [{host_path: /a, path: /a}]}]",
 		"flavors: [{name: a, volumes: [{host_path: /a, path: /a}]}]",
 	};

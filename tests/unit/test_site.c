@@ -474,6 +474,22 @@ static const struct {
 	{ GROWS("parameters: {maxRunDurationSeconds: 60}, " SHAPE),
 	  "f:2:146: pools[p].provisioning.parameters.maxRunDurationSeconds: is set by gpuqd, from "
 	  "the time limit of the job and max_run" },
+	{ POOL("provisioning: {kind: request, class: c x, max_nodes: 1, " SHAPE "}"),
+	  "f:2:91: pools[p].provisioning.class: expected a name of a-z, 0-9, '-' and '.', such as "
+	  "queued-provisioning.gke.io" },
+	{ GROWS("machine: {gpus: 8, labels: {a: b, c d: e}}"),
+	  "f:2:149: pools[p].provisioning.machine.labels.c d: expected a label's key, such as team "
+	  "or example.com/team" },
+	{ GROWS("machine: {gpus: 8, labels: {a: b, c: d e}}"),
+	  "f:2:147: pools[p].provisioning.machine.labels.c: expected a label's value: at most 63 "
+	  "of "
+	  "A-Z a-z 0-9 . _ -, letters or digits at both ends" },
+	{ GROWS("machine: {gpus: 8, labels: {a: b}, taints: [{key: a b, effect: NoSchedule}]}"),
+	  "f:2:160: pools[p].provisioning.machine.taints[].key: expected a label's key, such as "
+	  "team or example.com/team" },
+	{ GROWS("node_selector_from: {a b: Zone}, " SHAPE),
+	  "f:2:136: pools[p].provisioning.node_selector_from.a b: expected a label's key, such as "
+	  "team or example.com/team" },
 	{ GROWS("maxnodes: 3, " SHAPE), "f:2:110: pools[p].provisioning.maxnodes: unknown key; did "
 					"you mean 'max_nodes'?" },
 	{ "version: 1\npools: [{name: p, selector: {a: b}, provisioning: {kind: request, class: c, "

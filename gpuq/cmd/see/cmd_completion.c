@@ -36,7 +36,7 @@ static const struct kind {
 	{ "users", "gpuq shares -h -o USER" },
 	{ "qos", "gpuq slurm sacctmgr -n -P show qos format=Name" },
 	{ "nodes", "gpuq nodes -s -h -o NODE" },
-	{ "flavors", "gpuq nodes -s -h -o FLAVOR" },
+	{ "flavors", "gpuq nodes -s -h -o FLAVOR; gpuq pools -h -o FLAVOR" },
 	{ "pools", "gpuq pools -h -o NAME" },
 	{ "reservations", "gpuq reservations -h -o NAME" },
 	{ "jobs", "gpuq queue -h -o JOBID" },
@@ -52,21 +52,14 @@ static const struct {
 	const char *metavar, *name, *kind;
 } of_options[] = {
 	{ NULL, "constraint", NULL }, /* labels of nodes */
-	{ NULL, "prefer", NULL },
-	{ NULL, "mail-user", NULL },
-	{ NULL, "qos", "qos" },
-	{ NULL, "flavor", "flavors" },
-	{ NULL, "reservation", "reservations" },
-	{ "QUEUE", NULL, "queues" },
-	{ "QUEUES", NULL, "queues" },
-	{ "USER", NULL, "users" },
-	{ "USERS", NULL, "users" },
-	{ "NODE", NULL, "nodes" },
-	{ "NODES", NULL, "nodes" },
-	{ "JOB", NULL, "jobs" },
-	{ "JOBS", NULL, "jobs" },
-	{ "LABELS", NULL, "labels" },
-	{ "STATES", NULL, "states" },
+	{ NULL, "prefer", NULL },     { NULL, "mail-user", NULL },
+	{ NULL, "qos", "qos" },       { NULL, "flavor", "flavors" },
+	{ NULL, "pool", "pools" },    { NULL, "reservation", "reservations" },
+	{ "QUEUE", NULL, "queues" },  { "QUEUES", NULL, "queues" },
+	{ "USER", NULL, "users" },    { "USERS", NULL, "users" },
+	{ "NODE", NULL, "nodes" },    { "NODES", NULL, "nodes" },
+	{ "JOB", NULL, "jobs" },      { "JOBS", NULL, "jobs" },
+	{ "LABELS", NULL, "labels" }, { "STATES", NULL, "states" },
 };
 
 /* Kinds of arguments, and verbs that stand in their place. */
@@ -105,6 +98,17 @@ static const char *kind_of(const struct command *c, const struct opt *o)
 		return of_options[i].kind;
 	}
 	return NULL;
+}
+
+/* True if the option's value is the name of a file or directory. */
+static bool is_file(const struct opt *o)
+{
+	static const char *const metavars[] = { "FILE", "DIR", "PATH" };
+
+	for (size_t i = 0; o->metavar && i < sizeof(metavars) / sizeof(metavars[0]); i++)
+		if (strcmp(o->metavar, metavars[i]) == 0)
+			return true;
+	return false;
 }
 
 /* Return the kind of a command's arguments, and its verbs; each may be NULL. */
@@ -158,12 +162,16 @@ static void bash_option(void *arg, const struct opt *o)
 	printf(" --%s%s", o->name, o->arg == ARG_REQUIRED || o->arg == ARG_MANY ? "=" : "");
 }
 
+/* A value that is neither of a kind nor a file is "text", of which nothing is known: the words of the
+ * command's arguments must not take its place. */
 static void bash_kind(void *arg, const struct opt *o)
 {
 	const char *kind = kind_of(arg, o);
 
-	if (!kind)
+	if (!kind && o->arg != ARG_REQUIRED && o->arg != ARG_MANY)
 		return;
+	if (!kind)
+		kind = is_file(o) ? "files" : "text";
 	printf(" --%s:%s", o->name, kind);
 	if (o->letter)
 		printf(" -%c:%s", o->letter, kind);
@@ -212,6 +220,7 @@ static void bash(void)
 	fputs("\tesac\n"
 	      "\t[[ $prev == -* && $kinds == *\" $prev:\"* ]] && { kind=${kinds#*\" $prev:\"}; "
 	      "kind=${kind%% *}; }\n"
+	      "\t[[ $kind == files ]] && kind= words= args=files\n"
 	      "\tif [[ $kind ]]; then\n"
 	      "\t\t[[ $cur == *,* ]] && done=${cur%,*},\n"
 	      "\t\twords=$(_gpuq_of \"$kind\")\n"
@@ -240,6 +249,8 @@ static void zsh_value(const struct command *c, const struct opt *o)
 	printf(o->arg == ARG_OPTIONAL ? "::%s:" : ":%s:", o->metavar ? o->metavar : "value");
 	if (kind)
 		printf("_sequence _gpuq_words %s", kind);
+	else if (is_file(o))
+		fputs("_files", stdout);
 }
 
 static void zsh_option(void *arg, const struct opt *o)
@@ -339,7 +350,7 @@ static void fish_option(void *arg, const struct opt *o)
 	if (o->letter)
 		printf(" -s %c", o->letter);
 	if (o->arg == ARG_REQUIRED || o->arg == ARG_MANY)
-		fputs(kind ? " -x" : " -r", stdout);
+		fputs(is_file(o) ? " -r -F" : " -x", stdout);
 	if (kind)
 		printf(" -a '(__fish_complete_list , \"__gpuq_of %s\")'", kind);
 	fputs(" -d '", stdout);

@@ -6,6 +6,7 @@
 
 #include "gpuqd/state/job_keys.h"
 #include "gpuqd/state/model.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "gpuqd/flow/admit/draft_int.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
@@ -32,6 +33,14 @@ static bool elements(const struct draft *d, uint32_t id, struct gpuq_array *out)
 	return indices && gpuq_array_parse(d->a, indices, out, NULL) == 0;
 }
 
+/* Get how a job ended that is not in memory any more; on its way to the disk history has no record of
+ * it. */
+static bool past_state(const struct draft *d, struct job_key key, enum gpuq_job_state *state)
+{
+	return model_departed(d->m, key, state) ||
+	       history_state(journal_store(d->j), key, state) == 0;
+}
+
 /* Elements that ended while pending have no record of their own: the state of the array stands for
  * them. */
 static bool dropped(const struct draft *d, uint32_t id, enum gpuq_job_state *state)
@@ -39,7 +48,7 @@ static bool dropped(const struct draft *d, uint32_t id, enum gpuq_job_state *sta
 	const struct job *on = array_find(d->m, id);
 
 	if (!on)
-		return history_state(journal_store(d->j), (struct job_key){ id, -1 }, state) == 0;
+		return past_state(d, (struct job_key){ id, -1 }, state);
 	*state = on->array->worst;
 	return on->array->n_waiting == 0 && *state != GPUQ_JOB_COMPLETED;
 }
@@ -64,7 +73,7 @@ static int find(const struct draft *d, struct job_key key, bool *has_ended,
 	if (key.id == 0 || key.id >= d->m->next_job_id)
 		return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
 				       "job %" PRIu32 " does not exist", key.id);
-	if (history_state(journal_store(d->j), key, state) == 0)
+	if (past_state(d, key, state))
 		return 0;
 	if (key.index < 0)
 		return gpuq_fail_field(err, GPUQ_ENOENT, "depends",

@@ -1,5 +1,8 @@
 #include "gpuqd/state/record/model_apply.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/record/history_index.h"
 #include "gpuqd/state/record/record.h"
@@ -36,6 +39,42 @@ static void write_mark(struct model *m, const struct mark *k)
 	}
 }
 
+/* Note how the job ended, for as long as history may not have it. */
+static void note_departed(struct model *m, const struct job *j)
+{
+	struct departed *d = &m->departed;
+
+	if (d->n == d->room) {
+		d->room = d->room ? 2 * d->room : 16;
+		d->items = must(realloc(d->items, d->room * sizeof(*d->items)));
+	}
+	d->items[d->n].key = j->key;
+	d->items[d->n++].state = j->state;
+}
+
+bool model_departed(const struct model *m, struct job_key key, enum gpuq_job_state *state)
+{
+	const struct departed *d = &m->departed;
+
+	for (size_t i = d->n; i > 0; i--) {
+		const struct job_key k = d->items[i - 1].key;
+
+		if (k.id != key.id || k.index != key.index)
+			continue;
+		*state = d->items[i - 1].state;
+		return true;
+	}
+	return false;
+}
+
+/* Forget those of the batch that was collected before this one: it is durable by now. */
+static void departed_collected(struct departed *d)
+{
+	d->n -= d->n_collected;
+	memmove(d->items, d->items + d->n_collected, d->n * sizeof(*d->items));
+	d->n_collected = d->n;
+}
+
 /* Remove the job from memory. An array may go with the last of its elements. */
 static void let_go(struct model *m, struct job_key key)
 {
@@ -45,6 +84,7 @@ static void let_go(struct model *m, struct job_key key)
 		history_record(m, j, &m->direct);
 		if (m->has_besides && !j->nothing_beside && (j->life->token || j->array))
 			record_beside(j, &m->direct);
+		note_departed(m, j);
 		j = job_depart(m, j);
 	}
 }
@@ -115,6 +155,8 @@ void model_collect(struct model *m, struct batch *out)
 	struct usage *u;
 	struct account *a;
 
+	if (m->departed.n)
+		departed_collected(&m->departed);
 	/* Objects that left memory come first: a name may be in use again since. */
 	for (size_t i = 0; i < m->direct.n; i++) {
 		const struct change *c = &m->direct.items[i];

@@ -21,7 +21,12 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
  * which take most of the time of a replay. */
 int model_apply_unrecorded(struct model *m, const struct event *ev, struct gpuq_err *err);
 
-/* Append the changes since the last call to out and forget them. */
+/* Append the changes since the last call to out and forget them. The changes of the call
+ * before must be durable by now. */
 void model_collect(struct model *m, struct batch *out);
+
+/* True if the job left memory so recently that its record of history may not be durable: how it
+ * ended. */
+bool model_departed(const struct model *m, struct job_key key, enum gpuq_job_state *state);
 
 #endif
