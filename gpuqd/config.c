@@ -111,7 +111,7 @@ static const struct gpuq_field fields[] = {
 	F("record_size", GPUQ_K_BYTES, record_bytes, .doc = "maximum size of the records, at least 1Mi; the oldest are deleted"),
 	F("backup_dir", GPUQ_K_STR, backup_dir, .flags = GPUQ_F_LIVE, .form = "path", .doc = "directory in which operators other than gpuqd's own user may have backups written"),
 	F("backup", GPUQ_K_OBJECT, backup, .sub = &config_backup_schema, .doc = "copies of the database that gpuqd makes by itself"),
-	F("code_store", GPUQ_K_OBJECT, code_store, .sub = &config_code_schema, .doc = "object store for directories that jobs carry (--code) and that no ConfigMap takes"),
+	F("code_store", GPUQ_K_OBJECT, code_store, .sub = &config_code_schema, .doc = "object store or volume for directories that jobs carry (--code) and that no ConfigMap takes"),
 	F("history_keep", GPUQ_K_DURATION, history_keep_us, .flags = GPUQ_F_LIVE, .doc = "time for which ended jobs are kept; 0 keeps them for ever"),
 	F("history_max", GPUQ_K_INT, history_max, .flags = GPUQ_F_LIVE, .min = 0, .max = INT64_C(100000000), .doc = "maximum number of ended jobs that are kept, the newest; 0 keeps all"),
 	F("history_size", GPUQ_K_BYTES, history_bytes, .flags = GPUQ_F_LIVE, .doc = "maximum size of stored jobs; beyond it the oldest ended jobs are deleted; 0 keeps all"),

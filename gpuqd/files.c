@@ -73,6 +73,7 @@ static int code(void *arg, const char *user, const struct gpuq_spec_code *code,
 		struct gpuq_arena *a, struct pod_order *o)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_volume *volume = NULL;
 	struct files *f = arg;
 	int rc;
 
@@ -81,7 +82,12 @@ static int code(void *arg, const char *user, const struct gpuq_spec_code *code,
 		return GPUQ_ENOMEM;
 	if (!codes_goes_outside(f->codes, code->bytes))
 		return 0;
-	rc = code_store_url(f->store, user, code->digest, a, &o->code_url, &err);
+	if (code_store_is_volume(f->store)) {
+		rc = code_store_volume(f->store, user, code->digest, a, &volume, &err);
+		o->code_volume = volume;
+	} else {
+		rc = code_store_url(f->store, user, code->digest, a, &o->code_url, &err);
+	}
 	if (rc == GPUQ_ENOENT) /* of before there was a store: a ConfigMap may take it */
 		return 0;
 	note_store(f, rc < 0 ? err.text : "");

@@ -201,6 +201,7 @@ struct pod_order {
 	const char *code; /* the file with the archive that the spec names; NULL = none */
 	const char *code_url; /* where a pod fetches it; NULL = it is given the file */
 	const char *code_ca; /* certificates that it needs to do so, PEM; NULL = none */
+	const struct gpuq_volume *code_volume; /* that it is on, by its sub_path; NULL = on none */
 	const char *code_image; /* of the container that unpacks it; NULL = the pod's own */
 	struct gpuq_strmap env; /* GPUQ_* and rendezvous variables, made by dispatch */
 	int64_t time_limit_us; /* GPUQ_UNLIMITED: none; a safety net above our own kill */
@@ -474,7 +475,7 @@ struct cluster_kube_opts {
 	struct gpuq_strlist metrics; /* URLs of what devices do, see kube/metrics.h; may be none */
 	bool kubelet_metrics; /* the kubelets of nodes are asked for what pods use */
 	int64_t measure_every_us; /* 0 = never */
-	bool code_store; /* pods may fetch code that no ConfigMap takes */
+	bool code_store; /* pods may get code that no ConfigMap takes */
 	/* For the fence, see kube/lease.h; store_id NULL = no fence. */
 	const char *store_id, *place, *words;
 };

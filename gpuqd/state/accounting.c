@@ -234,6 +234,41 @@ static void amounts_ended(struct model *m, const struct pod *p, int64_t end_us)
 	}
 }
 
+/* ---- what it used ---- */
+
+void accounting_add_used(struct used_sum *to, const struct used_sum *from)
+{
+	to->n_cpu += from->n_cpu;
+	to->cpu_us += from->cpu_us;
+	if (from->memory_bytes > to->memory_bytes)
+		to->memory_bytes = from->memory_bytes;
+	to->busy_us += from->busy_us;
+	to->measured_us += from->measured_us;
+}
+
+bool accounting_knows_used(const struct used_sum *s)
+{
+	return s->n_cpu || s->memory_bytes || s->measured_us;
+}
+
+/* Return what a pod used that ends, as far as it is known. */
+static struct used_sum used_of(const struct pod *p, int64_t end_us)
+{
+	const struct used *u = p->used;
+	struct used_sum s = { .n_cpu = 0 };
+
+	if (!u)
+		return s;
+	s.n_cpu = u->cpu_us >= 0;
+	s.cpu_us = s.n_cpu ? u->cpu_us : 0;
+	s.memory_bytes = u->memory_bytes > 0 ? u->memory_bytes : 0;
+	if (u->gpu_milli >= 0 && p->start_us && p->gpus_milli) {
+		s.measured_us = accounting_gpu_us(p->gpus_milli, p->start_us, end_us);
+		s.busy_us = scaled(s.measured_us, u->gpu_milli);
+	}
+	return s;
+}
+
 /* ---- a pod's own record ---- */
 
 /* Return when all pods of its attempt ran, as far as this one shows; 0 = not yet. */
@@ -275,7 +310,8 @@ uint32_t accounting_of_pod(const struct pod *p, int64_t lost_us, int64_t end_us,
 }
 
 /* Store the record of a pod's charges, under the days that it touches. */
-static void mark_charges(struct model *m, const struct pod *p, const struct charged *c, uint32_t n)
+static void mark_charges(struct model *m, const struct pod *p, const struct used_sum *used,
+			 const struct charged *c, uint32_t n)
 {
 	const struct spell s = spell_of(m, p->job, p->node, p->gpus_milli);
 	struct charges all = { .job = p->job->key,
@@ -290,6 +326,7 @@ static void mark_charges(struct model *m, const struct pod *p, const struct char
 							    : ISOLATION_NO_DEVICES,
 			       .first_day = INT64_MAX,
 			       .last_day = INT64_MIN,
+			       .used = *used,
 			       .n = n };
 	char mig[GPUQ_RESOURCE_NAME_MAX + 1];
 
@@ -314,15 +351,20 @@ void accounting_charge_pod_ended(struct model *m, struct pod *p, int64_t end_us)
 	struct spell s = spell_of(m, p->job, p->node, 0);
 	struct gpuq_amount amounts[GPUQ_RESOURCES_MAX + 1];
 	char mig[GPUQ_RESOURCE_NAME_MAX + 1];
+	const struct used_sum used = used_of(p, end_us);
+	const bool knows = accounting_knows_used(&used);
 	uint32_t n;
 
 	accounting_charge_strand(m, p->node);
 	amounts_ended(m, p, end_us);
+	if (knows)
+		accounting_add_used(&day_of(m, &s, clock_day(m, end_us - 1))->used, &used);
 	/* Only devices are billed. */
 	if (p->gpus_milli == 0) {
 		c[0] = (struct charged){ CHARGE_USED, 0, p->start_us, end_us };
-		if (p->start_us && p->start_us < end_us && accounting_amounts(p, mig, amounts) > 0)
-			mark_charges(m, p, c, 1);
+		if (p->start_us && p->start_us < end_us &&
+		    (knows || accounting_amounts(p, mig, amounts) > 0))
+			mark_charges(m, p, &used, c, 1);
 		return;
 	}
 	n = accounting_of_pod(p, 0, end_us, false, c);
@@ -332,7 +374,7 @@ void accounting_charge_pod_ended(struct model *m, struct pod *p, int64_t end_us)
 	}
 	if (n)
 		day_of(m, &s, clock_day(m, end_us - 1))->n_pods++;
-	mark_charges(m, p, c, n);
+	mark_charges(m, p, &used, c, n);
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		if (p->devices[i] < p->node->n_devices)
 			p->node->devices[p->devices[i]].freed_us = end_us;
@@ -374,6 +416,7 @@ void accounting_charge_attempt_lost(struct model *m, const struct job *j, enum g
 	DL_FOREACH2(j->pods, p, job_next) {
 		struct spell s = spell_of(m, j, p->node, p->gpus_milli);
 		struct charged c[N_CHARGES];
+		struct used_sum used;
 		int64_t since;
 
 		if (p->attempt != j->attempt || p->dropped || !p->start_us || !p->gpus_milli)
@@ -385,7 +428,8 @@ void accounting_charge_attempt_lost(struct model *m, const struct job *j, enum g
 		charge_spell(m, &s, CHARGE_REFUNDED, since, p->end_us);
 		account_refund(m, p, since, p->end_us, m->now_us);
 		/* The pod's record is replaced by one that includes the loss. */
-		mark_charges(m, p, c, accounting_of_pod(p, since, p->end_us, true, c));
+		used = used_of(p, p->end_us);
+		mark_charges(m, p, &used, c, accounting_of_pod(p, since, p->end_us, true, c));
 	}
 }
 

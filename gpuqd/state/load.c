@@ -87,10 +87,10 @@ static struct used whole_of(const struct used *told, const struct used *measured
 	return u;
 }
 
-void load_pod_ended(const struct pod *p, const struct used *s)
+void load_pod_ended(struct pod *p, const struct used *s)
 {
 	const struct job_load *load = p->job->life->load;
-	const struct used u = whole_of(s, p->used);
+	struct used u = whole_of(s, p->used);
 	struct used *to = p->job->life->used;
 
 	if (!s && !p->used && !(load && load->n))
@@ -99,8 +99,12 @@ void load_pod_ended(const struct pod *p, const struct used *s)
 		to = job_life(p->job)->used = must(malloc(sizeof(*to)));
 		*to = USED_UNKNOWN;
 	}
-	if (load && load->n)
-		to->gpu_milli = load->milli_sum / load->n;
+	u.gpu_milli = load && load->n ? load->milli_sum / load->n : -1;
+	if (u.gpu_milli >= 0)
+		to->gpu_milli = u.gpu_milli;
+	if (!p->used)
+		p->used = must(malloc(sizeof(*p->used)));
+	*p->used = u;
 	to->user_us = known_sum(to->user_us, u.user_us);
 	to->system_us = known_sum(to->system_us, u.system_us);
 	to->read_bytes = known_sum(to->read_bytes, u.read_bytes);

@@ -173,7 +173,7 @@ struct pod {
 	int64_t cpu_milli, memory_bytes, gpus_milli;
 	char uid[48];
 	char *message; /* NULL = none */
-	struct used *used; /* so far, by measurements while it runs; NULL = none; not stored */
+	struct used *used; /* by measurements so far, or at its end; NULL = none; not stored */
 	uint32_t n_devices;
 	uint16_t devices[]; /* indexes on the node */
 };
@@ -450,6 +450,13 @@ enum charge {
 	N_CHARGES
 };
 
+/* Sums of what pods used of CPUs, memory and their devices; zeroed, nothing of it is known. */
+struct used_sum {
+	int64_t n_cpu, cpu_us; /* pods of which it is known; their CPU time */
+	int64_t memory_bytes; /* high-water of one of them; 0 = not known */
+	int64_t busy_us, measured_us; /* device-time in use, of that in which it was measured */
+};
+
 /* A day of a user's usage in a queue with a flavor, in device-us. Running pods, and placements
  * still nominated, are not included. With user "" and flavor "": grants. */
 struct usage {
@@ -459,6 +466,7 @@ struct usage {
 	int64_t billed_us; /* charged to budgets before the flavor's rate; below 0: granted */
 	int64_t cost_micro; /* of CHARGE_USED, at the price of that time */
 	int64_t n_pods; /* that ended on it */
+	struct used_sum used; /* by those that ended on it */
 	struct queue *queue; /* NULL = deleted */
 	const char *user, *flavor; /* interned */
 	int64_t day;
@@ -613,6 +621,9 @@ uint32_t accounting_of_pod(const struct pod *p, int64_t lost_us, int64_t end_us,
 uint32_t accounting_amounts(const struct pod *p, char *names, struct gpuq_amount *out);
 /* Return the resource that a flavor of the book of days stands for; NULL = it is a flavor of devices. */
 const char *accounting_amount_name(const char *flavor);
+/* Add sums to others. */
+void accounting_add_used(struct used_sum *to, const struct used_sum *from);
+bool accounting_knows_used(const struct used_sum *s); /* anything at all */
 /* Numbers for charges of pending jobs, in place of a pod's index. */
 #define LEDGER_PROMISED UINT32_MAX
 #define LEDGER_APART (UINT32_MAX - 1)

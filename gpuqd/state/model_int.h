@@ -38,6 +38,7 @@ struct charges {
 	int64_t price_micro;
 	int isolation; /* model_pod_isolation(); ISOLATION_NO_DEVICES for what is no pod's */
 	int64_t first_day, last_day; /* days of the interval */
+	struct used_sum used; /* by a pod that has ended: of the last day */
 	uint32_t n, n_amounts;
 	struct gpuq_amount
 		amounts[GPUQ_RESOURCES_MAX + 1]; /* of accounting_amounts(); names interned */
@@ -141,7 +142,7 @@ struct job *job_depart(struct model *m, struct job *j);
 /* Set the own number of an element that has none yet. */
 void job_set_number(struct model *m, struct job *j, uint32_t number);
 /* Add what a pod of the present attempt used; s: as the cluster reports at its end, NULL = nothing. */
-void load_pod_ended(const struct pod *p, const struct used *s);
+void load_pod_ended(struct pod *p, const struct used *s);
 void job_attempt_begin(struct model *m, struct job *j, const char *token, const char *flavor,
 		       int64_t at_us);
 void job_drop_gone_pods(struct model *m, struct job *j);

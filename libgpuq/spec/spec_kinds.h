@@ -23,6 +23,12 @@ extern const struct gpuq_custom spec_pods_kind, spec_gpus_kind, spec_command_kin
 /* At the job's field of the same name. */
 extern const struct gpuq_custom spec_array_kind, spec_depends_kind, spec_signal_kind,
 	spec_licenses_kind, spec_notify_kind, spec_retry_kind, spec_script_kind, spec_code_kind,
-	spec_flavors_kind;
+	spec_flavors_kind, spec_queues_kind, spec_account_kind;
+
+/* Return 0 if text is a name, or several with commas. GPUQ_EINVAL, GPUQ_ERANGE: *bad is the one that is wrong, "" for
+ * none at all; GPUQ_ENOMEM. (spec_names.c) */
+int spec_queues_ok(struct gpuq_arena *a, const char *text, const char **bad);
+
+bool spec_account_ok(const char *s); /* it may be an account */
 
 #endif

@@ -1,6 +1,7 @@
 /* The options of sbatch and gpuq: one table for #GPUQ and #SBATCH lines and for the command
  * line. spec_resources.c computes their sum once. */
 #include "libgpuq/spec/spec_int.h"
+#include "libgpuq/spec/spec_kinds.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -100,8 +101,29 @@ static int set_pair(struct spec_opts_state *st, const char *v, struct gpuq_strma
 		return 0;                                                                          \
 	}
 
-NAME_OPTION(account)
-NAME_OPTION(queue)
+static int spec_opt_account(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	if (!spec_account_ok(v))
+		return spec_opt_bad(err, "an account: letters, digits and '._-@+:/='", v);
+	return spec_opt_set_text(st, v, &st->spec->account, err);
+}
+
+static int spec_opt_queue(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const char *bad;
+	const int rc = spec_queues_ok(st->arena, v, &bad);
+
+	if (rc == GPUQ_ENOMEM)
+		return gpuq_no_memory(err);
+	if (rc == GPUQ_ERANGE)
+		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u queues",
+				 GPUQ_QUEUES_ASKED_MAX);
+	if (rc < 0)
+		return spec_opt_bad(err, "names: letters, digits, '.', '_', '-', with commas",
+				    *bad ? bad : v);
+	return spec_opt_set_text(st, v, &st->spec->queue, err);
+}
+
 NAME_OPTION(qos)
 NAME_OPTION(reservation)
 TEXT_OPTION(comment)
@@ -631,7 +653,7 @@ enum {
 	X(ntasks_per_node, "ntasks-per-node", 0, 'r', "N", PODS, "Tasks of each pod") \
 	X(open_mode, "open-mode", 0, 'r', "append|truncate", 0, "How output files are opened") \
 	X(output, "output", 'o', 'r', "FILE", 0, "Standard output (local cluster)") \
-	X(queue, "partition", 'p', 'r', "QUEUE", 0, "Queue") \
+	X(queue, "partition", 'p', 'r', "QUEUES", 0, "Queue, or several: the first that accepts the job") \
 	X(prefer, "prefer", 0, 'r', "LABELS", 0, "Prefer nodes with these labels") \
 	X(isolation, "isolation", 0, 'r', "WORD", 0, "Minimum isolation of its devices from other pods") \
 	X(priority, "priority", 0, 'r', "N", 0, "Fixed priority; operators only") \
@@ -660,7 +682,7 @@ enum {
 	X(job_name, "name", 0, 'r', "NAME", 0, "Same as --job-name") \
 	X(nodes, "pods", 0, 'r', "N[-M]", PODS, "Same as --nodes") \
 	X(notify, "notify", 0, 'r', "LIST", 0, "Report begin, end, fail, preempt, time_80, ...") \
-	X(queue, "queue", 0, 'r', "QUEUE", 0, "Same as --partition") \
+	X(queue, "queue", 0, 'r', "QUEUES", 0, "Same as --partition") \
 	X(retry, "retry", 0, 'r', "N[:ON,...]", 0, "Retries after infra, failure, oom, timeout, exit:CODE") \
 	X(slurm_env, "slurm-env", 0, 'o', "yes|no", 0, "Set SLURM_* variables as well; #SBATCH lines imply it") \
 	X(topology, "topology", 0, 'r', "LEVEL", PODS, "All pods in one domain; preferred:LEVEL if possible") \

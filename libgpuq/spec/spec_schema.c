@@ -179,8 +179,8 @@ static const struct gpuq_schema context_schema = {
 
 static const struct gpuq_field spec_fields[] = {
 	J("name", STR, name, .min = 1, .max = GPUQ_NAME_BYTES_MAX, .doc = "Name of the job; default: the file's or the command's."),
-	J("queue", NAME, queue, .doc = "Queue; default: the user's, else `default`."),
-	J("account", NAME, account, .doc = "Recorded with the job, for reports."),
+	K("queue", queues, queue, .doc = "Queue, or several with commas: the first that accepts the job; default: the user's, else `default`."),
+	K("account", account, account, .doc = "Recorded with the job, for reports."),
 	J("namespace", NAME, namespace_, .doc = "Must be that of the queue, if given."),
 	J("qos", NAME, qos, .doc = "Quality of service; default: normal."),
 	J("time", DURATION, time_us, .min = 1000000, .max = INT64_MAX, .doc = "Time limit; default: the queue's."),

@@ -268,12 +268,13 @@ static void widen_field(struct rec *r, const char *form, struct gpuq_buf *b)
 	}
 }
 
-/* The same fields and three more; but an empty record stays one. That of a job has what it used, that of a
+/* The same fields and three more; but an empty record stays one. Those of a job and of use have what was used, that of a
  * node its layout, which are not written where there is none. */
 static void widen(struct rec *r, const char *form, struct gpuq_buf *b)
 {
 	const uint32_t n = rec_get_array(r);
-	const bool last = form == form_of(TABLE_JOB) || form == form_of(TABLE_NODE);
+	const bool last = form == form_of(TABLE_JOB) || form == form_of(TABLE_NODE) ||
+			  form == form_of(TABLE_USAGE) || form == form_of(TABLE_CHARGE);
 	uint32_t i = 0;
 
 	varint_array(b, n ? n + 3 + last : 0);

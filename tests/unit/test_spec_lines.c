@@ -281,7 +281,7 @@ static const struct {
 	  "\"operator\":\"Exists\"}]}]}}",
 	  "" },
 	{ "#SBATCH -A ykz@v100",
-	  "-A: expected a name: letters, digits, '.', '_', '-', not 'ykz@v100'",
+	  "{\"account\":\"ykz@v100\",\"cpus\":1}",
 	  "" },
 	{ "#SBATCH --constraint v100-32g",
 	  "{\"cpus\":1,\"affinity\":{\"required\":[{\"match\":[{\"key\":\"v100-32g\","
@@ -352,8 +352,7 @@ static const struct {
 	  "--gres: shard:11264: part of a device is --gpus=0.5 or --gpu-memory=10G here",
 	  "" },
 	{ "#SBATCH --partition=mit_preemptable,mit_normal_gpu,pi_ccoley,ou_cheme",
-	  "--partition: expected one name (alternatives are not offered), not 'mit_preemptable,"
-	  "mit_normal_gpu,pi_ccoley,ou_cheme'",
+	  "{\"queue\":\"mit_preemptable,mit_normal_gpu,pi_ccoley,ou_cheme\",\"cpus\":1}",
 	  "" },
 	{ "#SBATCH --gres=gpu:h100:1",
 	  "{\"flavor\":[\"h100\"],\"gpus\":1,\"cpus\":0}",
@@ -426,7 +425,7 @@ static const struct {
 	  "{\"cpus\":1,\"memory\":\"500Mi\"}",
 	  "" },
 	{ "#SBATCH -A ...",
-	  "-A: expected a name: letters, digits, '.', '_', '-', not '...'",
+	  "{\"account\":\"...\",\"cpus\":1}",
 	  "" },
 	{ "#SBACTH --tasks-per-node=10",
 	  "{\"cpus\":1}",

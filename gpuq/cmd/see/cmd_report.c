@@ -5,6 +5,7 @@
 #include "gpuq/cli.h"
 #include "gpuq/command.h"
 #include "gpuq/filter.h"
+#include "gpuq/lines.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"
 
@@ -85,6 +86,52 @@ static void resources_text(struct gpuq_buf *out, const struct row *r)
 		gpuq_buf_addc(out, '-');
 }
 
+/* ---- what its pods used ---- */
+
+static double used_of(const struct row *r, const char *key)
+{
+	return view_number(gpuq_path(r->obj, "used", key, NULL), -1);
+}
+
+static double cpu_rank(const struct row *r)
+{
+	return used_of(r, "cpu_ms");
+}
+
+static void cpu_text(struct gpuq_buf *out, const struct row *r)
+{
+	if (cpu_rank(r) < 0)
+		gpuq_buf_addc(out, '-');
+	else
+		hours(out, cpu_rank(r) / 1000);
+}
+
+static double memory_rank(const struct row *r)
+{
+	return used_of(r, "memory_bytes");
+}
+
+static void memory_text(struct gpuq_buf *out, const struct row *r)
+{
+	if (memory_rank(r) < 0)
+		gpuq_buf_addc(out, '-');
+	else
+		line_bytes(out, (int64_t)memory_rank(r));
+}
+
+static double busy_rank(const struct row *r)
+{
+	return used_of(r, "gpu_percent");
+}
+
+static void busy_text(struct gpuq_buf *out, const struct row *r)
+{
+	if (busy_rank(r) < 0)
+		gpuq_buf_addc(out, '-');
+	else
+		gpuq_buf_printf(out, "%.0f", busy_rank(r));
+}
+
 /* clang-format off */
 static const struct column cols[] = {
 	{ "USER", 'u', COL_CUT, "user", NULL, NULL, "user" },
@@ -103,6 +150,9 @@ static const struct column cols[] = {
 	{ "WASTE", 0, COL_RIGHT, NULL, waste_text, waste_rank, "sum of evicted, starting, held, stranded, fragmented" },
 	{ "RESOURCES", 0, COL_CUT, NULL, resources_text, NULL, "countable resources x hours, MIG instances too" },
 	{ "PODS", 0, COL_RIGHT, "pods", NULL, NULL, "pods that ended" },
+	{ "CPU_TIME", 0, COL_RIGHT, "used", cpu_text, cpu_rank, "CPU hours used by pods that ended" },
+	{ "MAX_MEMORY", 0, COL_RIGHT, "used", memory_text, memory_rank, "memory high-water of a pod that ended" },
+	{ "GPU_BUSY", 0, COL_RIGHT, "used", busy_text, busy_rank, "use of their devices, in percent, by time" },
 	{ "COST", 0, COL_RIGHT, NULL, cost_text, cost_rank, "cost at the prices of the time" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };

@@ -643,13 +643,23 @@ static const struct {
 	{ "stored", check_stored },
 };
 
-int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *err)
+static int read_spec(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *err)
 {
 	struct gpuq_reader r = { .arena = d->a,
 				 .now_us = walltime_of(d->now_us, d->m->ahead_us),
 				 .err = err };
-	int rc = gpuq_spec_read(&r, spec, &d->spec);
 
+	return gpuq_spec_read(&r, spec, &d->spec);
+}
+
+/* Read the spec and have it checked, for one of its queues; NULL: it names one at most. */
+static int check_for(struct draft *d, const struct gpuq_val *spec, const char *queue,
+		     struct gpuq_err *err)
+{
+	int rc = read_spec(d, spec, err);
+
+	if (rc == 0 && queue)
+		d->spec.queue = queue;
 	for (size_t i = 0; rc == 0 && i < sizeof(checks) / sizeof(checks[0]); i++)
 		rc = checks[i].fn(d, err);
 	if (rc == 0) {
@@ -659,6 +669,64 @@ int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *e
 		place_warn(d->m, &d->spec, &d->warnings);
 	}
 	return rc;
+}
+
+/* A queue that does not accept the job leaves nothing behind for the next. */
+static void begin_again(struct draft *d)
+{
+	draft_done(d);
+	d->bytes = d->request = d->warnings = (struct gpuq_buf)GPUQ_BUF_INIT;
+	d->spec = d->whole = (struct gpuq_spec){ .name = NULL };
+	d->queue = NULL;
+	d->qos = NULL;
+	d->names_devices = false;
+	d->time_limit_us = 0;
+}
+
+/* Take the first queue of the list that accepts the job, as far as its rules and limits tell at once. */
+static int check_queues(struct draft *d, const struct gpuq_val *spec, const char *list,
+			struct gpuq_err *err)
+{
+	struct gpuq_buf refused = GPUQ_BUF_INIT;
+	struct gpuq_err first = GPUQ_ERR_INIT;
+	int rc = read_spec(d, spec, err); /* it may be refused whatever the queue */
+
+	if (rc < 0)
+		return rc;
+	rc = GPUQ_EINVAL;
+	for (const char *at = list; *at && rc != 0 && rc != GPUQ_ENOMEM;) {
+		const size_t n = strcspn(at, ",");
+		const char *name = gpuq_arena_strndup(d->a, at, n);
+
+		*err = (struct gpuq_err)GPUQ_ERR_INIT;
+		begin_again(d);
+		rc = name ? check_for(d, spec, name, err) : gpuq_no_memory(err);
+		if (rc < 0 && !first.code)
+			first = *err;
+		if (rc < 0)
+			gpuq_buf_printf(&refused, "; queue %s does not accept it: %s",
+					name ? name : "", err->text);
+		at += n + (at[n] == ',');
+	}
+	if (rc == 0)
+		gpuq_buf_printf(&d->warnings,
+				"queue %s is the first of %s that accepts the job%s\n",
+				d->queue->name, list, gpuq_buf_str(&refused));
+	else if (rc != GPUQ_ENOMEM)
+		rc = gpuq_fail_field(err, first.code, first.field,
+				     "none of the queues accepts the job%s",
+				     gpuq_buf_str(&refused));
+	gpuq_buf_done(&refused);
+	return rc;
+}
+
+int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *err)
+{
+	struct gpuq_err own = GPUQ_ERR_INIT;
+	const char *list = gpuq_get_str(spec, "queue", "");
+
+	return strchr(list, ',') ? check_queues(d, spec, list, err ? err : &own)
+				 : check_for(d, spec, NULL, err);
 }
 
 struct gpuq_val *draft_warnings(struct draft *d)

@@ -17,13 +17,16 @@
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/worker.h"
+#include "gpuqd/flow/code/code_dir.h"
 #include "gpuqd/flow/code/codes.h"
 #include "gpuqd/flow/copies/target.h"
 #include "libgpuq/buf.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/spec.h"
 #include "libgpuq/units.h"
 
-#define MARK ".s3"
+#define MARK_S3 ".s3"
+#define MARK_DIR ".dir"
 #define PART ".part" /* of an archive that arrives */
 #define PREFIX "code-"
 #define CA_BYTES_MAX (256u << 10)
@@ -32,7 +35,8 @@
 
 struct code_store {
 	struct code_store_plan plan;
-	struct target *target;
+	struct target *target; /* NULL = a directory */
+	const char *mark;
 	struct worker *worker;
 	int dir_fd;
 	atomic_bool stop;
@@ -98,6 +102,21 @@ static int open_dir(struct code_store *s, const char *state, struct gpuq_err *er
 	return s->dir_fd < 0 ? GPUQ_EIO : 0;
 }
 
+/* A directory that is not there would be noticed by the first user. */
+static int check_place(const char *dir, struct gpuq_err *err)
+{
+	const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+		gpuq_fail(err, GPUQ_EINVAL, "code_store.to: %s: %s", dir, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return err->code;
+	}
+	close(fd);
+	return 0;
+}
+
 int code_store_new(struct loop *l, const struct code_store_plan *p, const char *state,
 		   struct code_store **out, struct gpuq_err *err)
 {
@@ -112,8 +131,11 @@ int code_store_new(struct loop *l, const struct code_store_plan *p, const char *
 	s->plan = *p;
 	s->dir_fd = -1;
 	pthread_mutex_init(&s->lock, NULL);
+	s->mark = *p->to == '/' ? MARK_DIR : MARK_S3;
 	rc = open_dir(s, state, err);
-	if (rc == 0)
+	if (rc == 0 && *p->to == '/')
+		rc = check_place(p->to, err);
+	else if (rc == 0)
 		rc = target_new(&plan, state, &s->stop, &s->target, err);
 	if (rc == 0 && p->s3.ca)
 		rc = read_ca(s, err);
@@ -143,7 +165,8 @@ void code_store_free(struct code_store *s)
 		return;
 	code_store_stop(s);
 	worker_free(s->worker, dropped);
-	target_free(s->target);
+	if (s->target)
+		target_free(s->target);
 	if (s->dir_fd >= 0)
 		close(s->dir_fd);
 	pthread_mutex_destroy(&s->lock);
@@ -164,7 +187,7 @@ static int make_mark(struct code_store *s, const char *name, struct gpuq_err *er
 	char file[FILE_BYTES];
 	int fd;
 
-	file_of(name, MARK, file);
+	file_of(name, s->mark, file);
 	fd = openat(s->dir_fd, file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || fsync(fd) != 0 || fsync(s->dir_fd) != 0) {
 		gpuq_fail(err, errno == ENOSPC ? GPUQ_ESTORAGE : GPUQ_EIO, "%s: %s", file,
@@ -188,7 +211,8 @@ static int put(void *arg, const char *name, const char *sha256, int fd, struct g
 	rc = make_mark(s, name, err);
 	(void)FAILPOINT("code_store.put");
 	if (rc == 0)
-		rc = target_put(s->target, object, fd, sha256, true, err);
+		rc = s->target ? target_put(s->target, object, fd, sha256, true, err)
+			       : code_dir_put(s->plan.to, object, fd, err);
 	pthread_mutex_unlock(&s->lock);
 	/* The client hears of it, and its connection to gpuqd is well. */
 	if (rc < 0 && rc != GPUQ_ENOMEM)
@@ -198,7 +222,9 @@ static int put(void *arg, const char *name, const char *sha256, int fd, struct g
 
 static bool has(void *arg, const char *name)
 {
-	return is_there(arg, name, MARK);
+	const struct code_store *s = arg;
+
+	return is_there(s, name, s->mark);
 }
 
 void code_store_outside(struct code_store *s, struct codes_outside *out)
@@ -208,6 +234,44 @@ void code_store_outside(struct code_store *s, struct codes_outside *out)
 	};
 }
 
+static int find(const struct code_store *s, const char *user, const char *digest,
+		char name[CODES_NAME_BYTES], struct gpuq_err *err)
+{
+	codes_name(user, digest, name);
+	if (is_there(s, name, s->mark))
+		return 0;
+	return gpuq_fail(err, GPUQ_ENOENT,
+			 "the code of the job is not in code_store: submit it again");
+}
+
+bool code_store_is_volume(const struct code_store *s)
+{
+	return !s->target;
+}
+
+int code_store_volume(const struct code_store *s, const char *user, const char *digest,
+		      struct gpuq_arena *a, struct gpuq_volume **out, struct gpuq_err *err)
+{
+	const struct gpuq_volume *from = s->plan.volume;
+	char name[CODES_NAME_BYTES], object[OBJECT_BYTES];
+	struct gpuq_volume *v;
+	int rc = find(s, user, digest, name, err);
+
+	if (rc < 0)
+		return rc;
+	object_of(name, object);
+	v = gpuq_arena_alloc(a, sizeof(*v));
+	if (!v)
+		return gpuq_no_memory(err);
+	*v = *from;
+	v->sub_path = gpuq_arena_printf(a, "%s%s%s", from->sub_path ? from->sub_path : "",
+					from->sub_path ? "/" : "", object);
+	if (!v->sub_path)
+		return gpuq_no_memory(err);
+	*out = v;
+	return 0;
+}
+
 int code_store_url(struct code_store *s, const char *user, const char *digest, struct gpuq_arena *a,
 		   const char **url, struct gpuq_err *err)
 {
@@ -215,10 +279,9 @@ int code_store_url(struct code_store *s, const char *user, const char *digest, s
 	char name[CODES_NAME_BYTES], object[OBJECT_BYTES];
 	int rc;
 
-	codes_name(user, digest, name);
-	if (!is_there(s, name, MARK))
-		return gpuq_fail(err, GPUQ_ENOENT,
-				 "the code of the job is not in code_store: submit it again");
+	rc = find(s, user, digest, name, err);
+	if (rc < 0)
+		return rc;
 	object_of(name, object);
 	rc = target_presign(s->target, object, s->plan.valid_us / GPUQ_US_PER_S, &text, err);
 	if (rc == 0) {
@@ -238,10 +301,11 @@ static int remove_one(struct code_store *s, const char *name, struct gpuq_err *e
 	int rc = 0;
 
 	object_of(name, object);
-	file_of(name, MARK, file);
+	file_of(name, s->mark, file);
 	pthread_mutex_lock(&s->lock);
 	if (!is_there(s, name, "") && !is_there(s, name, PART)) {
-		rc = target_remove(s->target, object, err);
+		rc = s->target ? target_remove(s->target, object, err)
+			       : code_dir_remove(s->plan.to, object, err);
 		if (rc == 0)
 			unlinkat(s->dir_fd, file, 0);
 	}
@@ -250,11 +314,11 @@ static int remove_one(struct code_store *s, const char *name, struct gpuq_err *e
 }
 
 /* The name of an archive whose mark this is. */
-static bool name_of_mark(const char *file, char out[CODES_NAME_BYTES])
+static bool name_of_mark(const struct code_store *s, const char *file, char out[CODES_NAME_BYTES])
 {
-	const size_t n = strlen(file), end = strlen(MARK);
+	const size_t n = strlen(file), end = strlen(s->mark);
 
-	if (n <= end || strcmp(file + n - end, MARK) != 0 || n - end >= CODES_NAME_BYTES)
+	if (n <= end || strcmp(file + n - end, s->mark) != 0 || n - end >= CODES_NAME_BYTES)
 		return false;
 	memcpy(out, file, n - end);
 	out[n - end] = '\0';
@@ -274,7 +338,7 @@ static void sweep(void *arg)
 	if (!dir && fd >= 0)
 		close(fd);
 	while (rc == 0 && dir && (e = readdir(dir)))
-		if (name_of_mark(e->d_name, name) && !is_there(s, name, ""))
+		if (name_of_mark(s, e->d_name, name) && !is_there(s, name, ""))
 			rc = remove_one(s, name, &s->sweep_err);
 	if (dir)
 		closedir(dir);
@@ -286,7 +350,8 @@ static void swept(void *arg)
 
 	s->sweeping = false;
 	if (*s->sweep_err.text && !atomic_load(&s->stop))
-		log_warn("code.not_removed", "to=%s error=%s", LOGS(target_text(s->target)),
+		log_warn("code.not_removed", "to=%s error=%s",
+			 LOGS(s->target ? target_text(s->target) : s->plan.to),
 			 LOGS(s->sweep_err.text));
 }
 

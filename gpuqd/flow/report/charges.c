@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/state/record/record_usage.h"
 #include "gpuqd/store/read.h"
 #include "gpuqd/store/store.h"
 #include "gpuqd/util/civil.h"
@@ -152,6 +153,9 @@ static int on_record(void *arg, const unsigned char *key, size_t key_len, const 
 	row.n_amounts = more ? get_amounts(c, &in) : 0;
 	row.amounts = c->amounts;
 	row.isolation = more > 1 ? (int)rec_get_int(&in) : ISOLATION_NO_DEVICES;
+	row.used = (struct used_sum){ .n_cpu = 0 };
+	if (more > 2)
+		record_get_used(&in, &row.used);
 	if (in.bad || row.isolation < 0 || row.isolation >= N_GPUQ_ISOLATIONS)
 		row.isolation = ISOLATION_NO_DEVICES;
 	c->fn(c->arg, &row);

@@ -23,6 +23,7 @@ struct charges_row {
 	const struct gpuq_amount
 		*amounts; /* held while it was used; thousandths (accounting_amounts) */
 	uint32_t n_amounts;
+	struct used_sum used; /* by a pod that ended on that day */
 };
 
 /* Valid during the call. */

@@ -195,6 +195,7 @@ static void add_days(struct ledger_report *r, const struct model *m, const int64
 			row->us[i] += u->us[i];
 		row->cost_micro += u->cost_micro;
 		row->n_pods += u->n_pods;
+		accounting_add_used(&row->used, &u->used);
 	}
 }
 
@@ -311,12 +312,14 @@ static void on_charges(void *arg, const struct charges_row *row)
 		devices |= row->items[i].milli > 0;
 		ended = row->items[i].to_us > ended ? row->items[i].to_us : ended;
 	}
-	if (!devices || ended <= r->o.since_us || ended > r->o.until_us ||
-	    ended >= day_begins(r, day + 1))
+	if ((!devices && !accounting_knows_used(&row->used)) || ended <= r->o.since_us ||
+	    ended > r->o.until_us || ended >= day_begins(r, day + 1))
 		return;
 	sum = row_of(r, of.user, of.queue, of.flavor, of.isolation, day);
-	if (sum)
-		sum->n_pods++;
+	if (!sum)
+		return;
+	sum->n_pods += devices;
+	accounting_add_used(&sum->used, &row->used);
 }
 
 /* ---- entry points ---- */
@@ -427,7 +430,8 @@ const struct ledger_row *const *ledger_report_rows(struct ledger_report *r, size
 	free(r->rows);
 	r->rows = calloc(HASH_COUNT(r->sums) + 1, sizeof(*r->rows));
 	for (struct sum *s = r->sums; r->rows && s; s = s->hh.next) {
-		bool any = s->row.n_pods > 0 || s->row.amounts;
+		bool any =
+			s->row.n_pods > 0 || s->row.amounts || accounting_knows_used(&s->row.used);
 
 		for (int i = 0; i < N_CHARGES; i++)
 			any |= s->row.us[i] != 0;

@@ -49,6 +49,7 @@ struct ledger_row {
 	int64_t day;
 	int64_t us[N_CHARGES]; /* device-us */
 	int64_t cost_micro, n_pods;
+	struct used_sum used; /* by pods that ended */
 	struct ledger_amount *amounts; /* in the order of their names */
 };
 

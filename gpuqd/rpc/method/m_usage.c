@@ -91,6 +91,22 @@ static int read_isolations(const struct gpuq_strlist *words, unsigned *out, stru
 	return 0;
 }
 
+/* Null for what is not known, and of no pod. */
+static struct gpuq_val *view_used(struct gpuq_arena *a, const struct used_sum *s)
+{
+	struct gpuq_val *v = gpuq_map(a);
+
+	if (!s->n_cpu && !s->memory_bytes && !s->measured_us)
+		return gpuq_null(a);
+	gpuq_put(a, v, "cpu_ms", s->n_cpu ? gpuq_int(a, s->cpu_us / 1000) : gpuq_null(a));
+	gpuq_put(a, v, "memory_bytes",
+		 s->memory_bytes ? gpuq_int(a, s->memory_bytes) : gpuq_null(a));
+	gpuq_put(a, v, "gpu_percent",
+		 s->measured_us ? gpuq_real(a, 100 * (double)s->busy_us / (double)s->measured_us)
+				: gpuq_null(a));
+	return v;
+}
+
 static struct gpuq_val *view_row(struct gpuq_arena *a, const struct ledger_row *r, unsigned by,
 				 int64_t total_us, const char *currency)
 {
@@ -125,6 +141,7 @@ static struct gpuq_val *view_row(struct gpuq_arena *a, const struct ledger_row *
 		gpuq_put(a, resources, of->name, parts(a, of->us, GPUQ_US_PER_S));
 	gpuq_put(a, v, "resource_seconds", resources);
 	gpuq_put(a, v, "pods", gpuq_int(a, r->n_pods));
+	gpuq_put(a, v, "used", view_used(a, &r->used));
 	gpuq_put(a, v, "cost",
 		 currency || r->cost_micro ? parts(a, r->cost_micro, 1000000) : gpuq_null(a));
 	gpuq_put(a, v, "currency", word(a, currency));

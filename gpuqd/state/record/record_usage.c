@@ -8,33 +8,62 @@
 
 /* Records of usage. Positions are fixed for ever: append, never insert (varint.h). */
 
+/* Last of a record, and not written where nothing is known. */
+static void put_used(struct gpuq_buf *b, const struct used_sum *s)
+{
+	const int64_t all[] = { s->n_cpu, s->cpu_us, s->memory_bytes, s->busy_us, s->measured_us };
+	const uint32_t n = sizeof(all) / sizeof(all[0]);
+
+	if (!accounting_knows_used(s))
+		return;
+	varint_array(b, n);
+	for (uint32_t i = 0; i < n; i++)
+		varint_int(b, all[i]);
+}
+
+void record_get_used(struct rec *in, struct used_sum *out)
+{
+	int64_t *const all[] = { &out->n_cpu, &out->cpu_us, &out->memory_bytes, &out->busy_us,
+				 &out->measured_us };
+	const uint32_t n = rec_get_array(in), known = sizeof(all) / sizeof(all[0]);
+
+	*out = (struct used_sum){ .n_cpu = 0 };
+	for (uint32_t i = 0; i < n && i < known; i++)
+		*all[i] = rec_get_int(in);
+	varint_skip_more(in, n > known ? n - known : 0);
+	if (in->bad)
+		*out = (struct used_sum){ .n_cpu = 0 };
+}
+
 void record_usage(struct model *m, const struct usage *u, struct batch *out)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	varint_array(&b, 4);
+	varint_array(&b, 4 + accounting_knows_used(&u->used));
 	varint_array(&b, N_CHARGES);
 	for (int i = 0; i < N_CHARGES; i++)
 		varint_int(&b, u->us[i]);
 	varint_int(&b, u->billed_us);
 	varint_int(&b, u->cost_micro);
 	varint_int(&b, u->n_pods);
+	put_used(&b, &u->used);
 	record_put(out, TABLE_USAGE, u->bytes, u->len, &b);
 }
 
 int record_load_usage(struct usage *u, struct rec *r, struct gpuq_err *err)
 {
-	uint32_t n;
+	const uint32_t more = rec_get_row(r, 4);
+	const uint32_t n = rec_get_array(r);
 
-	rec_get_row(r, 4);
-	n = rec_get_array(r);
 	for (uint32_t i = 0; i < n && i < N_CHARGES; i++)
 		u->us[i] = rec_get_int(r);
 	varint_skip_more(r, n > N_CHARGES ? n - N_CHARGES : 0);
 	u->billed_us = rec_get_int(r);
 	u->cost_micro = rec_get_int(r);
 	u->n_pods = rec_get_int(r);
+	if (more) /* records of before that know nothing of it */
+		record_get_used(r, &u->used);
 	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "a usage counter is incomplete") : 0;
 }
 
@@ -55,13 +84,14 @@ static void record_charge(const struct model *m, const struct charges *c, int64_
 	const int64_t begins = clock_day_begins(m, day), ends = begins + CIVIL_DAY_US;
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const struct used_sum none = { .n_cpu = 0 }, *used = day == c->last_day ? &c->used : &none;
 	uint32_t n_today = 0;
 
 	for (uint32_t i = 0; i < c->n; i++)
 		n_today += c->items[i].from_us < ends && c->items[i].to_us > begins;
 	if (n_today == 0)
 		return;
-	varint_array(&b, 7);
+	varint_array(&b, 7 + accounting_knows_used(used));
 	varint_str(&b, c->queue);
 	varint_str(&b, c->user);
 	varint_str(&b, c->flavor);
@@ -85,6 +115,7 @@ static void record_charge(const struct model *m, const struct charges *c, int64_
 		varint_int(&b, c->amounts[i].count);
 	}
 	varint_int(&b, c->isolation);
+	put_used(&b, used);
 	record_put(out, TABLE_CHARGE, key, charge_key(key, c, day), &b);
 }
 

@@ -18,6 +18,8 @@ int record_load_account(struct model *m, const unsigned char *key, size_t n, str
 			struct gpuq_err *err);
 void record_account(const struct account *a, struct batch *out);
 void record_usage(struct model *m, const struct usage *u, struct batch *out);
+/* Read the sums at the end of such records; nothing known where they are incomplete. */
+void record_get_used(struct rec *in, struct used_sum *out);
 /* Append a record for each day of the interval. */
 void record_charges(const struct model *m, const struct charges *c, struct batch *out);
 

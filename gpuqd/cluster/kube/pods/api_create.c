@@ -17,6 +17,7 @@
 #include "gpuqd/cluster/kube/pods/owned.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/podspec.h"
+#include "gpuqd/cluster/kube/pods/podspec_code.h"
 #include "gpuqd/cluster/kube/http/url.h"
 
 enum { BESIDE_SCRIPT, BESIDE_SERVICE, N_BESIDES };
@@ -421,11 +422,11 @@ static int build_files(struct create *c, const struct pod_order *o, struct gpuq_
 	url_object(&path, c->namespace_, plurals[BESIDE_SCRIPT], c->beside_name[BESIDE_SCRIPT]);
 	HASH_FIND_STR(c->asks->besides, gpuq_buf_str(&path), b);
 	gpuq_buf_done(&path);
-	if (o->code && !o->code_url && b && (b->post || b->attempt == c->attempt)) {
+	if (o->code && podspec_code_is_file(o) && b && (b->post || b->attempt == c->attempt)) {
 		c->beside[BESIDE_SCRIPT] = strdup("{}");
 		return 0;
 	}
-	if (o->code && !o->code_url)
+	if (o->code && podspec_code_is_file(o))
 		rc = code_read(o->code, &archive, err);
 	if (rc == 0)
 		rc = podspec_files(o, archive, &v, err);

@@ -6,6 +6,7 @@
 
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/label.h"
+#include "gpuqd/cluster/kube/pods/podspec_code.h"
 #include "gpuqd/cluster/kube/pods/podspec_int.h"
 #include "gpuqd/cluster/kube/pods/podspec_share.h"
 #include "gpuqd/cluster/kube/pods/podspec_restrict.h"
@@ -437,7 +438,7 @@ int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err)
 
 bool podspec_has_files(const struct pod_order *o)
 {
-	return o->spec->script || (o->spec->code.digest && !o->code_url);
+	return o->spec->script || (o->spec->code.digest && podspec_code_is_file(o));
 }
 
 bool podspec_has_service(const struct pod_order *o)

@@ -4,6 +4,7 @@
 #include "gpuqd/cluster/kube/watch/decode.h"
 
 #define VOLUME "gpuq-code"
+#define STORE "gpuq-code-store"
 #define URL "GPUQ_CODE_URL" /* and, after it, what else is needed to fetch it */
 
 /* Its first word is the image's name. */
@@ -15,6 +16,11 @@
 
 /* Rights are given to all, since the job may run as another user than this container. */
 #define RIGHTS "chmod -R a+rwX ."
+
+/* Check the archive $a, and unpack it. */
+#define IS_IT(words_)                                                                              \
+	"echo \"$" URL "_SHA256  $a\" | sha256sum -c - >$e 2>&1 || fail '" words_                  \
+	" has another digest'\ngzip -dc $a | tar -xf - && rm -f $a $e"
 
 static const char unpack[] =
 	NEEDS("tar gzip chmod") "gzip -dc " SCRIPT_DIR "/" CODE_ARCHIVE " | tar -xf - && " RIGHTS;
@@ -40,8 +46,13 @@ static const char fetch[] = NEEDS("tar gzip chmod sha256sum")
 	"[ \"$have\" ] || fail \"there is no curl, python3 or wget in image $0\"\n"
 	"for i in 1 2 3; do : >$e; for w in $have; do get_$w 2>>$e; s=$?; [ $s != 0 ] || break 2; done; sleep $i; done\n"
 	"[ $s = 0 ] || fail \"it could not be fetched by$have (exit status $s): $(tr '\\n' ' ' <$e | cut -c1-150)\"\n"
-	"echo \"$" URL "_SHA256  $a\" | sha256sum -c - >$e 2>&1 || fail 'what was fetched has another digest'\n"
-	"gzip -dc $a | tar -xf - && rm -f $a $e .gpuq-code.pem && " RIGHTS;
+	IS_IT("what was fetched") " .gpuq-code.pem && " RIGHTS;
+
+/* Others may write to the volume: the copy is checked, not what it was made of. */
+static const char take[] = NEEDS("tar gzip chmod sha256sum cp")
+	"a=.gpuq-code.tgz e=.gpuq-code.err\n"
+	"cp /" STORE "/archive.tgz $a 2>$e || fail \"it could not be read from the volume of code_store: $(tr '\\n' ' ' <$e | cut -c1-150)\"\n"
+	IS_IT("what is on the volume of code_store") " && " RIGHTS;
 /* clang-format on */
 
 static void put_variable(json_t *container, const char *name, const char *value)
@@ -50,21 +61,45 @@ static void put_variable(json_t *container, const char *name, const char *value)
 			      json_pack("{s:s, s:s}", "name", name, "value", value));
 }
 
+bool podspec_code_is_file(const struct pod_order *o)
+{
+	return !o->code_url && !o->code_volume;
+}
+
+/* Only this container sees the volume, and of it only this archive. */
+static void put_store(const struct gpuq_volume *v, json_t *spec, json_t *init)
+{
+	json_array_append_new(
+		podspec_array(spec, "volumes"),
+		v->claim ? json_pack("{s:s, s:{s:s, s:b}}", "name", STORE, "persistentVolumeClaim",
+				     "claimName", v->claim, "readOnly", 1)
+			 : json_pack("{s:s, s:{s:s, s:s, s:b}}", "name", STORE, "nfs", "server",
+				     v->nfs->server, "path", v->nfs->path, "readOnly", 1));
+	json_array_append_new(json_object_get(init, "volumeMounts"),
+			      json_pack("{s:s, s:s, s:s, s:b}", "name", STORE, "mountPath",
+					"/" STORE, "subPath", v->sub_path, "readOnly", 1));
+}
+
 void podspec_code(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
 		  json_t *container)
 {
 	const char *image = o->code_image ? o->code_image : o->image;
 	json_t *init = json_pack("{s:s, s:s, s:[s,s,s,s], s:s, s:[{s:s,s:s}]}", "name",
 				 KUBE_CODE_CONTAINER, "image", image, "command", "/bin/sh", "-c",
-				 o->code_url ? fetch : unpack, image, "terminationMessagePolicy",
-				 "FallbackToLogsOnError", "volumeMounts", "name", VOLUME,
-				 "mountPath", GPUQ_CODE_PATH);
+				 o->code_url      ? fetch
+				 : o->code_volume ? take
+						  : unpack,
+				 image, "terminationMessagePolicy", "FallbackToLogsOnError",
+				 "volumeMounts", "name", VOLUME, "mountPath", GPUQ_CODE_PATH);
 
 	if (o->code_url) {
 		put_variable(init, URL, o->code_url);
 		put_variable(init, URL "_SHA256", o->spec->code.digest);
 		if (o->code_ca)
 			put_variable(init, URL "_CA", o->code_ca);
+	} else if (o->code_volume) {
+		put_variable(init, URL "_SHA256", o->spec->code.digest);
+		put_store(o->code_volume, spec, init);
 	} else {
 		json_array_append_new(json_object_get(init, "volumeMounts"),
 				      json_pack("{s:s, s:s, s:b}", "name", SCRIPT_VOLUME,

@@ -12,6 +12,9 @@
 void podspec_code(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
 		  json_t *container);
 
+/* True if the pod gets the archive by a ConfigMap, should it have one. */
+bool podspec_code_is_file(const struct pod_order *o);
+
 /* Put the CPUs and memory of the group into a container. (podspec_container.c) */
 void podspec_machine(const struct gpuq_group *g, json_t *container);
 
