@@ -848,7 +848,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = adopt_new(d->journal, d->reconcile, &d->adopt, err);
 	}
 	if (rc == 0)
-		rc = asker_new(d->journal, &d->asker, err);
+		rc = asker_new(d->journal, d->schedule, &d->asker, err);
 	if (rc == 0)
 		rc = cutter_new(d->journal, &d->cutter, err);
 	if (rc == 0)

@@ -44,6 +44,7 @@ struct live {
 	int64_t again_us; /* by then all pods that were signalled to end must be gone; 0 = none */
 	int64_t removed_us; /* by then nodes should have removed ended pods; 0 = none */
 	uint32_t warned; /* attempt signalled before its time limit, + 1; 0 = none */
+	uint32_t left; /* attempt whose pods were told to leave, + 1; 0 = none */
 };
 
 /* Nodes with evicted pods that stayed long after their grace period. */
@@ -233,12 +234,19 @@ static void tell_to_leave(struct look *k, const struct pod *p)
 	int64_t grace_us;
 	int signal;
 
-	if (p->leaving)
+	if (p->leaving && !(l && order_is_evicted(k->j) && l->left != k->j->attempt + 1))
 		return;
 	need_spec(k);
 	order_ref(k->m, k->j, p, name, &ref);
 	grace_us = order_grace_us(k->j, evicted, k->have_spec ? &k->spec : NULL);
 	signal = first_signal(k, evicted);
+	/* Others have told it, for the same reason that the job leaves for. After a restart it may have
+	 * been gpuqd: the signal is sent twice, rather than never. */
+	if (p->leaving) {
+		if (signal && p->state == GPUQ_POD_RUNNING && p->attempt == k->j->attempt)
+			send_signal(k, p, &ref, signal);
+		return;
+	}
 	journal_apply(k->d->j, &ev, NULL);
 	if (l)
 		l->again_us = loop_now_us(k->d->l) + grace_us + OVERDUE_US;
@@ -333,6 +341,8 @@ static void look(struct dispatch *d, const struct job *j)
 	}
 	if (j->warned)
 		l->warned = j->attempt + 1;
+	if (l && leaving)
+		l->left = j->attempt + 1;
 	if (l && now >= l->removed_us)
 		l->removed_us = 0;
 	gpuq_arena_done(&k.a);

@@ -357,18 +357,21 @@ static void told_late(struct reconcile *r, const struct pod *p, struct pod_key k
 static void pod_news(struct reconcile *r, const struct pod *p, struct pod_key key,
 		     const struct pod_fact *f)
 {
+	struct event ev = { 0 };
+	char why[512];
+
 	charge_as_told(r, p, key, f);
+	if (pod_told_disruption(journal_model(r->j), p, f, &ev, why, sizeof(why)))
+		apply(r, &ev);
 	if (!f->leaving && f->phase == POD_PENDING && r->on_unbound)
 		r->on_unbound(r->on_unbound_arg, key, *f->node ? NULL : &f->claims);
 	if (f->leaving && !p->leaving) {
-		struct event ev = { .type = EV_POD_LEAVING, .pod = key };
-
+		ev = (struct event){ .type = EV_POD_LEAVING, .pod = key };
 		apply(r, &ev);
 		deleted_outside(r, p);
 	}
 	if (has_run(f) && p->state < GPUQ_POD_RUNNING) {
-		struct event ev = { .type = EV_POD_STARTED, .pod = key };
-
+		ev = (struct event){ .type = EV_POD_STARTED, .pod = key };
 		ev.started.start_us = walltime_to_ledger(f->start_us, loop_ahead_us(r->l));
 		apply(r, &ev);
 	}

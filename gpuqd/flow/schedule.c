@@ -661,6 +661,11 @@ void schedule_record(struct schedule *s, struct spool *to)
 	s->record_to = to;
 }
 
+bool schedule_is_ready(const struct schedule *s)
+{
+	return s->ready;
+}
+
 void schedule_ready(struct schedule *s, bool ready)
 {
 	s->ready = ready;

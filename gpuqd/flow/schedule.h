@@ -25,6 +25,7 @@ void schedule_free(struct schedule *s);
 
 /* No job is placed until the cluster has been listed: foreign pods are not known before. */
 void schedule_ready(struct schedule *s, bool ready);
+bool schedule_is_ready(const struct schedule *s);
 void schedule_kick(struct schedule *s); /* report a change */
 
 /* Called after each cycle whose decisions are carried out; NULL = no call. The plan lives until it

@@ -31,9 +31,11 @@ struct provision {
 	uint64_t *open; /* of made_up: those that a job may use without asking for more */
 	struct growing *pools; /* by price, then name */
 	uint32_t n_pools, n_left; /* n_left: nodes that could still be requested */
+	uint32_t latest; /* pool_of() */
 	uint32_t *shapes, n_shapes; /* one node of each kind of them */
 	uint32_t *ask_of; /* by node: into plan.asks; SNAP_NONE */
-	uint32_t *asked; /* by job: elements with a place there */
+	uint64_t *asked; /* jobs with an element that has a place there */
+	uint32_t *served, n_served, room; /* a job for each such element */
 	struct job_class *classes; /* as they were */
 	uint32_t n_classes;
 };
@@ -45,15 +47,23 @@ static bool is_made_up(const struct snap_node *n)
 
 /* ---- the nodes ---- */
 
-/* Return the pool of a node that does not exist; a new one where it is the first. */
+static bool is_in(const struct growing *g, const struct snap_node *n)
+{
+	return g->flavor == n->flavor && (g->pool == n->pool || strcmp(g->pool, n->pool) == 0);
+}
+
+/* Return the pool of a node that does not exist; a new one where it is the first. Nodes of one
+ * pool follow one another. */
 static struct growing *pool_of(struct provision *p, const struct snapshot *s, uint32_t node)
 {
 	const struct snap_node *n = &s->nodes[node];
 	uint32_t i = 0;
 
-	while (i < p->n_pools &&
-	       (p->pools[i].flavor != n->flavor || strcmp(p->pools[i].pool, n->pool) != 0))
+	if (p->latest < p->n_pools && is_in(&p->pools[p->latest], n))
+		return &p->pools[p->latest];
+	while (i < p->n_pools && !is_in(&p->pools[i], n))
 		i++;
+	p->latest = i;
 	if (i == p->n_pools)
 		p->pools[p->n_pools++] = (struct growing){
 			.pool = n->pool,
@@ -91,19 +101,19 @@ static void sort_pools(struct cycle *c, struct provision *p)
 
 /* Sort the nodes into those that a job of the pool may use and those that it may not: it may use
  * nodes that exist, and those of one pool. */
-static void part(struct cycle *c, struct provision *p, struct growing *g)
+static void part(struct cycle *c, const struct provision *p, struct growing *g)
 {
 	g->others = cycle_alloc(c, cycle_words(c), sizeof(*g->others));
 	g->rest = cycle_alloc(c, cycle_words(c), sizeof(*g->rest));
-	for (uint32_t n = 0; !c->failed && n < c->s->n_nodes; n++) {
-		const bool made_up = bits_has(p->made_up, n);
-		const bool in = made_up && c->s->nodes[n].flavor == g->flavor &&
-				strcmp(c->s->nodes[n].pool, g->pool) == 0;
-
-		if (made_up && !in)
-			bits_add(g->others, n);
-		if (!in)
-			bits_add(g->rest, n);
+	if (c->failed)
+		return;
+	memcpy(g->others, p->made_up, cycle_words(c) * sizeof(*g->others));
+	memset(g->rest, 0xff, c->s->n_nodes / 64 * sizeof(*g->rest));
+	for (uint32_t n = c->s->n_nodes / 64 * 64; n < c->s->n_nodes; n++)
+		bits_add(g->rest, n);
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		bits_del(g->others, g->nodes[i]);
+		bits_del(g->rest, g->nodes[i]);
 	}
 }
 
@@ -126,7 +136,6 @@ static void find_pools(struct cycle *c, struct provision *p, uint32_t n_planned,
 		p->pools[i].nodes = nodes + used;
 		used += p->pools[i].n_nodes;
 		p->pools[i].n_nodes = 0;
-		part(c, p, &p->pools[i]);
 	}
 	for (int state = SNAP_ASKED; state <= SNAP_PLANNED; state++)
 		for (uint32_t n = 0; !c->failed && n < s->n_nodes; n++)
@@ -135,6 +144,8 @@ static void find_pools(struct cycle *c, struct provision *p, uint32_t n_planned,
 
 				g->nodes[g->n_nodes++] = n;
 			}
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		part(c, p, &p->pools[i]);
 	p->n_left = n_planned;
 	if (!c->failed)
 		sort_pools(c, p);
@@ -292,7 +303,7 @@ void provision_begin(struct cycle *c)
 	p->made_up = cycle_alloc(c, cycle_words(c), sizeof(*p->made_up));
 	p->open = cycle_alloc(c, cycle_words(c), sizeof(*p->open));
 	p->ask_of = cycle_alloc(c, n, sizeof(*p->ask_of));
-	p->asked = cycle_alloc(c, c->s->n_jobs, sizeof(*p->asked));
+	p->asked = cycle_alloc(c, c->s->n_jobs / 64 + 1, sizeof(*p->asked));
 	if (!c->failed)
 		find_pools(c, p, n_planned, n_asked);
 	holdings_keep(c);
@@ -458,7 +469,7 @@ static void note_places(struct cycle *c, uint32_t job)
 				     .unit = PLAN_COUNT,
 				     .need = n,
 				     .object = pool ? pool : "" };
-	if (p->asked[job] > 0) {
+	if (bits_has(p->asked, job)) {
 		c->plan.n_reasons--;
 		return;
 	}
@@ -498,6 +509,16 @@ static void note_limit(struct cycle *c, uint32_t job, uint32_t cls)
 		}
 }
 
+static void note_served(struct cycle *c, uint32_t job)
+{
+	struct provision *p = c->provision;
+	uint32_t *at = cycle_push(c, &p->served, &p->n_served, &p->room, sizeof(*at), 1);
+
+	if (at)
+		*at = job;
+	bits_add(p->asked, job);
+}
+
 /* Give the next element of a job places, on nodes that may come. */
 static bool serve(struct cycle *c, uint32_t job)
 {
@@ -525,7 +546,7 @@ static bool serve(struct cycle *c, uint32_t job)
 				continue;
 			note_places(c, job);
 			emit_count(c, job, flavor);
-			p->asked[job]++;
+			note_served(c, job);
 			return true;
 		}
 	return false;
@@ -603,8 +624,8 @@ void provision_end(struct cycle *c)
 
 	if (!p)
 		return;
-	for (uint32_t i = 0; i < c->s->n_jobs; i++)
-		c->plan.started[i] -= p->asked[i];
+	for (uint32_t i = 0; i < p->n_served; i++)
+		c->plan.started[p->served[i]]--;
 	memcpy(c->classes.items, p->classes, p->n_classes * sizeof(*p->classes));
 	nodes_swap(c, &p->before);
 }

@@ -214,15 +214,14 @@ static void why_beyond_share(struct cycle *c, uint32_t job, uint32_t flavor)
 }
 
 /* Report a nominated placement that the job does not own yet: it is waiting for its victims, the
- * first of which is named. */
-static void tell_victims(struct cycle *c, uint32_t job)
+ * first of which is named. Their actions end at `end`. */
+static void tell_victims(struct cycle *c, uint32_t job, uint32_t end)
 {
 	struct plan_reason why = { .code = GPUQ_R_VICTIMS, .object = "" };
 	const struct plan_action *first = NULL;
 	char key[32];
 
-	for (uint32_t i = c->plan.n_actions; i-- > 0 && c->plan.actions[i].claimant == job;
-	     why.need++)
+	for (uint32_t i = end; i-- > 0 && c->plan.actions[i].claimant == job; why.need++)
 		first = &c->plan.actions[i];
 	if (first)
 		why.object =
@@ -319,7 +318,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		served_one(c, job, claimed);
 		timeline_changed(c);
 		if (j->n_ranges == 0 || c->plan.started[job] == j->n_waiting)
-			tell_victims(c, job);
+			tell_victims(c, job, c->plan.n_actions);
 		return true;
 	}
 	for (uint32_t i = 0;
@@ -372,6 +371,23 @@ static bool serve_next(struct cycle *c)
 }
 
 /* ---- reasons of pending jobs ---- */
+
+/* An element of an array may have got a nominated placement before all others started: then it is what the
+ * array is pending for. */
+static void explain_nominated(struct cycle *c)
+{
+	for (uint32_t i = 0; !c->failed && i < c->plan.n_actions; i++) {
+		const uint32_t job = c->plan.actions[i].job;
+		uint32_t end = i + 1;
+
+		if (c->plan.actions[i].kind != PLAN_NOMINATE || c->plan.why_of_job[job].n ||
+		    c->plan.started[job] < c->s->jobs[job].n_waiting)
+			continue;
+		while (end < c->plan.n_actions && c->plan.actions[end].claimant == job)
+			end++;
+		tell_victims(c, job, end);
+	}
+}
 
 /* Give the jobs of every run without reasons of their own the reasons of their run. */
 static void explain(struct cycle *c)
@@ -508,6 +524,7 @@ static bool phase_goes_on(struct sched_run *r)
 		return provision_next(c);
 	default:
 		provision_end(c);
+		explain_nominated(c);
 		if (!c->failed)
 			explain(c);
 		return false;

@@ -242,9 +242,11 @@ static int fail(struct world *w, uint32_t at, struct gpuq_err *err)
 {
 	struct sim_ask *a = &w->asks[at];
 	struct event ev = { .type = EV_ASK_CLOSED, .at_us = w->now_us };
+	const int64_t closed_us = a->failures < RETRIES ? 0 : w->now_us + CLOSED_US;
 	int rc;
 
 	/* The model counts it. */
+	ev.ask.until_us = closed_us;
 	ev.ask.pool = w->pools[a->pool].spec->name;
 	ev.ask.message = "";
 	ev.ask.counts = true;
@@ -255,7 +257,7 @@ static int fail(struct world *w, uint32_t at, struct gpuq_err *err)
 		a->retry_us = w->now_us + (RETRY_BASE_US << (a->failures - 1));
 		return 0;
 	}
-	w->pools[a->pool].closed_until_us = w->now_us + CLOSED_US;
+	w->pools[a->pool].closed_until_us = closed_us;
 	drop(w, at);
 	return 0;
 }

@@ -630,6 +630,7 @@ static bool take_before_jobs(struct taking *t)
 		take_node(t, n, &n->snap_ix);
 	snapshot_pools_add(t);
 	MORE(t, made_up, t->s);
+	snapshot_pools_close(t);
 	take_requests(t);
 	if (t->queue_of)
 		snapshot_add_usages(m, t->now_us, t->queue_of, t->s);

@@ -415,12 +415,44 @@ enum gpuq_spot snapshot_pools_spot(const struct request_spec *spec, bool preempt
 
 /* ---- waits ---- */
 
-static bool is_known(const struct taking *t, const char *flavor)
+/* Return the flavor's number; SNAP_NONE = it has no node. */
+static uint32_t flavor_of(const struct taking *t, const char *name)
 {
 	for (uint32_t i = 0; i < t->n_flavors; i++)
-		if (strcmp(t->flavors[i], flavor) == 0)
-			return true;
-	return false;
+		if (strcmp(t->flavors[i], name) == 0)
+			return i;
+	return SNAP_NONE;
+}
+
+void snapshot_pools_close(struct taking *t)
+{
+	const struct ask_pool *pool = NULL;
+	const char *name = NULL;
+
+	t->closed_us = t->m->ask_pools
+			       ? gpuq_arena_calloc(&t->mem, t->n_flavors + 1, sizeof(*t->closed_us))
+			       : NULL;
+	for (uint32_t i = 0; t->closed_us && i < t->s->n_nodes; i++) {
+		const struct snap_node *n = &t->s->nodes[i];
+		int64_t at_us = GPUQ_UNLIMITED;
+
+		if (n->flavor == SNAP_NONE || (n->state == SNAP_DOWN && !n->made_up))
+			continue;
+		if (n->state == SNAP_DOWN && n->pool != name) {
+			name = n->pool;
+			pool = ask_pool_find(t->m, name);
+		}
+		if (n->state == SNAP_DOWN && pool && pool->closed_until_us > t->now_us)
+			at_us = pool->failed_us;
+		if (at_us > t->closed_us[n->flavor])
+			t->closed_us[n->flavor] = at_us;
+	}
+}
+
+/* Return since when there is nothing of the flavor to wait for; GPUQ_UNLIMITED = there is. */
+static int64_t closed_us(const struct taking *t, uint32_t flavor)
+{
+	return t->closed_us && t->closed_us[flavor] ? t->closed_us[flavor] : GPUQ_UNLIMITED;
 }
 
 static bool waits(const struct taking *t, const struct request_spec *spec)
@@ -469,9 +501,10 @@ void snapshot_pools_wait(struct taking *t, const struct request_spec *spec, int6
 		since_us = (since_us + step - 1) / step * step;
 	for (size_t i = 0; i + 1 < spec->flavors.n; i++) {
 		const struct gpuq_flavor_rule *r = &spec->flavor_rules[i];
+		const uint32_t flavor = flavor_of(t, spec->flavors.items[i]);
 		int64_t end = GPUQ_UNLIMITED, refused = GPUQ_UNLIMITED;
 
-		if (!is_known(t, spec->flavors.items[i]))
+		if (flavor == SNAP_NONE)
 			continue;
 		if (!gpuq_flavor_waits(r)) {
 			at++;
@@ -479,6 +512,8 @@ void snapshot_pools_wait(struct taking *t, const struct request_spec *spec, int6
 		}
 		if (r->for_us && __builtin_add_overflow(since_us, r->for_us, &end))
 			end = GPUQ_UNLIMITED;
+		if (r->for_us && closed_us(t, flavor) < end)
+			end = closed_us(t, flavor) > from ? closed_us(t, flavor) : from;
 		if (r->refusals)
 			refused = ask_refused_us(t->m, spec->flavors.items[i], from, r->refusals);
 		end = refused < end ? refused : end;

@@ -22,6 +22,8 @@ void snapshot_pools_end(const struct taking *t, const struct node *n, struct sna
 void snapshot_pools_node(const struct taking *t, const struct node *n, struct snap_node *sn);
 /* Add the nodes that do not exist. */
 void snapshot_pools_add(struct taking *t);
+/* Note of which flavors, now that all nodes are added, none is there and none may be requested for now. */
+void snapshot_pools_close(struct taking *t);
 
 /* Which flavors, prices and kinds of nodes a job may use. Nodes of spot pools, and nodes where something has
  * a price, have labels of gpuqd's own in a snapshot, so that the scheduler knows of terms over labels alone. */

@@ -32,6 +32,9 @@ struct taking {
 	uint32_t *queue_of; /* by queue ix */
 	uint32_t n_flavors;
 	const char **flavors; /* names, by flavor */
+	/* By flavor: since when requests for its nodes have failed, and no node of it is there; 0 or GPUQ_UNLIMITED =
+	 * not so. NULL = of none. */
+	int64_t *closed_us;
 	struct snap_caps *caps;
 	struct gpuq_arena mem; /* of this taking */
 	struct gpuq_arena scratch; /* of the request being added */

@@ -145,6 +145,8 @@ struct pod_fact {
 	enum pod_phase phase;
 	enum pod_fault fault; /* what ended it, beside its exit code */
 	bool leaving; /* signalled to end (deletionTimestamp) */
+	/* While it runs: the cluster is about to end it, for a reason that is not its own, in its words. */
+	const char *disrupted; /* NULL = not known */
 	bool waiting_bad; /* cannot start by itself: image, config (see message) */
 	/* With waiting_bad: the obstacle, "ImagePullBackOff" or "secret/tokens". */
 	const char *trouble; /* NULL = none */

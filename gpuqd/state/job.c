@@ -592,7 +592,7 @@ static bool is_rejected(const struct model *m, const struct job *j)
 
 int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	struct event lost = { .at_us = ev->at_us, .evict.rule = "pod_lost" };
+	struct event lost = { .at_us = ev->at_us, .evict.rule = RULE_POD_LOST };
 	struct job *j = job_of_event(m, ev, err);
 	struct life *l;
 

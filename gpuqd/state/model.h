@@ -187,8 +187,9 @@ struct pod {
 #define RULE_CANNOT_START "cannot_start"
 /* The plugin of its node gave it no device. */
 #define RULE_PLUGIN "plugin_timeout"
-/* The rule of a time limit that follows from a deadline. */
 #define RULE_SPOT "spot" /* its cloud took a node of a spot pool */
+#define RULE_POD_LOST "pod_lost" /* some pod of it was lost, or is about to be */
+/* The rule of a time limit that follows from a deadline. */
 #define RULE_DEADLINE "deadline"
 /* The rule of ending an attempt whose node is about to be taken away by its cloud. */
 #define RULE_NODE_ENDS "node_ends"

@@ -38,10 +38,16 @@ test_expect_success 'it is waited for although the next one is free, and why sho
 	job_is "$wait" state PENDING && says out "Resources" && gpuq queue -j "$wait" --json >out && says out FlavorWait
 '
 
+test_expect_success 'a scenario of it waits as well' '
+	gpuq export --scenario >now.yaml && says now.yaml "for: 6h" && "$test_build/gpuqd/gpuq-sim" run now.yaml >out && says out "FlavorWait"
+'
+
 test_expect_success 'plan tells for each flavor when and at what cost' '
 	gpuq plan --queue q --gpus 1 --time 1h --flavor a100-spot:2h,a100 --image x -- true >out && says out "^Flavors.*a100-spot: .*1.00 EUR" &&
 	says out "a100: .*in (1:59:5|2:00:0).*not before 2:00:00 of waiting.*3.00 EUR" &&
-	gpuq plan --queue q --gpus 1 --time 1h --flavor a100-spot,a100 --image x -- true >out && says out "a100: at once.*3.00 EUR"
+	gpuq plan --queue q --gpus 1 --time 1h --flavor a100-spot,a100 --image x -- true >out && says out "a100: at once.*3.00 EUR" &&
+	gpuq plan --json --queue q --gpus 1 --time 1h --flavor a100-spot:2h,a100 --image x -- true >plan.json && test "$(json flavors.1.waited_s <plan.json)" = 7200 &&
+	/usr/bin/python3 "$test_source/tests/sharness/check_json.py" "$test_source/man/gpuq-json.5" Plan <plan.json
 '
 
 test_expect_success 'a job that does not wait takes the next one at once; a price may be too high' '

@@ -68,6 +68,33 @@ test_expect_success 'Azure: the condition of a scheduled preemption, but not tha
 	wait_for 90 runs "$b" node-0001 && job_is "$b" evictions.0.rule spot && gpuq cancel "$b" "$c" && wait_for 60 job_is "$b" state CANCELLED
 '
 
+# disrupted JOB [NUMBER]: the kubelet is about to end that pod of it, which runs on
+disrupted() {
+	api PATCH "/namespaces/default/pods/$(job "$1" "pods.${2-0}.name")/status" "{\"status\": {\"conditions\": [{\"type\": \"DisruptionTarget\",
+		\"status\": \"True\", \"reason\": \"TerminationByKubelet\", \"message\": \"imminent node shutdown\"}]}}" >/dev/null
+}
+
+# n_signals N: so many signals of checkpoints were sent
+n_signals() {
+	n_signals_got=$(grep -c '"signal-10"' audit)
+	[ "$n_signals_got" = "$1" ] || { echo "$n_signals_got signals, not $1"; return 1; }
+}
+
+test_expect_success 'a pod that runs, and that the cluster says it is about to end: its job saves itself at once' '
+	b=$(of "flavor: a100-spot\nretry: {limit: 0}\ncheckpoint: {signal: USR1, grace: 2s}") && job_becomes "$b" RUNNING 60 &&
+	disrupted "$b" && wait_for 60 n_signals 1 && wait_for 90 job_is "$b" attempt 1 && job_becomes "$b" RUNNING 90 &&
+	job_is "$b" evictions.0.rule spot && job_is "$b" evictions.0.cause drain && gpuq events "$b" >out && says out "imminent node shutdown" &&
+	gpuq cancel "$b" && wait_for 60 job_is "$b" state CANCELLED
+'
+test_expect_success 'so do all pods of a gang, of which others delete one, on nodes that are not spot as well' '
+	for i in 1 2; do offers node-000$i "\"nvidia.com/gpu\": \"1\"" "$present, \"buy\": \"plain\"" || return 1; done && wait_for 60 node_is node-0002 pool p &&
+	b=$(of "flavor: a100\npods: 2\nretry: {limit: 0}\ncheckpoint: {signal: USR1, grace: 2s}" --annotation=gpuq.test/slow-exit=10s) && job_becomes "$b" RUNNING 60 &&
+	api POST "/namespaces/default/pods/$(job "$b" pods.0.name)/eviction" "{\"kind\": \"Eviction\", \"metadata\": {}}" >/dev/null && wait_for 60 n_signals 3 &&
+	wait_for 90 job_is "$b" attempt 1 && job_is "$b" evictions.0.rule pod_lost && job_becomes "$b" RUNNING 90 && n_signals 3 &&
+	gpuq cancel "$b" && wait_for 60 job_is "$b" state CANCELLED &&
+	for i in 1 2; do offers node-000$i "\"nvidia.com/gpu\": \"1\"" "$present, \"buy\": \"spot\"" || return 1; done && wait_for 60 node_is node-0002 pool s
+'
+
 test_expect_success 'jobs that cannot be preempted, and gangs, are kept off them unless they say otherwise' '
 	n=$(of "qos: firm") && wait_for 60 runs "$n" node-0003 && gpuq cancel "$n" && wait_for 60 job_is "$n" state CANCELLED &&
 	m=$(of "qos: firm" --spot only) && g=$(of "pods: 2") && job_becomes "$m" RUNNING 60 && job_is "$m" flavor a100-spot &&

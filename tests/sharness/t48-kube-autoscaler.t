@@ -125,16 +125,16 @@ daemon_died() {
 killed_at() {
 	becomes "${2-serve}" && kill_gpuqd && GPUQ_FAILPOINT="$1=kill" && export GPUQ_FAILPOINT && again || return 1
 	ask 'pods: 2\ngpus: 8' >submit.out 2>&1
-	[ "${2-serve}" = serve ] || { wait_for 60 n_placeholders 2 && gpuq cancel --me; }
-	wait_for 60 daemon_died
+	[ "${2-serve}" = serve ] || { wait_for 180 n_placeholders 2 && gpuq cancel --me; }
+	wait_for 180 daemon_died
 	killed_status=$?
 	unset GPUQ_FAILPOINT
 	[ $killed_status = 0 ] && again || return 1
 	if [ "${2-serve}" = serve ]; then
-		killed_job=$(gpuq queue -h -o JOBID | tr -d ' ') && job_becomes "$killed_job" RUNNING 90 && n_pods "$killed_job" 2 &&
+		killed_job=$(gpuq queue -h -o JOBID | tr -d ' ') && job_becomes "$killed_job" RUNNING 180 && n_pods "$killed_job" 2 &&
 			gpuq cancel "$killed_job"
 	fi &&
-		wait_for 60 n_placeholders 0 && wait_for 60 n_nodes 0 && none_twice
+		wait_for 180 n_placeholders 0 && wait_for 180 n_nodes 0 && none_twice
 }
 
 grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS

@@ -114,6 +114,36 @@ static const struct {
 	  POD_FAULT_NONE, 255, "Error" },
 };
 
+Test(kube_decode, tells_what_is_about_to_end_a_pod)
+{
+	static const struct {
+		const char *status, *words; /* words NULL = nothing */
+	} cases[] = {
+		{ "\"phase\":\"Running\"", NULL },
+		{ "\"phase\":\"Running\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":"
+		  "\"False\",\"reason\":\"a\"}]",
+		  NULL },
+		{ "\"phase\":\"Running\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":"
+		  "\"True\",\"reason\":\"TerminationByKubelet\",\"message\":\"node shutdown\"}]",
+		  "node shutdown" },
+		{ "\"phase\":\"Pending\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":"
+		  "\"True\",\"reason\":\"DeletionByTaintManager\"}]",
+		  "DeletionByTaintManager" },
+	};
+
+	for (size_t i = 0; i < N(cases); i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct pod_fact p;
+		char json[1024];
+
+		snprintf(json, sizeof(json), "{" META ",\"status\":{%s}}", cases[i].status);
+		cr_assert_eq(pod(json, &p, &err), 0, "%zu: %s", i, err.text);
+		cr_expect(cases[i].words ? p.disrupted && strcmp(p.disrupted, cases[i].words) == 0
+					 : !p.disrupted,
+			  "%zu: %s", i, p.disrupted ? p.disrupted : "nothing");
+	}
+}
+
 Test(kube_decode, tells_how_a_pod_ended)
 {
 	for (size_t i = 0; i < N(ends); i++) {

@@ -316,9 +316,9 @@ static void on_tick(void *arg)
 	struct asker *k = arg;
 
 	k->tick = loop_after(k->l, TICK_US, on_tick, k);
-	check_all(k);
 	if (may_act(k))
 		keeper_tick(k->keeper);
+	check_all(k);
 }
 
 static void on_soon(void *arg)
@@ -326,6 +326,9 @@ static void on_soon(void *arg)
 	struct asker *k = arg;
 
 	k->soon = NULL;
+	/* Before the placeholders of a node go, which keep the autoscaler from taking it. */
+	if (may_act(k))
+		keeper_came(k->keeper);
 	check_all(k);
 }
 
@@ -597,14 +600,14 @@ void asker_set_cluster(struct asker *k, struct cluster *c)
 		watch(k);
 }
 
-int asker_new(struct journal *j, struct asker **out, struct gpuq_err *err)
+int asker_new(struct journal *j, const struct schedule *s, struct asker **out, struct gpuq_err *err)
 {
 	struct asker *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return gpuq_no_memory(err);
 	k->placeholders = placeholders_new(j);
-	k->keeper = keeper_new(j);
+	k->keeper = keeper_new(j, s);
 	if (!k->placeholders || !k->keeper) {
 		asker_free(k);
 		return gpuq_no_memory(err);

@@ -16,8 +16,11 @@
 struct asker;
 struct cluster;
 struct journal;
+struct schedule;
 
-int asker_new(struct journal *j, struct asker **out, struct gpuq_err *err);
+/* s outlives it. */
+int asker_new(struct journal *j, const struct schedule *s, struct asker **out,
+	      struct gpuq_err *err);
 void asker_free(struct asker *a); /* NULL is fine */
 /* NULL = there is none. */
 void asker_set_cluster(struct asker *a, struct cluster *c);

@@ -8,6 +8,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/schedule.h"
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/model.h"
 
@@ -17,11 +18,12 @@ struct kept {
 	int64_t idle_us; /* monotonic; 0 = pods are on it, or are to come */
 	bool on, told; /* as it was last told, if it was */
 	bool stays; /* of this evaluation */
-	bool there, awaited; /* awaited: with others, by a job */
+	bool there, awaited; /* awaited: by a job, perhaps with others */
 };
 
 struct keeper {
 	struct journal *j;
+	const struct schedule *schedule;
 	struct cluster *cluster;
 	struct kept *kept;
 };
@@ -73,6 +75,14 @@ static void note_awaited(struct keeper *k, const struct model *m)
 		for (uint32_t i = 0; i < a->n_came; i++)
 			if (ask_stands(a) && a->state < ASK_STATE_ENDED)
 				kept_of(k, a->nodes[i].name)->awaited = true;
+	if (m->n_promises == 0)
+		return;
+	job_each(m, j) {
+		const struct promise *p = j->life->promise;
+
+		for (uint32_t i = 0; p && i < p->n_pods; i++)
+			kept_of(k, p->pods[i].node)->awaited = true;
+	}
 }
 
 /* Note which nodes of the pool stay; the others go by themselves. */
@@ -89,7 +99,7 @@ static void evaluate(struct keeper *k, const struct site_pool *p, int64_t mono_u
 			continue;
 		e = kept_of(k, n->name);
 		e->there = true;
-		if (has_pods(n) || e->awaited)
+		if (has_pods(n) || e->awaited || !schedule_is_ready(k->schedule))
 			e->idle_us = 0;
 		else if (!e->idle_us)
 			e->idle_us = mono_us;
@@ -133,6 +143,26 @@ void keeper_tick(struct keeper *k)
 	}
 }
 
+static bool is_kept(const struct site *s, const char *pool)
+{
+	const struct site_pool *p = site_pool_growing(s, pool);
+
+	return p && !site_pool_requests(p);
+}
+
+void keeper_came(struct keeper *k)
+{
+	const struct model *m = journal_model(k->j);
+
+	if (!k->cluster || !k->cluster->ops->node_keep)
+		return;
+	for (const struct ask *a = m->asks; a; a = a->hh.next)
+		for (uint32_t i = 0; i < a->n_came; i++)
+			if (ask_stands(a) && a->state < ASK_STATE_ENDED &&
+			    is_kept(m->site, a->pool))
+				tell(k, kept_of(k, a->nodes[i].name), true);
+}
+
 void keeper_set_cluster(struct keeper *k, struct cluster *c)
 {
 	struct kept *e, *next;
@@ -142,12 +172,14 @@ void keeper_set_cluster(struct keeper *k, struct cluster *c)
 		forget(k, e);
 }
 
-struct keeper *keeper_new(struct journal *j)
+struct keeper *keeper_new(struct journal *j, const struct schedule *s)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
 
-	if (k)
+	if (k) {
 		k->j = j;
+		k->schedule = s;
+	}
 	return k;
 }
 

@@ -117,6 +117,24 @@ static void export_idle(struct export *x, struct gpuq_val *v, const struct snap_
 		export_milli(x, v, "use", mj->life->load->milli * INT64_C(100));
 }
 
+/* Write its flavors, with how long it waits for each, and up to which price. */
+static void export_flavors(struct export *x, struct gpuq_val *v, const struct snap_request *r,
+			   const struct job *j)
+{
+	const struct request_spec *spec = j && j->request ? &j->request->spec : NULL;
+	const struct gpuq_flavor_rule *rules =
+		spec && spec->flavors.n == r->n_flavors ? spec->flavor_rules : NULL;
+	struct gpuq_strlist names = { gpuq_arena_calloc(x->a, r->n_flavors + 1, sizeof(char *)),
+				      0 };
+
+	while (names.items && names.n < r->n_flavors) {
+		names.items[names.n] = r->flavors[names.n];
+		names.n++;
+	}
+	if (names.n)
+		export_put(x, v, "flavors", gpuq_flavors_write(x->a, &names, rules));
+}
+
 /* Write what does not depend on where the job runs. */
 static struct gpuq_val *export_job(struct export *x, const struct snap_job *j, const char *part,
 				   const char *name)
@@ -156,7 +174,7 @@ static struct gpuq_val *export_job(struct export *x, const struct snap_job *j, c
 	if (r->groups[0].isolation)
 		export_str(x, v, "isolation", gpuq_isolations[r->groups[0].isolation]);
 	export_idle(x, v, j, mj);
-	export_strs(x, v, "flavors", r->flavors, r->n_flavors);
+	export_flavors(x, v, r, mj);
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		export_int(x, needs, x->s->licenses[r->licenses[i].license].name,
 			   r->licenses[i].count);

@@ -1,5 +1,8 @@
 #include "gpuqd/flow/told/pod_told.h"
 
+#include <stdio.h>
+
+#include "gpuqd/state/asks/ask_end.h"
 #include "gpuqd/state/model.h"
 
 bool pod_told_devices(const struct pod *p, const struct pod_fact *f, struct event *ev, bool *same)
@@ -26,5 +29,26 @@ bool pod_told_amounts(const struct model *m, const struct pod *p, const struct p
 	ev->type = EV_POD_AMOUNTS;
 	ev->amounts.cpu_milli = f->cpu_milli;
 	ev->amounts.memory_bytes = f->memory_bytes;
+	return true;
+}
+
+bool pod_told_disruption(const struct model *m, const struct pod *p, const struct pod_fact *f,
+			 struct event *ev, char *why, size_t room)
+{
+	const struct job *j = p->job;
+
+	/* Pods that were not submitted are their owner's to repeat. */
+	if (!f->disrupted || p->attempt != j->attempt || p->dropped || !model_job_is_live(j) ||
+	    model_job_is_over(j) || model_pod_origin(m, p))
+		return false;
+	snprintf(why, room, "the cluster is about to end a pod on node %s: %.200s", p->node->name,
+		 f->disrupted);
+	ev->type = EV_JOB_EVICT_ASKED;
+	ev->job = j->key;
+	ev->evict.cause = GPUQ_CAUSE_DRAIN;
+	ev->evict.by = "";
+	ev->evict.rule = ask_spot_lost(m, j) ? RULE_SPOT : RULE_POD_LOST;
+	ev->evict.why = why;
+	ev->evict.grace_us = -1;
 	return true;
 }

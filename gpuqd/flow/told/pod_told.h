@@ -1,4 +1,5 @@
-/* pod_told.h - what a pod has got, where the cluster reports something else than was planned
+/* pod_told.h - what a pod has got, where the cluster reports something else than was planned, and what is
+ * about to end it
  *
  * Owns     nothing.
  * Used by  reconcile.
@@ -20,5 +21,8 @@ bool pod_told_devices(const struct pod *p, const struct pod_fact *f, struct even
 /* The amounts of CPU and memory, as admission made them. */
 bool pod_told_amounts(const struct model *m, const struct pod *p, const struct pod_fact *f,
 		      struct event *ev);
+/* The attempt of its job is to end, since the cluster is about to end the pod. `why` has the text. */
+bool pod_told_disruption(const struct model *m, const struct pod *p, const struct pod_fact *f,
+			 struct event *ev, char *why, size_t room);
 
 #endif

@@ -188,6 +188,16 @@ static void failed(const json_t *status, const struct ends *e, struct pod_fact *
 	}
 }
 
+/* Return the cluster's words for why it is about to end a pod that runs; NULL = it is not. */
+static const char *disrupted(const json_t *status)
+{
+	const json_t *c = condition(status, "DisruptionTarget");
+
+	if (!c)
+		return NULL;
+	return *kube_str(c, "message") ? kube_str(c, "message") : kube_str(c, "reason");
+}
+
 /* The job has not begun: its owner did not write the container that failed. */
 static void say_unpacking(struct gpuq_arena *a, const struct ends *e, struct pod_fact *out)
 {
@@ -276,6 +286,7 @@ void kube_read_outcome(struct gpuq_arena *a, const json_t *status, struct pod_fa
 	out->reason = kube_str(status, "reason");
 	out->message = kube_str(status, "message");
 	if (out->phase == POD_PENDING || out->phase == POD_RUNNING) {
+		out->disrupted = disrupted(status);
 		if (!cannot_start(a, init, out))
 			cannot_start(a, main_, out);
 		return;
