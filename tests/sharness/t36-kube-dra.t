@@ -43,7 +43,31 @@ print(" ".join(sorted(r["request"] + ":" + r["device"] for r in c)))'
 }
 
 gone() {
-	wait_for 60 claims_are "$1"
+	wait_for 120 claims_are "$1"
+}
+
+gpuqd_is_dead() {
+	! kill -0 $gpuqd_pid 2>/dev/null
+}
+
+no_jobs() {
+	[ "$(in_queue)" = 0 ] || { gpuq queue; return 1; }
+}
+
+# afresh: nothing of an earlier step is there any more, however that ended
+afresh() {
+	if gpuqd_is_dead; then
+		unset GPUQ_FAILPOINT
+		start_kube_gpuqd || return 1
+	fi
+	for afresh_job in $(gpuq queue -h -o JOBID); do
+		gpuq cancel "$afresh_job" || :
+	done
+	wait_for 120 no_jobs || return 1
+	for afresh_claim in $(kube list gpuq-jobs/resourceclaims metadata.name); do
+		kube delete "gpuq-jobs/resourceclaims/$afresh_claim" >/dev/null || :
+	done
+	gone 0
 }
 
 n_devices() {
@@ -80,12 +104,23 @@ consumers() {
 	test "$(kube get "gpuq-jobs/resourceclaims/$1" | /usr/bin/python3 -c 'import json, sys; print(len(json.load(sys.stdin).get("status", {}).get("reservedFor", [])))')" = "$2"
 }
 
+# consumers_are CLAIM POD: this one, and no other
+consumers_are() {
+	consumers_got=$(kube get "gpuq-jobs/resourceclaims/$1" | /usr/bin/python3 -c 'import json, sys; print(*(r["name"] for r in json.load(sys.stdin).get("status", {}).get("reservedFor", [])))')
+	[ "$consumers_got" = "$2" ] || { echo "$1 is reserved for ${consumers_got:-none}, not for $2"; return 1; }
+}
+
+# started_anew JOB POD: it runs, in a pod that is not that one (the_pod)
+started_anew() {
+	job_is "$1" state RUNNING && started_pod=$(the_pod "$1") && [ "$started_pod" != "$2" ]
+}
+
 unallocated() {
 	test -z "$(kube get "gpuq-jobs/resourceclaims/$1" status.allocation)"
 }
 
 test_expect_success 'AC-DRA-2: two devices by selector, allocated and reserved in one write; never the same ones twice' '
-	slice other node2 1 1 0 4 "NVIDIA H100" && wait_for 60 n_devices node2 4 &&
+	afresh && slice other node2 1 1 0 4 "NVIDIA H100" && wait_for 60 n_devices node2 4 &&
 	one=$(fake_job "claims: [{name: g, class: gpu.nvidia.com, count: 2, selectors: [\"$a100\"]}]\npods: 3\n$(fate hang=true)") &&
 	two=$(fake_job "claims: [{name: g, class: gpu.nvidia.com, count: 2, selectors: [\"$a100\"]}]\n$(fate hang=true)") &&
 	three=$(fake_job "claims: [{name: g, class: gpu.nvidia.com, selectors: [\"$a100\"]}]\n$(fate hang=true)") &&
@@ -97,22 +132,24 @@ test_expect_success 'AC-DRA-2: two devices by selector, allocated and reserved i
 '
 
 test_expect_success 'AC-DRA-3: the first alternative that can be had' '
-	first="claims: [{name: r, first: [{class: gpu.nvidia.com, count: 4, selectors: [\"$h100\"]}, {class: gpu.nvidia.com, count: 2, selectors: [\"$a100\"]}]}]" &&
+	afresh && first="claims: [{name: r, first: [{class: gpu.nvidia.com, count: 4, selectors: [\"$h100\"]}, {class: gpu.nvidia.com, count: 2, selectors: [\"$a100\"]}]}]" &&
 	id=$(fake_job "$first\n$(fate hang=true)") && job_becomes "$id" RUNNING 120 && test "$(results_of "$(pods_of "$id")-r")" = "r/alt1:gpu-0 r/alt1:gpu-1 r/alt1:gpu-2 r/alt1:gpu-3" &&
 	more=$(fake_job "$first\n$(fate hang=true)") && job_becomes "$more" RUNNING 120 && test "$(results_of "$(pods_of "$more")-r")" = "r/alt2:gpu-0 r/alt2:gpu-1" &&
 	gpuq cancel "$id" "$more" && gone 0
 '
 
 test_expect_success 'AC-DRA-4: the claim of others stays, and is given back: also when its pod is deleted by force' '
-	named shared 1 && id=$(fake_job "claims: [{name: g, claim: shared}]\n$(fate hang=true)") && job_becomes "$id" RUNNING 120 && consumers shared 1 &&
-	more=$(fake_job "claims: [{name: g, claim: shared}]\n$(fate hang=true)") && job_becomes "$more" RUNNING 120 && consumers shared 2 &&
-	gpuq cancel "$id" && wait_for 60 consumers shared 1 && test -n "$(results_of shared)" &&
-	kube delete "$(the_pod "$more")" --grace 0 >/dev/null && gpuq cancel "$more" && wait_for 60 consumers shared 0 && wait_for 60 unallocated shared && claims_are 1 &&
+	afresh && named shared 1 && id=$(fake_job "claims: [{name: g, claim: shared}]\n$(fate hang=true)") && job_becomes "$id" RUNNING 120 && wait_for 60 consumers shared 1 &&
+	more=$(fake_job "claims: [{name: g, claim: shared}]\n$(fate hang=true)") && job_becomes "$more" RUNNING 120 && wait_for 60 consumers shared 2 &&
+	gpuq cancel "$id" && wait_for 120 consumers_are shared "$(pods_of "$more")" && test -n "$(results_of shared)" &&
+	first=$(the_pod "$more") && kube delete "$first" --grace 0 >/dev/null && wait_for 120 started_anew "$more" "$first" &&
+	wait_for 120 consumers_are shared "$(pods_of "$more")" && test -n "$(results_of shared)" &&
+	gpuq cancel "$more" && wait_for 120 consumers shared 0 && wait_for 120 unallocated shared && claims_are 1 &&
 	kube delete gpuq-jobs/resourceclaims/shared >/dev/null && gone 0
 '
 
 test_expect_success 'templates: the claim that the controller manager makes is allocated; a manifest as it is' '
-	kube apply -n gpuq-jobs -f - >/dev/null <<-END &&
+	afresh && kube apply -n gpuq-jobs -f - >/dev/null <<-END &&
 	apiVersion: resource.k8s.io/v1
 	kind: ResourceClaimTemplate
 	metadata: {name: pair}
@@ -130,7 +167,7 @@ test_expect_success 'templates: the claim that the controller manager makes is a
 '
 
 test_expect_success 'what is wrong is refused with its column, or waited for with its object' '
-	printf "image: $kube_image\ncommand: [sleep]\nclaims:\n- {name: g, class: x, selectors: [\"device.driver.matches(1)\"]}\n" >bad.yaml && test_must_fail gpuq submit bad.yaml 2>err && grep "bad.yaml:4:50: claims.*column 15" err &&
+	afresh && printf "image: $kube_image\ncommand: [sleep]\nclaims:\n- {name: g, class: x, selectors: [\"device.driver.matches(1)\"]}\n" >bad.yaml && test_must_fail gpuq submit bad.yaml 2>err && grep "bad.yaml:4:50: claims.*column 15" err &&
 	id=$(fake_job "claims: [{name: g, class: later}]") && wait_for 60 job_is "$id" reason DeviceClaim && job_is "$id" reasons.0.object "DeviceClass later does not exist" &&
 	class later "device.driver.matches(\x27x\x27)" && wait_for 60 job_is "$id" reason DeviceClaim && gpuq why "$id" && class later "$nvidia" && job_becomes "$id" COMPLETED 120 && gone 0
 '
@@ -150,7 +187,7 @@ print(json.dumps(slice(name, {"devices": [instance(0, 2), instance(1, 2), instan
 }
 
 test_expect_success 'AC-DRA-5: two instances that share a slice of memory are never both allocated' '
-	class part.example.com "device.driver == \x27mig.nvidia.com\x27" && mig mig node2 &&
+	afresh && class part.example.com "device.driver == \x27mig.nvidia.com\x27" && mig mig node2 &&
 	two=$(fake_job "claims: [{name: m, class: part.example.com, count: 2}]\n$(fate hang=true)") && job_becomes "$two" RUNNING 120 &&
 	test "$(results_of "$(pods_of "$two")-m")" = "m:gpu-0-mig-0 m:gpu-0-mig-2" && job_is "$two" gpus 0 &&
 	one=$(fake_job "claims: [{name: m, class: part.example.com}]\n$(fate hang=true)") && wait_for 60 job_is "$one" reason Resources && claims_are 1 &&
@@ -159,13 +196,9 @@ test_expect_success 'AC-DRA-5: two instances that share a slice of memory are ne
 
 grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
 
-gpuqd_is_dead() {
-	! kill -0 $gpuqd_pid 2>/dev/null
-}
-
 # killed_at FAILPOINT: gpuqd dies at that step of a job; the next one ends it well, with one pod and one claim
 killed_at() {
-	stop_gpuqd && GPUQ_FAILPOINT="$1" && export GPUQ_FAILPOINT && start_kube_gpuqd && killed_id=$(fake_job "claims: [{name: g, class: gpu.nvidia.com, count: 2}]\n$(fate hang=true)") &&
+	afresh && stop_gpuqd && GPUQ_FAILPOINT="$1" && export GPUQ_FAILPOINT && start_kube_gpuqd && killed_id=$(fake_job "claims: [{name: g, class: gpu.nvidia.com, count: 2}]\n$(fate hang=true)") &&
 		wait_for 60 gpuqd_is_dead && unset GPUQ_FAILPOINT && start_kube_gpuqd && job_becomes "$killed_id" RUNNING 120 &&
 		n_pods "$killed_id" 1 && job_is "$killed_id" attempt 0 && claims_are 1 && consumers "$(pods_of "$killed_id")-g" 1 && gpuq cancel "$killed_id" && gone 0
 }
@@ -176,7 +209,7 @@ test_expect_success FAILPOINTS 'killed before it is allocated: likewise' 'killed
 test_expect_success FAILPOINTS 'killed before the pod is bound, with its devices: likewise' 'killed_at kube.bind=kill'
 
 test_expect_success 'AC-DRA-6: without the right to allocate jobs wait, and doctor names the rule' '
-	kube get clusterroles/gpuqd-dra >role.json &&
+	afresh && kube get clusterroles/gpuqd-dra >role.json &&
 	/usr/bin/python3 -c "
 import json
 role = json.load(open(\"role.json\"))

@@ -33,7 +33,7 @@ struct claims {
 	struct cluster *cluster;
 	struct flight *flights;
 	struct loop_timer *timer;
-	int64_t swept_us; /* monotonic: when anything was last given back */
+	bool soon; /* the timer is a short one */
 };
 
 static const struct dra *ledger(const struct claims *c)
@@ -345,7 +345,7 @@ static bool lives(const struct model *m, const char *name, const char *uid)
 	if (!model_pod_name_parse(m, name, &key))
 		return true;
 	p = model_find_pod(m, key);
-	return p && p->state != GPUQ_POD_ENDED && (!*p->uid || strcmp(p->uid, uid) == 0);
+	return p && model_pod_takes(p) && (!*p->uid || strcmp(p->uid, uid) == 0);
 }
 
 struct sweep {
@@ -365,13 +365,18 @@ static bool sweep_one(void *arg, const struct dra_claim *claim)
 				 .dra = ledger(s->c),
 				 .gone = gone };
 
-	if (!claim->taken || flies(s->c, claim))
+	/* The write that is under way may never be seen, for it may have been refused. */
+	if (flies(s->c, claim)) {
+		s->any = true;
 		return true;
+	}
 	for (size_t i = 0; i < claim->reserved.n && ask.n_gone < GPUQ_CLAIM_CONSUMERS_MAX; i++)
 		if (!lives(m, claim->consumers.items[i], claim->reserved.items[i]))
 			gone[ask.n_gone++] = claim->reserved.items[i];
 	ask.step = CLAIM_RELEASE;
-	ask.clear = claim->allocated && ask.n_gone == claim->reserved.n;
+	/* What another allocator gave to pods of its own, and to pods of gpuqd, stays with the last of them. */
+	ask.clear = claim->allocated && ask.n_gone == claim->reserved.n &&
+		    (claim->taken || ask.n_gone > 0);
 	/* One that was made for a pod is given back with it, not between two steps of its start. */
 	if (*claim->owner && lives(m, claim->owner_name, claim->owner))
 		ask.clear &= ask.n_gone > 0;
@@ -388,7 +393,7 @@ static bool sweep_one(void *arg, const struct dra_claim *claim)
 	return true;
 }
 
-static void arm(struct claims *c, int64_t us);
+static void arm(struct claims *c, bool soon);
 
 static void on_timer(void *arg)
 {
@@ -397,19 +402,23 @@ static void on_timer(void *arg)
 
 	c->timer = NULL;
 	if (!may_act(c)) {
-		arm(c, AGAIN_US);
+		arm(c, false);
 		return;
 	}
 	flights_land(c);
 	dra_each_claim(ledger(c), sweep_one, &s);
 	if (s.any)
-		arm(c, AGAIN_US);
+		arm(c, false);
 }
 
-static void arm(struct claims *c, int64_t us)
+/* A short wait takes the place of a long one; news never puts off what is due soon. */
+static void arm(struct claims *c, bool soon)
 {
-	if (!c->timer)
-		c->timer = loop_after(c->l, us, on_timer, c);
+	if (c->timer && (c->soon || !soon))
+		return;
+	loop_cancel(c->timer);
+	c->soon = soon;
+	c->timer = loop_after(c->l, soon ? SWEEP_US : AGAIN_US, on_timer, c);
 }
 
 static void on_event(void *arg, const struct event *ev)
@@ -419,16 +428,10 @@ static void on_event(void *arg, const struct event *ev)
 		(ev->type == EV_OBJECT_SEEN && ev->object->kind == OBJECT_DEVICE_CLAIM) ||
 		(ev->type == EV_OBJECTS_KNOWN && ev->objects.kind == OBJECT_DEVICE_CLAIM);
 
-	if (!claim && ev->type != EV_POD_GONE && ev->type != EV_POD_ENDED)
-		return;
-	if (!objects_is_known(journal_model(c->j)->objects, OBJECT_DEVICE_CLAIM))
-		return;
-	/* Sooner than the one that only tries again. */
-	if (c->timer && ev->type != EV_OBJECTS_KNOWN) {
-		loop_cancel(c->timer);
-		c->timer = NULL;
-	}
-	arm(c, SWEEP_US);
+	const bool pod = ev->type == EV_POD_GONE || ev->type == EV_POD_ENDED;
+
+	if ((claim || pod) && objects_is_known(journal_model(c->j)->objects, OBJECT_DEVICE_CLAIM))
+		arm(c, true);
 }
 
 void claims_set_cluster(struct claims *c, struct cluster *to)
