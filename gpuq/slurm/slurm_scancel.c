@@ -103,6 +103,8 @@ int slurm_scancel(struct cli *c)
 		if (number == 0)
 			return cli_usage(c, "--signal %s: expected a signal such as USR1", name), 1;
 		gpuq_put(a, params, "signal", gpuq_int(a, number));
+		if (opt_given(&c->args, OPT_S_BATCH))
+			gpuq_put(a, params, "first_only", gpuq_bool(a, true));
 	}
 	if (rc == 0)
 		rc = cli_call(c, "job.cancel", params, NULL, &reply, &err);

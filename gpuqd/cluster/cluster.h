@@ -220,6 +220,7 @@ struct pod_ref {
 	const char *name, *namespace_, *uid, *node;
 	const char *token;
 	const char *as; /* how the sink is told of it; NULL = by its name */
+	bool first_only; /* of a signal: to its first process, where there is a choice */
 };
 
 static inline const char *pod_ref_as(const struct pod_ref *ref)

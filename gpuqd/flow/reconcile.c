@@ -171,7 +171,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 
 static void delete_orphan(struct reconcile *r, const struct pod_fact *p)
 {
-	struct pod_ref ref = { p->name, p->namespace_, p->uid, p->node, p->token, NULL };
+	struct pod_ref ref = { p->name, p->namespace_, p->uid, p->node, p->token, NULL, false };
 
 	if (!p->leaving) {
 		log_warn("pod.orphan", "pod=%s uid=%s", LOGS(p->name), LOGS(p->uid));

@@ -519,6 +519,37 @@ static void note_served(struct cycle *c, uint32_t job)
 	bits_add(p->asked, job);
 }
 
+/* Report the limit or quota that keeps the job from nodes that could come, where each of its flavors has
+ * one: what is requested for others counts. */
+static void note_refused(struct cycle *c, uint32_t job, uint32_t cls)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const uint32_t first = c->plan.n_reasons;
+	struct provision *p = c->provision;
+	struct plan_reason found = { 0 }, *why;
+	bool any = false;
+
+	for (uint32_t f = 0; f < cycle_flavors(c, job) && cls < p->n_classes; f++)
+		for (uint32_t i = 0; r->gpus_milli > 0 && i < p->n_pools && !c->failed; i++) {
+			struct plan_reason one;
+
+			if (p->pools[i].flavor != r->flavor_ix[f] ||
+			    !could_be_on(c, job, p->pools[i].node))
+				continue;
+			if (holdings_admits(c, job, r->flavor_ix[f], &one))
+				return;
+			if (!any)
+				found = one;
+			any = true;
+		}
+	why = any ? PLAN_PUSH(c, reasons, 1) : NULL;
+	if (!why)
+		return;
+	*why = found;
+	reasons_flavor_wait(c, job);
+	p->classes[cls].why = (struct plan_why){ first, c->plan.n_reasons - first };
+}
+
 /* Give the next element of a job places, on nodes that may come. */
 static bool serve(struct cycle *c, uint32_t job)
 {
@@ -606,6 +637,7 @@ bool provision_next(struct cycle *c)
 	} else if (!serve(c, job)) {
 		struct job_class *cls = &c->classes.items[cycle_class(c, job)];
 
+		note_refused(c, job, cycle_class(c, job));
 		note_limit(c, job, cycle_class(c, job));
 		cls->blocked = true;
 		cls->from_walltime_us = ends_of(c, job) ? c->s->jobs[job].walltime_us : 0;

@@ -39,7 +39,7 @@ static int check_env(struct gpuq_reader *r, const struct gpuq_val *v, const stru
 	const struct gpuq_val *map = gpuq_get(v, "env");
 	const char *why;
 
-	for (size_t i = 0; i < env->n && !r->lenient; i++) {
+	for (size_t i = 0; i < env->n && !r->stored; i++) {
 		if (!(why = gpuq_env_fault(env->keys[i], env->vals[i])))
 			continue;
 		gpuq_reader_enter(r, "env");

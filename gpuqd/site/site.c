@@ -857,6 +857,7 @@ static int read_site(const struct gpuq_val *v, const char *file, int64_t now_us,
 				 .now_us = now_us,
 				 .by_name = true,
 				 .lenient = lenient,
+				 .stored = lenient,
 				 .err = err };
 	struct site *s = calloc(1, sizeof(*s));
 	int rc;

@@ -13,6 +13,38 @@ static bool is_outside(const char *path)
 	return !*path || *path == '/' || gpuq_path_goes_up(path);
 }
 
+/* True for the name of an object in a namespace, as Kubernetes has it. */
+static bool is_object_name(const char *name)
+{
+	const size_t n = strlen(name);
+
+	if (n == 0 || n > 253 || strchr("-.", name[0]) || strchr("-.", name[n - 1]))
+		return false;
+	return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
+}
+
+/* Check the names that the cluster would refuse; a job or site that was accepted before keeps its own. */
+static int volume_names(struct gpuq_reader *r, const struct gpuq_val *v,
+			const struct gpuq_volume *o)
+{
+	const char *const names[] = { o->claim, o->config_map, o->secret };
+	static const char *const keys[] = { "claim", "config_map", "secret" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !r->stored; i++)
+		if (names[i] && !is_object_name(names[i]))
+			return spec_fail(r, v, GPUQ_EINVAL,
+					 "expected %s to be the name of one: a-z, 0-9, '-' and "
+					 "'.', not '%.80s'",
+					 keys[i], names[i]);
+	if (!r->stored && gpuq_path_goes_up(o->path))
+		return spec_fail(r, v, GPUQ_EINVAL, "expected path without '..', not '%.80s'",
+				 o->path);
+	if (!r->stored && strchr(o->path, ':'))
+		return spec_fail(r, v, GPUQ_EINVAL, "expected path without ':', not '%.80s'",
+				 o->path);
+	return 0;
+}
+
 static int volume_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct gpuq_volume *o = obj;
@@ -35,7 +67,7 @@ static int volume_check(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 			"expected sub_path to be a path below the volume, without '..', not "
 			"'%.80s'",
 			o->sub_path);
-	return 0;
+	return volume_names(r, v, o);
 }
 
 /* clang-format off */

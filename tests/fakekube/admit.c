@@ -240,7 +240,10 @@ static void check_configmap(const json_t *obj, struct causes *c)
 		{
 			char field[300];
 
-			total += json_string_length(value);
+			/* Bytes count, not their base64. */
+			total += strcmp(parts[i], "binaryData") == 0
+					 ? json_string_length(value) / 4 * 3
+					 : json_string_length(value);
 			snprintf(field, sizeof(field), "%s[%s]", parts[i], key);
 			if (!*key || strlen(key) > 253 ||
 			    strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -6,7 +6,9 @@ grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
 
 # element_left INDEX: its pod has gone, and with that it leaves memory
 element_left() {
-	! ls state/local | grep -q -e "-$first-$1-0-0\$"
+	for element_dir in state/local/*-"$first-$1"-0-0; do
+		[ ! -e "$element_dir" ] || return 1
+	done
 }
 
 # Every commit takes a second: the window in which an ended element is neither in memory nor in the history.

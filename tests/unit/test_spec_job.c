@@ -478,6 +478,18 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:2:11: volumes[0]: expected exactly one of claim, config_map, secret, host_path,"
 	  " nfs, memory" },
 	{ .text = "command: x\n"
+	  "volumes: [{claim: ../x, path: /d}]\n",
+	  .want = "job.yaml:2:11: volumes[0]: expected claim to be the name of one: a-z, 0-9, '-' and '.', not '../x'" },
+	{ .text = "command: x\n"
+	  "volumes: [{secret: My, path: /d}]\n",
+	  .want = "job.yaml:2:11: volumes[0]: expected secret to be the name of one: a-z, 0-9, '-' and '.', not 'My'" },
+	{ .text = "command: x\n"
+	  "volumes: [{claim: a, path: /d/../e}]\n",
+	  .want = "job.yaml:2:11: volumes[0]: expected path without '..', not '/d/../e'" },
+	{ .text = "command: x\n"
+	  "volumes: [{claim: a, path: '/d:e'}]\n",
+	  .want = "job.yaml:2:11: volumes[0]: expected path without ':', not '/d:e'" },
+	{ .text = "command: x\n"
 	  "volumes: [{claim: a}]\n",
 	  .want = "job.yaml:2:11: volumes[0].path: missing; a volume needs it (text)" },
 	{ .text = "command: x\n"

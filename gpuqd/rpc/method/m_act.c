@@ -16,6 +16,7 @@
 struct act_params {
 	struct job_filter filter;
 	int signal; /* of cancel: send it, and leave the jobs running */
+	bool first_only; /* of a signal: to the first process of each pod */
 	bool hold; /* of requeue: they wait until they are released */
 	const struct gpuq_val *set; /* of update: keys of a job file */
 	bool top; /* of update: before all others of the owner */
@@ -26,6 +27,7 @@ static const struct gpuq_field act_fields[] = {
 	FILTER_FIELDS(act_params),
 	P(act_params, "all", GPUQ_K_BOOL, filter.all),
 	P(act_params, "signal", GPUQ_K_SIGNAL, signal),
+	P(act_params, "first_only", GPUQ_K_BOOL, first_only),
 	P(act_params, "hold", GPUQ_K_BOOL, hold),
 	P(act_params, "set", GPUQ_K_VAL, set),
 	P(act_params, "top", GPUQ_K_BOOL, top),
@@ -190,7 +192,7 @@ static void on_signalled(void *arg, struct job_key key, const struct gpuq_err *e
 /* > 0: what comes of it is reported later. */
 static int signal_pods(struct acting *x, const struct job *j, struct gpuq_err *err)
 {
-	int rc = job_signal_send(x->m, j, x->p->signal, on_signalled, x, err);
+	int rc = job_signal_send(x->m, j, x->p->signal, x->p->first_only, on_signalled, x, err);
 
 	x->n_signals += rc == 0;
 	return rc < 0 ? rc : 1;

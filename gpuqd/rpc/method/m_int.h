@@ -192,8 +192,8 @@ void sessions_free(struct methods *m);
 /* m_signal.c: a signal to each pod of a job that runs. Returns 0, and fn is called later, once:
  * err NULL = all of them were sent it; or < 0 and err, when no pod could be sent any. */
 typedef void (*job_signal_fn)(void *arg, struct job_key job, const struct gpuq_err *err);
-int job_signal_send(struct methods *m, const struct job *j, int signal, job_signal_fn fn, void *arg,
-		    struct gpuq_err *err);
+int job_signal_send(struct methods *m, const struct job *j, int signal, bool first_only,
+		    job_signal_fn fn, void *arg, struct gpuq_err *err);
 void job_signals_forget(struct methods *m, const void *arg); /* fn is not called any more */
 void job_signals_on_told(void *arg, struct pod_key pod, int signal, const struct gpuq_err *err);
 void job_signals_drop_cluster(struct methods *m); /* no further reports */

@@ -50,8 +50,8 @@ void job_signals_on_told(void *arg, struct pod_key pod, int signal, const struct
 	}
 }
 
-int job_signal_send(struct methods *m, const struct job *j, int signal, job_signal_fn fn, void *arg,
-		    struct gpuq_err *err)
+int job_signal_send(struct methods *m, const struct job *j, int signal, bool first_only,
+		    job_signal_fn fn, void *arg, struct gpuq_err *err)
 {
 	const struct model *model = journal_model(m->j);
 	struct job_signal *x;
@@ -75,6 +75,7 @@ int job_signal_send(struct methods *m, const struct job *j, int signal, job_sign
 		if (p->attempt != j->attempt || p->state != GPUQ_POD_RUNNING || p->leaving)
 			continue;
 		order_ref(model, j, p, name, &ref);
+		ref.first_only = first_only;
 		rc = m->cluster->ops->pod_signal(m->cluster, &ref, signal, err);
 		if (rc == 0)
 			x->pods[x->n++] = model_pod_key(p);

@@ -129,7 +129,7 @@ static bool means_all(int signal)
  * it has a handler: without one it would die of it and take the programs along, which
  * is what sbatch avoids by not signalling the batch shell. With steps those alone get it, and
  * SIGTERM as well: as a warning, it comes before a checkpoint. */
-static void pass_on(struct run *r, int signal)
+static void pass_on(struct run *r, int signal, bool first_only)
 {
 	const int from = r->talk.n_attendants ? r->main : getpid();
 
@@ -138,7 +138,7 @@ static void pass_on(struct run *r, int signal)
 	if (!means_all(signal))
 		r->passed_on_at_us = boot_us();
 	/* With guests beside the job, only what is below its first process is surely its own. */
-	if (r->o->batch_only) {
+	if (r->o->batch_only || first_only) {
 		kill(r->main, signal);
 	} else if (r->o->script && signal == SIGTERM && proctree_has_steps(from)) {
 		proctree_signal_programs(from, r->main, signal);
@@ -164,7 +164,7 @@ static void on_control(struct run *r)
 		int64_t grace_us;
 
 		if (strncmp(line, "signal ", 7) == 0)
-			pass_on(r, (int)strtol(line + 7, NULL, 10));
+			pass_on(r, (int)strtol(line + 7, NULL, 10), strstr(line, " first"));
 		else if (strncmp(line, "leave ", 6) == 0)
 			begin_leaving(r, strtoll(line + 6, NULL, 10));
 		else if (strcmp(line, "leave") == 0 && asked_to_leave(r, &grace_us))
@@ -518,7 +518,7 @@ static void tend_job(struct run *r)
 			break;
 		if (now >= r->warn_at_us) {
 			r->warn_at_us = NEVER;
-			pass_on(r, (int)r->o->warn_signal);
+			pass_on(r, (int)r->o->warn_signal, false);
 			r->passed_on_at_us = 0; /* the end itself comes with a TERM of its own */
 		}
 		if (!r->ended && now >= r->overtime_at_us) {
