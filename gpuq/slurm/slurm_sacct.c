@@ -629,6 +629,8 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 		gpuq_set(a, params, times[i].key, gpuq_int(a, us > 0 ? us : 0));
 	}
 	gpuq_set(a, params, "all", gpuq_bool(a, true));
+	/* As Slurm: what ran or was pending meanwhile, not only what ended. */
+	gpuq_set(a, params, "overlaps", gpuq_bool(a, true));
 	/* Sums need all jobs: without a limit only the newest would be read. */
 	gpuq_set(a, params, "limit", gpuq_int(a, INT64_MAX));
 	/* Default: the caller's jobs; for an operator those of all users. */
