@@ -42,9 +42,6 @@ const struct opt sbatch_opts[] = {
 	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print only errors" },
 	{ OPT_DRY_RUN, "test-only", 0, ARG_NONE, NULL, "print when and where it would start, submit nothing" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #SBATCH options" },
-	IGNORED("ignore-pbs", 0, ARG_NONE, "#PBS lines are remarks"),
-	REFUSED("cluster-constraint", 0, ARG_REQUIRED, ONE_CLUSTER),
-	REFUSED("gpus-per-socket", 0, ARG_REQUIRED, "use --gpus-per-node"),
 	REFUSED("het-group", 0, ARG_REQUIRED, "use a job file with groups"),
 	END
 };
