@@ -87,11 +87,16 @@ bool gpuq_job_state_ended(enum gpuq_job_state s)
 	return s < N_GPUQ_JOB_STATES && job_states[s].ended;
 }
 
+/* Lists parse a word for each of many jobs: most of the words differ in their first letter. */
+static bool is_word(const char *a, const char *b)
+{
+	return ((*a ^ *b) & ~0x20) == 0 && strcasecmp(a, b) == 0;
+}
+
 int gpuq_job_state_parse(const char *word)
 {
 	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
-		if (strcasecmp(word, job_states[i].word) == 0 ||
-		    strcasecmp(word, job_states[i].letters) == 0)
+		if (is_word(word, job_states[i].word) || is_word(word, job_states[i].letters))
 			return i;
 	return -1;
 }

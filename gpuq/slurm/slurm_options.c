@@ -42,9 +42,6 @@ const struct opt sbatch_opts[] = {
 	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print only errors" },
 	{ OPT_DRY_RUN, "test-only", 0, ARG_NONE, NULL, "print when and where it would start, submit nothing" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #SBATCH options" },
-	IGNORED("ignore-pbs", 0, ARG_NONE, "#PBS lines are remarks"),
-	REFUSED("cluster-constraint", 0, ARG_REQUIRED, ONE_CLUSTER),
-	REFUSED("gpus-per-socket", 0, ARG_REQUIRED, "use --gpus-per-node"),
 	REFUSED("het-group", 0, ARG_REQUIRED, "use a job file with groups"),
 	END
 };
@@ -138,8 +135,8 @@ const struct opt sacct_opts[] = {
 	{ OPT_S_ALLOCATIONS, "allocations", 'X', ARG_NONE, NULL, "no lines of batch steps" },
 	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs" },
 	{ OPT_QUEUES, "partition", 'r', ARG_MANY, "QUEUES", "jobs of these queues" },
-	{ OPT_SINCE, "starttime", 'S', ARG_REQUIRED, "TIME", "only jobs that ended after TIME (today; any time with --jobs)" },
-	{ OPT_UNTIL, "endtime", 'E', ARG_REQUIRED, "TIME", "only jobs that ended before TIME" },
+	{ OPT_SINCE, "starttime", 'S', ARG_REQUIRED, "TIME", "only jobs that had not ended by TIME (today; any time with --jobs)" },
+	{ OPT_UNTIL, "endtime", 'E', ARG_REQUIRED, "TIME", "only jobs that were submitted before TIME" },
 	{ OPT_STATES, "state", 's', ARG_MANY, "STATES", "jobs in these states" },
 	{ OPT_FORMAT, "format", 'o', ARG_MANY, "FIELDS", "columns: JobID,State%20,Elapsed" },
 	{ OPT_S_BRIEF, "brief", 'b', ARG_NONE, NULL, "JobID, State and ExitCode" },

@@ -588,17 +588,38 @@ static void take(void *arg, const struct gpuq_val *job)
 		gpuq_add(&t->c->arena, t->jobs, gpuq_val_copy(&t->c->arena, job));
 }
 
+struct place {
+	int64_t id;
+	uint64_t index; /* the pending part of an array sorts after its elements */
+	struct gpuq_val *job;
+};
+
 static int by_id(const void *x, const void *y)
 {
-	const struct gpuq_val *const *a = x, *const *b = y;
-	const int64_t i = gpuq_get_int(*a, "id", 0), k = gpuq_get_int(*b, "id", 0);
-	const int64_t p = gpuq_get_int(*a, "array_index", -1);
-	const int64_t q = gpuq_get_int(*b, "array_index", -1);
+	const struct place *a = x, *b = y;
 
-	if (i != k)
-		return i < k ? -1 : 1;
-	/* The pending part of an array sorts after its elements. */
-	return p == q ? 0 : p < 0 ? 1 : q < 0 ? -1 : p < q ? -1 : 1;
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Sort the jobs by their ids, which are looked up once. False: no memory. */
+static bool sort(struct gpuq_val *jobs)
+{
+	struct place *all = calloc(jobs->n + 1u, sizeof(*all));
+
+	for (uint32_t i = 0; all && i < jobs->n; i++) {
+		struct gpuq_val *v = jobs->items[i];
+
+		all[i] = (struct place){ gpuq_get_int(v, "id", 0),
+					 (uint64_t)gpuq_get_int(v, "array_index", -1), v };
+	}
+	if (all)
+		qsort(all, jobs->n, sizeof(*all), by_id);
+	for (uint32_t i = 0; all && i < jobs->n; i++)
+		jobs->items[i] = all[i].job;
+	free(all);
+	return all != NULL;
 }
 
 static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
@@ -629,6 +650,8 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 		gpuq_set(a, params, times[i].key, gpuq_int(a, us > 0 ? us : 0));
 	}
 	gpuq_set(a, params, "all", gpuq_bool(a, true));
+	/* As Slurm: what ran or was pending meanwhile, not only what ended. */
+	gpuq_set(a, params, "overlaps", gpuq_bool(a, true));
 	/* Sums need all jobs: without a limit only the newest would be read. */
 	gpuq_set(a, params, "limit", gpuq_int(a, INT64_MAX));
 	/* Default: the caller's jobs; for an operator those of all users. */
@@ -701,8 +724,8 @@ int slurm_sacct(struct cli *c)
 		rc = slurm_each(c, "job.list", params, keys, take, &t, &err);
 	if (rc < 0 && rc != GPUQ_ENOENT)
 		return slurm_fail(&err);
-	if (t.jobs->n > 1)
-		qsort(t.jobs->items, t.jobs->n, sizeof(*t.jobs->items), by_id);
+	if (!sort(t.jobs))
+		return cli_say("error: out of memory"), 1;
 	if (opt_given(&c->args, OPT_JSON))
 		return slurm_json_sacct(c, t.jobs);
 	if (!opt_given(&c->args, OPT_NO_HEADER))

@@ -67,22 +67,57 @@ bool slurm_table_fields(struct slurm_table *t, const char *text)
 	return t->n > 0;
 }
 
-/* A column as Slurm cuts it: a plus sign says that there is more. */
-static void put_cell(const char *cell, int width)
+static void add_blanks(struct gpuq_buf *line, size_t n)
 {
-	const size_t want = (size_t)abs(width);
-	struct gpuq_buf clean = GPUQ_BUF_INIT, fit = GPUQ_BUF_INIT;
+	static const char blanks[] = "                                ";
 
+	for (size_t k; n; n -= k) {
+		k = n < sizeof(blanks) - 1 ? n : sizeof(blanks) - 1;
+		gpuq_buf_add(line, blanks, k);
+	}
+}
+
+/* Add a cell of letters that have a column each. */
+static void add_plain(struct gpuq_buf *line, const char *cell, size_t n, int width)
+{
+	const size_t want = (size_t)abs(width), spare = n < want ? want - n : 0;
+
+	if (width > 0)
+		add_blanks(line, spare);
+	gpuq_buf_add(line, cell, n > want ? want - 1 : n);
+	if (n > want)
+		gpuq_buf_addc(line, '+');
+	if (width < 0)
+		add_blanks(line, spare);
+	gpuq_buf_addc(line, ' ');
+}
+
+/* A column as Slurm cuts it: a plus sign says that there is more. */
+static void add_cell(struct gpuq_buf *line, const char *cell, int width)
+{
+	const size_t want = (size_t)abs(width), n = strlen(cell);
+	struct gpuq_buf clean = GPUQ_BUF_INIT;
+
+	if (term_is_plain(cell, n)) {
+		add_plain(line, cell, n, width);
+		return;
+	}
 	term_clean_str(&clean, cell);
 	if (clean.len > want) {
-		term_fit(&fit, gpuq_buf_str(&clean), want - 1, false);
-		gpuq_buf_addc(&fit, '+');
+		term_fit(line, gpuq_buf_str(&clean), want - 1, false);
+		gpuq_buf_addc(line, '+');
 	} else {
-		term_fit(&fit, gpuq_buf_str(&clean), want, width > 0);
+		term_fit(line, gpuq_buf_str(&clean), want, width > 0);
 	}
-	printf("%s ", gpuq_buf_str(&fit));
+	gpuq_buf_addc(line, ' ');
 	gpuq_buf_done(&clean);
-	gpuq_buf_done(&fit);
+}
+
+static void put_line(struct gpuq_buf *line)
+{
+	gpuq_buf_addc(line, '\n');
+	fwrite(gpuq_buf_str(line), 1, line->len, stdout);
+	gpuq_buf_done(line);
 }
 
 static const char *head_of(const struct slurm_column *col)
@@ -92,40 +127,41 @@ static const char *head_of(const struct slurm_column *col)
 
 void slurm_table_head(const struct slurm_table *t)
 {
+	struct gpuq_buf line = GPUQ_BUF_INIT;
+
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->between)
-			printf("%s%s", head_of(t->shown[i]),
-			       i + 1 < t->n || t->ends ? t->between : "");
+			gpuq_buf_printf(&line, "%s%s", head_of(t->shown[i]),
+					i + 1 < t->n || t->ends ? t->between : "");
 		else
-			put_cell(head_of(t->shown[i]), t->width[i]);
+			add_cell(&line, head_of(t->shown[i]), t->width[i]);
 	}
-	putchar('\n');
+	put_line(&line);
 	for (size_t i = 0; !t->between && i < t->n; i++) {
 		for (int k = 0; k < abs(t->width[i]); k++)
-			putchar('-');
-		putchar(' ');
+			gpuq_buf_addc(&line, '-');
+		gpuq_buf_addc(&line, ' ');
 	}
 	if (!t->between)
-		putchar('\n');
+		put_line(&line);
 }
 
-void slurm_table_line(const struct slurm_table *t, const void *line)
+void slurm_table_line(const struct slurm_table *t, const void *of)
 {
-	struct gpuq_buf cell = GPUQ_BUF_INIT, clean = GPUQ_BUF_INIT;
+	struct gpuq_buf cell = GPUQ_BUF_INIT, line = GPUQ_BUF_INIT;
 
 	for (size_t i = 0; i < t->n; i++) {
 		gpuq_buf_clear(&cell);
-		gpuq_buf_clear(&clean);
 		if (t->shown[i]->text)
-			t->shown[i]->text(&cell, line);
+			t->shown[i]->text(&cell, of);
 		if (!t->between) {
-			put_cell(gpuq_buf_str(&cell), t->width[i]);
+			add_cell(&line, gpuq_buf_str(&cell), t->width[i]);
 			continue;
 		}
-		term_clean_str(&clean, gpuq_buf_str(&cell));
-		printf("%s%s", gpuq_buf_str(&clean), i + 1 < t->n || t->ends ? t->between : "");
+		term_clean_str(&line, gpuq_buf_str(&cell));
+		if (i + 1 < t->n || t->ends)
+			gpuq_buf_adds(&line, t->between);
 	}
-	putchar('\n');
+	put_line(&line);
 	gpuq_buf_done(&cell);
-	gpuq_buf_done(&clean);
 }

@@ -9,15 +9,15 @@ import sys
 
 SLURM = {
     "sbatch": """account acctg-freq array batch bb bbf begin chdir cluster-constraint clusters comment
-        constraint container contiguous core-spec cores-per-socket cpu-freq cpus-per-gpu cpus-per-task
+        constraint consolidate-segments container container-id contiguous core-spec cores-per-socket cpu-freq cpus-per-gpu cpus-per-task
         deadline delay-boot dependency distribution error exclude exclusive export export-file extra
         extra-node-info get-user-env gid gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task
         gres gres-flags help hint hold ignore-pbs immediate input job-name kill-on-invalid-dep licenses
         mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus network nice no-kill
-        no-requeue nodefile nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node
+        no-requeue nodefile nodelist nodes ntasks oom-kill-step ntasks-per-core ntasks-per-gpu ntasks-per-node
         ntasks-per-socket open-mode output overcommit oversubscribe parsable partition power prefer priority
         profile propagate qos quiet reboot requeue reservation resv-ports segment signal sockets-per-node
-        spread-job switches test-only thread-spec threads-per-core time time-min tmp tres-per-task uid usage
+        spread-job spread-segments stepmgr switches test-only thread-spec threads-per-core time time-min tmp tres-bind tres-per-task uid usage
         use-min-nodes verbose version wait wait-all-nodes wckey wrap""",
     "salloc": """account bell begin chdir clusters comment constraint cpus-per-gpu cpus-per-task dependency
         exclude exclusive gpus gpus-per-node gres help hold immediate job-name kill-command mem no-bell

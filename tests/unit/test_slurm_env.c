@@ -14,7 +14,7 @@ static const struct {
 } rows[] = {
 	{ "1", "1", "0", 1, 0, 0, 0, 0,
 	  "TASKS_PER_NODE=1 GTIDS=0 PROCID=0 CPUS_ON_NODE=1 JOB_CPUS_PER_NODE=1 GPUS "
-	  "MEM_PER_NODE" },
+	  "MEM_PER_NODE JOB_GPUS GPUS_ON_NODE" },
 	{ "4", "2", "1", 2, 0, 0, 0, 3,
 	  "TASKS_PER_NODE=2(x2) GTIDS=2,3 PROCID=2 CPUS_ON_NODE=6 JOB_CPUS_PER_NODE=6(x2)" },
 	{ "5", "3", "1", 2, 0, 0, 0, 0, "TASKS_PER_NODE=3,2 GTIDS=3,4 PROCID=3" },
@@ -22,7 +22,8 @@ static const struct {
 	{ "1", "1", "0", 1, 0, 2500, INT64_C(4) << 30, 0,
 	  "CPUS_ON_NODE=3 MEM_PER_NODE=4096 MEM_PER_CPU=1638 MEM_PER_GPU" },
 	{ "2", "1", "0", 2, 4, 8000, INT64_C(64) << 30, 0,
-	  "GPUS=8 GPUS_PER_NODE=4 MEM_PER_GPU=16384 CPUS_PER_GPU=2 MEM_PER_CPU=8192" },
+	  "GPUS=8 GPUS_PER_NODE=4 JOB_GPUS=0,1,2,3 GPUS_ON_NODE=4 MEM_PER_GPU=16384 CPUS_PER_GPU=2 "
+	  "MEM_PER_CPU=8192" },
 };
 
 static void check(const struct pod_env *e, size_t row)
@@ -58,6 +59,8 @@ Test(slurm_env, amounts_and_tasks)
 		pod_env_set(&e, "GPUQ_NTASKS", rows[i].tasks);
 		pod_env_set(&e, "GPUQ_NTASKS_PER_NODE", rows[i].per_pod);
 		pod_env_set(&e, "GPUQ_POD_INDEX", rows[i].index);
+		pod_env_set(&e, "GPUQ_GPUS", rows[i].n_devices ? "4" : "0");
+		pod_env_set(&e, "GPUQ_DEVICES", rows[i].n_devices ? "0,1,2,3" : "");
 		slurm_env_fill(&e, &(struct slurm_env_job){ .spec = &spec,
 							    .group = &group,
 							    .number = 77,

@@ -12,6 +12,7 @@ struct there {
 	const char *names[NAMES_MAX + 1];
 	uint32_t n_nodes[NAMES_MAX];
 	size_t n;
+	bool nameless; /* devices of no kind that is known */
 };
 
 static void count(const struct model *m, struct there *t)
@@ -20,8 +21,12 @@ static void count(const struct model *m, struct there *t)
 		const char *name = m->site->flavors.n ? node->flavor : node->kind;
 		size_t i = 0;
 
-		if (node->gone || (node->n_devices == 0 && node->fact.n_mig == 0) || !*name)
+		if (node->gone || (node->n_devices == 0 && node->fact.n_mig == 0))
 			continue;
+		if (!*name) {
+			t->nameless = true;
+			continue;
+		}
 		while (i < t->n && strcmp(t->names[i], name) != 0)
 			i++;
 		if (i == t->n && t->n < NAMES_MAX)
@@ -78,10 +83,13 @@ void flavor_warn(const struct model *m, const struct gpuq_spec *spec, struct gpu
 	gpuq_buf_adds(warnings, "no node has devices of flavor ");
 	for (size_t i = 0; i < flavors->n; i++)
 		gpuq_buf_printf(warnings, "%s%s", i ? " or " : "", flavors->items[i]);
+	for (size_t i = 0; i < t.n; i++)
+		gpuq_buf_printf(warnings, "%s%s", i ? ", " : " (there are: ", t.names[i]);
 	if (near)
-		gpuq_buf_printf(warnings, " (did you mean %s?)", near);
-	for (size_t i = 0; !near && i < t.n; i++)
-		gpuq_buf_printf(warnings, "%s%s%s", i ? ", " : " (there are: ", t.names[i],
-				i + 1 == t.n ? ")" : "");
+		gpuq_buf_printf(warnings, "; did you mean %s?", near);
+	if (t.n)
+		gpuq_buf_addc(warnings, ')');
+	else if (t.nameless)
+		gpuq_buf_adds(warnings, " (the devices that there are have no type)");
 	gpuq_buf_adds(warnings, ": the job is pending until one has\n");
 }

@@ -17,9 +17,7 @@ static const struct {
 	{ "SLURM_ARRAY_TASK_MIN", "GPUQ_ARRAY_TASK_MIN" },
 	{ "SLURM_ARRAY_TASK_STEP", "GPUQ_ARRAY_TASK_STEP" },
 	{ "SLURM_CPUS_PER_TASK", "GPUQ_CPUS_PER_TASK" },
-	{ "SLURM_GPUS_ON_NODE", "GPUQ_GPUS" },
 	{ "SLURM_JOB_ACCOUNT", "GPUQ_ACCOUNT" },
-	{ "SLURM_JOB_GPUS", "GPUQ_DEVICES" },
 	{ "SLURM_JOB_NAME", "GPUQ_JOB_NAME" },
 	{ "SLURM_JOB_NODELIST", "GPUQ_NODELIST" },
 	{ "SLURM_JOB_NUM_NODES", "GPUQ_NNODES" },
@@ -105,8 +103,10 @@ static void set_amounts(struct pod_env *e, const struct slurm_env_job *j)
 		pod_env_set_int(e, "SLURM_MEM_PER_NODE", mib);
 	if (mib && g->cpu_milli)
 		pod_env_set_int(e, "SLURM_MEM_PER_CPU", mib * 1000 / g->cpu_milli);
-	if (!j->n_devices)
+	if (!j->n_devices) /* Slurm sets none of these then, and programs ask whether they are set */
 		return;
+	pod_env_set(e, "SLURM_GPUS_ON_NODE", pod_env_get(e, "GPUQ_GPUS"));
+	pod_env_set(e, "SLURM_JOB_GPUS", pod_env_get(e, "GPUQ_DEVICES"));
 	pod_env_set_int(e, "SLURM_GPUS", (int64_t)j->n_devices * j->n_pods);
 	pod_env_set_int(e, "SLURM_GPUS_PER_NODE", j->n_devices);
 	if (mib)

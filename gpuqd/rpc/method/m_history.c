@@ -135,7 +135,7 @@ int past_send(struct methods *m, struct rows *rows, const struct job_filter *f,
 				   .states = &words,
 				   .ids = ids,
 				   .since_us = f->since_us,
-				   .until_us = f->until_us };
+				   .until_us = f->overlaps ? 0 : f->until_us };
 
 	if (!x || !ids || !states)
 		return gpuq_no_memory(err);

@@ -96,6 +96,7 @@ struct job_filter {
 	int64_t since_us, until_us; /* of the end, else of the beginning; 0 = whenever */
 	int64_t limit;
 	bool all; /* ended jobs, too */
+	bool overlaps; /* any instant from submission to end counts, not that one */
 };
 
 struct job_list_params {
@@ -336,7 +337,8 @@ void tokens_refused(void *arg, const char *address, const char *why, unsigned mo
 		P(type_, "nodes", GPUQ_K_STRLIST, filter.nodes),                                   \
 		P(type_, "labels", GPUQ_K_STRLIST, filter.labels),                                 \
 		P(type_, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),     \
-		P(type_, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX)
+		P(type_, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),     \
+		P(type_, "overlaps", GPUQ_K_BOOL, filter.overlaps)
 
 #define P_END                                                                                      \
 	{                                                                                          \

@@ -36,10 +36,13 @@ static bool id_matches(const struct gpuq_strlist *l, struct job_key key, uint32_
 	return l->n == 0;
 }
 
-/* The end, or where there is none the beginning, lies in that time. */
-static bool in_time(const struct job_filter *f, int64_t last_us)
+/* The end, or where there is none (0) the beginning, lies in that time; or some of the time between both does. */
+static bool in_time(const struct job_filter *f, int64_t submit_us, int64_t end_us)
 {
-	return last_us >= f->since_us && (!f->until_us || last_us <= f->until_us);
+	const int64_t last_us = end_us ? end_us : f->overlaps ? INT64_MAX : submit_us;
+	const int64_t first_us = f->overlaps ? submit_us : last_us;
+
+	return last_us >= f->since_us && (!f->until_us || first_us <= f->until_us);
 }
 
 bool filter_any(const struct job_filter *f)
@@ -61,7 +64,7 @@ bool filter_job(const struct job_filter *f, const struct job *j)
 	       gpuq_strlist_passes(&f->names, j->name) && joblabel_match(j->labels, &f->labels) &&
 	       state_matches(&f->states, view_job_state(j)) &&
 	       id_matches(&f->ids, j->key, j->life->element_id) &&
-	       in_time(f, j->ended ? j->life->end_us : j->submit_us);
+	       in_time(f, j->submit_us, j->ended ? j->life->end_us : 0);
 }
 
 /* A record older than labels has none. */
@@ -100,7 +103,7 @@ bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
 	       labels_match(gpuq_get(v, "labels"), &f->labels) &&
 	       state_matches(&f->states, (enum gpuq_job_state)state) &&
 	       id_matches(&f->ids, key, (uint32_t)gpuq_get_int(v, "element_id", 0)) &&
-	       in_time(f, gpuq_get_int(v, "end_time", 0));
+	       in_time(f, gpuq_get_int(v, "submit_time", 0), gpuq_get_int(v, "end_time", 0));
 }
 
 /* ---- job.list: the keys are taken down first, then each is sent when there is credit ---- */
