@@ -303,6 +303,8 @@ static int add_shape(struct import *im, const struct gpuq_val *shape)
 				 "and class, or leave it out",
 				 name);
 	gpuq_set(im->a, pool, "provisioning", provisioning_of(im, pool, flavor));
+	if (import_tolerations(im, flavor) && !gpuq_get(pool, "tolerations"))
+		gpuq_put(im->a, pool, "tolerations", import_tolerations(im, flavor));
 	im->has_shapes = true;
 	return 0;
 }
@@ -401,6 +403,13 @@ int import_checks(struct import *im)
 			import_note(im, &im->items[i], taints, "spec.nodeTaints",
 				    "taints are read from the nodes themselves; a job has to "
 				    "tolerate them");
+		if (strcmp(im->items[i].kind, "ResourceFlavor") == 0 &&
+		    import_tolerations(im, &im->items[i]) && !import_has_labels(&im->items[i]) &&
+		    !has_shape(im, &im->items[i]))
+			import_note(
+				im, &im->items[i], gpuq_get(im->items[i].spec, "tolerations"),
+				"spec.tolerations",
+				"they are those of a pool, and without nodeLabels there is none");
 	}
 	for (size_t i = 0; rc == 0 && i < im->n; i++)
 		if (strcmp(im->items[i].kind, "ResourceFlavor") == 0 && im->items[i].config &&

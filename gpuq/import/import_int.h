@@ -62,6 +62,8 @@ const char *import_cohort(const struct object *o);
 
 bool import_is_gpu(const char *resource);
 bool import_has_labels(const struct object *flavor);
+/* Return a copy of its tolerations, which pods on its nodes get; NULL = it has none, or o is NULL. */
+struct gpuq_val *import_tolerations(struct import *im, const struct object *o);
 /* True if a member of the list has the name. */
 bool import_has_name(const struct gpuq_val *list, const char *name);
 

@@ -171,11 +171,40 @@ static void tell_plain(struct import *im, const struct object *o)
 		}
 }
 
+/* The site has one topology, that of the first Topology object: report a flavor of another one. */
+static void tell_topology(struct import *im, const struct object *o)
+{
+	const struct gpuq_val *named = gpuq_get(o->spec, "topologyName");
+	const char *name = gpuq_get_str(o->spec, "topologyName", ""), *first = NULL;
+
+	for (size_t i = 0; !first && i < im->n; i++)
+		if (strcmp(im->items[i].kind, "Topology") == 0)
+			first = im->items[i].name;
+	if (!*name || (first && strcmp(first, name) == 0))
+		return;
+	import_note(
+		im, o, named, "spec.topologyName",
+		first ? gpuq_arena_printf(im->a,
+					  "the site has one topology, whose levels are those of %s",
+					  first)
+		      : gpuq_arena_printf(im->a, "no Topology is named %s: give its file too",
+					  name));
+}
+
+/* Return the flavor's tolerations, which pods on its nodes get; NULL = it has none. */
+struct gpuq_val *import_tolerations(struct import *im, const struct object *o)
+{
+	const struct gpuq_val *list = o ? gpuq_get(o->spec, "tolerations") : NULL;
+
+	return list && list->type == GPUQ_LIST && list->n ? gpuq_val_copy(im->a, list) : NULL;
+}
+
 static void add_flavor(struct import *im, const struct object *o)
 {
 	const struct gpuq_val *labels = gpuq_get(o->spec, "nodeLabels");
 	struct gpuq_val *pool;
 
+	tell_topology(im, o);
 	if (!import_has_labels(o)) {
 		tell_plain(im, o);
 		return;
@@ -184,6 +213,8 @@ static void add_flavor(struct import *im, const struct object *o)
 	pool = import_member(im, im->pools, o->name);
 	gpuq_put(im->a, pool, "selector", gpuq_val_copy(im->a, labels));
 	gpuq_put(im->a, pool, "flavor", gpuq_str(im->a, o->name));
+	if (import_tolerations(im, o))
+		gpuq_put(im->a, pool, "tolerations", import_tolerations(im, o));
 }
 
 static uint32_t n_labels(const struct gpuq_val *pool)

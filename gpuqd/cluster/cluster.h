@@ -210,6 +210,7 @@ struct pod_order {
 	bool preemptible; /* drains and autoscalers may move it */
 	bool keeps_node; /* its node is of a pool that grows: no autoscaler may take it away while it runs */
 	bool accounting_finalizer;
+	const struct gpuq_objects *tolerations; /* of its node's pool; NULL = none */
 	struct site_walls walls; /* of the queue */
 	/* The request by which its node came, and its class; "" = by none. */
 	const char *capacity, *capacity_class;

@@ -514,6 +514,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	       struct pod_order *out, struct gpuq_err *err)
 {
 	const struct site_qos *qos = site_qos_find(m->site, j->qos);
+	const struct site_pool *pool = site_pool_find(m->site, p->node->pool);
 	struct pod_order o = { .n_pods = 0 };
 	const struct pod *other;
 	struct pod_host *hosts;
@@ -561,7 +562,8 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.cluster_id = m->cluster_id;
 	o.cluster_uid = m->cluster_uid;
 	o.preemptible = qos && qos->preemptible;
-	o.keeps_node = site_pool_growing(m->site, p->node->pool) != NULL;
+	o.keeps_node = pool && site_pool_grows(pool);
+	o.tolerations = pool ? &pool->tolerations : NULL;
 	o.group = p->group;
 	set_queue(&o, m->site, j->queue);
 	o.node = p->node->name;

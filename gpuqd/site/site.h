@@ -81,6 +81,7 @@ struct site_pool {
 	struct price price; /* before that of its flavor */
 	struct provision *provisioning; /* NULL = its nodes come and go as they please */
 	struct site_layouts *mig; /* layouts that its nodes may be given; NULL = none */
+	struct gpuq_objects tolerations; /* struct gpuq_toleration: that pods on its nodes get */
 };
 
 struct site_cap { /* of jobs or devices: a user's, one job's, all; GPUQ_UNLIMITED = none */

@@ -54,6 +54,37 @@ const struct site_pool *site_pool_growing(const struct site *s, const char *name
 	return NULL;
 }
 
+const struct site_pool *site_pool_find(const struct site *s, const char *name)
+{
+	site_each(site_pool, s->pools, p)
+		if (strcmp(p->name, name) == 0)
+			return p;
+	return NULL;
+}
+
+static bool is_tolerated(const struct gpuq_toleration *t, const char *key, const char *value,
+			 const char *effect)
+{
+	const bool any_key = !t->key || !*t->key;
+
+	if (t->effect && *t->effect && strcmp(t->effect, effect) != 0)
+		return false;
+	if (any_key || strcmp(t->key, key) != 0)
+		return any_key && t->exists;
+	return t->exists || strcmp(t->value ? t->value : "", value) == 0;
+}
+
+bool site_pool_tolerates(const struct site_pool *p, const char *key, const char *value,
+			 const char *effect)
+{
+	const struct gpuq_toleration *all = p ? p->tolerations.items : NULL;
+
+	for (size_t i = 0; all && i < p->tolerations.n; i++)
+		if (is_tolerated(&all[i], key, value, effect))
+			return true;
+	return false;
+}
+
 int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt)
 {
 	if (!a->given)

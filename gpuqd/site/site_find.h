@@ -29,6 +29,10 @@ bool site_pool_grows(const struct site_pool *p);
 /* True if it grows by ProvisioningRequests. */
 bool site_pool_requests(const struct site_pool *p);
 /* Return the pool of that name if it grows; else NULL. */
+const struct site_pool *site_pool_find(const struct site *s, const char *name); /* NULL = none */
+/* True if pods on nodes of the pool, NULL = of none, tolerate the taint since they are there. */
+bool site_pool_tolerates(const struct site_pool *p, const char *key, const char *value,
+			 const char *effect);
 const struct site_pool *site_pool_growing(const struct site *s, const char *name);
 
 /* Return the amount for one flavor; dflt when nothing is said of it. */

@@ -364,6 +364,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 				(struct snap_taint){ n->fact.taints[i].key, n->fact.taints[i].value,
 						     n->fact.taints[i].effect };
 	sn.taints = taints;
+	snapshot_pools_tolerate(site_pool_find(t->m->site, n->pool), taints, &sn.n_taints);
 	/* A job is spread only where every pool with its flavors is. */
 	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
 		t->packs[sn.flavor] = true;

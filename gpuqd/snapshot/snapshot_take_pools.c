@@ -113,6 +113,16 @@ static int64_t nodes_for(int64_t milli, int64_t gpus)
 	return n >= PROVISION_NODES_MAX ? PROVISION_NODES_MAX : n + 1;
 }
 
+void snapshot_pools_tolerate(const struct site_pool *p, struct snap_taint *taints, uint32_t *n)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < *n; i++)
+		if (!site_pool_tolerates(p, taints[i].key, taints[i].value, taints[i].effect))
+			taints[left++] = taints[i];
+	*n = left;
+}
+
 static void shape(struct taking *t, const struct site_pool *p, struct snap_node *sn)
 {
 	const struct provision_machine *m = p->provisioning->machine;
@@ -150,6 +160,7 @@ static void shape(struct taking *t, const struct site_pool *p, struct snap_node 
 							      provision_effects[in->effect] };
 	}
 	sn->taints = taints;
+	snapshot_pools_tolerate(p, taints, &sn->n_taints);
 	for (size_t i = 0; i < m->resources.n; i++) {
 		const char *name = m->resources.keys[i];
 		int64_t n = 0;

@@ -20,6 +20,8 @@ void snapshot_pools_begin(struct taking *t);
 void snapshot_pools_end(const struct taking *t, const struct node *n, struct snap_node *sn);
 /* Set what a node that has come for an ask is: open to jobs, or not yet. */
 void snapshot_pools_node(const struct taking *t, const struct node *n, struct snap_node *sn);
+/* Leave out the taints that pods on nodes of the pool, NULL = of none, tolerate since they are there. */
+void snapshot_pools_tolerate(const struct site_pool *p, struct snap_taint *taints, uint32_t *n);
 /* Add the nodes that do not exist. */
 void snapshot_pools_add(struct taking *t);
 /* Note of which flavors, now that all nodes are added, none is there and none may be requested for now. */

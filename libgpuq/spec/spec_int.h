@@ -59,7 +59,7 @@ int spec_require(struct gpuq_arena *a, struct gpuq_group *g, const struct gpuq_t
 int spec_read_selector(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_group *g);
 int spec_read_node_affinity(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_group *g);
 extern const char *const spec_op_names[]; /* "In", ... by enum gpuq_op */
-extern const struct gpuq_schema spec_toleration_schema, spec_require_schema;
+extern const struct gpuq_schema spec_require_schema;
 
 /* gpuq_spec_read without a name for jobs that have none. */
 int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_spec *out);

@@ -205,6 +205,33 @@ spec: {levels: [{nodeLabel: block}, {nodeLabel: rack}]}
         self.assertIn("topology:\n  - block\n  - rack\n", out)
         self.assertIn("qos:\n  - name: prod\n    priority: 1000\n", out)
 
+    FLAVOR = """
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata: {name: fast}
+spec:
+  nodeLabels: {speed: fast}
+  tolerations: [{key: dedicated, operator: Equal, value: ml, effect: NoSchedule}]
+  topologyName: %s
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Topology
+metadata: {name: t}
+spec: {levels: [{nodeLabel: rack}]}
+"""
+
+    def test_tolerations_and_topology_of_a_flavor(self):
+        out, _ = self.convert(self.FLAVOR % "t")
+        self.assertIn("    tolerations:\n      - key: dedicated\n        operator: Equal\n        value: ml\n"
+                      "        effect: NoSchedule\n", out)
+        _, notes = self.convert(self.FLAVOR % "other", 1)
+        self.assertIn("the site has one topology, whose levels are those of t", notes[0])
+
+    def test_tolerations_without_a_pool(self):
+        _, notes = self.convert(self.FLAVOR.replace("  nodeLabels: {speed: fast}\n", "") % "t", 1)
+        self.assertIn("spec.tolerations: they are those of a pool", notes[0])
+
     def test_a_list_of_kubectl(self):
         out, _ = self.convert("apiVersion: v1\nkind: List\nitems:\n"
                               "- {apiVersion: kueue.x-k8s.io/v1beta2, kind: Cohort,\n"

@@ -246,28 +246,33 @@ static bool tolerates(const json_t *list, const char *key)
 	return false;
 }
 
+static void put_toleration(const struct gpuq_toleration *t, json_t *list)
+{
+	json_t *v = json_pack("{s:s}", "operator", t->exists ? "Exists" : "Equal");
+
+	if (t->key && *t->key)
+		set(v, "key", t->key);
+	if (!t->exists)
+		set(v, "value", t->value ? t->value : "");
+	if (t->effect && *t->effect)
+		set(v, "effect", t->effect);
+	if (t->seconds >= 0 && t->effect && strcmp(t->effect, "NoExecute") == 0)
+		json_object_set_new(v, "tolerationSeconds", json_integer(t->seconds));
+	json_array_append_new(list, v);
+}
+
 /* A node that does not answer may still run its pods, so nothing but we ourselves may
  * tell them to leave: no tolerationSeconds. The pod goes when its node does. */
-static void put_tolerations(const struct gpuq_group *g, json_t *spec)
+static void put_tolerations(const struct pod_order *o, const struct gpuq_group *g, json_t *spec)
 {
 	static const char *const lost[] = { "node.kubernetes.io/not-ready",
 					    "node.kubernetes.io/unreachable" };
 	json_t *list = podspec_array(spec, "tolerations");
 
-	for (size_t i = 0; i < g->n_tolerations && !g->template_; i++) {
-		const struct gpuq_toleration *t = &g->tolerations[i];
-		json_t *v = json_pack("{s:s}", "operator", t->exists ? "Exists" : "Equal");
-
-		if (t->key && *t->key)
-			set(v, "key", t->key);
-		if (!t->exists)
-			set(v, "value", t->value ? t->value : "");
-		if (t->effect && *t->effect)
-			set(v, "effect", t->effect);
-		if (t->seconds >= 0 && t->effect && strcmp(t->effect, "NoExecute") == 0)
-			json_object_set_new(v, "tolerationSeconds", json_integer(t->seconds));
-		json_array_append_new(list, v);
-	}
+	for (size_t i = 0; i < g->n_tolerations && !g->template_; i++)
+		put_toleration(&g->tolerations[i], list);
+	for (size_t i = 0; o->tolerations && i < o->tolerations->n; i++)
+		put_toleration(&((const struct gpuq_toleration *)o->tolerations->items)[i], list);
 	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++)
 		if (!tolerates(list, lost[i]))
 			json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "key", lost[i],
@@ -384,7 +389,7 @@ static void put_spec(const struct pod_order *o, const struct gpuq_group *g, json
 	if (!json_object_get(security, "seccompProfile"))
 		json_object_set_new(security, "seccompProfile",
 				    json_pack("{s:s}", "type", "RuntimeDefault"));
-	put_tolerations(g, spec);
+	put_tolerations(o, g, spec);
 	put_times(o, spec);
 	put_pull_secrets(o, spec);
 	put_names(o, spec);
