@@ -373,7 +373,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 		snapshot_pools_node(t, n, &sn);
 	snapshot_cuts_node(t, n, &sn);
 	if (t->objects)
-		snapshot_claims_node(snapshot_objects_claims(t->objects), n, &sn, devices);
+		snapshot_claims_node(snapshot_objects_claims(t->objects), n, &sn);
 	MORE(t, node, n, &sn);
 	snapshot_pools_label(t->m->site, sn.pool, t->flavors[sn.flavor], &t->mem, &sn.labels);
 	*handle = snapshot_add_node(t->s, &sn);

@@ -478,10 +478,11 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 
 	if (!n)
 		return;
-	counted = by_resource(n);
+	/* Its devices are those of its claims (node_count_claims). */
+	counted = by_resource(n) || node_is_of_claims(n);
 	n->foreign_cpu_milli += sign * f->cpu_milli;
 	n->foreign_memory_bytes += sign * f->memory_bytes;
-	if (counted)
+	if (by_resource(n))
 		n->foreign_gpus_milli += sign * resource_milli(n, f);
 	for (uint32_t i = 0; !counted && i < f->n_devices + f->n_uuids; i++) {
 		const struct foreign_use part = part_of(n, f);
@@ -622,7 +623,7 @@ static bool foreign_same(const struct foreign *a, const struct foreign *b)
 bool node_any_of_claims(const struct model *m)
 {
 	node_each(m, n)
-		if (n->backend && strcmp(n->backend->word, "dra") == 0)
+		if (node_is_of_claims(n))
 			return true;
 	return false;
 }
@@ -678,6 +679,7 @@ static void recount_foreign(struct model *m, struct node *n)
 	for (struct foreign *f = m->foreigns; f; f = f->hh.next)
 		if (f->node == n->name)
 			foreign_sum(m, f, 1);
+	node_count_claims(m, n);
 }
 
 /* Settle anew what the node offers, from what it reported last. */
@@ -737,6 +739,16 @@ void node_settle_one(struct model *m, const char *name)
 		return;
 	settle(m, n);
 	touch(m, n);
+}
+
+void node_recount_claims(struct model *m, const char *name)
+{
+	struct node *n = name ? model_find_node(m, name) : m->nodes;
+
+	for (; n; n = name ? NULL : n->hh.next) {
+		node_count_claims(m, n);
+		m->n_node_changes++;
+	}
 }
 
 void node_settle_class(struct model *m, const char *name)

@@ -213,6 +213,55 @@ static void count_replicas(struct offer *o)
 	set_label(o, SHARE_LABEL, "whole");
 }
 
+bool node_is_of_claims(const struct node *n)
+{
+	return n->backend && strcmp(n->backend->word, "dra") == 0;
+}
+
+/* True if none of the claim's consumers is a pod that gpuqd started. A claim without any that gpuqd
+ * allocated is being given back. */
+static bool is_foreign(const struct model *m, const struct dra_claim *c)
+{
+	struct pod_key key;
+
+	for (size_t i = 0; i < c->consumers.n; i++)
+		if (model_pod_name_parse(m, c->consumers.items[i], &key) ||
+		    (m->origins && origin_find(m->origins, c->reserved.items[i])))
+			return false;
+	return !c->taken || c->consumers.n > 0;
+}
+
+void node_count_claims(const struct model *m, struct node *n)
+{
+	const struct dra *d = objects_dra(m->objects);
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_strlist classes;
+	struct dra_at *at, *cards;
+	size_t n_at, n_cards;
+	bool whole;
+
+	if (!node_is_of_claims(n))
+		return;
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		n->foreign_on[i] = (struct foreign_use){ 0 };
+	model_classes(m, &a, &classes);
+	n_at = dra_node(d, n->name, &a, &at, &whole);
+	n_cards = dra_cards(d, n->name, &classes, &a, &cards, &whole);
+	for (size_t i = 0; i < n_at; i++) {
+		size_t card;
+
+		if (!at[i].used || !is_foreign(m, at[i].used))
+			continue;
+		/* A part of a device takes all of it from others. */
+		card = dra_card_of(cards, n_cards, at[i].slice, at[i].device);
+		if (card < n_cards && card < n->n_devices)
+			n->foreign_on[card] =
+				(struct foreign_use){ 1000, 1000,
+						      n->devices[card].memory_mib << 20 };
+	}
+	gpuq_arena_done(&a);
+}
+
 bool node_has_class(const struct model *m, const struct node *n, const char *class_)
 {
 	const struct dra *d = objects_dra(m->objects);
@@ -221,7 +270,7 @@ bool node_has_class(const struct model *m, const struct node *n, const char *cla
 	struct dra_at *cards;
 	bool selects = false, whole;
 
-	if (!n->backend || strcmp(n->backend->word, "dra") != 0)
+	if (!node_is_of_claims(n))
 		return false;
 	model_classes(m, &a, &classes);
 	if (dra_cards(d, n->name, &classes, &a, &cards, &whole) > 0)

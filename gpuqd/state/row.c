@@ -62,35 +62,42 @@ int row_apply_history(struct model *m, const struct event *ev, struct gpuq_err *
 	return 0;
 }
 
-/* The node of a slice, before it changes or goes, copied. */
-static void slice_node(const struct model *m, const struct object_fact *f, char out[256])
+/* The node of a slice, or of a claim's devices, before it changes or goes, copied. */
+static void node_of(const struct model *m, const struct object_fact *f, char out[256])
 {
-	const struct dra_slice *s =
-		f->kind == OBJECT_SLICE ? dra_slice(objects_dra(m->objects), f->name) : NULL;
+	const struct dra *d = objects_dra(m->objects);
+	const struct dra_slice *s = f->kind == OBJECT_SLICE ? dra_slice(d, f->name) : NULL;
+	const struct dra_claim *c =
+		f->kind == OBJECT_DEVICE_CLAIM ? dra_claim(d, f->namespace_, f->name) : NULL;
 
-	snprintf(out, 256, "%s", s ? s->node : "");
+	snprintf(out, 256, "%s", s ? s->node : c ? dra_claim_node(d, c) : "");
 }
 
-/* The offer of nodes follows from slices and classes. */
+/* The offer of nodes follows from slices and classes, what foreign pods have of it from claims. */
 static void settle(struct model *m, const struct object_fact *f, const char *before)
 {
 	char after[256];
 
 	if (f->kind == OBJECT_DEVICE_CLASS)
 		node_settle_class(m, f->name);
-	if (f->kind != OBJECT_SLICE)
+	if (f->kind != OBJECT_SLICE && f->kind != OBJECT_DEVICE_CLAIM)
 		return;
-	slice_node(m, f, after);
-	node_settle_one(m, before);
-	if (strcmp(before, after) != 0)
-		node_settle_one(m, after);
+	node_of(m, f, after);
+	for (int i = 0; i < (strcmp(before, after) == 0 ? 1 : 2); i++) {
+		const char *name = i ? after : before;
+
+		if (f->kind == OBJECT_SLICE)
+			node_settle_one(m, name);
+		else if (*name)
+			node_recount_claims(m, name);
+	}
 }
 
 int row_apply_object_seen(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	char before[256];
 
-	slice_node(m, ev->object, before);
+	node_of(m, ev->object, before);
 	if (!objects_seen(m->objects, ev->object))
 		return gpuq_fail(err, GPUQ_EINVAL, "%s is as before", ev->object->name);
 	settle(m, ev->object, before);
@@ -103,7 +110,7 @@ int row_apply_object_gone(struct model *m, const struct event *ev, struct gpuq_e
 
 	char before[256];
 
-	slice_node(m, f, before);
+	node_of(m, f, before);
 	if (!objects_gone(m->objects, f->kind, f->namespace_, f->name))
 		return gpuq_fail(err, GPUQ_ENOENT, "%s is not known", f->name);
 	settle(m, f, before);
@@ -116,5 +123,7 @@ int row_apply_objects_known(struct model *m, const struct event *ev, struct gpuq
 	objects_known(m->objects, ev->objects.kind, ev->objects.known, ev->objects.home);
 	if (ev->objects.kind == OBJECT_SLICE && !ev->objects.known)
 		node_settle_class(m, NULL);
+	if (ev->objects.kind == OBJECT_DEVICE_CLAIM && !ev->objects.known)
+		node_recount_claims(m, NULL);
 	return 0;
 }

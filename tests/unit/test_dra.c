@@ -150,6 +150,46 @@ Test(dra, complete_generations_only)
 	gpuq_arena_done(&a);
 }
 
+/* The words that all devices of a slice have are kept once, which no reader notices. */
+Test(dra, words_of_a_slice_are_kept_once)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct dra *one = ledger(), *many = ledger(), *copy;
+	struct dra_slice s = slice_of(&a, "s", 1, 1, 0, 1, "A100");
+	struct dra_slice t = slice_of(&a, "s", 1, 1, 0, 64, "A100");
+	struct dra_at *at;
+	size_t n;
+
+	dra_slice_seen(one, &s);
+	dra_slice_seen(many, &t);
+	cr_expect_lt(dra_bytes(many), 64 * dra_bytes(one) / 2, "%zu bytes", dra_bytes(many));
+	cr_expect_not(dra_slice_seen(many, &t), "no news");
+	copy = dra_copy(many);
+	cr_expect_eq(dra_bytes(copy), dra_bytes(many));
+	cr_expect_not(dra_slice_seen(copy, &t), "no news either");
+	n = devices_of(copy, &a, &at);
+	cr_expect_eq(n, 64);
+	for (size_t i = 0; i < n; i++) {
+		const struct dra_device *d = at[i].device;
+
+		cr_expect_eq(dra_count_words(d), 3);
+		cr_expect_str_eq(dra_word(d, false, DRIVER "/productName")->text, "A100");
+		cr_expect_str_eq(dra_word(d, false, "resource.kubernetes.io/pcieRoot")->text,
+				 i % 2 ? "pci1" : "pci0");
+		cr_expect_eq(dra_word(d, true, DRIVER "/memory")->number,
+			     (INT64_C(40) << 30) * 1000);
+	}
+	((struct dra_word *)(uintptr_t)t.devices[63].words)[0].text = "H100";
+	cr_expect(dra_slice_seen(many, &t), "one device has another product");
+	cr_expect_str_eq(
+		dra_word(&dra_slice(many, "s")->devices[63], false, DRIVER "/productName")->text,
+		"H100");
+	dra_free(one);
+	dra_free(many);
+	dra_free(copy);
+	gpuq_arena_done(&a);
+}
+
 /* AC-DRA-2: what is allocated is never allocated again. */
 Test(dra, two_of_a_product)
 {

@@ -339,3 +339,85 @@ Test(take_objects, a_copy_is_the_same)
 	objects_free(copy);
 	model_free(m);
 }
+
+/* A claim of one device of n0, for a pod of that name; taken: gpuqd allocated it. */
+static void claim(struct model *m, const char *version, const char *device, const char *pod,
+		  bool taken)
+{
+	const char *uids[] = { "uid" }, *names[] = { pod };
+	const struct dra_result r = { "r", "gpu.nvidia.com", "n0", device };
+	const struct dra_claim c = { .namespace_ = "others",
+				     .name = "c",
+				     .uid = "u",
+				     .version = version,
+				     .owner = "",
+				     .owner_name = "",
+				     .pod_claim = "",
+				     .taken = taken,
+				     .allocated = true,
+				     .node = "",
+				     .spec = { .config = "", .odd = "" },
+				     .results = &r,
+				     .n_results = 1,
+				     .reserved = { uids, 1 },
+				     .consumers = { names, 1 } };
+	struct object_fact f = fact(OBJECT_DEVICE_CLAIM, "others", "c");
+
+	f.dra.claim = &c;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0);
+}
+
+static uint32_t foreign_on(const struct model *m, uint32_t device)
+{
+	const struct node *n = model_find_node(m, "n0");
+
+	return device < n->n_devices ? n->foreign_on[device].milli : 0;
+}
+
+/* What claims of others have of a node is counted on the node, and not again with their pods. */
+Test(take_objects, devices_of_claims_of_others)
+{
+	struct model *m = fresh(2, 0);
+	const struct dra_device devices[] = { { .name = "gpu-0" }, { .name = "gpu-1" } };
+	const struct dra_slice s = { .name = "s",
+				     .driver = "gpu.nvidia.com",
+				     .pool = "n0",
+				     .generation = 1,
+				     .n_slices = 1,
+				     .node = "n0",
+				     .devices = devices,
+				     .n_devices = 2 };
+	const struct pod_fact p = { .name = "p",
+				    .uid = "uid",
+				    .node = "n0",
+				    .token = "",
+				    .gpus_milli = 1000,
+				    .phase = POD_RUNNING };
+	struct object_fact slice = fact(OBJECT_SLICE, "", "s"),
+			   gone = fact(OBJECT_DEVICE_CLAIM, "others", "c");
+	struct event pod = { .type = EV_FOREIGN_SEEN, .at_us = T0, .foreign = &p };
+
+	for (int k = 0; k < N_OBJECT_KINDS; k++)
+		known(m, (enum object_kind)k, true);
+	slice.dra.slice = &s;
+	claim(m, "1", "gpu-1", "p", false);
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &slice), 0);
+	cr_assert_eq(model_find_node(m, "n0")->n_devices, 2);
+	cr_expect_eq(foreign_on(m, 1), 1000, "the claim was there before the slice");
+	cr_assert_eq(model_apply(m, &pod, NULL), 0);
+	cr_expect_eq(model_find_node(m, "n0")->foreign_gpus_milli, 0);
+	cr_expect_eq(foreign_on(m, 0), 0);
+	claim(m, "2", "gpu-0", "p", false);
+	cr_expect_eq(foreign_on(m, 0), 1000);
+	cr_expect_eq(foreign_on(m, 1), 0);
+	claim(m, "3", "gpu-0", "gpuq-" CLUSTER "-1-0-0", true);
+	cr_expect_eq(foreign_on(m, 0), 0, "its pod is gpuq's");
+	claim(m, "4", "gpu-0", "p", true);
+	cr_expect_eq(foreign_on(m, 0), 1000, "gpuqd allocated it once, another did since");
+	cr_assert_eq(tell(m, EV_OBJECT_GONE, &gone), 0);
+	cr_expect_eq(foreign_on(m, 0), 0);
+	claim(m, "5", "gpu-0", "p", false);
+	known(m, OBJECT_DEVICE_CLAIM, false);
+	cr_expect_eq(foreign_on(m, 0), 0, "claims can no longer be read");
+	model_free(m);
+}

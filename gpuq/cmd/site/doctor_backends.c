@@ -303,8 +303,27 @@ static bool is_on(const struct backends *x, const char *feature)
 	return false;
 }
 
+/* Return "DeviceClass X has extendedResourceName Y, ..." of those that have one; NULL = none has. */
+static const char *extended_of(const struct backends *x)
+{
+	const struct gpuq_val *list = gpuq_get(x->rights, "classes");
+	const char *text = NULL;
+
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		if (i == NAMED)
+			return gpuq_arena_printf(x->a, "%s, and %" PRIu32 " more do", text,
+						 list->n - i);
+		text = gpuq_arena_printf(x->a, "%s%sDeviceClass %s has extendedResourceName %s",
+					 text ? text : "", text ? ", " : "",
+					 gpuq_get_str(list->items[i], "name", ""),
+					 gpuq_get_str(list->items[i], "resource", ""));
+	}
+	return text;
+}
+
 static void look_at_claims(const struct backends *x)
 {
+	const char *extended = extended_of(x);
 	const int v1 = doctor_has(x->rights, "resource.k8s.io/v1");
 	const int beta = doctor_has(x->rights, "resource.k8s.io/v1beta2");
 	const char *version = v1 > 0 ? "v1" : "v1beta2", *lacks = lacks_of(x, "claims of devices");
@@ -327,12 +346,10 @@ static void look_at_claims(const struct backends *x)
 	else if (v1 > 0 || beta > 0)
 		say(x, "dra", "usable",
 		    gpuq_arena_printf(
-			    x->a,
-			    "dra: claims of devices are allocated (resource.k8s.io/%s); "
-			    "extendedResourceName of a DeviceClass is not served: request "
-			    "its devices by claims",
-			    version),
-		    "");
+			    x->a, "dra: claims of devices are allocated (resource.k8s.io/%s)%s%s%s",
+			    version, extended ? "; " : "", extended ? extended : "",
+			    extended ? ", which is not served" : ""),
+		    extended ? "request such devices by claims" : "");
 	else
 		say(x, "dra", v1 < 0 ? "unknown" : "absent",
 		    v1 < 0 ? "dra: not known whether the cluster has it"

@@ -408,6 +408,21 @@ const struct dra_class *dra_class(const struct dra *d, const char *name)
 	return t ? t->is.class_ : NULL;
 }
 
+#define CLASS_RESOURCE "deviceclass.resource.kubernetes.io/"
+
+const struct dra_class *dra_class_of_resource(const struct dra *d, const char *resource)
+{
+	const struct dra_class *found = NULL;
+
+	if (strncmp(resource, CLASS_RESOURCE, sizeof(CLASS_RESOURCE) - 1) == 0)
+		return dra_class(d, resource + sizeof(CLASS_RESOURCE) - 1);
+	for (const struct thing *t = d->classes; t; t = t->hh.next)
+		if (strcmp(t->is.class_->extended, resource) == 0 &&
+		    (!found || strcmp(t->is.class_->name, found->name) < 0))
+			found = t->is.class_;
+	return found;
+}
+
 const struct dra_claim *dra_claim(const struct dra *d, const char *namespace_, const char *name)
 {
 	const struct thing *t = thing_find(d->claims, namespace_, name);
@@ -423,6 +438,20 @@ const struct dra_claim *dra_claim_of(const struct dra *d, const char *pod_uid,
 		    strcmp(t->is.claim->pod_claim, pod_claim) == 0)
 			return t->is.claim;
 	return NULL;
+}
+
+const char *dra_claim_node(const struct dra *d, const struct dra_claim *c)
+{
+	const struct bundle *pool = NULL;
+	char key[KEY_MAX];
+	size_t n;
+
+	if (*c->node || c->n_results == 0)
+		return c->node;
+	n = KEY(key, c->results[0].driver, c->results[0].pool);
+	if (n)
+		HASH_FIND(hh, d->pools, key, n, pool);
+	return pool ? pool->slices.items[0]->is->node : "";
 }
 
 const struct dra_template *dra_template(const struct dra *d, const char *namespace_,
@@ -619,8 +648,11 @@ int64_t dra_counter(const struct dra *d, const struct dra_slice *s, const char *
 
 const struct dra_word *dra_word(const struct dra_device *d, bool capacity, const char *name)
 {
-	for (uint32_t i = 0; i < d->n_words; i++)
-		if (d->words[i].capacity == capacity && strcmp(d->words[i].name, name) == 0)
-			return &d->words[i];
+	for (uint32_t i = 0; i < dra_count_words(d); i++) {
+		const struct dra_word *w = dra_word_at(d, i);
+
+		if (w->capacity == capacity && strcmp(w->name, name) == 0)
+			return w;
+	}
 	return NULL;
 }

@@ -53,10 +53,12 @@ struct dra_taint {
 
 struct dra_device {
 	const char *name;
-	const struct dra_word *words;
+	const struct dra_word
+		*words; /* in the ledger only those that not all devices of its slice have */
+	const struct dra_word *common; /* the others; in the ledger alone */
 	const struct dra_counter *consumes;
 	const struct dra_taint *taints;
-	uint16_t n_words, n_consumes, n_taints;
+	uint16_t n_words, n_common, n_consumes, n_taints;
 	/* Why gpuqd does not use it: a field that it does not know. NULL = it does. A static word. */
 	const char *odd;
 };
@@ -178,7 +180,12 @@ size_t dra_bytes(const struct dra *d); /* of the slices */
 size_t dra_count_elsewhere(const struct dra *d);
 
 const struct dra_class *dra_class(const struct dra *d, const char *name);
+/* Return the class whose devices pods get that request this extended resource, the first by name where there are
+ * several: by its extendedResourceName, or by the name that every class has so. NULL = none. */
+const struct dra_class *dra_class_of_resource(const struct dra *d, const char *resource);
 const struct dra_claim *dra_claim(const struct dra *d, const char *namespace_, const char *name);
+/* Return the node whose devices are allocated to a claim; "" = none, or not those of one node. */
+const char *dra_claim_node(const struct dra *d, const struct dra_claim *c);
 /* The claim that was made for a claim of a pod, by its uid. */
 const struct dra_claim *dra_claim_of(const struct dra *d, const char *pod_uid,
 				     const char *pod_claim);
@@ -203,6 +210,17 @@ struct dra_at {
  * DRA_NODE_DEVICES_MAX; *whole false: a pool of the node is not complete, or there are more. */
 size_t dra_node(const struct dra *d, const char *node, struct gpuq_arena *a, struct dra_at **out,
 		bool *whole);
+
+/* Return how many attributes and capacities a device has, and one of them. */
+static inline uint32_t dra_count_words(const struct dra_device *d)
+{
+	return (uint32_t)d->n_words + d->n_common;
+}
+
+static inline const struct dra_word *dra_word_at(const struct dra_device *d, uint32_t i)
+{
+	return i < d->n_words ? &d->words[i] : &d->common[i - d->n_words];
+}
 
 /* Return the value of an attribute or a capacity; NULL = the device lacks it. */
 const struct dra_word *dra_word(const struct dra_device *d, bool capacity, const char *name);

@@ -58,6 +58,27 @@ int64_t dra_devices_of(const struct dra_spec *s, const struct gpuq_strlist *clas
 	return sum;
 }
 
+int64_t dra_devices_on(const struct dra *d, const char *node, const struct dra_spec *const *specs,
+		       size_t n, const struct gpuq_strlist *classes)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct dra_pick *picks = gpuq_arena_calloc(&a, n * DRA_RESULTS_MAX + 1, sizeof(*picks));
+	struct dra_at *at;
+	bool whole;
+	const size_t n_at = dra_node(d, node, &a, &at, &whole);
+	size_t n_picks = 0;
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < n_at; i++)
+		at[i].used = NULL;
+	if (picks && n_at &&
+	    dra_match(d, at, n_at, NULL, specs, n, &a, picks, &n_picks, NULL) == DRA_FITS)
+		for (size_t i = 0; i < n_picks; i++)
+			sum += dra_counts(picks[i].option->class_, classes);
+	gpuq_arena_done(&a);
+	return sum;
+}
+
 enum dra_found dra_find(const struct dra *d, const struct gpuq_claim *c, const char *namespace_,
 			struct gpuq_arena *a, struct dra_spec *out, const struct dra_claim **claim)
 {

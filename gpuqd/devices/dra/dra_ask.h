@@ -17,6 +17,11 @@ enum dra_found { DRA_FOUND, DRA_MISSING };
 enum dra_found dra_find(const struct dra *d, const struct gpuq_claim *c, const char *namespace_,
 			struct gpuq_arena *a, struct dra_spec *out, const struct dra_claim **claim);
 
+/* Return how many devices claims together are charged on a node that is otherwise idle, where all of its devices
+ * are requested; 0 = they do not fit there. */
+int64_t dra_devices_on(const struct dra *d, const char *node, const struct dra_spec *const *specs,
+		       size_t n, const struct gpuq_strlist *classes);
+
 /* Return how many devices it is charged: of alternatives the most. *all is set if it takes all of a
  * node. */
 int64_t dra_devices_of(const struct dra_spec *s, const struct gpuq_strlist *classes, bool *all);

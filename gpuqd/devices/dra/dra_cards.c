@@ -116,8 +116,8 @@ const struct dra_word *dra_own_word(const struct dra_at *at, bool capacity, cons
 {
 	const size_t n = strlen(at->slice->driver);
 
-	for (uint32_t i = 0; i < at->device->n_words; i++) {
-		const struct dra_word *w = &at->device->words[i];
+	for (uint32_t i = 0; i < dra_count_words(at->device); i++) {
+		const struct dra_word *w = dra_word_at(at->device, i);
 
 		if (w->capacity == capacity && strncmp(w->name, at->slice->driver, n) == 0 &&
 		    w->name[n] == '/' && strcmp(w->name + n + 1, name) == 0)

@@ -61,33 +61,132 @@ static bool is_text(const struct dra_word *w)
 	return w->type == GPUQ_CEL_STRING || w->type == GPUQ_CEL_VERSION;
 }
 
-/* Copy the words of a device. Names and most values are those of the device before: of these there
- * is one copy. */
-static const struct dra_word *words(struct pen *p, const struct dra_device *from,
-				    const struct dra_device *before, const struct dra_word *kept)
+static bool same_word(const struct dra_word *a, const struct dra_word *b)
 {
-	struct dra_word *to = take(p, from->words, from->n_words * sizeof(*to));
+	return a->type == b->type && a->capacity == b->capacity && strcmp(a->name, b->name) == 0 &&
+	       (is_text(a) ? strcmp(a->text, b->text) == 0 : a->number == b->number);
+}
 
-	for (uint32_t i = 0; i < from->n_words; i++) {
-		const struct dra_word *w = &from->words[i];
-		const struct dra_word *was =
-			before && i < before->n_words ? &before->words[i] : NULL;
-		const char *name, *value = NULL;
+/* True if the device has that word; where, if it is where that of another device is. */
+static bool has_word(const struct dra_device *d, const struct dra_word *w, uint32_t where)
+{
+	if (where < dra_count_words(d) && same_word(dra_word_at(d, where), w))
+		return true;
+	for (uint32_t i = 0; i < dra_count_words(d); i++)
+		if (same_word(dra_word_at(d, i), w))
+			return true;
+	return false;
+}
 
-		if (was && strcmp(was->name, w->name) == 0)
-			name = kept ? kept[i].name : NULL;
-		else
-			name = text(p, w->name);
-		if (is_text(w)) {
-			if (was && is_text(was) && strcmp(was->text, w->text) == 0)
-				value = kept ? kept[i].text : NULL;
-			else
-				value = text(p, w->text);
+/* The words that all devices of a slice have, of which there is one copy. */
+struct common {
+	const struct dra_device *first; /* whose words they are */
+	uint64_t which; /* of its words */
+	const struct dra_word *kept; /* NULL: they are counted */
+	uint16_t n;
+	/* The last name and text of the other words, by their index, and their copies. */
+	struct {
+		const char *name, *name_kept, *text, *text_kept;
+	} last[DRA_WORDS_MAX];
+};
+
+static bool is_common(const struct common *c, const struct dra_word *w, uint32_t where)
+{
+	if (where < c->first->n_words && c->which >> where & 1 &&
+	    same_word(&c->first->words[where], w))
+		return true;
+	for (uint32_t i = 0; c->which && i < c->first->n_words; i++)
+		if (c->which >> i & 1 && same_word(&c->first->words[i], w))
+			return true;
+	return false;
+}
+
+static struct dra_word word(struct pen *p, const struct dra_word *from)
+{
+	struct dra_word w = *from;
+
+	w.name = text(p, from->name);
+	if (is_text(from))
+		w.text = text(p, from->text);
+	return w;
+}
+
+/* Copy the words that all devices have: of a slice of the ledger those that are so already. */
+static struct common common_of(struct pen *p, const struct dra_slice *s)
+{
+	struct common c = { .first = s->devices };
+	struct dra_word *to;
+	uint32_t n = 0;
+
+	if (s->n_devices && c.first->n_common) {
+		to = take(p, NULL, c.first->n_common * sizeof(*to));
+		for (; n < c.first->n_common; n++) {
+			const struct dra_word w = word(p, &c.first->common[n]);
+
+			if (to)
+				to[n] = w;
 		}
+		c.kept = to;
+		c.n = (uint16_t)n;
+		return c;
+	}
+	for (uint32_t i = 0; s->n_devices > 1 && i < c.first->n_words; i++) {
+		bool all = true;
+
+		for (uint32_t k = 1; all && k < s->n_devices; k++)
+			all = has_word(&s->devices[k], &c.first->words[i], i);
+		c.which |= (uint64_t)all << i;
+		c.n += all;
+	}
+	to = take(p, NULL, c.n * sizeof(*to));
+	for (uint32_t i = 0; c.n && i < c.first->n_words; i++) {
+		struct dra_word w;
+
+		if (!(c.which >> i & 1))
+			continue;
+		w = word(p, &c.first->words[i]);
 		if (to)
-			to[i].name = name;
-		if (to && is_text(w))
-			to[i].text = value;
+			to[n++] = w;
+	}
+	c.kept = to;
+	return c;
+}
+
+/* Copy a string, unless it is that of the device before. */
+static const char *again(struct pen *p, const char *s, const char **last, const char **kept)
+{
+	if (!*last || strcmp(*last, s) != 0) {
+		*last = s;
+		*kept = text(p, s);
+	}
+	return *kept;
+}
+
+/* Copy the other words of a device; their names are mostly those of the device before. */
+static const struct dra_word *words(struct pen *p, struct common *c, struct dra_device *one)
+{
+	const struct dra_device from = *one;
+	struct dra_word *to;
+	uint16_t n = 0;
+
+	for (uint32_t i = 0; i < from.n_words; i++)
+		n += !is_common(c, &from.words[i], i);
+	to = take(p, NULL, n * sizeof(*to));
+	one->n_words = n;
+	one->n_common = c->n;
+	one->common = c->kept;
+	n = 0;
+	for (uint32_t i = 0; i < from.n_words; i++) {
+		struct dra_word w = from.words[i];
+
+		if (is_common(c, &w, i))
+			continue;
+		w.name = again(p, w.name, &c->last[i].name, &c->last[i].name_kept);
+		if (is_text(&w))
+			w.text = again(p, w.text, &c->last[i].text, &c->last[i].text_kept);
+		if (to)
+			to[n] = w;
+		n++;
 	}
 	return to;
 }
@@ -126,6 +225,7 @@ static const struct dra_slice *fill_slice(struct pen *p, const struct dra_slice 
 	struct dra_slice *to = take(p, s, sizeof(*to));
 	struct dra_device *devices = take(p, s->devices, s->n_devices * sizeof(*devices));
 	const struct dra_counter *sets = counters(p, s->counters, s->n_counters);
+	struct common common = common_of(p, s);
 	const char *const name = text(p, s->name), *const driver = text(p, s->driver);
 	const char *const pool = text(p, s->pool), *const node = text(p, s->node);
 
@@ -134,8 +234,7 @@ static const struct dra_slice *fill_slice(struct pen *p, const struct dra_slice 
 		struct dra_device one = *d;
 
 		one.name = text(p, d->name);
-		one.words =
-			words(p, d, i ? d - 1 : NULL, i && devices ? devices[i - 1].words : NULL);
+		one.words = words(p, &common, &one);
 		one.consumes = counters(p, d->consumes, d->n_consumes);
 		one.taints = taints(p, d->taints, d->n_taints);
 		if (devices)
@@ -290,16 +389,11 @@ COPY(dra_template, template)
 
 static bool same_words(const struct dra_device *a, const struct dra_device *b)
 {
-	if (a->n_words != b->n_words)
+	if (dra_count_words(a) != dra_count_words(b))
 		return false;
-	for (uint32_t i = 0; i < a->n_words; i++) {
-		const struct dra_word *x = &a->words[i], *y = &b->words[i];
-
-		if (x->type != y->type || x->capacity != y->capacity ||
-		    strcmp(x->name, y->name) != 0 ||
-		    (is_text(x) ? strcmp(x->text, y->text) != 0 : x->number != y->number))
+	for (uint32_t i = 0; i < dra_count_words(a); i++)
+		if (!has_word(b, dra_word_at(a, i), i))
 			return false;
-	}
 	return true;
 }
 

@@ -43,8 +43,8 @@ static bool look(void *arg, bool capacity, const char *domain, size_t n_domain, 
 {
 	const struct dra_device *d = arg;
 
-	for (uint32_t i = 0; i < d->n_words; i++) {
-		const struct dra_word *w = &d->words[i];
+	for (uint32_t i = 0; i < dra_count_words(d); i++) {
+		const struct dra_word *w = dra_word_at(d, i);
 
 		if (w->capacity != capacity || strncmp(w->name, domain, n_domain) != 0 ||
 		    w->name[n_domain] != '/' || strlen(w->name + n_domain + 1) != n_name ||

@@ -59,6 +59,33 @@ static void warn_unlimited(const struct model *m, const struct gpuq_group *g, st
 			g->name);
 }
 
+static bool is_offered(const struct model *m, const char *resource)
+{
+	node_each(m, n)
+		if ((n->fact.device && strcmp(n->fact.device, resource) == 0) ||
+		    gpuq_amounts_get(n->fact.resources, n->fact.n_resources, resource) > 0)
+			return true;
+	return false;
+}
+
+/* Name the claims by which the devices of a resource are had that no kubelet offers. */
+static void warn_extended(const struct model *m, const struct gpuq_group *g, struct gpuq_buf *out)
+{
+	const bool whole = g->gpus_milli >= 1000 && g->n_claims == 0 && !gpuq_group_device(g);
+
+	for (size_t i = 0; i < g->n_resources + whole; i++) {
+		const char *name = i < g->n_resources ? g->resources[i].name : GPUQ_RESOURCE_GPU;
+		const struct dra_class *c = dra_class_of_resource(objects_dra(m->objects), name);
+
+		if (c && !is_offered(m, name))
+			gpuq_buf_printf(out,
+					"group %s: no node offers %s; its devices are those of "
+					"DeviceClass %s, which are allocated by claims: [{name: "
+					"gpu, class: %s}]\n",
+					g->name, name, c->name, c->name);
+	}
+}
+
 int draft_devices(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings,
 		  struct gpuq_err *err)
 {
@@ -69,6 +96,7 @@ int draft_devices(const struct model *m, const struct gpuq_spec *spec, struct gp
 		struct gpuq_err why = GPUQ_ERR_INIT;
 		int rc;
 
+		warn_extended(m, g, warnings);
 		if (g->mig || g->gpus_milli <= 0)
 			continue;
 		rc = any_unnamed(m) ? 0 : backend_validate(g, shape_of, (void *)(uintptr_t)m, &why);

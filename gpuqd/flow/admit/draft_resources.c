@@ -144,11 +144,32 @@ static int name_flavors(struct draft *d, const char *resource, struct gpuq_err *
 	return 0;
 }
 
+/* Return how many devices claims for all of a node have on the node with the most, of those that the job may have. */
+static int64_t most_of_a_node(const struct draft *d, const struct gpuq_group *g,
+			      const struct dra_spec *const *specs, size_t n,
+			      const struct gpuq_strlist *classes)
+{
+	int64_t most = 0;
+
+	node_each(d->m, node)
+		if (node_is_of(d->m, node, &d->spec.flavors) &&
+		    (g->nodes.n == 0 || gpuq_strlist_has(&g->nodes, node->name)) &&
+		    !gpuq_strlist_has(&g->exclude, node->name)) {
+			const int64_t here = dra_devices_on(objects_dra(d->m->objects), node->name,
+							    specs, n, classes);
+
+			most = here > most ? here : most;
+		}
+	return most;
+}
+
 /* Charge a pod the devices of its claims, as far as their objects are there; else the job waits. */
 static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *err)
 {
 	const struct dra *ledger = objects_dra(d->m->objects);
+	const struct dra_spec *specs[GPUQ_CLAIMS_MAX];
 	struct gpuq_strlist classes;
+	size_t n_specs = 0;
 	int64_t n = 0;
 	bool all = false;
 
@@ -156,18 +177,24 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 		return 0;
 	model_classes(d->m, d->a, &classes);
 	for (size_t i = 0; i < g->n_claims; i++) {
+		struct dra_spec *spec = gpuq_arena_calloc(d->a, 1, sizeof(*spec));
 		const struct dra_claim *claim;
-		struct dra_spec spec;
 
+		if (!spec)
+			return gpuq_no_memory(err);
 		if (dra_find(ledger, &g->claims[i],
 			     objects_namespace(d->m->objects, model_queue_namespace(d->queue)),
-			     d->a, &spec, &claim) == DRA_FOUND)
-			n += dra_devices_of(&spec, &classes, &all);
+			     d->a, spec, &claim) != DRA_FOUND)
+			continue;
+		n += dra_devices_of(spec, &classes, &all);
+		specs[n_specs++] = spec;
 	}
 	if (all && !d->spec.exclusive)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "claims",
 				       "all takes every device of a node: expected exclusive: true "
 				       "beside it, or count");
+	if (all)
+		n = most_of_a_node(d, g, specs, n_specs, &classes);
 	if (g->mig || g->gpu_memory_bytes || g->gpu_cores ||
 	    (g->gpus_milli && g->gpus_milli != n * 1000))
 		return gpuq_fail_field(

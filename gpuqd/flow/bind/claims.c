@@ -374,7 +374,7 @@ static bool sweep_one(void *arg, const struct dra_claim *claim)
 		if (!lives(m, claim->consumers.items[i], claim->reserved.items[i]))
 			gone[ask.n_gone++] = claim->reserved.items[i];
 	ask.step = CLAIM_RELEASE;
-	/* What another allocator gave to pods of its own, and to pods of gpuqd, stays with the last of them. */
+	/* An allocation that another allocator made ends with its last consumer, as the controller manager has it. */
 	ask.clear = claim->allocated && ask.n_gone == claim->reserved.n &&
 		    (claim->taken || ask.n_gone > 0);
 	/* One that was made for a pod is given back with it, not between two steps of its start. */

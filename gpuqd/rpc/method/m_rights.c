@@ -6,6 +6,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/method/m_int.h"
 #include "gpuqd/site/site_find.h"
+#include "gpuqd/state/view/view_node.h"
 
 #define SPACES_MAX 16u /* namespaces that are asked about */
 
@@ -56,6 +57,7 @@ static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 		}
 		gpuq_put(a, v, "rights", rows);
 		gpuq_put(a, v, "things", things);
+		gpuq_put(a, v, "classes", view_node_classes(a, journal_model(x->m->j)));
 		rpc_reply(x->call, v);
 	}
 	finished(x);

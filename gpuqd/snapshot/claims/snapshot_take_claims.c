@@ -5,7 +5,6 @@
 
 #include <utlist.h>
 
-#include "gpuqd/devices/backend.h"
 #include "gpuqd/devices/dra/dra_ask.h"
 #include "gpuqd/util/require.h"
 #include "libgpuq/limits.h"
@@ -172,6 +171,10 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 		}
 		n += dra_devices_of(&spec, &c->classes, &all);
 	}
+	if (all && g->gpus_milli == 0)
+		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
+			 "no node had devices for its claims when it was submitted: submit it "
+			 "again");
 	if (n * 1000 != g->gpus_milli && !all)
 		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
 			 gpuq_arena_printf(c->mem,
@@ -257,25 +260,16 @@ static uint32_t held(const struct snap_claims *c, const struct kind *k, const st
 	return sum;
 }
 
-void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct snap_node *sn,
-			  struct snap_device *devices)
+void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct snap_node *sn)
 {
-	const bool counted = n->backend && strcmp(n->backend->word, "dra") == 0;
 	struct snap_resource *all;
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
-	struct dra_at *at, *cards, *unused;
-	size_t n_at, n_cards;
+	struct dra_at *at, *unused;
+	size_t n_at;
 	bool whole;
 
-	n_at = dra_node(c->d, n->name, &a, &at, &whole);
-	n_cards = counted ? dra_cards(c->d, n->name, &c->classes, &a, &cards, &whole) : 0;
-	for (size_t i = 0; n_cards && i < n_at; i++) {
-		const size_t card = dra_card_of(cards, n_cards, at[i].slice, at[i].device);
-
-		if (at[i].used && !at[i].used->taken && card < sn->n_devices)
-			devices[card].foreign_milli = SNAP_MILLI;
-	}
-	all = c->n && n_at ? gpuq_arena_calloc(c->mem, sn->n_resources + c->n, sizeof(*all)) : NULL;
+	n_at = c->n ? dra_node(c->d, n->name, &a, &at, &whole) : 0;
+	all = n_at ? gpuq_arena_calloc(c->mem, sn->n_resources + c->n, sizeof(*all)) : NULL;
 	unused = all ? gpuq_arena_calloc(&a, n_at, sizeof(*unused)) : NULL;
 	for (size_t i = 0; unused && i < n_at; i++)
 		unused[i] = (struct dra_at){ at[i].slice, at[i].device, NULL };

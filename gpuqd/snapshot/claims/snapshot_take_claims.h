@@ -27,8 +27,7 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 /* Add what a pod of the group takes: of group ix of a request, r NULL = of one that is not kept. */
 void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const struct request *r,
 			   uint32_t ix, const struct gpuq_group *g, struct snap_group *out);
-/* Add what the node has of these, and mark devices that claims of others have. */
-void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct snap_node *sn,
-			  struct snap_device *devices);
+/* Add what the node has of these. */
+void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct snap_node *sn);
 
 #endif

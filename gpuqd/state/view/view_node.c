@@ -603,3 +603,30 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "resources", view_resources(a, n));
 	return v;
 }
+
+struct classes {
+	struct gpuq_arena *a;
+	struct gpuq_val *list;
+};
+
+/* Add a class that is an extended resource as well. */
+static bool add_class(void *arg, const struct dra_class *c)
+{
+	struct classes *l = arg;
+	struct gpuq_val *v = *c->extended ? gpuq_map(l->a) : NULL;
+
+	if (!v)
+		return true;
+	gpuq_put(l->a, v, "name", gpuq_str(l->a, c->name));
+	gpuq_put(l->a, v, "resource", gpuq_str(l->a, c->extended));
+	gpuq_add(l->a, l->list, v);
+	return true;
+}
+
+struct gpuq_val *view_node_classes(struct gpuq_arena *a, const struct model *m)
+{
+	struct classes l = { a, gpuq_list(a) };
+
+	dra_each_class(objects_dra(m->objects), add_class, &l);
+	return l.list;
+}

@@ -58,12 +58,20 @@ static const char *unknown(const json_t *obj, const char *const *known)
 /* Return the name with its domain: without one it is in that of the driver. */
 static const char *qualified(struct reading *r, const char *driver, const char *name)
 {
-	const char *s =
-		strchr(name, '/') ? name : gpuq_arena_printf(&r->o->arena, "%s/%s", driver, name);
+	const size_t n_driver = strlen(driver), n_name = strlen(name);
+	char *s;
 
-	if (!s)
+	if (strchr(name, '/'))
+		return name;
+	s = gpuq_arena_alloc(&r->o->arena, n_driver + n_name + 2);
+	if (!s) {
 		r->wrong = "no memory";
-	return s ? s : "";
+		return "";
+	}
+	memcpy(s, driver, n_driver);
+	s[n_driver] = '/';
+	memcpy(s + n_driver + 1, name, n_name + 1);
+	return s;
 }
 
 /* False: an attribute of a kind that selectors do not have. */
@@ -101,6 +109,18 @@ static bool read_milli(const json_t *v, int64_t *out)
 	return gpuq_cel_quantity(text, strlen(text), out);
 }
 
+/* Append a word; of two with one name, one of which has its domain by the driver, the first counts. */
+static void add_word(struct dra_device *out, struct dra_word *words, const char *name)
+{
+	struct dra_word *w = &words[out->n_words];
+
+	for (uint32_t i = 0; i < out->n_words; i++)
+		if (words[i].capacity == w->capacity && strcmp(words[i].name, name) == 0)
+			return;
+	w->name = name;
+	out->n_words++;
+}
+
 static void read_words(struct reading *r, const json_t *device, const char *driver,
 		       struct dra_device *out)
 {
@@ -122,20 +142,16 @@ static void read_words(struct reading *r, const json_t *device, const char *driv
 		struct dra_word *w = &words[out->n_words];
 
 		*w = (struct dra_word){ .name = "" };
-		if (read_attribute(v, w)) {
-			w->name = qualified(r, driver, key);
-			out->n_words++;
-		}
+		if (read_attribute(v, w))
+			add_word(out, words, qualified(r, driver, key));
 	}
 	json_object_foreach(capacity, key, v)
 	{
 		struct dra_word *w = &words[out->n_words];
 
 		*w = (struct dra_word){ .type = GPUQ_CEL_QUANTITY, .capacity = true };
-		if (read_milli(v, &w->number)) {
-			w->name = qualified(r, driver, key);
-			out->n_words++;
-		}
+		if (read_milli(v, &w->number))
+			add_word(out, words, qualified(r, driver, key));
 	}
 	out->words = words;
 }
