@@ -299,6 +299,60 @@ Test(dra, shared_counters)
 	gpuq_arena_done(&a);
 }
 
+/* AC-NV-5: MIG instances have positions: beside a 1g at 2 there is room for the 3g at 4, not for that at 0. */
+Test(dra, positions_of_instances)
+{
+	static const char *const names[] = { "gpu-0-mig-1g.5gb-19-2", "gpu-0-mig-3g.20gb-9-0",
+					     "gpu-0-mig-3g.20gb-9-4" };
+	static const char *const slices[] = { "memory-slice-0", "memory-slice-1", "memory-slice-2",
+					      "memory-slice-3", "memory-slice-4", "memory-slice-5",
+					      "memory-slice-6", "memory-slice-7" };
+	static const char *large[] = {
+		"device.attributes['gpu.nvidia.com'].productName == '3g.20gb'"
+	};
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct dra_slice ones = slice_of(&a, "ones", 1, 3, 0, 1, "1g.5gb");
+	struct dra_slice threes = slice_of(&a, "threes", 1, 3, 0, 2, "3g.20gb");
+	struct dra_device *one_ = (struct dra_device *)(uintptr_t)ones.devices,
+			  *three = (struct dra_device *)(uintptr_t)threes.devices;
+	struct dra_counter all[N(slices)];
+	struct dra_slice counters = { .name = "counters",
+				      .driver = DRIVER,
+				      .pool = "n1",
+				      .generation = 1,
+				      .n_slices = 3,
+				      .node = "n1",
+				      .counters = all,
+				      .n_counters = N(all) };
+	const struct dra_option o = option_of("", 1, large), both = option_of("", 2, large);
+	const struct dra_request r = { "r", &o, 1 }, two = { "r", &both, 1 };
+	struct dra *d = ledger();
+	char text[256];
+
+	for (size_t i = 0; i < N(slices); i++)
+		all[i] = (struct dra_counter){ "gpu-0", slices[i], 1000 };
+	one_[0].name = names[0];
+	one_[0].consumes = &all[2];
+	one_[0].n_consumes = 1;
+	for (uint32_t i = 0; i < 2; i++) {
+		three[i].name = names[1 + i];
+		three[i].consumes = &all[4 * (size_t)i];
+		three[i].n_consumes = 4;
+	}
+	dra_slice_seen(d, &ones);
+	dra_slice_seen(d, &threes);
+	dra_slice_seen(d, &counters);
+	cr_expect_eq(got(d, &two, 1, NULL, text), DRA_FITS);
+	allocate(d, "small", &names[0], 1);
+	cr_expect_eq(got(d, &r, 1, NULL, text), DRA_FITS);
+	cr_expect_str_eq(text, "r:gpu-0-mig-3g.20gb-9-4");
+	cr_expect_eq(got(d, &two, 1, NULL, text), DRA_FULL);
+	allocate(d, "large", &names[2], 1);
+	cr_expect_eq(got(d, &r, 1, NULL, text), DRA_FULL);
+	dra_free(d);
+	gpuq_arena_done(&a);
+}
+
 Test(dra, all_constraints_taints)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);

@@ -1,5 +1,7 @@
 #include <criterion/criterion.h>
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gpuqd/cluster/kube/watch/decode.h"
@@ -789,6 +791,8 @@ static const struct {
 } registers[] = {
 	{ "[" CARD("GPU-a", HEALTHY) "," CARD("GPU-b", HEALTHY) "]", 2, true, NULL },
 	{ "[" CARD("GPU-a", "") "]", 1, false, NULL },
+	{ "[" CARD("GPU-a", ",\\\"x\\\":\\\"\\u00e9\\\"" HEALTHY) "]", 1, true, NULL },
+	{ "[" CARD("GPU-a", ",\\\"x\\\":\\\"\\\\\\\"]\\\"" HEALTHY) "]", 1, true, NULL },
 	{ "GPU-a,10,15360,100,NVIDIA-NVIDIA T4,1,true:", 1, true, NULL },
 	{ "GPU-a,10,15360,100,T4,0,true,0,hami-core:GPU-b,8,15360,100,T4,0,false,1,mig:", 2, false,
 	  NULL },
@@ -854,6 +858,27 @@ Test(kube_node, register_of_hami)
 	kube_object_done(&object);
 }
 
+Test(kube_node, products_of_hami_are_those_of_feature_discovery)
+{
+	static const char *const names[][2] = {
+		{ "NVIDIA-NVIDIA A100-SXM4-40GB", "NVIDIA-A100-SXM4-40GB" },
+		{ "NVIDIA A100-SXM4-40GB", "NVIDIA-A100-SXM4-40GB" },
+		{ "NVIDIA-Tesla T4", "Tesla-T4" },
+		{ "Tesla T4", "Tesla-T4" }
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char text[200];
+		struct node_fact n;
+
+		snprintf(text, sizeof(text), "GPU-a,10,15360,100,%s,0,true:", names[i][0]);
+		register_node(text, &n);
+		cr_assert_eq(n.n_devices, 1);
+		cr_expect_str_eq(n.devices[0].product, names[i][1]);
+	}
+	kube_object_done(&object);
+}
+
 Test(kube_node, a_register_of_a_million_cards_is_refused)
 {
 	struct gpuq_buf text = GPUQ_BUF_INIT;
@@ -867,4 +892,56 @@ Test(kube_node, a_register_of_a_million_cards_is_refused)
 	cr_expect(strstr(n.note, "256 KiB"), "%s", n.note);
 	kube_object_done(&object);
 	gpuq_buf_done(&text);
+}
+
+/* Pods that request devices by labels and annotations alone: text = metadata, and what the pod holds. */
+static const struct {
+	const char *text;
+	int64_t gpus_milli, bytes;
+	const char *uuid; /* the first; NULL = not known */
+	int device; /* its index; -1 = not known */
+} others[] = {
+	/* AC-KSH-1, AC-KSH-2: KubeShare's parts and whole devices. */
+	{ "\"labels\":{\"sharedgpu/gpu_request\":\"0.5\",\"sharedgpu/"
+	  "gpu_limit\":\"1.0\"},\"annotations\":{"
+	  "\"sharedgpu/gpu_uuid\":\"GPU-a\",\"sharedgpu/gpu_mem\":\"1073741824\"}",
+	  500, INT64_C(1) << 30, "GPU-a", -1 },
+	{ "\"labels\":{\"sharedgpu/gpu_request\":\"2.0\",\"sharedgpu/"
+	  "gpu_limit\":\"2.0\"},\"annotations\":{"
+	  "\"sharedgpu/gpu_uuid\":\"GPU-a,GPU-b\"}",
+	  2000, 0, "GPU-a", -1 },
+	{ "\"labels\":{\"sharedgpu/gpu_request\":\"0\"}", 1, 0, NULL, -1 },
+	{ "\"labels\":{\"sharedgpu/gpu_request\":\"lots\"}", 0, 0, NULL, -1 },
+	{ "\"labels\":{\"sharedgpu/gpu_request\":\"99999999999\"}", 0, 0, NULL, -1 },
+	{ "\"annotations\":{\"run.ai/reserve_for_gpu_index\":\"3\"}", 0, 0, NULL, 3 },
+	{ "\"annotations\":{\"run.ai/reserve_for_gpu_index\":\"GPU-c\"}", 0, 0, "GPU-c", -1 },
+	{ "\"annotations\":{\"gpu-fraction\":\"0.5\"}", 0, 0, NULL, -1 },
+	/* A pod of gpuqd's own: its owner's words count for nothing. */
+	{ "\"labels\":{\"sharedgpu/gpu_request\":\"0.5\",\"gpuq.io/cluster\":\"" ID
+	  "\"},\"annotations\":{"
+	  "\"gpuq.io/token\":\"t\",\"run.ai/reserve_for_gpu_index\":\"3\"}",
+	  0, 0, NULL, -1 },
+};
+
+Test(kube_pod, pods_of_systems_that_are_not_served)
+{
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct pod_fact p;
+		char text[800];
+
+		snprintf(text, sizeof(text),
+			 "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",%s},"
+			 "\"spec\":{"
+			 "\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\"}]}}",
+			 others[i].text);
+		cr_assert_eq(pod(text, &p, &err), 0, "%s", err.text);
+		cr_expect_eq(p.gpus_milli, others[i].gpus_milli, "%s: %" PRId64, others[i].text,
+			     p.gpus_milli);
+		cr_expect_eq(p.device_bytes, others[i].bytes, "%s", others[i].text);
+		cr_expect_str_eq(p.uuids.n ? p.uuids.items[0] : "",
+				 others[i].uuid ? others[i].uuid : "", "%s", others[i].text);
+		cr_expect_eq(p.n_devices ? p.devices[0] : -1, others[i].device, "%s",
+			     others[i].text);
+	}
 }

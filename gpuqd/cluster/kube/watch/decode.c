@@ -39,9 +39,17 @@ int64_t kube_time_us(const char *rfc3339)
 
 static int parse(const char *json, size_t n, struct kube_object *out, struct gpuq_err *err)
 {
+	struct kube_cut cut = { NULL, 0 };
+	char copy[KUBE_CUT_MAX];
+	const size_t left = kube_cut(json, n, copy, &cut);
 	json_error_t why;
-	json_t *root = json_loadb(json, n, FLAGS, &why);
+	json_t *root;
 
+	if (left > 0) {
+		json = copy;
+		n = left;
+	}
+	root = json_loadb(json, n, FLAGS, &why);
 	/* A number that no field of ours can hold is in a field that is not ours. */
 	if (!root && json_error_code(&why) == json_error_numeric_overflow)
 		root = json_loadb(json, n, FLAGS | JSON_DECODE_INT_AS_REAL, &why);
@@ -54,6 +62,7 @@ static int parse(const char *json, size_t n, struct kube_object *out, struct gpu
 	memset(out, 0, sizeof(*out));
 	out->arena.max_bytes = ARENA_MAX;
 	out->root = out->object = root;
+	out->cut = cut;
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/cluster/kube/watch/decode_cut.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
 
@@ -52,6 +53,7 @@ struct kube_object {
 	json_t *root; /* what was parsed; NULL = nothing */
 	json_t *object; /* the node, pod or Status; borrowed from root */
 	enum kube_event event;
+	struct kube_cut cut; /* of the bytes that were parsed: for as long as those are there */
 	const char *version; /* metadata.resourceVersion, "" when it has none */
 	struct gpuq_arena arena;
 };

@@ -25,8 +25,9 @@ struct card {
 /* Returns what is wrong with the card; NULL = nothing. */
 static const char *add(struct hami_cards *out, const struct card *c)
 {
-	/* Its plugin puts the vendor before the product's name, in which feature discovery, and so
-	 * flavors, have no blanks. */
+	/* Its plugin puts the vendor before the product's name ("NVIDIA-Tesla T4"), later versions
+	 * where the name does not have it ("NVIDIA A100"); feature discovery, and so flavors, have
+	 * names alone, without blanks. */
 	static const char vendor[] = "NVIDIA-";
 	char *type = c->type;
 
@@ -41,8 +42,7 @@ static const char *add(struct hami_cards *out, const struct card *c)
 	for (size_t i = 0; i < out->n; i++)
 		if (strcmp(out->devices[i].uuid, c->uuid) == 0)
 			return "expected each UUID once";
-	if (strncmp(type, vendor, sizeof(vendor) - 1) == 0 &&
-	    strncmp(type + sizeof(vendor) - 1, vendor, sizeof(vendor) - 2) == 0)
+	if (strncmp(type, vendor, sizeof(vendor) - 1) == 0)
 		type += sizeof(vendor) - 1;
 	for (char *p = type; *p; p++)
 		*p = *p == ' ' ? '-' : *p;
@@ -71,7 +71,9 @@ static int64_t digits(const char *text)
 
 static char *skip_blanks(char *p)
 {
-	return p + strspn(p, " \t\r\n");
+	while (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n')
+		p++;
+	return p;
 }
 
 /* Return the end of the string that begins at p, behind its quote; NULL = it has none. */
@@ -83,11 +85,19 @@ static char *string_end(char *p)
 	return *p ? p + 1 : NULL;
 }
 
+/* True for what stands behind a number or a word. */
+static bool ends_value(char c)
+{
+	return c == ',' || c == '}' || c == ']' || c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 /* Return what follows the value at p; NULL = it does not end. */
 static char *skip_value(char *p)
 {
 	int depth = 0;
 
+	if (*p == '"')
+		return string_end(p);
 	do {
 		if (*p == '"') {
 			p = string_end(p);
@@ -95,12 +105,12 @@ static char *skip_value(char *p)
 				return NULL;
 			continue;
 		}
-		if (*p == '\0' || (depth == 0 && strchr("]},", *p)))
+		if (*p == '\0' || (depth == 0 && ends_value(*p)))
 			return *p ? p : NULL;
 		depth += *p == '{' || *p == '[';
 		depth -= *p == '}' || *p == ']';
 		p++;
-	} while (depth > 0 || !strchr(",]} \t\r\n", *p) || *p == '\0');
+	} while (depth > 0 || !ends_value(*p));
 	return p;
 }
 
@@ -114,17 +124,18 @@ static void take(struct card *c, const char *key, char *p, char *end)
 		end[-1] = '\0';
 		p++;
 	}
-	if (strcmp(key, "id") == 0 && text)
+	/* By the letter first: most members are none of these. */
+	if (*key == 'i' && strcmp(key, "id") == 0 && text)
 		c->uuid = p;
-	else if (strcmp(key, "type") == 0 && text)
+	else if (*key == 't' && strcmp(key, "type") == 0 && text)
 		c->type = p;
-	else if (strcmp(key, "count") == 0)
+	else if (*key == 'c' && strcmp(key, "count") == 0)
 		c->split = digits(p);
-	else if (strcmp(key, "devmem") == 0)
+	else if (*key == 'd' && strcmp(key, "devmem") == 0)
 		c->mib = digits(p);
-	else if (strcmp(key, "numa") == 0)
+	else if (*key == 'n' && strcmp(key, "numa") == 0)
 		c->numa = digits(p);
-	else if (strcmp(key, "health") == 0)
+	else if (*key == 'h' && strcmp(key, "health") == 0)
 		c->healthy = strcmp(p, "true") == 0;
 }
 
@@ -228,36 +239,81 @@ static size_t count(const char *text, char c)
 {
 	size_t n = 0;
 
-	for (; *text; text++)
-		n += *text == c;
+	while ((text = strchr(text, c)) != NULL) {
+		text++;
+		n++;
+	}
 	return n;
+}
+
+/* Copy what the cards are called: most are of one type. False: no memory. */
+static bool keep(struct gpuq_arena *a, struct hami_cards *cards)
+{
+	struct device_fact *d = cards->devices;
+
+	for (size_t i = 0; i < cards->n; i++) {
+		d[i].uuid = gpuq_arena_strdup(a, d[i].uuid);
+		d[i].product = i > 0 && strcmp(d[i].product, d[i - 1].product) == 0
+				       ? d[i - 1].product
+				       : gpuq_arena_strdup(a, d[i].product);
+		if (!d[i].uuid || !d[i].product)
+			return false;
+	}
+	return true;
+}
+
+/* Set *out to the annotation, in plain or in the arena; "" = it has none. Returns 0; GPUQ_ETOOBIG; GPUQ_ENOMEM. */
+static int register_of(struct kube_object *o, char plain[KUBE_CUT_MAX], char **out)
+{
+	const json_t *notes = kube_path(o->object, "metadata", "annotations");
+	const json_t *note = json_object_get(notes, HAMI_REGISTER);
+	const char *text = json_is_string(note) ? json_string_value(note) : "";
+	json_t *words = NULL;
+	int rc = 0;
+
+	if (json_is_string(note) && !*text && o->cut.text) {
+		*out = plain;
+		if (kube_cut_plain(&o->cut, plain))
+			return 0;
+		/* An escape has six bytes at most. */
+		if (o->cut.n > 6 * HAMI_REGISTER_MAX)
+			return GPUQ_ETOOBIG;
+		/* With its quotes. */
+		words = json_loadb(o->cut.text - 1, o->cut.n + 2, JSON_DECODE_ANY | JSON_ALLOW_NUL,
+				   NULL);
+		text = words ? json_string_value(words) : "?";
+	}
+	if (strlen(text) > HAMI_REGISTER_MAX)
+		rc = GPUQ_ETOOBIG;
+	else if (!(*out = gpuq_arena_strdup(&o->arena, text)))
+		rc = GPUQ_ENOMEM;
+	json_decref(words);
+	return rc;
 }
 
 int kube_read_hami(struct kube_object *o, struct hami_cards *out)
 {
-	const char *text = kube_str(kube_path(o->object, "metadata", "annotations"), HAMI_REGISTER);
-	const bool json = *text == '[';
 	struct hami_cards got = { 0 };
+	char plain[KUBE_CUT_MAX], *text;
+	const int rc = register_of(o, plain, &text);
 	size_t most;
-	char *copy;
 
 	*out = got;
-	if (!*text)
-		return 0;
-	if (strlen(text) > HAMI_REGISTER_MAX) {
+	if (rc == GPUQ_ETOOBIG)
 		out->wrong = "expected at most 256 KiB";
-		return 0;
-	}
-	most = count(text, json ? '{' : ':');
+	if (rc != 0 || !*text)
+		return rc == GPUQ_ETOOBIG ? 0 : rc;
+	most = count(text, *text == '[' ? '{' : ':');
 	most = most < GPUQ_GPUS_PER_POD_MAX ? most : GPUQ_GPUS_PER_POD_MAX;
 	got.devices = gpuq_arena_calloc(&o->arena, most + 1, sizeof(*got.devices));
 	got.numa = gpuq_arena_calloc(&o->arena, most + 1, sizeof(*got.numa));
-	copy = gpuq_arena_strdup(&o->arena, text);
-	if (!got.devices || !got.numa || !copy)
+	if (!got.devices || !got.numa)
 		return GPUQ_ENOMEM;
-	got.wrong = json ? read_json(copy, &got) : read_text(copy, &got);
+	got.wrong = *text == '[' ? read_json(text, &got) : read_text(text, &got);
 	if (got.wrong)
 		got.n = 0;
+	if (!keep(&o->arena, &got))
+		return GPUQ_ENOMEM;
 	*out = got;
 	return 0;
 }

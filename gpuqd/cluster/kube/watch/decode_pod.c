@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/devices/foreign.h"
 #include "libgpuq/limits.h"
 
 /* Words of status.reason of a failed pod: the kubelet's admission, its eviction
@@ -331,11 +332,12 @@ static const char *our_token(const json_t *meta, const char *name, const char *c
 	return "";
 }
 
-/* The annotations of an object as a map. */
+/* The annotations of an object as a map, and the labels by which KubeShare's pods request devices. */
 static int read_notes(struct kube_object *o, struct gpuq_strmap *out)
 {
 	json_t *notes = kube_path(o->object, "metadata", "annotations"), *v;
-	const size_t n = json_object_size(notes);
+	json_t *labels = kube_path(o->object, "metadata", "labels");
+	const size_t n = json_object_size(notes) + json_object_size(labels);
 	const char *key;
 
 	out->keys = gpuq_arena_calloc(&o->arena, n + 1, sizeof(*out->keys));
@@ -345,6 +347,13 @@ static int read_notes(struct kube_object *o, struct gpuq_strmap *out)
 	json_object_foreach(notes, key, v)
 	{
 		if (!json_is_string(v))
+			continue;
+		out->keys[out->n] = key;
+		out->vals[out->n++] = json_string_value(v);
+	}
+	json_object_foreach(labels, key, v)
+	{
+		if (!json_is_string(v) || strncmp(key, KUBESHARE, sizeof(KUBESHARE) - 1) != 0)
 			continue;
 		out->keys[out->n] = key;
 		out->vals[out->n++] = json_string_value(v);
@@ -363,6 +372,9 @@ static int read_devices(struct kube_object *o, struct pod_fact *out)
 
 	if (rc == 0)
 		rc = backend_observe(&notes, asks, n, &o->arena, &seen);
+	/* Pods of gpuqd's are none of theirs, whatever their owners write on them. */
+	if (rc == 0 && !*out->token)
+		rc = foreign_observe(&notes, &o->arena, &seen);
 	if (rc != 0)
 		return rc;
 	/* Without word of the backend's, the plan of gpuqd itself. */

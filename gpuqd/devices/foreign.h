@@ -1,0 +1,18 @@
+/* foreign.h - pods of systems that gpuqd does not serve
+ *
+ * Touches  memory only.
+ * Used by  cluster/kube/watch (pods that gpuqd did not create).
+ */
+#ifndef GPUQD_DEVICES_FOREIGN_H
+#define GPUQD_DEVICES_FOREIGN_H
+
+#include "gpuqd/devices/backend.h"
+
+#define KUBESHARE "sharedgpu/" /* begins its keys, of labels and annotations */
+
+/* Read what a pod of KAI or KubeShare holds of devices: of others, out stays as it is. notes: its annotations, and
+ * its labels of KUBESHARE. Returns 0; GPUQ_ENOMEM. */
+int foreign_observe(const struct gpuq_strmap *notes, struct gpuq_arena *a,
+		    struct backend_seen *out);
+
+#endif
