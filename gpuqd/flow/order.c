@@ -98,11 +98,11 @@ void order_ref(const struct model *m, const struct job *j, const struct pod *p, 
 	model_pod_name(m, p, name);
 	*ref = (struct pod_ref){ name,           order_namespace(j->queue),
 				 p->uid,         p->node->name,
-				 j->life->token, NULL };
+				 j->life->token, NULL,          false };
 	if (o)
 		*ref =
 			(struct pod_ref){ o->name, o->of->namespace_, o->uid, p->node->name, "",
-					  name };
+					  name,    o->of->gated };
 }
 
 /* The value of the nearest queue, from the job's own upwards, that sets it. */

@@ -171,7 +171,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 
 static void delete_orphan(struct reconcile *r, const struct pod_fact *p)
 {
-	struct pod_ref ref = { p->name, p->namespace_, p->uid, p->node, p->token, NULL };
+	struct pod_ref ref = { p->name, p->namespace_, p->uid, p->node, p->token, NULL, false };
 
 	if (!p->leaving) {
 		log_warn("pod.orphan", "pod=%s uid=%s", LOGS(p->name), LOGS(p->uid));
@@ -534,9 +534,8 @@ static void not_listed(struct reconcile *r)
 		DL_FOREACH2(n->pods, p, node_next) {
 			const struct pod_key key = model_pod_key(p);
 
-			/* One that is planned has not been created, unless it was not submitted. */
 			if (p->state == GPUQ_POD_GONE || keyset_has(&r->seen, &key) ||
-			    (p->state == GPUQ_POD_PLANNED && !model_pod_origin(m, p)))
+			    model_pod_is_unmade(m, p))
 				continue;
 			g = calloc(1, sizeof(*g));
 			if (!g)
@@ -724,8 +723,7 @@ static void on_deleted(void *arg, const char *pod, enum ask_outcome o, const cha
 	if (o != ASK_OK)
 		log_warn("pod.delete", "pod=%s message=%s", LOGS(pod), LOGS(message));
 	/* It was never created, and will not be: the request is withdrawn. */
-	if (p && o == ASK_OK && p->state == GPUQ_POD_PLANNED &&
-	    !model_pod_origin(journal_model(r->j), p)) {
+	if (p && o == ASK_OK && model_pod_is_unmade(journal_model(r->j), p)) {
 		struct event ev = { .type = EV_POD_GONE, .pod = key };
 
 		apply(r, &ev);
@@ -932,6 +930,7 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 		.not_bound = on_not_bound,
 		.calm = on_calm,
 		.adoptable = on_adoptable,
+		.owners = r->adopts.owners,
 		.fenced = r->on_fenced ? on_fenced : NULL,
 	};
 	return &r->sink;
