@@ -189,6 +189,9 @@ struct gpuq_origin {
 	const char *kind, *name, *uid; /* of the object that owns its pods, or of the pod itself */
 	const char *namespace_;
 	struct gpuq_strlist pods; /* "NAME UID" of each, in the order of groups */
+	/* It was suspended, and its pods wait behind gpuqd's gate; before the first of them is there, it stands for
+	 * that in pods. */
+	bool gated;
 };
 
 /* How it was submitted; only the local cluster uses it. */

@@ -66,6 +66,29 @@ struct adopt_fact {
 	const char *gang; /* what the pods of its gang have in common; "" = it is in none */
 	uint32_t n_gang; /* pods of its gang that start together */
 	bool sees_devices; /* it asks its container runtime for devices beside those that it requests */
+	bool gated; /* it waits behind gpuqd's gate, or is an owner that waits suspended */
+};
+
+/* What becomes of an owner that makes no pods while it is suspended. */
+enum owner_state {
+	OWNER_THERE, /* more will be told */
+	OWNER_WAITS, /* it is suspended, and gpuqd may start it */
+	OWNER_STARTED, /* its pods wait behind gpuqd's gate */
+	OWNER_LEFT, /* neither, or it has gone */
+};
+
+struct owner_fact {
+	const char *namespace_, *uid;
+	enum owner_state state;
+	const char *why; /* of OWNER_LEFT, for people */
+};
+
+/* Reports of owners; adoptable() of the sink follows OWNER_WAITS. */
+struct owner_sink {
+	void *arg;
+	void (*seen)(void *arg, const struct owner_fact *f);
+	/* A complete list of a namespace has come: owners that it did not name are gone. */
+	void (*listed)(void *arg, const char *namespace_);
 };
 
 /* Whether this daemon may act in the cluster. Words are for people; they live until the callback
@@ -127,6 +150,7 @@ struct cluster_sink {
 	/* A pod of a namespace of adopt() that leaves its node to gpuqd, and has none yet; after pod_seen().
 	 * NULL = not wanted. */
 	void (*adoptable)(void *arg, const struct adopt_fact *f);
+	const struct owner_sink *owners; /* NULL = not wanted */
 	/* The same of a claim of devices: the resource that may not be written, or what is wrong. pod
 	 * "" = it was to be given back. */
 	void (*claim_refused)(void *arg, const char *pod, const char *resource,
@@ -222,6 +246,13 @@ struct pod_ref {
 	const char *token;
 	const char *as; /* how the sink is told of it; NULL = by its name */
 	bool first_only; /* of a signal: to its first process, where there is a choice */
+	bool gated; /* it waits behind gpuqd's gate */
+};
+
+/* A suspended owner of pods, by its uid. */
+struct owner_ref {
+	const char *kind, *name, *namespace_, *uid;
+	uint32_t cancelled; /* number of the job that was cancelled: it stays suspended; 0 = none was */
 };
 
 static inline const char *pod_ref_as(const struct pod_ref *ref)
@@ -316,6 +347,8 @@ struct cluster_right {
 	bool needed; /* without it gpuqd is of no use; else only the feature is missing */
 	bool asked, allowed;
 };
+/* Name of a thing, followed by that of a Workload, which holds the Job that its `why` names. */
+#define KUEUE_HOLDS "Workload of Kueue "
 /* The jobs that rights are for. */
 struct cluster_rights_of {
 	const char *const *namespaces; /* n of them */
@@ -386,14 +419,22 @@ struct cluster_ops {
 	/* Write to a claim of devices. object_seen() tells when that is done; sink->claim_refused follows
 	 * where it is refused. ask lives until this call returns. NULL = there are no such claims. */
 	void (*claim_ask)(struct cluster *c, const struct claim_ask *ask);
-	/* Put a pod that was created unbound on ref->node. As claim_select(). */
+	/* Put a pod that was created unbound on ref->node. As claim_select(). One that is gated may run on no other
+	 * node before its gate is opened. */
 	void (*pod_bind)(struct cluster *c, const struct pod_ref *ref);
 	/* Tell of pods of these namespaces that were not submitted (sink->adoptable), from now on, and again
 	 * of those that there are; n 0 = of none. Copied. NULL = the cluster has none. */
 	void (*adopt)(struct cluster *c, const char *const *namespaces, size_t n);
-	/* Say something about such a pod where its owner looks: reason is one word. */
-	void (*adopt_say)(struct cluster *c, const struct pod_ref *ref, bool warning,
+	/* Say something about such a pod, or a suspended owner of that kind, where its owner looks: reason is one
+	 * word. */
+	void (*adopt_say)(struct cluster *c, const char *kind, const struct pod_ref *ref, bool warning,
 			  const char *reason, const char *text);
+	/* Have a suspended owner make its pods, behind gpuqd's gate; sink->adoptable tells of each. Where that is
+	 * refused, sink->not_bound follows with the name `as`. May be said again. */
+	void (*owner_start)(struct cluster *c, const struct owner_ref *owner, const char *as);
+	/* Suspend it again, and then have the pod leave as by pod_delete(): sink->deleted follows. */
+	void (*owner_stop)(struct cluster *c, const struct owner_ref *owner,
+			   const struct pod_ref *pod, int64_t grace_us);
 	/* Ask it to leave within grace_us (signal first), with a uid precondition. */
 	void (*pod_delete)(struct cluster *c, const struct pod_ref *ref, int64_t grace_us);
 	/* Send a signal to it; sink->signalled follows. < 0: it cannot even be tried, and err

@@ -179,12 +179,38 @@ static void create(struct look *k, const struct pod *p)
 	k->d->cluster->ops->pod_create(k->d->cluster, &o);
 }
 
+static void fill_owner(const struct origin *o, struct owner_ref *out)
+{
+	*out = (struct owner_ref){
+		.kind = o->kind, .name = o->name, .namespace_ = o->namespace_, .uid = o->uid
+	};
+}
+
+/* The suspended owner is to make its first pod. */
+static void start_owner(struct look *k, const struct pod *p, const struct origin *o)
+{
+	const struct pod_key key = model_pod_key(p);
+	struct owner_ref owner;
+	char name[64];
+
+	if (keyset_has(&k->d->asked, &key) || !k->d->cluster->ops->owner_start)
+		return;
+	keyset_add(&k->d->asked, &key);
+	fill_owner(o, &owner);
+	model_pod_name(k->m, p, name);
+	k->d->cluster->ops->owner_start(k->d->cluster, &owner, name);
+}
+
 /* A pod that was not submitted exists already: all it needs is its node, which flow/bind gives it. */
 static void take(struct look *k, const struct pod *p, const struct origin_pod *o)
 {
 	struct event ev = { .type = EV_POD_CREATED, .pod = model_pod_key(p) };
 
 	(void)FAILPOINT("dispatch.adopt");
+	if (origin_is_suspended(o->of)) {
+		start_owner(k, p, o->of);
+		return;
+	}
 	ev.created.uid = o->uid;
 	journal_apply(k->d->j, &ev, NULL);
 }
@@ -224,6 +250,28 @@ static void warn(struct look *k, const struct pod *p)
 	send_signal(k, p, &ref, k->spec.signal);
 }
 
+/* True if its owner would only start it again, to the same end. */
+static bool ends_for_good(const struct job *j)
+{
+	return j->cancel_asked || j->life->leave_cause == GPUQ_CAUSE_LIMIT ||
+	       j->life->leave_cause == GPUQ_CAUSE_IDLE;
+}
+
+void dispatch_leave(const struct model *m, struct cluster *c, const struct job *j,
+		    const struct pod_ref *ref, int64_t grace_us)
+{
+	const struct origin *o = ref->gated ? origin_of(m->origins, j->key.id) : NULL;
+	struct owner_ref owner;
+
+	if (!o || !c->ops->owner_stop || model_owner_runs(m, j)) {
+		c->ops->pod_delete(c, ref, grace_us);
+		return;
+	}
+	fill_owner(o, &owner);
+	owner.cancelled = ends_for_good(j) ? j->key.id : 0;
+	c->ops->owner_stop(c, &owner, ref, grace_us);
+}
+
 static void tell_to_leave(struct look *k, const struct pod *p)
 {
 	struct event ev = { .type = EV_POD_LEAVING, .pod = model_pod_key(p), .told = true };
@@ -256,7 +304,7 @@ static void tell_to_leave(struct look *k, const struct pod *p)
 	if (signal)
 		send_signal(k, p, &ref, signal);
 	(void)FAILPOINT("dispatch.signalled");
-	k->d->cluster->ops->pod_delete(k->d->cluster, &ref, grace_us);
+	dispatch_leave(k->m, k->d->cluster, k->j, &ref, grace_us);
 }
 
 /* True if the list of pods may have changed. */
@@ -443,6 +491,7 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_JOB_GROWN:
 	case EV_JOB_REQUEUED:
 	case EV_JOB_WARNED:
+	case EV_JOB_FILLED:
 		dispatch_touch(d, ev->job);
 		break;
 	case EV_JOB_ENDED:
@@ -748,9 +797,9 @@ static void check_lost(struct dispatch *d, struct live *l, const struct job *j, 
 		need_spec(&k);
 		order_ref(k.m, j, p, name, &ref);
 		log_notice("pod.told_again", "pod=%s: signalled, but still there", name);
-		d->cluster->ops->pod_delete(d->cluster, &ref,
-					    order_grace_us(j, order_is_evicted(j) || p->dropped,
-							   k.have_spec ? &k.spec : NULL));
+		dispatch_leave(k.m, d->cluster, j, &ref,
+			       order_grace_us(j, order_is_evicted(j) || p->dropped,
+					      k.have_spec ? &k.spec : NULL));
 	}
 	gpuq_arena_done(&k.a);
 }

@@ -27,6 +27,8 @@ struct job;
 struct pod_key;
 struct pod_order;
 struct journal;
+struct model;
+struct pod_ref;
 
 struct dispatch_opts {
 	bool local;
@@ -54,6 +56,10 @@ int64_t dispatch_plugin_timeout(const struct dispatch *d);
 
 /* Set the cluster to act on; NULL = none for now. All jobs are processed again. */
 void dispatch_set_cluster(struct dispatch *d, struct cluster *c);
+/* Have a pod of j leave. With the last one that runs of a suspended owner, that is suspended again, so that it
+ * makes no other. */
+void dispatch_leave(const struct model *m, struct cluster *c, const struct job *j,
+		    const struct pod_ref *ref, int64_t grace_us);
 void dispatch_touch(struct dispatch *d, struct job_key key);
 void dispatch_touch_all(struct dispatch *d);
 

@@ -537,9 +537,8 @@ static void not_listed(struct reconcile *r)
 		DL_FOREACH2(n->pods, p, node_next) {
 			const struct pod_key key = model_pod_key(p);
 
-			/* One that is planned has not been created, unless it was not submitted. */
 			if (p->state == GPUQ_POD_GONE || keyset_has(&r->seen, &key) ||
-			    (p->state == GPUQ_POD_PLANNED && !model_pod_origin(m, p)))
+			    model_pod_is_unmade(m, p))
 				continue;
 			g = calloc(1, sizeof(*g));
 			if (!g)
@@ -727,8 +726,7 @@ static void on_deleted(void *arg, const char *pod, enum ask_outcome o, const cha
 	if (o != ASK_OK)
 		log_warn("pod.delete", "pod=%s message=%s", LOGS(pod), LOGS(message));
 	/* It was never created, and will not be: the request is withdrawn. */
-	if (p && o == ASK_OK && p->state == GPUQ_POD_PLANNED &&
-	    !model_pod_origin(journal_model(r->j), p)) {
+	if (p && o == ASK_OK && model_pod_is_unmade(journal_model(r->j), p)) {
 		struct event ev = { .type = EV_POD_GONE, .pod = key };
 
 		apply(r, &ev);
@@ -935,6 +933,7 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 		.not_bound = on_not_bound,
 		.calm = on_calm,
 		.adoptable = on_adoptable,
+		.owners = r->adopts.owners,
 		.fenced = r->on_fenced ? on_fenced : NULL,
 	};
 	return &r->sink;

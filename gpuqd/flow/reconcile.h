@@ -92,6 +92,7 @@ struct reconcile_adopts {
 	/* Another scheduler gave it another node than that of its placement: it is of others then. */
 	void (*elsewhere)(void *arg, struct pod_key pod, const struct pod_fact *f);
 	void (*listed)(void *arg);
+	const struct owner_sink *owners; /* outlives the cluster */
 };
 void reconcile_on_adopts(struct reconcile *r, const struct reconcile_adopts *to);
 

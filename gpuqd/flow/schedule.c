@@ -730,6 +730,7 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_POD_CREATED:
 	case EV_POD_STARTED:
 	case EV_POD_AMOUNTS:
+	case EV_JOB_FILLED:
 	case EV_POD_GONE:
 	case EV_JOB_PLACED:
 	case EV_JOB_NOMINATED:

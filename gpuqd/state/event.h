@@ -101,7 +101,8 @@
 	X(ASK_CLEARED, "ask.cleared", true, ask_apply_cleared)                                     \
 	X(ASK_CLOSED, "ask.closed", true, ask_apply_closed)                                        \
 	X(ASKS_KNOWN, "asks.known", false, ask_apply_known)                                        \
-	X(NODE_CUT, "node.cut", true, cut_apply)
+	X(NODE_CUT, "node.cut", true, cut_apply)                                                   \
+	X(JOB_FILLED, "job.filled", true, job_apply_filled)
 
 enum event_type {
 #define X(sym, word, stored, apply) EV_##sym,
@@ -270,6 +271,9 @@ struct event {
 			enum gpuq_job_state state; /* outcome of `job`, no longer in memory */
 			int64_t start_us; /* while it has not ended: when it started */
 		} dep;
+		struct { /* JOB_FILLED: the pod of a job that stood for a suspended owner */
+			const char *name, *uid;
+		} filled;
 		struct {
 			const char *uid; /* by which later news is known to be of this pod */
 		} created;

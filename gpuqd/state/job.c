@@ -1,4 +1,5 @@
 #include "gpuqd/state/asks/ask_end.h"
+#include "gpuqd/state/jobnote.h"
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/notify.h"
 #include "gpuqd/state/asks/ask.h"
@@ -699,6 +700,27 @@ int job_apply_niced(struct model *m, const struct event *ev, struct gpuq_err *er
 	w = *j->wish;
 	w.nice = ev->nice;
 	job_set_wish(m, j, &w);
+	model_job_dirty(m, j);
+	return 0;
+}
+
+int job_apply_filled(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
+	const struct origin *o = j ? origin_of(m->origins, j->key.id) : NULL;
+	char pods[400];
+	char *notes;
+	int n;
+
+	if (!j)
+		return GPUQ_ENOENT;
+	n = snprintf(pods, sizeof(pods), "%s %s", ev->filled.name, ev->filled.uid);
+	if (j->ended || !o || !origin_is_suspended(o) || n >= (int)sizeof(pods) ||
+	    strpbrk(pods, ",\n"))
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u has its pods", j->key.id);
+	notes = jobnote_with_pods(j->notes, pods, (size_t)n);
+	job_set_notes(m, j, notes);
+	free(notes);
 	model_job_dirty(m, j);
 	return 0;
 }

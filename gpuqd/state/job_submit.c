@@ -47,9 +47,15 @@ static void take_labels(struct model *m, struct job *j, const struct gpuq_spec *
 /* Keep its comment, directory and output paths in the same way. */
 static void take_notes(struct model *m, struct job *j, const struct gpuq_spec *spec)
 {
-	char *notes = jobnote_take(spec);
+	char *notes = jobnote_take(spec), *kept = NULL;
+	size_t n = 0;
+	const char *pods = jobnote_find(j->notes, JOBNOTE_PODS, &n);
 
-	job_set_notes(m, j, notes);
+	/* Pods that came later than the spec: EV_JOB_FILLED. */
+	if (pods)
+		kept = jobnote_with_pods(notes, pods, n);
+	job_set_notes(m, j, kept ? kept : notes);
+	free(kept);
 	free(notes);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpuqd/state/joblabel.h"
+#include "gpuqd/state/objects/origin.h"
 
 /* Add a note. A relative path is resolved here, where the directory it refers to is known; a line
  * feed would end the note. */
@@ -40,7 +41,8 @@ static void add_origin(struct gpuq_buf *out, const struct gpuq_origin *o)
 {
 	struct gpuq_buf text = GPUQ_BUF_INIT;
 
-	gpuq_buf_printf(&text, "%s %s %s %s", o->kind, o->name, o->namespace_, o->uid);
+	gpuq_buf_printf(&text, "%s %s %s %s%s", o->kind, o->name, o->namespace_, o->uid,
+			o->gated ? " " ORIGIN_GATED : "");
 	add(out, JOBNOTE_ORIGIN, NULL, gpuq_buf_str(&text));
 	gpuq_buf_clear(&text);
 	for (size_t i = 0; i < o->pods.n; i++)
@@ -75,6 +77,27 @@ char *jobnote_take(const struct gpuq_spec *spec)
 		abort(); /* the ledger is on disk: a restart is the recovery */
 	out = text.len ? strdup(gpuq_buf_str(&text)) : NULL;
 	gpuq_buf_done(&folder);
+	gpuq_buf_done(&text);
+	return out;
+}
+
+char *jobnote_with_pods(const char *notes, const char *pods, size_t n_pods)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	size_t n;
+	const char *old = jobnote_find(notes, JOBNOTE_PODS, &n);
+	char *out;
+
+	if (old) {
+		gpuq_buf_add(&text, notes, (size_t)(old - notes));
+		gpuq_buf_add(&text, pods, n_pods);
+		gpuq_buf_adds(&text, old + n);
+	} else {
+		gpuq_buf_adds(&text, notes ? notes : "");
+	}
+	if (text.failed)
+		abort();
+	out = text.len ? strdup(gpuq_buf_str(&text)) : NULL;
 	gpuq_buf_done(&text);
 	return out;
 }

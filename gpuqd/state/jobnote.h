@@ -25,6 +25,10 @@
 /* Return the notes of a spec, freed by the caller; NULL = none. */
 char *jobnote_take(const struct gpuq_spec *spec);
 
+/* Return a copy with these pods in place of those that it names, freed by the caller; of one that names none, the
+ * same. */
+char *jobnote_with_pods(const char *notes, const char *pods, size_t n_pods);
+
 /* Return a value and its length, not ended by NUL; NULL = none. notes may be NULL. */
 const char *jobnote_find(const char *notes, const char *key, size_t *n);
 

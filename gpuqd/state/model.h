@@ -746,6 +746,10 @@ bool model_is_adopted(const struct model *m, const struct job *j);
 const struct origin_pod *model_pod_origin(const struct model *m, const struct pod *p);
 /* Return the pod of the current attempt at that place; NULL = it has none now. */
 struct pod *model_find_origin(const struct model *m, const struct origin_pod *o);
+/* True if nothing in the cluster is this pod yet. */
+bool model_pod_is_unmade(const struct model *m, const struct pod *p);
+/* True if another job of pods of the same owner starts or runs, and is not to end. */
+bool model_owner_runs(const struct model *m, const struct job *j);
 
 /* Write "gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX". out: 64 bytes. */
 void model_pod_name(const struct model *m, const struct pod *p, char *out);

@@ -139,6 +139,27 @@ const struct origin_pod *model_pod_origin(const struct model *m, const struct po
 	return o && at < o->n_pods ? &o->pods[at] : NULL;
 }
 
+bool model_pod_is_unmade(const struct model *m, const struct pod *p)
+{
+	const struct origin_pod *o = model_pod_origin(m, p);
+
+	return p->state == GPUQ_POD_PLANNED && (!o || origin_is_suspended(o->of));
+}
+
+bool model_owner_runs(const struct model *m, const struct job *j)
+{
+	const struct origin *own = origin_of(m->origins, j->key.id);
+
+	for (const struct origin *o = own ? origin_first(m->origins) : NULL; o; o = o->hh.next) {
+		const struct job *k = model_find_job(m, (struct job_key){ o->job, -1 });
+
+		if (k && k != j && strcmp(o->uid, own->uid) == 0 && model_job_is_live(k) &&
+		    !model_job_is_over(k))
+			return true;
+	}
+	return false;
+}
+
 struct pod *model_find_origin(const struct model *m, const struct origin_pod *o)
 {
 	struct job *j = model_find_job(m, (struct job_key){ o->of->job, -1 });

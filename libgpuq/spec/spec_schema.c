@@ -183,6 +183,8 @@ static const struct gpuq_field origin_fields[] = {
 	  .offset = offsetof(struct gpuq_origin, namespace_), .doc = "Namespace of its pods." },
 	{ .key = "pods", .kind = GPUQ_K_STRLIST, .flags = GPUQ_F_REQUIRED,
 	  .offset = offsetof(struct gpuq_origin, pods), .doc = "Name and identity of each pod." },
+	{ .key = "gated", .kind = GPUQ_K_BOOL,
+	  .offset = offsetof(struct gpuq_origin, gated), .doc = "The owner was suspended." },
 	{ .key = NULL },
 };
 static const struct gpuq_schema origin_schema = {

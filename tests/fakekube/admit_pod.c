@@ -329,8 +329,9 @@ int admit_pod(json_t *obj, struct causes *c, struct reply *r)
 	return 0;
 }
 
-/* Take out of a spec what may change, so that the rest must be equal. */
-static json_t *fixed_part(const json_t *spec)
+/* Take out of a spec what may change, so that the rest must be equal. gated: of a pod with gates, which may be
+ * given fewer nodes. */
+static json_t *fixed_part(const json_t *spec, bool gated)
 {
 	static const char *const lists[] = { "containers", "initContainers" };
 	json_t *copy = json_deep_copy(spec), *item;
@@ -344,14 +345,20 @@ static json_t *fixed_part(const json_t *spec)
 	json_object_del(copy, "tolerations");
 	json_object_del(copy, "terminationGracePeriodSeconds");
 	json_object_del(copy, "schedulingGates");
+	if (gated) {
+		json_object_del(copy, "affinity");
+		json_object_del(copy, "nodeSelector");
+	}
 	return copy;
 }
 
 void check_pod_update(const struct version *old, const json_t *now, struct causes *c)
 {
 	json_t *was = version_json(old);
-	json_t *a = fixed_part(json_object_get(was, "spec"));
-	json_t *b = fixed_part(json_object_get(now, "spec"));
+	const bool gated =
+		json_array_size(json_object_get(json_object_get(was, "spec"), "schedulingGates"));
+	json_t *a = fixed_part(json_object_get(was, "spec"), gated);
+	json_t *b = fixed_part(json_object_get(now, "spec"), gated);
 
 	if (!a || !b || !json_equal(a, b))
 		cause_add(c, "FieldValueForbidden", "spec",

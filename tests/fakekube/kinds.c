@@ -21,6 +21,7 @@ struct kind kinds[KIND_COUNT] = {
 	[KIND_LEASES]          = K("leases", "Lease", "coordination.k8s.io", "v1", true),
 	[KIND_PRIORITYCLASSES] = K("priorityclasses", "PriorityClass", "scheduling.k8s.io", "v1", false),
 	[KIND_PDBS]            = K("poddisruptionbudgets", "PodDisruptionBudget", "policy", "v1", true),
+	[KIND_JOBS]            = K("jobs", "Job", "batch", "v1", true),
 };
 /* clang-format on */
 

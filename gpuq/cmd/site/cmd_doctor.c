@@ -409,6 +409,26 @@ static void check_policies(struct exam *x)
 		     "etc/kubernetes/optional/policies.yaml refuses such pods");
 }
 
+/* Suspended Jobs of adopted namespaces that Kueue has a Workload of. */
+static void check_kueue(struct exam *x)
+{
+	static const char holds[] = "Workload of Kueue ";
+	const struct gpuq_val *things = gpuq_get(x->rights, "things");
+	struct gpuq_buf jobs = GPUQ_BUF_INIT;
+
+	for (uint32_t i = 0; things && things->type == GPUQ_LIST && i < things->n; i++)
+		if (strncmp(gpuq_get_str(things->items[i], "name", ""), holds, strlen(holds)) == 0)
+			gpuq_buf_printf(&jobs, "%s%s", jobs.len ? ", " : "",
+					gpuq_get_str(things->items[i], "why", ""));
+	if (jobs.len)
+		find(x, WARN, "adopt",
+		     "have one of the two start them: keep Kueue from the namespace, or take it out of "
+		     "adopt of the site",
+		     "suspended Jobs that a Workload of Kueue holds are left alone: %s",
+		     gpuq_buf_str(&jobs));
+	gpuq_buf_done(&jobs);
+}
+
 static void check_fence(struct exam *x)
 {
 	const struct gpuq_val *cluster = gpuq_get(x->diag, "cluster");
@@ -693,7 +713,7 @@ static void examine(struct exam *x)
 		check_version,  check_rights,   check_clock,    check_jumps,        check_disk,
 		check_cluster,  check_refused,  check_nodes,    check_inventory,    check_scheduler,
 		check_loop,     check_measured, check_notify,   check_account,      check_backends,
-		check_policies, check_fence,    check_requests, check_placeholders, check_recovery,
+		check_policies, check_kueue,    check_fence,    check_requests, check_placeholders, check_recovery,
 		check_backup,   check_quotas,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -5,6 +6,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/cluster/kube/adopt/adopt.h"
+#include "gpuqd/cluster/kube/adopt/owners.h"
 #include "gpuqd/cluster/kube/capacity/capacity.h"
 #include "gpuqd/cluster/kube/capacity/node_keep.h"
 #include "gpuqd/cluster/kube/capacity/node_label.h"
@@ -49,6 +51,7 @@ struct kube {
 	struct capacity *capacity;
 	struct node_keeps *keeps;
 	struct adopts *adopts;
+	struct owners *owners;
 	struct node_label *node_labels; /* being set */
 	struct metrics *metrics; /* NULL: not wanted */
 	struct gpuq_strlist metrics_urls; /* the caller's, until start */
@@ -82,6 +85,7 @@ static void kube_free(struct cluster *c)
 	pod_events_free(k->pod_events);
 	capacity_free(k->capacity);
 	node_keeps_free(k->keeps);
+	owners_free(k->owners);
 	adopts_free(k->adopts);
 	node_label_free_all(&k->node_labels);
 	asks_free(k->asks);
@@ -180,6 +184,17 @@ static void on_signalled(void *arg, const char *pod, int signal, const struct gp
 		k->sink.signalled(k->sink.arg, pod, signal, err);
 }
 
+static void delete_pod(struct kube *k, const struct pod_ref *ref, int64_t grace_us)
+{
+	if (!signals_hold(k->signals, ref, grace_us))
+		asks_delete(k->asks, ref, grace_us);
+}
+
+static void on_leave(void *arg, const struct pod_ref *pod, int64_t grace_us)
+{
+	delete_pod(arg, pod, grace_us);
+}
+
 static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err)
 {
 	struct kube *k = of(c);
@@ -206,6 +221,9 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 		rc = node_keeps_new(k->loop, k->http, &k->keeps, err);
 	if (rc == 0)
 		rc = adopts_new(k->loop, k->http, &k->sink, &k->adopts, err);
+	if (rc == 0)
+		rc = owners_new(k->loop, k->http, &k->sink, k->adopts, on_leave, k, &k->owners,
+				err);
 	if (rc == 0 && k->sink.identity) {
 		http_hold(k->http, true);
 		k->identity = identity_ask(k->loop, k->http, on_identity, on_silence, k);
@@ -255,10 +273,7 @@ static const char *namespace_of(const struct kube *k, const struct pod_ref *ref)
 
 static void kube_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grace_us)
 {
-	struct kube *k = of(c);
-
-	if (!signals_hold(k->signals, ref, grace_us))
-		asks_delete(k->asks, ref, grace_us);
+	delete_pod(of(c), ref, grace_us);
 }
 
 static int kube_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal,
@@ -300,15 +315,48 @@ static void kube_pod_bind(struct cluster *c, const struct pod_ref *ref)
 	asks_bind(of(c)->asks, ref);
 }
 
-static void kube_adopt(struct cluster *c, const char *const *namespaces, size_t n)
+static void on_job(void *arg, json_t *job, const char *uid)
 {
-	adopts_want(of(c)->adopts, namespaces, n);
+	struct kube *k = arg;
+
+	if (job)
+		owners_shown(k->owners, job);
+	else
+		owners_gone(k->owners, uid);
 }
 
-static void kube_adopt_say(struct cluster *c, const struct pod_ref *ref, bool warning,
-			   const char *reason, const char *text)
+static void on_jobs(void *arg, const char *namespace_)
 {
-	adopts_say(of(c)->adopts, ref, warning, reason, text);
+	const struct owner_sink *sink = ((struct kube *)arg)->sink.owners;
+
+	if (sink)
+		sink->listed(sink->arg, namespace_);
+}
+
+static void kube_adopt(struct cluster *c, const char *const *namespaces, size_t n)
+{
+	struct kube *k = of(c);
+
+	adopts_want(k->adopts, namespaces, n);
+	owners_again(k->owners);
+	watch_jobs(k->watch, namespaces, n, KUBE_L_KUEUE, on_job, on_jobs, k);
+}
+
+static void kube_adopt_say(struct cluster *c, const char *kind, const struct pod_ref *ref,
+			   bool warning, const char *reason, const char *text)
+{
+	adopts_say(of(c)->adopts, kind, ref, warning, reason, text);
+}
+
+static void kube_owner_start(struct cluster *c, const struct owner_ref *owner, const char *as)
+{
+	owners_start(of(c)->owners, owner, as);
+}
+
+static void kube_owner_stop(struct cluster *c, const struct owner_ref *owner,
+			    const struct pod_ref *pod, int64_t grace_us)
+{
+	owners_stop(of(c)->owners, owner, pod, grace_us);
 }
 
 static void kube_job_forget(struct cluster *c, uint32_t job, int64_t array_index,
@@ -379,12 +427,52 @@ static struct cluster_log *kube_log_open(struct cluster *c, const struct pod_ref
 	return log;
 }
 
+/* Jobs that Kueue holds, beside the rights. */
+struct held {
+	struct cluster_right *list;
+	size_t n;
+	char (*words)[700]; /* a name, and behind its end what it holds */
+	size_t n_words;
+};
+
+#define HELD_MAX 16u
+
+static void note_held(void *arg, const char *namespace_, const char *job, const char *workload)
+{
+	struct held *h = arg;
+	char *name, *why;
+
+	if (h->n_words == HELD_MAX)
+		return; /* these show the matter */
+	name = h->words[h->n_words++];
+	snprintf(name, 340, KUEUE_HOLDS "%s/%.253s", namespace_, workload);
+	why = name + 340;
+	snprintf(why, 360, "%s/%.253s", namespace_, job);
+	h->list[h->n++] = (struct cluster_right){ .feature = "",
+						  .verb = "",
+						  .resource = name,
+						  .namespace_ = "",
+						  .why = why,
+						  .asked = true,
+						  .allowed = true };
+}
+
 static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 {
 	struct kube *k = arg;
+	struct held h = { .list = calloc(n + HELD_MAX, sizeof(*h.list)),
+			  .words = calloc(HELD_MAX, sizeof(*h.words)) };
 
 	k->rights = NULL; /* it is gone when this returns */
-	k->rights_fn(k->rights_arg, list, n);
+	if (!h.list || !h.words)
+		abort(); /* as loop_after() */
+	if (n)
+		memcpy(h.list, list, n * sizeof(*list));
+	h.n = n;
+	owners_each_held(k->owners, note_held, &h);
+	k->rights_fn(k->rights_arg, h.list, h.n);
+	free(h.list);
+	free(h.words);
 }
 
 static int kube_rights(struct cluster *c, const struct cluster_rights_of *rights,
@@ -451,6 +539,8 @@ static const struct cluster_ops ops = {
 	.pod_bind = kube_pod_bind,
 	.adopt = kube_adopt,
 	.adopt_say = kube_adopt_say,
+	.owner_start = kube_owner_start,
+	.owner_stop = kube_owner_stop,
 	.pod_delete = kube_pod_delete,
 	.pod_signal = kube_pod_signal,
 	.pod_forget = kube_pod_forget,

@@ -16,6 +16,10 @@
 #define GROWING "pools that grow"
 #define CUTTING "pools with mig: manager"
 #define STANDING "pools of an autoscaler"
+/* Asked for where the site names namespaces of it. */
+#define ADOPTING "adopt of the site"
+#define GANGS "adopt of the site, gangs"
+#define SUSPENDED "adopt of the site, suspended Jobs"
 #define KUBELETS "kubelet_metrics: what jobs used" /* asked for where the key is set */
 
 /* A right, as etc/kubernetes/base and optional give it. */
@@ -159,9 +163,26 @@ static const struct right {
 	  "",
 	  "",
 	  { "create" } },
-	{ "adopt of the site", false, ADOPTS, "", "pods", "", "", { "get", "delete" } },
-	{ "adopt of the site", false, ADOPTS, "", "pods", "binding", "", { "create" } },
-	{ "adopt of the site", false, ADOPTS, "", "events", "", "", { "create" } },
+	{ ADOPTING, false, ADOPTS, "", "pods", "", "", { "get", "delete" } },
+	{ ADOPTING, false, ADOPTS, "", "pods", "binding", "", { "create" } },
+	{ ADOPTING, false, ADOPTS, "", "events", "", "", { "create" } },
+	{ GANGS, false, ADOPTS, "scheduling.x-k8s.io", "podgroups", "", "", { "get" } },
+	{ GANGS, false, ADOPTS, "scheduling.volcano.sh", "podgroups", "", "", { "get" } },
+	{ GANGS, false, ADOPTS, "jobset.x-k8s.io", "jobsets", "", "", { "get" } },
+	{ GANGS, false, ADOPTS, "kubeflow.org", "pytorchjobs", "", "", { "get" } },
+	{ GANGS, false, ADOPTS, "kubeflow.org", "mpijobs", "", "", { "get" } },
+	{ GANGS, false, ADOPTS, "ray.io", "rayclusters", "", "", { "get" } },
+	{ SUSPENDED,
+	  false,
+	  ADOPTS,
+	  "batch",
+	  "jobs",
+	  "",
+	  "",
+	  { "get", "list", "watch", "patch" } },
+	{ SUSPENDED, false, ADOPTS, "batch", "jobs", "status", "", { "patch" } },
+	{ SUSPENDED, false, ADOPTS, "", "pods", "", "", { "patch" } },
+	{ SUSPENDED, false, ADOPTS, "kueue.x-k8s.io", "workloads", "", "", { "list" } },
 	{ "one daemon of an identity",
 	  false,
 	  OWN,

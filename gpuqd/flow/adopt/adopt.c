@@ -14,20 +14,32 @@
 #include "gpuqd/flow/admit/submit.h"
 #include "gpuqd/flow/adopt/adopt_spec.h"
 #include "gpuqd/flow/adopt/strays.h"
+#include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/reconcile.h"
+#include "gpuqd/site/site_find.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 
+#define SOON_US (2 * GPUQ_US_PER_S) /* until the job of a suspended owner has ended */
 #define AGAIN_US (60 * GPUQ_US_PER_S) /* pods that were refused are tried again */
 #define TICK_US (5 * GPUQ_US_PER_S) /* pods of cancelled jobs are told again */
 #define USER_ROOM 80
+#define POD_DELETED "its pod was deleted"
+#define OWNER_DELETED "its owner was deleted, or started by another client"
 
-/* A pod of a job, as long as it is there. */
+/* A pod of a job, or a suspended owner, as long as it is there. */
 struct heard {
 	UT_hash_handle hh;
 	uint32_t list; /* number of the last list, or of the watch after it, that named it */
+	bool owner, started; /* it is an owner, which is started */
 	char uid[48];
+};
+
+/* A namespace of which all owners are known. */
+struct listed {
+	struct listed *next;
+	char namespace_[64];
 };
 
 struct adopt {
@@ -37,6 +49,8 @@ struct adopt {
 	struct cluster *cluster;
 	struct heard *heard;
 	uint32_t list;
+	struct listed *listed;
+	struct owner_sink owners;
 	struct strays *strays;
 	struct loop_timer *again, *tick;
 	uint32_t site; /* whose namespaces the cluster knows */
@@ -94,7 +108,7 @@ static struct heard *heard(const struct adopt *a, const char *uid)
 	return h;
 }
 
-static void note_heard(struct adopt *a, const char *uid)
+static struct heard *note_heard(struct adopt *a, const char *uid)
 {
 	struct heard *h = heard(a, uid);
 
@@ -107,9 +121,16 @@ static void note_heard(struct adopt *a, const char *uid)
 	}
 	if (h)
 		h->list = a->list;
+	return h;
 }
 
 /* ---- a pod that could be queued ---- */
+
+/* True for an owner that waits suspended: there is no pod yet. */
+static bool is_suspended(const struct adopt_fact *f)
+{
+	return f->gated && strcmp(f->uid, f->owner_uid) == 0;
+}
 
 static void say(struct adopt *a, const struct adopt_fact *f, bool warning, const char *reason,
 		const char *text)
@@ -117,7 +138,8 @@ static void say(struct adopt *a, const struct adopt_fact *f, bool warning, const
 	const struct pod_ref ref = { .name = f->name, .namespace_ = f->namespace_, .uid = f->uid };
 
 	if (a->cluster->ops->adopt_say)
-		a->cluster->ops->adopt_say(a->cluster, &ref, warning, reason, text);
+		a->cluster->ops->adopt_say(a->cluster, is_suspended(f) ? f->owner_kind : "Pod",
+					   &ref, warning, reason, text);
 }
 
 static void refused(struct adopt *a, const struct adopt_fact *f, const struct gpuq_err *err)
@@ -149,6 +171,20 @@ static void queued(struct adopt *a, const struct adopt_fact *f, uint32_t job, co
 	note_heard(a, f->uid); /* the list that is being taken may have named it before */
 }
 
+/* What Kueue calls a queue need not be one here. */
+static void choose_queue(const struct adopt *a, const struct site_adopted *is,
+			 const struct adopt_fact *f, struct gpuq_spec *spec,
+			 struct gpuq_buf *warnings)
+{
+	if (spec->queue && is->queue && f->gated &&
+	    !site_queue_find(journal_model(a->j)->site, spec->queue)) {
+		gpuq_buf_printf(warnings, "gpuqd has no queue %s\n", spec->queue);
+		spec->queue = is->queue;
+	}
+	if (!spec->queue)
+		spec->queue = is->queue;
+}
+
 /* Make the job of these pods. */
 static int submit(struct adopt *a, const struct site_adopted *is, const struct adopt_fact **pods,
 		  size_t n, struct gpuq_err *err)
@@ -166,8 +202,8 @@ static int submit(struct adopt *a, const struct site_adopted *is, const struct a
 	int rc = adopt_spec(&mem, pods, n, loop_wall_us(a->l), &spec, &warnings, err);
 
 	snprintf(user, sizeof(user), is->user ? "%s" : "kube:%s", is->user ? is->user : is->name);
-	if (rc == 0 && !spec.queue)
-		spec.queue = is->queue;
+	if (rc == 0)
+		choose_queue(a, is, pods[0], &spec, &warnings);
 	if (rc == 0 && !spec.queue)
 		rc = gpuq_fail(err, GPUQ_EINVAL,
 			       "it names no queue: give it the label gpuq.io/queue");
@@ -228,21 +264,95 @@ static void gather(struct adopt *a, const struct site_adopted *is, const struct 
 	strays_done(pods);
 }
 
+/* ---- pods of owners that were suspended ---- */
+
+static const struct job *job_of(const struct adopt *a, const struct origin_pod *o)
+{
+	const struct job *j =
+		o ? model_find_job(journal_model(a->j), (struct job_key){ o->of->job, -1 }) : NULL;
+
+	return j && !j->ended ? j : NULL;
+}
+
+static void look_again_soon(struct adopt *a)
+{
+	loop_cancel(a->again);
+	a->again = loop_after(a->l, SOON_US, on_again, a);
+}
+
+/* Give the places of a job back whose owner will not make its pod now. */
+static void let_wait(struct adopt *a, const struct job *j)
+{
+	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
+
+	if (!j->pods || !model_pod_is_unmade(journal_model(a->j), j->pods) || model_job_is_over(j))
+		return;
+	ev.evict.cause = GPUQ_CAUSE_REQUEUE;
+	ev.evict.by = ev.evict.rule = "";
+	ev.evict.grace_us = 0;
+	journal_apply(a->j, &ev, NULL);
+}
+
+/* An owner that has a job already may be started. */
+static void waits_again(struct adopt *a, const struct origin_pod *o)
+{
+	const struct job *j = job_of(a, o);
+	struct heard *h = heard(a, o->uid);
+
+	if (!j || model_job_is_over(j)) {
+		look_again_soon(a);
+	} else if (h && h->started) { /* another client suspended it before its first pod was there */
+		h->started = false;
+		if (model_job_is_live(j))
+			let_wait(a, j);
+	}
+}
+
+/* The first pod of an owner takes the place of that in its job; each other is a job of its own. */
+static bool fill(struct adopt *a, const struct adopt_fact *f)
+{
+	const struct origin_pod *o = origin_find(journal_model(a->j)->origins, f->owner_uid);
+	const struct job *j = job_of(a, o);
+	struct event ev = { .type = EV_JOB_FILLED };
+
+	if (!o)
+		return false;
+	/* The owner is being suspended: the pod will go. */
+	if (!j || j->cancel_asked || model_job_is_over(j)) {
+		try_again(a);
+		return true;
+	}
+	(void)FAILPOINT("adopt.fill");
+	ev.job = j->key;
+	ev.filled.name = f->name;
+	ev.filled.uid = f->uid;
+	note_heard(a, f->uid);
+	journal_apply(a->j, &ev, NULL);
+	log_info("adopt.filled", "job=%" PRIu32 " pod=%s namespace=%s", ev.job.id, LOGS(f->name),
+		 LOGS(f->namespace_));
+	return true;
+}
+
 static void on_adoptable(void *arg, const struct adopt_fact *f)
 {
 	struct adopt *a = arg;
 	const struct model *m = journal_model(a->j);
 	const struct site_adopted *is = adoption_of(m->site, f->namespace_);
+	const struct origin_pod *known = origin_find(m->origins, f->uid);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	if (!f->manifest) {
 		strays_remove(&a->strays, f->uid);
 		return;
 	}
-	if (!is || origin_find(m->origins, f->uid))
+	if (is && known && is_suspended(f) && may_act(a))
+		waits_again(a, known);
+	if (!is || known)
 		return;
 	if (!may_act(a) || (*f->gang && f->n_gang == 0))
 		try_again(a);
+	else if (f->gated && !is_suspended(f) && fill(a, f))
+		return;
 	else if (*f->gang && f->n_gang > 1 && !has_begun(a, f))
 		gather(a, is, f);
 	else if (submit(a, is, &f, 1, &err) != 0)
@@ -258,18 +368,18 @@ static const struct job *pending(const struct adopt *a, const struct origin *o)
 	return j && !j->ended && !model_job_is_live(j) ? j : NULL;
 }
 
-static void end(struct adopt *a, const struct job *j)
+static void end(struct adopt *a, const struct job *j, const char *reason)
 {
 	struct event ev = { .type = EV_JOB_ENDED, .job = j->key };
 	char why[300];
 
 	snprintf(why, sizeof(why), "%s",
-		 j->cancel_asked ? j->life->message ? j->life->message : ""
-				 : "its pod was deleted");
+		 j->cancel_asked ? j->life->message ? j->life->message : "" : reason);
 	ev.ended.state = GPUQ_JOB_CANCELLED;
 	ev.ended.exit_code = -1;
 	ev.ended.message = why;
-	log_info("adopt.ended", "job=%" PRIu32 ": pending, and its pods are gone", j->key.id);
+	log_info("adopt.ended", "job=%" PRIu32 " why=%s: pending, and its pods are gone", j->key.id,
+		 LOGS(why));
 	journal_apply(a->j, &ev, NULL);
 }
 
@@ -295,9 +405,9 @@ static void check_pods(struct adopt *a, const struct origin *o)
 	const struct job *j = pending(a, o);
 	const size_t n = j ? count_heard(a, o) : 0;
 
-	if (!j || (j->cancel_asked ? n > 0 : n == o->n_pods))
+	if (!j || origin_is_suspended(o) || (j->cancel_asked ? n > 0 : n == o->n_pods))
 		return;
-	end(a, j);
+	end(a, j, POD_DELETED);
 	if (n == 0)
 		return;
 	/* The rest of a gang is queued anew, with what its owner makes. */
@@ -314,7 +424,7 @@ static void on_seen(void *arg, const struct origin_pod *o, const struct pod_fact
 	if (*f->node && pending(a, o->of)) {
 		log_warn("adopt.bound", "pod=%s namespace=%s node=%s: not by gpuqd", LOGS(f->name),
 			 LOGS(f->namespace_), LOGS(f->node));
-		end(a, pending(a, o->of));
+		end(a, pending(a, o->of), POD_DELETED);
 	}
 }
 
@@ -346,18 +456,103 @@ static void on_gone(void *arg, const char *uid)
 		check_pods(a, p->of);
 }
 
+/* ---- what becomes of suspended owners ---- */
+
+static bool is_listed(const struct adopt *a, const char *namespace_)
+{
+	for (const struct listed *l = a->listed; l; l = l->next)
+		if (strcmp(l->namespace_, namespace_) == 0)
+			return true;
+	return false;
+}
+
+/* Owners are listed anew by another cluster, or another connection to it. */
+static void forget_owners(struct adopt *a)
+{
+	struct heard *h, *next;
+	struct listed *l;
+
+	HASH_ITER(hh, a->heard, h, next)
+		if (h->owner)
+			forget(a, h);
+	while ((l = a->listed) != NULL) {
+		a->listed = l->next;
+		free(l);
+	}
+}
+
+/* It is not gpuqd's to start any more. */
+static void lost(struct adopt *a, const struct origin *o, const char *why)
+{
+	const struct job *j = origin_is_suspended(o) ? job_of(a, &o->pods[0]) : NULL;
+
+	if (!j)
+		return;
+	if (model_job_is_live(j))
+		let_wait(a, j); /* and then: on_event() */
+	else
+		end(a, j, why);
+}
+
+static void check_owner(struct adopt *a, const struct origin *o)
+{
+	if (origin_is_suspended(o) && is_listed(a, o->namespace_) && !heard(a, o->uid))
+		lost(a, o, OWNER_DELETED);
+}
+
+static void on_owner(void *arg, const struct owner_fact *f)
+{
+	struct adopt *a = arg;
+	const struct origin_pod *p = origin_find(journal_model(a->j)->origins, f->uid);
+	struct heard *h;
+
+	if (f->state != OWNER_LEFT) {
+		h = note_heard(a, f->uid);
+		if (h)
+			h->owner = true;
+		if (h && f->state == OWNER_STARTED)
+			h->started = true;
+		return;
+	}
+	forget(a, heard(a, f->uid));
+	if (p && !recovery_waits(journal_model(a->j)))
+		lost(a, p->of, f->why);
+}
+
+static void on_owners_listed(void *arg, const char *namespace_)
+{
+	struct adopt *a = arg;
+	const struct model *m = journal_model(a->j);
+	const struct origin *o, *next;
+	struct listed *l;
+
+	if (!is_listed(a, namespace_)) {
+		l = calloc(1, sizeof(*l));
+		if (!l)
+			abort(); /* as loop_after() */
+		snprintf(l->namespace_, sizeof(l->namespace_), "%s", namespace_);
+		l->next = a->listed;
+		a->listed = l;
+	}
+	for (o = origin_first(m->origins); o && !recovery_waits(m); o = next) {
+		next = o->hh.next;
+		check_owner(a, o);
+	}
+}
+
 /* Delete the pods of a job that was cancelled while it was pending. */
-static void remove_pods(struct adopt *a, const struct origin *o)
+static void remove_pods(struct adopt *a, const struct job *j, const struct origin *o)
 {
 	for (uint32_t i = 0; i < o->n_pods; i++) {
 		const struct pod_ref ref = { .name = o->pods[i].name,
 					     .namespace_ = o->namespace_,
 					     .uid = o->pods[i].uid,
 					     .node = "",
-					     .token = "" };
+					     .token = "",
+					     .gated = o->gated };
 
 		(void)FAILPOINT("adopt.delete");
-		a->cluster->ops->pod_delete(a->cluster, &ref, 0);
+		dispatch_leave(journal_model(a->j), a->cluster, j, &ref, 0);
 	}
 }
 
@@ -375,7 +570,7 @@ static void on_tick(void *arg)
 			continue;
 		more = true;
 		if (may_act(a))
-			remove_pods(a, o);
+			remove_pods(a, j, o);
 	}
 	if (more && !a->tick)
 		a->tick = loop_after(a->l, TICK_US, on_tick, a);
@@ -401,7 +596,7 @@ static void on_listed(void *arg)
 	struct heard *h, *h_next;
 
 	HASH_ITER(hh, a->heard, h, h_next)
-		if (h->list != a->list)
+		if (h->list != a->list && !h->owner)
 			forget(a, h);
 	a->list++;
 	for (o = origin_first(m->origins); o && !recovery_waits(m); o = next) {
@@ -415,16 +610,23 @@ static void on_event(void *arg, const struct event *ev)
 {
 	struct adopt *a = arg;
 	const struct model *m = journal_model(a->j);
+	const struct origin *o;
 
 	if (m->site_generation != a->site)
 		tell_namespaces(a);
-	if (ev->type == EV_JOB_CANCEL_ASKED && m->origins && origin_of(m->origins, ev->job.id))
+	if (!m->origins || (ev->type != EV_JOB_CANCEL_ASKED && ev->type != EV_JOB_REQUEUED))
+		return;
+	o = origin_of(m->origins, ev->job.id);
+	if (o && ev->type == EV_JOB_CANCEL_ASKED)
 		journal_after(a->j, on_durable, a);
+	else if (o)
+		check_owner(a, o);
 }
 
 void adopt_set_cluster(struct adopt *a, struct cluster *c)
 {
 	a->cluster = c;
+	forget_owners(a);
 	if (c)
 		tell_namespaces(a);
 }
@@ -437,10 +639,12 @@ int adopt_new(struct journal *j, struct reconcile *r, struct adopt **out, struct
 					     .seen = on_seen,
 					     .gone = on_gone,
 					     .elsewhere = on_elsewhere,
-					     .listed = on_listed };
+					     .listed = on_listed,
+					     .owners = a ? &a->owners : NULL };
 
 	if (!a)
 		return gpuq_no_memory(err);
+	a->owners = (struct owner_sink){ a, on_owner, on_owners_listed };
 	a->j = j;
 	a->reconcile = r;
 	a->l = journal_loop(j);
@@ -459,6 +663,7 @@ void adopt_free(struct adopt *a)
 	HASH_ITER(hh, a->heard, h, next)
 		forget(a, h);
 	strays_free(a->strays);
+	forget_owners(a);
 	loop_cancel(a->again);
 	loop_cancel(a->tick);
 	free(a);

@@ -133,6 +133,7 @@ static int name_pods(struct gpuq_arena *a, const struct adopt_fact **pods, size_
 				   .name = gpuq_arena_strdup(a, f->owner_name),
 				   .uid = gpuq_arena_strdup(a, f->owner_uid),
 				   .namespace_ = gpuq_arena_strdup(a, f->namespace_),
+				   .gated = f->gated,
 				   .pods = { gpuq_arena_calloc(a, n, sizeof(char *)), 0 } };
 	if (!o->kind || !o->name || !o->uid || !o->namespace_ || !o->pods.items)
 		return GPUQ_ENOMEM;

@@ -86,7 +86,7 @@ void bind_release(void *bind, struct job_key key)
 		if (p->attempt != j->attempt || !model_pod_takes(p))
 			continue;
 		keys[n] = model_pod_key(p);
-		if (!find(b, keys[n++]))
+		if (!find(b, keys[n++]) && !model_pod_is_unmade(m, p))
 			n = all + 1; /* it has its node: all of them leave */
 		if (n > all)
 			break;

@@ -58,6 +58,7 @@ void origin_add(struct origins **all, uint32_t job, const char *owner, size_t n_
 	e->o.name = word(&at, " ");
 	e->o.namespace_ = word(&at, " ");
 	e->o.uid = word(&at, " ");
+	e->o.gated = strcmp(word(&at, " "), ORIGIN_GATED) == 0;
 	e->o.pods = must(calloc(most, sizeof(*e->o.pods)));
 	while (*list && e->o.n_pods < most) {
 		struct origin_pod *p = &e->o.pods[e->o.n_pods], *other;
@@ -119,6 +120,11 @@ const struct origin_pod *origin_find(const struct origins *all, const char *uid)
 	if (all && *uid)
 		HASH_FIND_STR(all->pods, uid, p);
 	return p;
+}
+
+bool origin_is_suspended(const struct origin *o)
+{
+	return o->gated && o->n_pods == 1 && strcmp(o->pods[0].uid, o->uid) == 0;
 }
 
 const struct origin *origin_first(const struct origins *all)

@@ -9,6 +9,7 @@
 #ifndef GPUQD_STATE_OBJECTS_ORIGIN_H
 #define GPUQD_STATE_OBJECTS_ORIGIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,14 +28,17 @@ struct origin {
 	UT_hash_handle hh; /* by job */
 	uint32_t job;
 	const char *kind, *name, *namespace_, *uid; /* of what owns its pods, or of its only pod */
+	bool gated; /* it was suspended, and its pods wait behind gpuqd's gate */
 	uint32_t n_pods;
 	struct origin_pod *pods; /* by place */
 };
 
+#define ORIGIN_GATED "gated"
+
 struct origins; /* NULL = there are none */
 
-/* Note those of a job: "KIND NAME NAMESPACE UID", and "NAME UID" of each pod, joined by commas. A uid that
- * is known already stays with the job that has it. */
+/* Note those of a job: "KIND NAME NAMESPACE UID" and, of a gated one, " gated"; "NAME UID" of each pod, joined by
+ * commas. A uid that is known already stays with the job that has it. */
 void origin_add(struct origins **all, uint32_t job, const char *owner, size_t n_owner,
 		const char *pods, size_t n_pods);
 void origin_drop(struct origins **all, uint32_t job); /* of a job without any: nothing */
@@ -43,6 +47,8 @@ void origin_free(struct origins *all);
 /* NULL = it has none, or is not known. */
 const struct origin *origin_of(const struct origins *all, uint32_t job);
 const struct origin_pod *origin_find(const struct origins *all, const char *uid);
+/* True if none of its pods is there yet: the suspended owner stands for the first. */
+bool origin_is_suspended(const struct origin *o);
 /* Return the first; the others follow by hh.next. */
 const struct origin *origin_first(const struct origins *all);
 

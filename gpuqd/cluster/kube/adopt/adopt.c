@@ -13,6 +13,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/kube/adopt/cut.h"
 #include "gpuqd/cluster/kube/adopt/gang.h"
+#include "gpuqd/cluster/kube/adopt/suspended.h"
 #include "gpuqd/cluster/kube/http/url.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 
@@ -100,21 +101,31 @@ static void drop(struct stray *s)
 	free(s);
 }
 
-/* g NULL: it is in no gang; its object NULL: the pod itself tells the size. */
-static void report(struct stray *s, const json_t *pod, const struct gang *g, const json_t *object)
+void adopts_tell(struct adopts *a, struct adopt_fact *f, const json_t *pod)
 {
-	const struct cluster_sink *sink = s->a->sink;
-	const struct pod_ref ref = { .name = s->name, .namespace_ = s->namespace_, .uid = s->uid };
-	struct adopt_fact f = { .namespace_ = s->namespace_, .name = s->name, .uid = s->uid };
 	json_t *cut = adopt_cut(pod);
 	char *text = cut ? json_dumps(cut, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	char owner[254], gang[600] = "", why[700];
-	const char *uid = kube_str(json_object_get(object, "metadata"), "uid");
 
 	json_decref(cut);
 	if (!text)
 		return;
+	f->manifest = text;
+	f->n_manifest = strlen(text);
+	f->sees_devices = adopt_sees_devices(pod);
+	if (a->sink->adoptable)
+		a->sink->adoptable(a->sink->arg, f);
+	free(text);
+}
+
+/* g NULL: it is in no gang; its object NULL: the pod itself tells the size. */
+static void report(struct stray *s, const json_t *pod, const struct gang *g, const json_t *object)
+{
+	const struct pod_ref ref = { .name = s->name, .namespace_ = s->namespace_, .uid = s->uid };
+	struct adopt_fact f = { .namespace_ = s->namespace_, .name = s->name, .uid = s->uid };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	char owner[254], gang[600] = "", why[700];
+	const char *uid = kube_str(json_object_get(object, "metadata"), "uid");
+
 	adopt_owner(pod, &f.owner_kind, owner, &f.owner_uid);
 	f.owner_name = owner;
 	if (g) {
@@ -124,17 +135,59 @@ static void report(struct stray *s, const json_t *pod, const struct gang *g, con
 		f.owner_uid = *uid ? uid : f.owner_uid;
 		if (gang_size(object, g, &f.n_gang, &err) != 0) {
 			snprintf(why, sizeof(why), "its gang, %.300s: %.380s", gang, err.text);
-			adopts_say(s->a, &ref, true, "NotQueued", why);
+			adopts_say(s->a, "Pod", &ref, true, "NotQueued", why);
 		}
 	}
 	f.gang = gang;
-	f.manifest = text;
-	f.n_manifest = strlen(text);
-	f.sees_devices = adopt_sees_devices(pod);
 	s->reported = true;
-	if (sink->adoptable)
-		sink->adoptable(sink->arg, &f);
-	free(text);
+	adopts_tell(s->a, &f, pod);
+}
+
+/* One that waits behind the gate is not in a gang; its Job has labels that it has not. */
+static void report_gated(struct stray *s, const json_t *pod, const json_t *job)
+{
+	struct adopt_fact f = { .namespace_ = s->namespace_,
+				.name = s->name,
+				.uid = s->uid,
+				.gang = "",
+				.gated = true };
+	json_t *whole = json_deep_copy(pod);
+	char owner[254];
+
+	if (!whole)
+		return;
+	suspended_inherit(whole, job);
+	adopt_owner(pod, &f.owner_kind, owner, &f.owner_uid);
+	f.owner_name = owner;
+	s->reported = true;
+	adopts_tell(s->a, &f, whole);
+	json_decref(whole);
+}
+
+static bool has_gate(const json_t *pod)
+{
+	const json_t *gates = kube_path(pod, "spec", "schedulingGates");
+
+	return json_array_size(gates) == 1 &&
+	       strcmp(kube_str(json_array_get(gates, 0), "name"), KUBE_GATE) == 0;
+}
+
+/* True if it waits behind the gate, and is of a Job. */
+static bool is_gated(const json_t *pod, char name[254])
+{
+	const char *kind, *uid;
+
+	adopt_owner(pod, &kind, name, &uid);
+	return has_gate(pod) && strcmp(kind, "Job") == 0;
+}
+
+/* Find the object that has to be read with a pod. */
+static bool companion(const json_t *pod, struct gang *out, char name[254])
+{
+	if (!is_gated(pod, name))
+		return gang_of(pod, out);
+	*out = (struct gang){ "Job", name, "batch", "v1", "jobs", 0 };
+	return true;
 }
 
 static json_t *object_of(const struct http_answer *answer)
@@ -150,23 +203,27 @@ static void on_gang(void *arg, const struct http_answer *answer)
 	struct adopts *a = s->a;
 	json_t *object = object_of(answer), *pod = s->pod;
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gang g;
+	char name[254];
+	struct gang g = { .kind = "", .name = "" };
 
 	s->req = NULL;
 	s->pod = NULL;
 	a->n_reading--;
-	if (gang_of(pod, &g) && object) {
+	if (companion(pod, &g, name) && object && is_gated(pod, name)) {
+		report_gated(s, pod, object);
+	} else if (object) {
 		report(s, pod, &g, object);
 	} else if (answer->status == 404 || answer->status == 403) {
 		const struct pod_ref ref = { .name = s->name,
 					     .namespace_ = s->namespace_,
 					     .uid = s->uid };
 
-		gpuq_fail(&err, GPUQ_ENOENT, "%s %s, which says how many pods start together, %s",
-			  g.kind, g.name,
+		gpuq_fail(&err, GPUQ_ENOENT, "%s %s, %s, %s", g.kind, g.name,
+			  is_gated(pod, name) ? "which it belongs to"
+					      : "which says how many pods start together",
 			  answer->status == 404 ? "does not exist"
 						: "may not be read by gpuqd (adopt.yaml)");
-		adopts_say(a, &ref, true, "NotQueued", err.text);
+		adopts_say(a, "Pod", &ref, true, "NotQueued", err.text);
 		be_due(s);
 		arm(a, 5 * AGAIN_US);
 	} else {
@@ -197,6 +254,7 @@ static void on_read(void *arg, const struct http_answer *answer)
 	struct stray *s = arg;
 	struct adopts *a = s->a;
 	json_t *pod = object_of(answer);
+	char name[254];
 	struct gang g;
 
 	s->req = NULL;
@@ -204,7 +262,14 @@ static void on_read(void *arg, const struct http_answer *answer)
 	/* Another pod may have the name by now, which the watch reports. */
 	if (pod && strcmp(kube_str(json_object_get(pod, "metadata"), "uid"), s->uid) == 0 &&
 	    is_wanted(a, s->namespace_)) {
-		if (!gang_of(pod, &g))
+		const struct pod_ref ref = { .name = s->name,
+					     .namespace_ = s->namespace_,
+					     .uid = s->uid };
+
+		if (has_gate(pod) && !is_gated(pod, name))
+			adopts_say(a, "Pod", &ref, true, "NotQueued",
+				   "the scheduling gate " KUBE_GATE " is for pods of Jobs alone");
+		else if (!companion(pod, &g, name))
 			report(s, pod, NULL, NULL);
 		else if (*g.group)
 			read_gang(s, &g, pod);
@@ -347,8 +412,8 @@ static void when(struct adopts *a, char out[32])
 	strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-void adopts_say(struct adopts *a, const struct pod_ref *ref, bool warning, const char *reason,
-		const char *text)
+void adopts_say(struct adopts *a, const char *kind, const struct pod_ref *ref, bool warning,
+		const char *reason, const char *text)
 {
 	struct gpuq_buf path = GPUQ_BUF_INIT;
 	struct http_call call = { .method = "POST", .on_end = on_said, .arg = a };
@@ -377,7 +442,8 @@ void adopts_say(struct adopts *a, const struct pod_ref *ref, bool warning, const
 		"{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s, s:s, s:s}, s:s, s:s, s:s, s:{s:s}, "
 		"s:s, s:s, s:i, s:s, s:s}",
 		"apiVersion", "v1", "kind", "Event", "metadata", "name", name, "namespace",
-		ref->namespace_, "involvedObject", "apiVersion", "v1", "kind", "Pod", "namespace",
+		ref->namespace_, "involvedObject", "apiVersion",
+		strcmp(kind, "Job") == 0 ? "batch/v1" : "v1", "kind", kind, "namespace",
 		ref->namespace_, "name", ref->name, "uid", ref->uid, "type",
 		warning ? "Warning" : "Normal", "reason", reason, "message", cut, "source",
 		"component", "gpuqd", "firstTimestamp", at, "lastTimestamp", at, "count", 1,

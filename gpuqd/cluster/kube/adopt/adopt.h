@@ -10,6 +10,8 @@
 #ifndef GPUQD_CLUSTER_KUBE_ADOPT_ADOPT_H
 #define GPUQD_CLUSTER_KUBE_ADOPT_ADOPT_H
 
+#include <jansson.h>
+
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/cluster/kube/http/http.h"
 
@@ -24,8 +26,10 @@ void adopts_free(struct adopts *a); /* NULL is fine */
 void adopts_want(struct adopts *a, const char *const *namespaces, size_t n);
 /* A pod that is not gpuqd's was seen, or has gone. */
 void adopts_shown(struct adopts *a, const struct pod_fact *f, bool gone);
-/* Write an Event about a pod; the same one is written once. */
-void adopts_say(struct adopts *a, const struct pod_ref *ref, bool warning, const char *reason,
-		const char *text);
+/* Report a pod that is, or would be, as f says, with what of it matters. */
+void adopts_tell(struct adopts *a, struct adopt_fact *f, const json_t *pod);
+/* Write an Event about a "Pod" or "Job"; the same one is written once. */
+void adopts_say(struct adopts *a, const char *kind, const struct pod_ref *ref, bool warning,
+		const char *reason, const char *text);
 
 #endif

@@ -7,10 +7,12 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/kube/claims/claim_body.h"
 #include "gpuqd/cluster/kube/http/url.h"
+#include "gpuqd/cluster/kube/adopt/gate.h"
 #include "gpuqd/cluster/kube/watch/decode_object.h"
 
 #define CLAIM_BINDING "resourceclaims/binding"
 #define STRATEGIC "application/strategic-merge-patch+json"
+#define MERGE "application/merge-patch+json"
 #define FORBIDDEN_US (600 * INT64_C(1000000)) /* a right that lacks is tried no more often */
 
 /* A write whose outcome is seen in the object. */
@@ -21,7 +23,11 @@ struct asks_write {
 	json_t *body; /* taken over */
 	const char *pod; /* that waits for it; "" none */
 	const char *claim; /* the resource of a claim of devices, a static word; NULL = of none */
+	const struct pod_ref *gated; /* the pod waits behind gpuqd's gate, which is opened first; NULL = it does not */
 };
+
+/* The way to a pod behind the gate: it is read, the gate opened, the pod bound. */
+enum gate_step { GATE_NONE, GATE_READ, GATE_OPEN };
 
 struct binding {
 	UT_hash_handle hh;
@@ -29,6 +35,9 @@ struct binding {
 	const char *method, *content_type; /* of static words */
 	char *key, *path, *body, *pod;
 	const char *claim; /* as in struct asks_write */
+	enum gate_step gate; /* the next one; NONE = the write itself */
+	char *gated, *uid, *node; /* path of the pod; NULL = it has no gate */
+	json_t *opening;
 	struct http_req *req;
 	struct loop_timer *timer;
 	struct backoff back;
@@ -45,6 +54,10 @@ static void free_binding(struct binding *b)
 	free(b->path);
 	free(b->body);
 	free(b->pod);
+	free(b->gated);
+	free(b->uid);
+	free(b->node);
+	json_decref(b->opening);
 	free(b);
 }
 
@@ -120,19 +133,50 @@ static void refused(struct binding *b, int status, const char *why)
 	free(pod);
 }
 
+/* Take the pod as it is, and go to the next step; false: it is another of that name. */
+static bool pass_gate(struct binding *b, const struct http_answer *answer)
+{
+	json_t *pod = answer->complete ? json_loadb(answer->body, answer->n, JSON_ALLOW_NUL, NULL)
+				       : NULL;
+	const bool same = strcmp(kube_str(json_object_get(pod, "metadata"), "uid"), b->uid) == 0;
+
+	if (b->gate == GATE_READ && same && gate_is_closed(pod)) {
+		json_decref(b->opening);
+		b->opening = gate_opening(pod, b->node);
+		b->gate = GATE_OPEN;
+	} else {
+		b->gate = GATE_NONE;
+	}
+	json_decref(pod);
+	return same;
+}
+
 static void on_end(void *arg, const struct http_answer *answer)
 {
 	struct binding *b = arg;
 	struct status st;
 
-	if (b->claim)
+	if (b->gate == GATE_OPEN)
+		(void)FAILPOINT("kube.gate.answered");
+	else if (b->gate == GATE_READ)
+		;
+	else if (b->claim)
 		(void)FAILPOINT("kube.claim.answered");
 	else
 		(void)FAILPOINT("kube.bind.answered");
 	b->req = NULL;
 	asks_paused(b->asks, answer);
 	status_read(answer, &st);
-	switch (st.kind) {
+	if (b->gate != GATE_NONE && st.kind == STATUS_DONE) {
+		if (pass_gate(b, answer))
+			go(b);
+		else
+			free_binding(b);
+		return;
+	}
+	if (b->gate == GATE_OPEN)
+		b->gate = GATE_READ; /* it may be open, or the pod another */
+	switch (st.kind == STATUS_CONFLICT && b->gate != GATE_NONE ? STATUS_LATER : st.kind) {
 	case STATUS_LATER:
 	case STATUS_UNKNOWN:
 	case STATUS_EXPIRED: {
@@ -154,6 +198,30 @@ static void on_end(void *arg, const struct http_answer *answer)
 	}
 }
 
+/* Send a step on the way to the pod. */
+static void send_gate(struct binding *b)
+{
+	const bool opens = b->gate == GATE_OPEN;
+	char *text = opens && b->opening ? json_dumps(b->opening, JSON_COMPACT) : NULL;
+	struct gpuq_buf path = GPUQ_BUF_INIT;
+	struct http_call call = { .method = opens ? "PATCH" : "GET",
+				  .body = text,
+				  .n_body = text ? strlen(text) : 0,
+				  .content_type = opens ? MERGE : NULL,
+				  .on_end = on_end,
+				  .arg = b };
+
+	if (opens && !text)
+		abort(); /* as loop_after() */
+	if (opens)
+		(void)FAILPOINT("kube.gate");
+	gpuq_buf_printf(&path, "%s%s", b->gated, opens ? "?fieldManager=gpuqd" : "");
+	call.path = gpuq_buf_str(&path);
+	b->req = http_start(b->asks->http, &call);
+	gpuq_buf_done(&path);
+	free(text);
+}
+
 static void go(struct binding *b)
 {
 	const struct http_call call = { .method = b->method,
@@ -169,9 +237,32 @@ static void go(struct binding *b)
 		b->timer = loop_after(b->asks->loop, wait_us, on_timer, b);
 		return;
 	}
+	if (b->gate != GATE_NONE) {
+		send_gate(b);
+		return;
+	}
 	if (!b->claim)
 		(void)FAILPOINT("kube.bind");
 	b->req = http_start(b->asks->http, &call);
+}
+
+static const char *namespace_of(const struct asks *a, const char *namespace_)
+{
+	return namespace_ && *namespace_ ? namespace_ : a->namespace_;
+}
+
+static void behind_gate(struct binding *b, const struct pod_ref *ref)
+{
+	struct gpuq_buf path = GPUQ_BUF_INIT;
+
+	url_object(&path, namespace_of(b->asks, ref->namespace_), "pods", ref->name);
+	b->gate = GATE_READ;
+	b->gated = strdup(gpuq_buf_str(&path));
+	b->uid = strdup(ref->uid);
+	b->node = strdup(ref->node);
+	if (!b->gated || !b->uid || !b->node)
+		abort();
+	gpuq_buf_done(&path);
 }
 
 static void asks_write(struct asks *a, const struct asks_write *w)
@@ -193,54 +284,49 @@ static void asks_write(struct asks *a, const struct asks_write *w)
 		b->pod = strdup(w->pod);
 		if (!b->key || !b->path || !b->body || !b->pod)
 			abort();
+		if (w->gated)
+			behind_gate(b, w->gated);
 		HASH_ADD_KEYPTR(hh, a->bindings, b->key, strlen(b->key), b);
 		go(b);
 	} /* else it is being seen to; asked again, if that was for another node */
 	json_decref(w->body);
 }
 
-/* Take over body; the path is the key. */
-static void start(struct asks *a, const char *method, const char *content_type, const char *path,
-		  json_t *body, const char *pod)
-{
-	asks_write(a, &(struct asks_write){ .method = method,
-					    .content_type = content_type,
-					    .key = path,
-					    .path = path,
-					    .body = body,
-					    .pod = pod });
-}
-
-static const char *namespace_of(const struct asks *a, const char *namespace_)
-{
-	return namespace_ && *namespace_ ? namespace_ : a->namespace_;
-}
-
 void asks_claim_select(struct asks *a, const struct pod_ref *ref, const char *claim)
 {
 	struct gpuq_buf path = GPUQ_BUF_INIT;
+	struct asks_write w;
 
 	url_object(&path, namespace_of(a, ref->namespace_), "persistentvolumeclaims", claim);
 	gpuq_buf_adds(&path, "?fieldManager=gpuqd");
-	start(a, "PATCH", "application/merge-patch+json", gpuq_buf_str(&path),
-	      json_pack("{s:{s:{s:s}}}", "metadata", "annotations", KUBE_A_SELECTED_NODE,
-			ref->node),
-	      pod_ref_as(ref));
+	w = (struct asks_write){ .method = "PATCH",
+				 .content_type = MERGE,
+				 .key = gpuq_buf_str(&path),
+				 .path = gpuq_buf_str(&path),
+				 .body = json_pack("{s:{s:{s:s}}}", "metadata", "annotations",
+						   KUBE_A_SELECTED_NODE, ref->node),
+				 .pod = pod_ref_as(ref) };
+	asks_write(a, &w);
 	gpuq_buf_done(&path);
 }
 
 void asks_bind(struct asks *a, const struct pod_ref *ref)
 {
 	struct gpuq_buf path = GPUQ_BUF_INIT;
+	struct asks_write w;
 
 	url_object(&path, namespace_of(a, ref->namespace_), "pods", ref->name);
 	gpuq_buf_adds(&path, "/binding?fieldManager=gpuqd");
+	w = (struct asks_write){ .method = "POST",
+				 .key = gpuq_buf_str(&path),
+				 .path = gpuq_buf_str(&path),
+				 .pod = pod_ref_as(ref),
+				 .gated = ref->gated ? ref : NULL };
 	/* The uid: never another pod that has the name by now. */
-	start(a, "POST", NULL, gpuq_buf_str(&path),
-	      json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s}}", "apiVersion", "v1", "kind",
-			"Binding", "metadata", "name", ref->name, "uid", ref->uid, "target",
-			"apiVersion", "v1", "kind", "Node", "name", ref->node),
-	      pod_ref_as(ref));
+	w.body = json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s}}", "apiVersion", "v1",
+			   "kind", "Binding", "metadata", "name", ref->name, "uid", ref->uid,
+			   "target", "apiVersion", "v1", "kind", "Node", "name", ref->node);
+	asks_write(a, &w);
 	gpuq_buf_done(&path);
 }
 

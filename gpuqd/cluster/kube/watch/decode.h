@@ -45,6 +45,10 @@
 /* No scheduler has this name, so that none binds a pod of gpuq's. A pod is known as gpuq's by its
  * token, never by this. */
 #define KUBE_SCHEDULER "gpuq"
+/* Pods of a Job that was suspended wait behind it for their node. */
+#define KUBE_GATE "gpuq.io/node"
+#define KUBE_A_CANCELLED "gpuq.io/cancelled" /* of such a Job: the job that was cancelled */
+#define KUBE_L_KUEUE "kueue.x-k8s.io/queue-name" /* of a Job that a queueing system is to start */
 #define KUBE_CODE_CONTAINER "gpuq-code" /* the init container that unpacks what a job carries */
 
 enum kube_event { KUBE_ADDED, KUBE_MODIFIED, KUBE_DELETED, KUBE_BOOKMARK, KUBE_ERROR };

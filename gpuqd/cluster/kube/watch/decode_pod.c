@@ -435,10 +435,14 @@ static bool is_adoptable(const struct kube_object *o, const struct pod_fact *p)
 {
 	const json_t *labels = kube_path(o->object, "metadata", "labels");
 	const json_t *spec = json_object_get(o->object, "spec");
+	const json_t *gates = json_object_get(spec, "schedulingGates");
+	/* Gates of others are opened first. */
+	const bool ours = json_array_size(gates) == 1 &&
+			  strcmp(kube_str(json_array_get(gates, 0), "name"), KUBE_GATE) == 0;
 
 	return !*p->token && !*p->node && !p->leaving && p->phase == POD_PENDING && *p->uid &&
-	       strcmp(kube_str(spec, "schedulerName"), KUBE_SCHEDULER) == 0 &&
-	       json_array_size(json_object_get(spec, "schedulingGates")) == 0 &&
+	       (ours || (json_array_size(gates) == 0 &&
+			 strcmp(kube_str(spec, "schedulerName"), KUBE_SCHEDULER) == 0)) &&
 	       !json_object_get(labels, KUBE_L_JOB) && !json_object_get(labels, KUBE_L_PLACEHOLDER);
 }
 

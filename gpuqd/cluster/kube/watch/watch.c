@@ -498,6 +498,8 @@ static void watch_start(struct reflector *r)
 
 	gpuq_buf_printf(&path, "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d",
 			r->kind->path, (int)random_between(300, 600));
+	if (r->kind->selector)
+		url_query(&path, "labelSelector", r->kind->selector);
 	url_query(&path, "resourceVersion", r->version);
 	split_done(&r->split);
 	split_init(&r->split, SPLIT_STREAM, on_event, r);
@@ -672,6 +674,8 @@ static void get_page(struct reflector *r, int limit, const char *from,
 				  .arg = r };
 
 	gpuq_buf_printf(&path, "%s?limit=%d", r->kind->path, limit);
+	if (r->kind->selector)
+		url_query(&path, "labelSelector", r->kind->selector);
 	if (from && *from)
 		url_query(&path, "continue", from);
 	set_string(&r->page_version, NULL);
@@ -791,6 +795,7 @@ void watch_free(struct watch *w)
 		return;
 	missing_free(w->missing);
 	watch_requests(w, NULL, NULL, NULL, NULL);
+	watch_jobs(w, NULL, 0, NULL, NULL, NULL, NULL);
 	watch_fini(&w->nodes);
 	watch_fini(&w->pods);
 	for (int i = 0; i < OBJECT_BINDING; i++)

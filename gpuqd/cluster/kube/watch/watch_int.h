@@ -2,6 +2,8 @@
  *
  * watch.c          lists and watches; nodes and pods
  * watch_objects.c  the kinds that pods depend on
+ * watch_requests.c requests for nodes
+ * watch_jobs.c     Jobs that make pods
  */
 #ifndef GPUQD_CLUSTER_KUBE_WATCH_WATCH_INT_H
 #define GPUQD_CLUSTER_KUBE_WATCH_WATCH_INT_H
@@ -55,6 +57,7 @@ struct kind {
 	 * can be read. */
 	void (*known)(struct reflector *r, bool on);
 	enum object_kind object; /* of watch_objects.c */
+	const char *selector; /* of labels; NULL = all */
 };
 
 struct watch {
@@ -73,6 +76,7 @@ struct watch {
 	watch_request_fn request_seen;
 	watch_requests_fn requests_known;
 	void *requests_arg;
+	struct job_watches *jobs; /* watch_jobs.c; NULL = none are wanted */
 	struct missing *missing; /* pods of ours that may be gone */
 	struct loop_timer *stale_timer;
 	bool stale, begun; /* begun: all was known once */
