@@ -114,6 +114,11 @@
 #define GPUQ_CLAIM_CONSUMERS_MAX 256u
 #define GPUQ_VOLUMES_MAX 256u /* of a pod, given as options */
 
+/* MIG profiles of which a group accepts any; those that are tried for one that accepts instances by their
+ * memory, the smallest first. */
+#define GPUQ_MIG_PROFILES_MAX 8u
+#define GPUQ_MIG_TRIES_MAX 16u
+
 /* Code that a job carries (--code): files of a directory, as one compressed archive. */
 #define GPUQ_CODE_FILES_MAX 100000u /* files and directories of one */
 #define GPUQ_CODE_TREE_BYTES_MAX                                                                   \

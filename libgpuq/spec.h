@@ -102,6 +102,8 @@ struct gpuq_group {
 	int64_t gpu_memory_bytes, gpu_cores; /* of one device; 0 = not asked */
 	int64_t gpu_cores_limit; /* percent that it may use while others do not; 0 = gpu_cores */
 	const char *mig; /* "1g.10gb", or NULL */
+	struct gpuq_strlist mig_more; /* profiles that do as well; 0..GPUQ_MIG_PROFILES_MAX - 1 */
+	bool mig_ok; /* so does an instance that has gpu_memory */
 	int64_t cpu_milli; /* 0 = not counted */
 	int64_t memory_bytes; /* 0 = not counted */
 	struct gpuq_amount *resources; /* countable ones, by name; devices only where named */

@@ -59,15 +59,35 @@ static bool apply(const struct carry *c, const struct plan_action *a, struct eve
 	return true;
 }
 
+/* Return the group of a pod, as the action places it. */
+static const struct snap_group *group_of(const struct carry *c, const struct plan_action *a,
+					 const struct plan_pod *pp)
+{
+	return &c->s->requests[a->request].groups[pp->group];
+}
+
 /* Instances are not devices, but are charged as the part of a device that they are. */
 static int64_t milli_of(const struct carry *c, const struct plan_action *a,
 			const struct plan_pod *pp)
 {
-	const struct snap_group *g = &c->s->requests[c->s->jobs[a->job].request].groups[pp->group];
+	const struct snap_group *g = group_of(c, a, pp);
 
 	return g->mig ? cost_of_pod(c->s, g, SNAP_NONE)
 		      : (int64_t)pp->n_devices *
 				cost_of_share(g, &c->s->nodes[pp->node], pp->milli);
+}
+
+/* Return the profile that a pod gets, where its group accepts several; NULL = it has no choice. */
+static const char *profile_of(const struct carry *c, const struct plan_action *a,
+			      const struct plan_pod *pp)
+{
+	const struct job *j = model_find_job(c->m, (struct job_key){ a->key.id, -1 });
+	const struct request_group *g;
+
+	if (!j || pp->group >= j->request->spec.n_groups)
+		return NULL;
+	g = &j->request->spec.groups[pp->group];
+	return g->mig_more.n || g->mig_ok ? group_of(c, a, pp)->mig : NULL;
 }
 
 /* Return the places of an action; NULL when there is no memory. */
@@ -89,7 +109,8 @@ static struct placed_pod *places(const struct carry *c, const struct plan_action
 					       .node = c->s->nodes[pp->node].name,
 					       .devices = devices,
 					       .n_devices = pp->n_devices,
-					       .gpus_milli = milli_of(c, a, pp) };
+					       .gpus_milli = milli_of(c, a, pp),
+					       .mig = profile_of(c, a, pp) };
 	}
 	return pods;
 }

@@ -25,6 +25,14 @@ static bool is_served(const struct snap_group *g)
 	return one.migs > 0 || one.whole > 0;
 }
 
+static bool is_any_served(const struct snap_request *r)
+{
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		if (is_served(&r->groups[g]))
+			return true;
+	return false;
+}
+
 /* True if the nodes of the flavor, empty, have room for the group. */
 static bool is_there(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor,
 		     int64_t *room)
@@ -151,7 +159,7 @@ static void tell(struct cycle *c, struct cutting *k, uint32_t cls, uint32_t node
 static bool serve_group(struct cycle *c, const struct cutting *k, uint32_t job, uint32_t group,
 			uint32_t flavor, uint32_t *node)
 {
-	const uint32_t request = c->s->jobs[job].request;
+	const uint32_t request = cycle_request_ix(c, job);
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 	struct plan_cut chosen, *cut;
 	int64_t room = 0;
@@ -172,23 +180,53 @@ static bool serve_group(struct cycle *c, const struct cutting *k, uint32_t job, 
 	return *node != SNAP_NONE;
 }
 
+/* True if the nodes of the flavor, empty, have room for the job in one of the ways that do: it waits for
+ * those. */
+static bool is_served_there(struct cycle *c, uint32_t job, uint32_t first, uint32_t choices)
+{
+	for (uint32_t i = 0; choices > 1 && i < choices && !c->failed; i++) {
+		const uint32_t flavor = cycle_try_as(c, job, first + i);
+		const struct snap_request *r = cycle_request(c, job);
+		bool all = true;
+		int64_t room;
+
+		for (uint32_t g = 0; all && g < r->n_groups; g++)
+			all = r->groups[g].gpus_milli == 0 ||
+			      is_there(c, cycle_request_ix(c, job), g, flavor, &room);
+		if (all)
+			return true;
+	}
+	return false;
+}
+
 static void serve(struct cycle *c, struct cutting *k, uint32_t job, uint32_t cls)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *own = &c->s->requests[c->s->jobs[job].request];
+	const uint32_t choices = cycle_choices(c, job);
+	const uint32_t n = own->gpus_milli > 0 ? own->n_flavor_ix * choices : 0;
 	struct plan_reason none;
 
-	for (uint32_t f = 0; f < r->n_flavor_ix && r->gpus_milli > 0; f++) {
-		if (!holdings_admits(c, job, r->flavor_ix[f], &none))
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t flavor;
+
+		if (i % choices == 0 && is_served_there(c, job, i, choices)) {
+			i += choices - 1;
 			continue;
-		for (uint32_t g = 0; g < r->n_groups; g++) {
+		}
+		flavor = cycle_try_as(c, job, i);
+		if (!holdings_admits(c, job, flavor, &none))
+			continue;
+		for (uint32_t g = 0; g < own->n_groups; g++) {
 			uint32_t node;
 
-			if (!serve_group(c, k, job, g, r->flavor_ix[f], &node))
+			if (!serve_group(c, k, job, g, flavor, &node))
 				continue;
 			tell(c, k, cls, node);
+			cycle_try_own(c, job);
 			return;
 		}
 	}
+	cycle_try_own(c, job);
 }
 
 /* ---- all of them ---- */
@@ -225,9 +263,12 @@ static void open_classes(struct cycle *c, struct cutting *k)
 		const uint32_t cls = c->classes.of_run[i], job = c->s->lines.runs[i].first;
 		const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 
-		for (uint32_t g = 0; cls != SNAP_NONE && k->classes[cls].blocked && g < r->n_groups;
-		     g++)
-			if (is_served(&r->groups[g]))
+		if (cls == SNAP_NONE || !k->classes[cls].blocked)
+			continue;
+		if (is_any_served(r))
+			c->classes.items[cls].blocked = false;
+		for (uint32_t o = 0; o < r->n_others; o++)
+			if (is_any_served(&c->s->requests[r->others[o]]))
 				c->classes.items[cls].blocked = false;
 	}
 }

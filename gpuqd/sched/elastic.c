@@ -51,7 +51,7 @@ struct growth {
 /* Return the request of a grower. */
 static const struct snap_request *request_of(const struct cycle *c, const struct grower *g)
 {
-	return &c->s->requests[c->s->jobs[g->job].request];
+	return cycle_request(c, g->job);
 }
 
 /* Return how many pods of the group must be added together. */
@@ -83,7 +83,7 @@ static struct grower *add(struct cycle *c, struct growth *all, uint32_t job, str
 	g->job = job;
 	g->key = key;
 	g->flavor = flavor;
-	g->next_index = c->s->requests[c->s->jobs[job].request].n_pods;
+	g->next_index = cycle_request(c, job)->n_pods;
 	return g;
 }
 
@@ -110,7 +110,7 @@ static void add_running(struct cycle *c, struct growth *all, uint32_t job)
 /* Add a job that starts in this cycle, with its gang. */
 static void add_started(struct cycle *c, struct growth *all, const struct plan_action *a)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
+	const struct snap_request *r = cycle_request(c, a->job);
 	struct grower *g = add(c, all, a->job, a->key, a->flavor);
 
 	for (uint32_t k = 0; g && k < r->n_groups; k++)
@@ -162,8 +162,9 @@ static void find_growers(struct cycle *c, struct growth *all)
 	}
 	for (uint32_t i = 0; !c->failed && i < c->plan.n_actions; i++)
 		if (c->plan.actions[i].kind == PLAN_PLACE &&
-		    is_elastic(&c->s->requests[c->s->jobs[c->plan.actions[i].job].request]) &&
-		    !c->s->requests[c->s->jobs[c->plan.actions[i].job].request].exclusive)
+		    c->plan.actions[i].request == cycle_request_ix(c, c->plan.actions[i].job) &&
+		    is_elastic(cycle_request(c, c->plan.actions[i].job)) &&
+		    !cycle_request(c, c->plan.actions[i].job)->exclusive)
 			add_started(c, all, &c->plan.actions[i]);
 }
 
@@ -488,7 +489,7 @@ static void count_grown(struct cycle *c, struct growth *all)
 {
 	for (uint32_t i = 0; i < c->plan.n_actions && !c->failed; i++) {
 		const struct plan_action *a = &c->plan.actions[i];
-		const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
+		const struct snap_request *r = cycle_request(c, a->job);
 		const struct plan_pod *first = &c->plan.pods[a->pod_first];
 		const struct grower g = { .job = a->job, .flavor = a->flavor };
 

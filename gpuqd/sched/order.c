@@ -102,7 +102,7 @@ static int cmp_key(const struct rank_key *x, const struct rank_key *y)
  * room. */
 static uint32_t flavor_asked(const struct cycle *c, uint32_t job)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 
 	return r->gpus_milli > 0 && r->n_flavor_ix > 0
 		       ? r->flavor_ix[c->classes.items[cycle_class(c, job)].flavor_at]
@@ -150,7 +150,7 @@ static bool takes_nothing(const struct cycle *c, uint32_t q, const struct snap_r
 static void make_key(struct cycle *c, uint32_t q)
 {
 	struct turn *t = &c->order->turns[q];
-	const struct snap_request *r = &c->s->requests[c->s->jobs[t->head].request];
+	const struct snap_request *r = cycle_request(c, t->head);
 	const struct holding has = holdings_of(c, q);
 	const uint32_t asked = flavor_asked(c, t->head);
 	const bool nothing = asked != SNAP_NONE && takes_nothing(c, q, r, &has);

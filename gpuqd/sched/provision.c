@@ -211,13 +211,13 @@ static uint32_t count(const struct cycle *c, int state)
 /* True if a pod of some group with devices could be on such a node. */
 static bool could_be_on(struct cycle *c, uint32_t job, uint32_t node)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 
 	for (uint32_t k = 0; k < r->n_groups; k++) {
 		const struct need one = nodes_need(&r->groups[k]);
 
 		if (r->groups[k].gpus_milli > 0 && nodes_room_empty(c, node, &one, 1) &&
-		    bits_has(feasibility_of(c, c->s->jobs[job].request, k)->nodes, node))
+		    bits_has(feasibility_of(c, cycle_request_ix(c, job), k)->nodes, node))
 			return true;
 	}
 	return false;
@@ -371,7 +371,7 @@ static bool fits_with(struct cycle *c, uint32_t job, struct growing *g, uint32_t
 /* True if some pod of it has room on a node that is open. */
 static bool has_room(const struct cycle *c, uint32_t job, const struct growing *g)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 
 	for (uint32_t k = 0; k < r->n_groups; k++) {
 		const struct need one = nodes_need(&r->groups[k]);
@@ -480,7 +480,7 @@ static void note_places(struct cycle *c, uint32_t job)
 /* Report that the job is pending since no more requests are allowed at once, where that is why. */
 static void note_limit(struct cycle *c, uint32_t job, uint32_t cls)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const uint32_t first = c->plan.n_reasons;
 	struct provision *p = c->provision;
 	struct plan_reason none, *why;
@@ -553,7 +553,7 @@ static void note_refused(struct cycle *c, uint32_t job, uint32_t cls)
 /* Give the next element of a job places, on nodes that may come. */
 static bool serve(struct cycle *c, uint32_t job)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const uint32_t n = cycle_flavors(c, job);
 	struct provision *p = c->provision;
 	struct plan_reason why;

@@ -141,9 +141,8 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 static struct survey survey(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			    enum view view, bool enough)
 {
-	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_group *g = &c->s->requests[j->request].groups[group];
-	const struct group_fit *fit = feasibility_of(c, j->request, group);
+	const struct snap_group *g = &cycle_request(c, job)->groups[group];
+	const struct group_fit *fit = feasibility_of(c, cycle_request_ix(c, job), group);
 	const struct need one = nodes_need(g);
 	struct survey out = { .first = SNAP_NONE };
 	const uint64_t *of =
@@ -227,7 +226,7 @@ static void say_shortest(const struct cycle *c, const struct snap_group *g, cons
 static bool no_domain(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 		      enum view view, enum gpuq_reason code, struct plan_reason *why, bool more)
 {
-	const uint32_t request = c->s->jobs[job].request;
+	const uint32_t request = cycle_request_ix(c, job);
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct group_fit *fit = feasibility_of(c, request, group);
 	const struct need one = nodes_need(g);
@@ -265,7 +264,7 @@ static const char *no_node(const struct snap_group *g, const struct group_fit *f
 static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			struct plan_reason *why)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const struct snap_group *g = &r->groups[group];
 	struct survey v;
 
@@ -278,7 +277,7 @@ static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 		return no_domain(c, job, group, flavor, AS_BUILT, GPUQ_R_UNSATISFIABLE, why, false);
 	if (v.nodes == 0)
 		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1,
-		    no_node(g, feasibility_of(c, c->s->jobs[job].request, group)));
+		    no_node(g, feasibility_of(c, cycle_request_ix(c, job), group)));
 	else
 		say_shortest(c, g, &v, GPUQ_R_UNSATISFIABLE, why);
 	return true;
@@ -287,7 +286,7 @@ static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 /* True if some group of the job could not run on the flavor even if it were empty. */
 static bool flavor_never(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 
 	for (uint32_t g = 0; g < r->n_groups; g++)
 		if (group_never(c, job, g, flavor, why))
@@ -312,27 +311,37 @@ bool reasons_some_time(const struct cycle *c, uint32_t request)
 	return c->verdicts[request].known && !c->verdicts[request].never;
 }
 
+/* True if the request that the job is tried with could not run anywhere even if all were empty. */
+static bool nowhere(struct cycle *c, uint32_t job, struct plan_reason *why)
+{
+	const struct snap_request *r = cycle_request(c, job);
+	bool never = true;
+
+	if (r->gpus_milli == 0)
+		return flavor_never(c, job, SNAP_NONE, why);
+	say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1, r->n_flavors ? r->flavors[0] : "flavor");
+	/* The reason of the last flavor evaluated is kept, unless one of the flavors would do. */
+	for (uint32_t f = r->n_flavor_ix; never && f-- > 0;)
+		never = flavor_never(c, job, r->flavor_ix[f], why);
+	return never;
+}
+
 bool reasons_never(struct cycle *c, uint32_t job, struct plan_reason *why)
 {
-	const uint32_t request = c->s->jobs[job].request;
-	const struct snap_request *r = &c->s->requests[request];
-	struct request_verdict *verdict = &c->verdicts[request];
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	struct request_verdict *verdict = &c->verdicts[c->s->jobs[job].request];
+	struct plan_reason further = { .object = "" };
 
 	if (!verdict->known) {
 		verdict->known = true;
 		verdict->why = (struct plan_reason){ .object = "" };
-		if (r->gpus_milli == 0) {
-			verdict->never = flavor_never(c, job, SNAP_NONE, &verdict->why);
-		} else {
-			verdict->never = true;
-			say(&verdict->why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1,
-			    r->n_flavors ? r->flavors[0] : "flavor");
-			/* The reason of the last flavor evaluated is kept, unless one of the
-			 * flavors would do. */
-			for (uint32_t f = r->n_flavor_ix; verdict->never && f-- > 0;)
-				verdict->never =
-					flavor_never(c, job, r->flavor_ix[f], &verdict->why);
+		verdict->never = nowhere(c, job, &verdict->why);
+		/* One of the others may do. */
+		for (uint32_t i = 0; verdict->never && i < r->n_others; i++) {
+			c->plan.tried_as[job] = r->others[i];
+			verdict->never = nowhere(c, job, &further);
 		}
+		cycle_try_own(c, job);
 	}
 	if (verdict->never)
 		*why = verdict->why;
@@ -343,7 +352,7 @@ bool reasons_never(struct cycle *c, uint32_t job, struct plan_reason *why)
 static bool devices_lack(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			 struct plan_reason *why)
 {
-	const uint32_t request = c->s->jobs[job].request;
+	const uint32_t request = cycle_request_ix(c, job);
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct need one = nodes_need(g);
 	const struct glance *free =
@@ -431,7 +440,7 @@ static void say_closed(const struct snap_node *n, struct plan_reason *why)
 static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			struct plan_reason *why)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const struct snap_group *g = &r->groups[group];
 	struct survey v = survey(c, job, group, flavor, IN_SERVICE, true);
 
@@ -448,7 +457,7 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 		return true;
 	if (!r->exclusive && devices_lack(c, job, group, flavor, why))
 		return true;
-	if (plainly_full(c, c->s->jobs[job].request, group, flavor, why))
+	if (plainly_full(c, cycle_request_ix(c, job), group, flavor, why))
 		return true;
 	v = survey(c, job, group, flavor, AS_IT_IS, false);
 	if (r->exclusive && v.vacant < g->pods_min) {
@@ -471,13 +480,13 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 static bool say_ends(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
+	const struct snap_request *r = cycle_request(c, job);
 	const int64_t now_us = c->s->config.now_us;
 	const uint64_t *ends = ends_of(c, job), *usable = nodes_amounts(c)->usable;
 	uint32_t last = SNAP_NONE;
 
 	for (uint32_t g = 0; ends && g < r->n_groups; g++) {
-		const uint64_t *fit = feasibility_of(c, j->request, g)->nodes;
+		const uint64_t *fit = feasibility_of(c, cycle_request_ix(c, job), g)->nodes;
 		const struct need one = nodes_need(&r->groups[g]);
 
 		for (uint32_t w = 0; !c->failed && w < cycle_words(c); w++) {
@@ -506,7 +515,7 @@ static bool say_ends(struct cycle *c, uint32_t job, uint32_t flavor, struct plan
 void reasons_no_place(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
+	const struct snap_request *r = cycle_request(c, job);
 	struct plan_reason *why = PLAN_PUSH(c, reasons, 1);
 
 	if (!why)

@@ -152,9 +152,13 @@ static void served_one(struct cycle *c, uint32_t job, uint32_t flavor)
 
 	emit_count(c, job, flavor);
 	gangs_add_started(c, job, flavor);
+	/* The last one of its job may grow in this cycle, as it was placed. */
 	if (c->plan.started[job] == j->n_waiting) {
 		order_done(c, job);
-	} else if (caps_array_full(c, job, &why)) {
+		return;
+	}
+	cycle_try_own(c, job);
+	if (caps_array_full(c, job, &why)) {
 		own_reason(c, job, &why);
 		order_done(c, job);
 	} else {
@@ -247,13 +251,14 @@ static bool passes_turn(struct cycle *c, uint32_t job, uint32_t flavor_at)
 }
 
 /* Report the lack on a flavor that it could run on; of one with no nodes for it, or no nodes at
- * all, only when no other flavor is left. */
-static bool tell_lack(struct cycle *c, uint32_t job, uint32_t flavor, bool last)
+ * all, only when no other flavor is left. further: another of its requests lacks something there, too. */
+static bool tell_lack(struct cycle *c, uint32_t job, uint32_t flavor, bool last, bool further)
 {
 	if (!last && reasons_never_there(c, job, flavor))
 		return false;
 	reasons_no_place(c, job, flavor);
-	why_beyond_share(c, job, flavor);
+	if (!further)
+		why_beyond_share(c, job, flavor);
 	return true;
 }
 
@@ -263,24 +268,25 @@ static bool tell_lack(struct cycle *c, uint32_t job, uint32_t flavor, bool last)
 static bool try_start(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
-	const uint32_t n = cycle_flavors(c, job);
+	const uint32_t choices = cycle_choices(c, job), n = cycle_flavors(c, job) * choices;
 	const uint32_t why_first = c->plan.n_reasons;
 	uint32_t claimed;
 	struct plan_reason refused = { .code = GPUQ_R_NONE };
 	struct future_bar bar = { SNAP_NONE, SNAP_NONE };
-	uint32_t lacking = 0, first_lack = SNAP_NONE;
-	bool behind = false, reserved = false, told = false;
+	uint32_t lacking = 0, first_lack = 0, told_on = SNAP_NONE;
+	bool behind = false, reserved = false;
 
 	for (uint32_t i = 0; i < n && !c->failed; i++) {
-		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
 		struct plan_reason why;
 		enum attempt how;
+		uint32_t flavor;
 
-		if (passes_turn(c, job, i)) {
+		cycle_try_own(c, job);
+		if (i % choices == 0 && passes_turn(c, job, i / choices)) {
 			c->plan.n_reasons = why_first;
 			return true;
 		}
+		flavor = cycle_try_as(c, job, i);
 		if (!holdings_admits(c, job, flavor, &why)) {
 			if (refused.code == GPUQ_R_NONE)
 				refused = why;
@@ -297,11 +303,14 @@ static bool try_start(struct cycle *c, uint32_t job)
 		if (how != NO_ROOM)
 			continue;
 		if (lacking++ == 0)
-			first_lack = flavor;
-		told = told || tell_lack(c, job, flavor, n == 1);
+			first_lack = i;
+		if ((told_on == SNAP_NONE || told_on == i / choices) &&
+		    tell_lack(c, job, flavor, n == 1, told_on != SNAP_NONE))
+			told_on = i / choices;
 	}
-	if (lacking && !told && !behind && refused.code == GPUQ_R_NONE)
-		tell_lack(c, job, first_lack, true);
+	if (lacking && told_on == SNAP_NONE && !behind && refused.code == GPUQ_R_NONE)
+		tell_lack(c, job, cycle_try_as(c, job, first_lack), true, false);
+	cycle_try_own(c, job);
 	if (behind)
 		why_behind(c, &bar);
 	reasons_flavor_wait(c, job);
@@ -323,12 +332,14 @@ static bool try_start(struct cycle *c, uint32_t job)
 	}
 	for (uint32_t i = 0;
 	     (lacking || behind || refused.code == GPUQ_R_LICENSE) && !reserved && i < n; i++) {
-		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
+		const uint32_t flavor = cycle_try_as(c, job, i);
 		struct plan_reason why;
 
 		reserved =
 			timeline_may_plan(c, job, flavor, &why) && timeline_reserve(c, job, flavor);
 	}
+	if (!reserved)
+		cycle_try_own(c, job);
 	/* The next of its class may get a planned start as well, or fit a budget; where this one
 	 * got none because of its length, a shorter one may. */
 	if (reserved || (budget_refused(&refused) && !lacking && !behind))
@@ -445,6 +456,7 @@ static void look(struct cycle *c, struct class_keys *keys)
 	pack_init(c, PACK_DEFAULT, false);
 	reasons_init(c);
 	nodes_init(c);
+	cycle_choices_init(c);
 	if (!c->failed)
 		nominated_init(c);
 	if (!c->failed)

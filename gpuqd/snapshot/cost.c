@@ -1,5 +1,6 @@
 #include "gpuqd/snapshot/cost.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/util/amount.h"
@@ -27,6 +28,26 @@ int64_t cost_of_profile(const char *profile)
 	if (slices < 1 || slices > 7 || (*p != 'g' && *p != 'c'))
 		return SNAP_MILLI;
 	return (slices * SNAP_MILLI + 6) / 7;
+}
+
+int64_t cost_profile_mib(const char *profile)
+{
+	const char *p = strstr(profile, "g.");
+	char *end;
+	long gib;
+
+	if (!p)
+		return -1;
+	gib = strtol(p + 2, &end, 10);
+	return end > p + 2 && strncmp(end, "gb", 2) == 0 && gib > 0 && gib < 4096 ? gib * 1024 : -1;
+}
+
+const char *cost_least_profile(const char *mig, const struct gpuq_strlist *more)
+{
+	for (size_t i = 0; mig && i < more->n; i++)
+		if (cost_of_profile(more->items[i]) < cost_of_profile(mig))
+			mig = more->items[i];
+	return mig;
 }
 
 /* True if the only instances of one slice with that memory are those of twice the memory, of which a
@@ -106,10 +127,15 @@ int64_t cost_of_spec(const struct gpuq_spec *spec, int64_t of_bytes)
 	for (size_t i = 0; i < spec->n_groups; i++) {
 		const struct gpuq_group *g = &spec->groups[i];
 
-		milli = amount_sum(milli,
-				   amount_times(cost_of_ask(g->mig, g->gpus_milli, g->gpu_cores,
-							    g->gpu_memory_bytes, of_bytes),
-						g->pods_min));
+		const int64_t one =
+			cost_of_ask(cost_least_profile(g->mig, &g->mig_more), g->gpus_milli,
+				    g->gpu_cores, g->gpu_memory_bytes, of_bytes);
+		/* The least of instances that may do counts less than most parts. */
+		const int64_t least = amount_times(cost_of_profile("1g.5gb"),
+						   g->gpus_milli > 1000 ? g->gpus_milli / 1000 : 1);
+
+		milli = amount_sum(
+			milli, amount_times(g->mig_ok && least < one ? least : one, g->pods_min));
 	}
 	return milli;
 }

@@ -12,6 +12,10 @@
 /* Return the thousandths of a device that one instance of a MIG profile counts: its compute slices
  * of seven (of four on devices that have four), rounded up; 1000 for a name that is no profile. */
 int64_t cost_of_profile(const char *profile);
+/* Return its memory in MiB, as its name has it; -1 for a name that is no profile. */
+int64_t cost_profile_mib(const char *profile);
+/* Return the profile that counts least of those of which a pod takes one: mig and more; NULL where mig is. */
+const char *cost_least_profile(const char *mig, const struct gpuq_strlist *more);
 /* Return the number of instances of the profile that a card of the product has room for. */
 int64_t cost_instances(const char *profile, const char *product);
 

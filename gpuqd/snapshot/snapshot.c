@@ -657,6 +657,8 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r, const
 		blob_str(b, r->flavors[i]);
 	for (uint32_t i = 0; r->waits_us && i < r->n_flavors; i++)
 		blob_int(b, r->waits_us[i]);
+	for (uint32_t i = 0; i < r->n_others; i++)
+		blob_int(b, -1 - (int64_t)r->others[i]);
 	blob_int(b, r->n_licenses);
 	for (uint32_t i = 0; i < r->n_licenses; i++) {
 		blob_int(b, r->licenses[i].license);
@@ -889,6 +891,7 @@ uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
 	if (in->waits_us)
 		r->waits_us = copy_items(s, in->waits_us, in->n_flavors, sizeof(*in->waits_us));
 	r->licenses = copy_items(s, in->licenses, in->n_licenses, sizeof(*in->licenses));
+	r->others = copy_items(s, in->others, in->n_others, sizeof(*in->others));
 	r->where = where;
 	r->group_first = s->n_groups;
 	s->n_groups += in->n_groups;

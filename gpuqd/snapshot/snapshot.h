@@ -316,6 +316,13 @@ struct snap_request {
 	const struct snap_license_need *licenses; /* that one start takes */
 	uint32_t n_licenses;
 	bool exclusive; /* whole nodes */
+	/* Requests that do as well, which differ in the devices of a group alone; they were added before it.
+	 * Copied. */
+	const uint32_t *others;
+	uint32_t n_others;
+	/* sealed: by flavor_ix, itself and its others, n_others + 1 of them, that charged least first; NULL
+	 * = it has no others */
+	const uint32_t *tries;
 	/* sealed: one element, all groups at their minimum */
 	uint32_t group_first; /* number of groups[0] among the groups of all requests */
 	const uint32_t *where; /* by group: equal numbers, equal constraints; < n_wheres */

@@ -35,6 +35,32 @@ static bool name_flavors(struct snapshot *s, struct snap_request *r)
 	return true;
 }
 
+/* Order a request and its others by what a start of each is charged, flavor by flavor. */
+static bool order_tries(struct snapshot *s, struct snap_request *r, uint32_t self)
+{
+	const uint32_t n = r->n_others + 1;
+	uint32_t *tries = gpuq_arena_calloc(&s->arena, (size_t)r->n_flavor_ix * n, sizeof(*tries));
+
+	for (uint32_t f = 0; tries && f < r->n_flavor_ix; f++) {
+		uint32_t *list = tries + (size_t)f * n;
+
+		for (uint32_t i = 0; i < n; i++) {
+			const uint32_t one = i ? r->others[i - 1] : self;
+			const int64_t cost = cost_of_request(s, &s->requests[one], r->flavor_ix[f]);
+			uint32_t at = i;
+
+			/* Those that cost the same stay in the order in which they were given. */
+			for (; at > 0 && cost_of_request(s, &s->requests[list[at - 1]],
+							 r->flavor_ix[f]) > cost;
+			     at--)
+				list[at] = list[at - 1];
+			list[at] = one;
+		}
+	}
+	r->tries = tries;
+	return tries != NULL;
+}
+
 int snapshot_seal_requests(struct seal *w)
 {
 	struct snapshot *s = w->s;
@@ -69,6 +95,8 @@ int snapshot_seal_requests(struct seal *w)
 						     amount_times(g->memory_bytes, g->pods_min));
 		}
 		r->gpus_milli = cost_of_request(s, r, SNAP_NONE);
+		if (r->n_others && !order_tries(s, r, i))
+			return gpuq_no_memory(w->err);
 	}
 	return 0;
 }

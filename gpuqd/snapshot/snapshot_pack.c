@@ -302,18 +302,20 @@ static void pack_group(struct gpuq_buf *b, const struct snap_group *g)
 /* Write a request with its groups. */
 static void pack_request(struct gpuq_buf *b, const struct snap_request *r)
 {
-	varint_array(b, r->waits_us ? 5 : 4);
+	varint_array(b, r->n_others ? 6 : r->waits_us ? 5 : 4);
 	pack_row(b, COLS(request_cols), r);
 	pack_strs(b, r->flavors, r->n_flavors);
 	PACK_ROWS(b, need_cols, r->licenses, r->n_licenses);
 	varint_array(b, r->n_groups);
 	for (uint32_t i = 0; i < r->n_groups; i++)
 		pack_group(b, &r->groups[i]);
-	if (!r->waits_us)
+	if (!r->waits_us && !r->n_others)
 		return;
-	varint_array(b, r->n_flavors);
-	for (uint32_t i = 0; i < r->n_flavors; i++)
+	varint_array(b, r->waits_us ? r->n_flavors : 0);
+	for (uint32_t i = 0; r->waits_us && i < r->n_flavors; i++)
 		varint_int(b, r->waits_us[i]);
+	if (r->n_others)
+		pack_ints(b, r->others, r->n_others);
 }
 
 /* Write allocations with their devices. */
@@ -716,12 +718,15 @@ static void unpack_group(struct unpack *u, struct snap_group *g)
 			      g->memory_bytes >= 0);
 }
 
-/* Read how long a job waits for each of n flavors. */
+/* Read how long a job waits for each of n flavors; none = NULL. */
 static const int64_t *unpack_waits(struct unpack *u, uint32_t n)
 {
 	int64_t *waits = make(u, n, sizeof(*waits));
+	const uint32_t has = rec_get_array(u->r);
 
-	bad_unless(u, rec_get_array(u->r) == n);
+	if (has == 0)
+		return NULL;
+	bad_unless(u, has == n);
 	for (uint32_t i = 0; waits && i < n && !u->r->bad; i++) {
 		waits[i] = rec_get_int(u->r);
 		bad_unless(u, waits[i] >= 0);
@@ -751,7 +756,14 @@ static void unpack_request(struct unpack *u)
 	r.groups = groups;
 	if (n > 4)
 		r.waits_us = unpack_waits(u, r.n_flavors);
-	skip_rest(u, n, n > 4 ? 5 : 4);
+	if (n > 5)
+		r.others = unpack_ints(u, u->s->n_requests, false, &r.n_others);
+	bad_unless(u, r.n_others < GPUQ_MIG_TRIES_MAX);
+	for (uint32_t i = 0; !u->r->bad && i < r.n_others; i++)
+		bad_unless(u, u->s->requests[r.others[i]].n_groups == r.n_groups &&
+				      u->s->requests[r.others[i]].n_flavors == r.n_flavors &&
+				      u->s->requests[r.others[i]].n_others == 0);
+	skip_rest(u, n, n > 5 ? 6 : n > 4 ? 5 : 4);
 	if (!u->r->bad)
 		snapshot_add_request(u->s, &r);
 }

@@ -1,4 +1,5 @@
 #include "gpuqd/snapshot/snapshot_take.h"
+#include "gpuqd/snapshot/choices/snapshot_choices.h"
 #include "gpuqd/snapshot/claims/snapshot_take_claims.h"
 #include "gpuqd/snapshot/snapshot_take_calendar.h"
 #include "gpuqd/snapshot/snapshot_take_caps.h"
@@ -20,6 +21,7 @@
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/state/asks/ask_end.h"
+#include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
 /* Equivalent jobs that have entries of their own in a snapshot for a question. */
@@ -435,9 +437,11 @@ static void bar_sharing(struct taking *t, const struct gpuq_group *g, bool flavo
 	out->n_required = terms ? (uint32_t)n : 0;
 }
 
-uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec,
-			       const struct request *of, const struct queue *in,
-			       const struct snap_amounts *taken)
+/* Add the request of a spec without a choice. others: requests that do as well. */
+static uint32_t take_one(struct taking *t, const struct request_spec *spec,
+			 const struct request *of, const struct queue *in,
+			 const struct snap_amounts *taken, const uint32_t *others,
+			 uint32_t n_others)
 {
 	struct snap_license_need *needs;
 	struct snap_group *groups;
@@ -495,7 +499,27 @@ uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec
 	}
 	sr.licenses = needs;
 	sr.exclusive = spec->exclusive;
+	sr.others = others;
+	sr.n_others = n_others;
 	return snapshot_add_request(t->s, &sr);
+}
+
+uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec,
+			       const struct request *of, const struct queue *in,
+			       const struct snap_amounts *taken)
+{
+	uint32_t others[GPUQ_MIG_TRIES_MAX], group = 0, n;
+	const char *const *choices = snapshot_choices_of(t, spec, &group, &n);
+	const struct request_spec *own;
+
+	for (uint32_t i = 1; i < n; i++) {
+		own = snapshot_choices_pick(t, spec, group, choices[i]);
+		others[i - 1] = own ? take_one(t, own, of, in, taken, NULL, 0) : SNAP_NONE;
+		if (others[i - 1] == SNAP_NONE)
+			return SNAP_NONE;
+	}
+	own = n ? snapshot_choices_pick(t, spec, group, choices[0]) : spec;
+	return own ? take_one(t, own, of, in, taken, others, n ? n - 1 : 0) : SNAP_NONE;
 }
 
 uint32_t snapshot_take_base(struct taking *t, const struct request *r)

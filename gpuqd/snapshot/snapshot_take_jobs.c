@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/snapshot/snapshot_build.h"
+#include "gpuqd/snapshot/choices/snapshot_choices.h"
 #include "gpuqd/snapshot/snapshot_take_caps.h"
 #include "gpuqd/snapshot/snapshot_take_pools.h"
 #include "gpuqd/snapshot/snapshot_take_objects.h"
@@ -215,12 +216,13 @@ static void set_request(struct taking *t, const struct job *j, bool holds, struc
 	const struct snap_amounts *taken = holds ? snapshot_objects_taken(t->objects, j) : NULL;
 	struct snap_variant *v = snapshot_objects_of(t->objects, j->queue, spec, j->request);
 	const enum gpuq_spot spot = spot_of_its_own(t, j, sj->preemptible);
-	struct request_spec own = *spec;
+	const struct request_spec *has = snapshot_choices_taken(t, j, spec);
+	struct request_spec own = *has;
 
-	own.spot = (uint8_t)spot;
+	own.spot = spot != GPUQ_SPOT_AUTO ? (uint8_t)spot : has->spot;
 	if (v && v->request == SNAP_NONE && spot == GPUQ_SPOT_AUTO)
 		v->request = snapshot_take_request(t, spec, j->request, j->queue, NULL);
-	sj->request = spot != GPUQ_SPOT_AUTO
+	sj->request = spot != GPUQ_SPOT_AUTO || has != spec
 			      ? snapshot_take_request(t, &own, j->request,
 						      taken || v ? j->queue : NULL, taken)
 		      : taken ? snapshot_take_request(t, spec, j->request, j->queue, taken)

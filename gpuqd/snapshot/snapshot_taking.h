@@ -53,6 +53,7 @@ struct taking {
 	enum alike_reader reader;
 	const struct snapshot_more *more; /* NULL = the model knows all */
 	struct snap_objects *objects; /* NULL = no job is taken */
+	struct snap_profiles *profiles; /* snapshot_choices.c; NULL = not needed yet */
 	uint64_t early; /* requests with this turn are in the snapshot already; 0 = none is */
 	uint32_t early_at; /* id of the last of them */
 	struct taking_came *came;

@@ -185,8 +185,9 @@ uint32_t accounting_amounts(const struct pod *p, char *names, struct gpuq_amount
 		out[n] = (struct gpuq_amount){ g->resources[n].name,
 					       amount_milli(g->resources[n].name,
 							    g->resources[n].count) };
-	if (g->mig) {
-		snprintf(names, GPUQ_RESOURCE_NAME_MAX + 1, GPUQ_RESOURCE_MIG "%s", g->mig);
+	if (model_pod_mig(p)) {
+		snprintf(names, GPUQ_RESOURCE_NAME_MAX + 1, GPUQ_RESOURCE_MIG "%s",
+			 model_pod_mig(p));
 		out[n++] = (struct gpuq_amount){ names, g->gpus_milli };
 	}
 	return n;

@@ -160,6 +160,8 @@ struct placed_pod {
 	const uint16_t *devices; /* ascending */
 	uint32_t n_devices;
 	int64_t gpus_milli; /* of each device x 1000 = whole */
+	const char *
+		mig; /* profile of its instances, where its group accepts several; NULL = as that has it */
 };
 
 /* A pod of the cluster that the ledger did not know. */

@@ -113,6 +113,7 @@ struct promised_pod {
 	uint32_t group, group_index;
 	const char *node; /* interned; the node may be gone */
 	int64_t gpus_milli; /* of all its devices */
+	const char *mig; /* as in struct pod */
 	uint32_t n_devices;
 	uint16_t *devices; /* indexes on the node */
 };
@@ -171,6 +172,9 @@ struct pod {
 	/* Held while not ENDED or GONE. cpu and memory: its request's, or those that the cluster
 	 * reports where they are larger. */
 	int64_t cpu_milli, memory_bytes, gpus_milli;
+	/* Profile of its instances, where its group accepts several; interned; NULL = as that has it:
+	 * model_pod_mig(). */
+	const char *mig;
 	char uid[48];
 	char *message; /* NULL = none */
 	struct used *used; /* by measurements so far, or at its end; NULL = none; not stored */
@@ -793,6 +797,8 @@ enum gpuq_isolation model_queue_isolation(const struct queue *q);
 /* True if it is known which devices of its node the pod has: gpuqd decides it, or it was reported. */
 bool model_pod_devices_known(const struct pod *p);
 bool model_pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
+/* Return the profile of the instances that a pod has; NULL = it has none. */
+const char *model_pod_mig(const struct pod *p);
 /* Return the thousandths of the cores of each of its devices that a pod takes: of one that requests memory as
  * well, the charge may be more. */
 int64_t model_pod_cores(const struct pod *p);

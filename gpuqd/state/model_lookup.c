@@ -244,13 +244,19 @@ int64_t model_share_cores(const struct node *n, const struct request_group *g, i
 	return amount_cores(charged, cores, n->fact.slots);
 }
 
+const char *model_pod_mig(const struct pod *p)
+{
+	return p->mig || !p->job->request ? p->mig : p->job->request->spec.groups[p->group].mig;
+}
+
 int64_t model_pod_cores(const struct pod *p)
 {
 	const int64_t charged = p->n_devices ? p->gpus_milli / p->n_devices : 0;
 
-	return p->job->request ? model_share_cores(p->node, &p->job->request->spec.groups[p->group],
-						   charged)
-			       : charged;
+	return p->job->request && !p->mig
+		       ? model_share_cores(p->node, &p->job->request->spec.groups[p->group],
+					   charged)
+		       : charged;
 }
 
 uint32_t model_job_pods(const struct job *j)
@@ -413,7 +419,7 @@ int model_pod_isolation(const struct pod *p)
 {
 	if (p->gpus_milli <= 0)
 		return ISOLATION_NO_DEVICES;
-	if (p->job->request->spec.groups[p->group].mig)
+	if (model_pod_mig(p))
 		return GPUQ_ISOLATION_MIG;
 	return (int)model_node_isolation(p->node,
 					 p->n_devices && p->gpus_milli / p->n_devices < 1000);

@@ -869,9 +869,11 @@ int64_t node_ledger_free(const struct node *n, const char *resource)
 			free += n->fact.resources[i].count - n->foreign_amounts[i];
 	DL_FOREACH2(n->pods, p, node_next) {
 		const struct request_group *g;
+		const char *has;
 
 		if (!model_pod_takes(p) || !p->job->request)
 			continue;
+		has = model_pod_mig(p);
 		g = &p->job->request->spec.groups[p->group];
 		if (cpu)
 			free -= p->cpu_milli;
@@ -880,10 +882,9 @@ int64_t node_ledger_free(const struct node *n, const char *resource)
 		else if (slots)
 			free--;
 		else if (profile)
-			free -= g->mig && gpuq_profile_same(g->mig, profile) ? g->gpus_milli / 1000
-									     : 0;
+			free -= has && gpuq_profile_same(has, profile) ? g->gpus_milli / 1000 : 0;
 		else if (devices) /* whole ones, a replica, or instances under their name */
-			free -= p->n_devices ? p->n_devices : g->mig ? g->gpus_milli / 1000 : 0;
+			free -= p->n_devices ? p->n_devices : has ? g->gpus_milli / 1000 : 0;
 		else
 			free -= gpuq_amounts_get(g->resources, g->n_resources, resource);
 	}

@@ -202,6 +202,9 @@ static int check_devices(struct gpuq_reader *r, const struct gpuq_val *v,
 {
 	const int64_t milli = g->gpus_milli;
 	const bool share = g->gpu_memory_bytes || g->gpu_cores;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const char *key = "mig";
+	int rc;
 
 	if (milli < 0 || milli > 1000 * (int64_t)GPUQ_GPUS_PER_POD_MAX ||
 	    (milli < 1000 ? milli % 10 : milli % 1000))
@@ -209,9 +212,9 @@ static int check_devices(struct gpuq_reader *r, const struct gpuq_val *v,
 				 "expected whole devices (0 to %u) or a part of one in hundredths "
 				 "(0.01 to 0.99)",
 				 GPUQ_GPUS_PER_POD_MAX);
-	if (g->mig && !spec_mig_ok(g->mig))
-		return spec_fail(r, field_at(r, v, "mig"), GPUQ_EINVAL,
-				 "expected a MIG profile such as 1g.10gb, not '%.40s'", g->mig);
+	rc = spec_mig_check(g, &key, &err);
+	if (rc < 0)
+		return spec_fail(r, field_at(r, v, key), rc, "%s", err.text);
 	if (g->mig && (milli == 0 || milli % 1000))
 		return spec_fail(r, field_at(r, v, "gpus"), GPUQ_EINVAL,
 				 "expected a whole number of MIG instances, at least 1");
@@ -298,8 +301,8 @@ static int check_template(struct gpuq_reader *r, const struct gpuq_val *v, struc
 	     !(said.n_claims && said.gpus_milli == 0)) ||
 	    !spec_claims_same(&said, g) || said.gpu_memory_bytes != g->gpu_memory_bytes ||
 	    said.gpu_cores != g->gpu_cores || said.cpu_milli != g->cpu_milli ||
-	    said.memory_bytes != g->memory_bytes || !said.mig != !g->mig ||
-	    (g->mig && strcmp(said.mig, g->mig) != 0))
+	    said.memory_bytes != g->memory_bytes || !said.mig != !g->mig || g->mig_more.n ||
+	    g->mig_ok || (g->mig && strcmp(said.mig, g->mig) != 0))
 		return spec_fail(r, g->template_, GPUQ_EINVAL,
 				 "expected the template to request the same gpus, mig, gpu_memory, "
 				 "gpu_cores, cpus, memory, resources and claims");
@@ -416,6 +419,7 @@ int spec_check(struct gpuq_reader *r, const struct gpuq_val *v, void *spec)
 int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_spec *s)
 {
 	const struct gpuq_val *groups = v ? gpuq_get(v, "groups") : NULL;
+	struct gpuq_err err = GPUQ_ERR_INIT;
 	int64_t pods = 0;
 
 	if (s->n_groups < 1 || s->n_groups > GPUQ_GROUPS_MAX)
@@ -455,6 +459,9 @@ int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpu
 			return spec_fail(r, field_at(r, v, "code"), GPUQ_EINVAL,
 					 "expected none with a pod template, which says itself "
 					 "what it mounts");
+	if (spec_mig_check_job(s, &err) < 0)
+		return spec_fail(r, field_at(r, v, groups ? "groups" : "mig"), err.code, "%s",
+				 err.text);
 	if (s->script_args.n && !s->script)
 		return spec_fail(r, field_at(r, v, "script_args"), GPUQ_EINVAL,
 				 "expected a script for these arguments");

@@ -41,6 +41,16 @@ int spec_notify_words(const struct gpuq_strlist *words, bool slurm, unsigned *on
 		      struct gpuq_err *err);
 bool spec_mig_ok(const char *text);
 
+/* ---- MIG profiles (spec_mig.c) ---- */
+
+/* Set the profiles of a group from an option: "1g.10gb", "1g.10gb,2g.20gb". */
+int spec_mig_parse(struct gpuq_arena *a, const char *text, struct gpuq_group *g,
+		   struct gpuq_err *err);
+/* Check what a group says of instances, and how the groups of a job go together: 0, or the sentence in err
+ * and the key that it is about. */
+int spec_mig_check(const struct gpuq_group *g, const char **key, struct gpuq_err *err);
+int spec_mig_check_job(const struct gpuq_spec *s, struct gpuq_err *err);
+
 /* "n[1-3,7],m1" -> n1 n2 n3 n7 m1. */
 int spec_hostlist(struct gpuq_arena *a, const char *text, struct gpuq_strlist *out,
 		  struct gpuq_err *err);

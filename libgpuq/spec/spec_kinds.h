@@ -18,7 +18,7 @@ extern const struct gpuq_custom spec_selector_kind, spec_affinity_kind, spec_con
 /* At the group's field of the same name; pods at pods_min, topology at
  * topology_required. */
 extern const struct gpuq_custom spec_pods_kind, spec_gpus_kind, spec_command_kind, spec_hosts_kind,
-	spec_topology_kind, spec_resources_kind, spec_cores_kind;
+	spec_topology_kind, spec_resources_kind, spec_cores_kind, spec_mig_kind;
 
 /* At the job's field of the same name. */
 extern const struct gpuq_custom spec_array_kind, spec_depends_kind, spec_signal_kind,

@@ -551,9 +551,15 @@ static int spec_opt_gpu_cores(struct spec_opts_state *st, const char *v, struct 
 
 static int spec_opt_mig(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
-	if (!spec_mig_ok(v))
-		return spec_opt_bad(err, "a MIG profile such as 1g.10gb", v);
-	return spec_opt_set_text(st, v, &st->spec->groups[0].mig, err);
+	return spec_mig_parse(st->arena, v, &st->spec->groups[0], err);
+}
+
+static int spec_opt_mig_ok(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	(void)v;
+	(void)err;
+	st->spec->groups[0].mig_ok = true;
+	return 0;
 }
 
 static int spec_opt_isolation(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
@@ -678,7 +684,8 @@ enum {
 	X(grace, "grace", 0, 'r', "TIME", 0, "Grace period between TERM and KILL") \
 	X(image, "image", 0, 'r', "IMAGE", PODS, "Container image") \
 	X(label, "label", 0, 'r', "KEY=VALUE", 0, "Label of the job and its pods") \
-	X(mig, "mig", 0, 'r', "PROFILE", PODS, "MIG profile; --gpus counts instances") \
+	X(mig, "mig", 0, 'r', "PROFILES", PODS, "MIG profile or profiles; --gpus counts instances") \
+	X(mig_ok, "mig-ok", 0, 'n', NULL, PODS, "Accept a MIG instance that has --gpu-memory") \
 	X(job_name, "name", 0, 'r', "NAME", 0, "Same as --job-name") \
 	X(nodes, "pods", 0, 'r', "N[-M]", PODS, "Same as --nodes") \
 	X(notify, "notify", 0, 'r', "LIST", 0, "Report begin, end, fail, preempt, time_80, ...") \

@@ -108,7 +108,7 @@ static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, st
 
 		if (spec_mig_ok(type))
 			return *milli = n,
-			       spec_opt_set_text(st, type, &st->spec->groups[0].mig, err);
+			       spec_mig_parse(st->arena, type, &st->spec->groups[0], err);
 		if (!spec_name_ok(type))
 			return spec_opt_bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
 		flavors->items = gpuq_arena_calloc(st->arena, 1, sizeof(*flavors->items));

@@ -200,10 +200,10 @@ static const struct {
 	const char *fields;
 } forms[] = {
 	{ TABLE_NODE, "..........[..][...][....]" },
-	{ TABLE_POD, "................." },
+	{ TABLE_POD, ".................." },
 	{ TABLE_JOB, "..........." /* to the time of submission */
 		     "..........................(.......[...])" /* to the array */
-		     "[......][....]......(..[..][.....])......(...)...(....)..[..].." },
+		     "[......][....]......(..[..][......])......(...)...(....)..[..].." },
 	{ TABLE_USAGE, "(.......)..." },
 	{ TABLE_CHARGE, "....[....][..]." },
 	{ TABLE_KEY, "...." },
@@ -491,6 +491,7 @@ static void flatten_array(struct rec *r, struct gpuq_buf *b)
 static void flatten_promise(struct rec *r, struct gpuq_buf *b)
 {
 	const uint32_t n = rec_get_array(r);
+	uint32_t n_pods;
 
 	varint_array(b, n);
 	if (n == 0)
@@ -498,7 +499,17 @@ static void flatten_promise(struct rec *r, struct gpuq_buf *b)
 	copy_raw(r, b);
 	copy_raw(r, b);
 	flatten_field(r, "[..]", b);
-	flatten_field(r, "[.....]", b);
+	n_pods = rec_get_array(r);
+	varint_array(b, 5 * n_pods);
+	for (uint32_t i = 0; i < 6 * n_pods; i++)
+		if (i % 6 == 0) {
+			cr_assert_eq(rec_get_array(r), 6u);
+			copy_raw(r, b);
+		} else if (i % 6 < 5) {
+			copy_raw(r, b);
+		} else {
+			varint_skip(r); /* the profile of its instances */
+		}
 }
 
 static void flatten(struct record *rec)

@@ -202,7 +202,7 @@ Test(replay, every_field_is_written)
 		{ "node_cols", sizeof(struct snap_node), 304 },
 		{ "device_cols", sizeof(struct snap_device), 32 },
 		{ "group_cols", sizeof(struct snap_group), 216 },
-		{ "request_cols", sizeof(struct snap_request), 136 },
+		{ "request_cols", sizeof(struct snap_request), 160 },
 		{ "job_cols", sizeof(struct snap_job), 320 },
 		{ "cap_cols", sizeof(struct snap_cap), 48 },
 		{ "alloc_cols", sizeof(struct snap_alloc), 48 },

@@ -41,6 +41,7 @@ static void part_text(struct gpuq_buf *text, const struct gpuq_val *device)
 static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 {
 	const struct gpuq_val *pods = gpuq_get(job, "pods");
+	int64_t instances = 0;
 
 	for (size_t i = 0; pods && pods->type == GPUQ_LIST && i < pods->n; i++) {
 		const struct gpuq_val *p = pods->items[i], *devices = gpuq_get(p, "devices");
@@ -60,7 +61,18 @@ static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 			view_cell(text, gpuq_get(devices->items[k], "index"));
 			part_text(text, devices->items[k]);
 		}
+		if (line_says(gpuq_get(p, "mig"))) {
+			const int64_t n = gpuq_get_int(p, "instances", 1);
+
+			gpuq_buf_printf(text, " %lld x mig ", (long long)n);
+			view_cell(text, gpuq_get(p, "mig"));
+			instances += n;
+		}
 		line_print(line_label("Pods", i), text);
+	}
+	if (instances > 1) {
+		gpuq_buf_adds(text, "MIG instances have no peer-to-peer access to one another");
+		line_print("Note", text);
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/snapshot/choices/snapshot_choices.h"
 #include "gpuqd/state/model.h"
 
 /* Collect the largest that the nodes of a backend offer; those that are away for now count. */
@@ -68,6 +69,26 @@ static bool is_offered(const struct model *m, const char *resource)
 	return false;
 }
 
+/* Append what instances cannot do, once for a job of which several belong together. */
+static bool warn_instances(const struct gpuq_group *g, struct gpuq_buf *out)
+{
+	if ((!g->mig && !g->mig_ok) || (g->pods_max <= 1 && g->gpus_milli < 2000))
+		return false;
+	gpuq_buf_printf(out,
+			"group %s: MIG instances have no peer-to-peer access to one another, by "
+			"NVLink or PCIe, and a CUDA process uses one of them only\n",
+			g->name);
+	return true;
+}
+
+static bool any_instance(const struct model *m, const struct gpuq_group *g)
+{
+	for (const struct node *n = g->mig_ok ? m->nodes : NULL; n; n = n->hh.next)
+		if (!n->gone && snapshot_choices_on(m, n, g))
+			return true;
+	return false;
+}
+
 /* Name the claims by which the devices of a resource are had that no kubelet offers. */
 static void warn_extended(const struct model *m, const struct gpuq_group *g, struct gpuq_buf *out)
 {
@@ -89,6 +110,7 @@ static void warn_extended(const struct model *m, const struct gpuq_group *g, str
 int draft_devices(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings,
 		  struct gpuq_err *err)
 {
+	bool warned = false;
 	char path[48];
 
 	for (size_t i = 0; i < spec->n_groups; i++) {
@@ -97,9 +119,12 @@ int draft_devices(const struct model *m, const struct gpuq_spec *spec, struct gp
 		int rc;
 
 		warn_extended(m, g, warnings);
+		warned = warned || warn_instances(g, warnings);
 		if (g->mig || g->gpus_milli <= 0)
 			continue;
-		rc = any_unnamed(m) ? 0 : backend_validate(g, shape_of, (void *)(uintptr_t)m, &why);
+		rc = any_unnamed(m) || any_instance(m, g)
+			     ? 0
+			     : backend_validate(g, shape_of, (void *)(uintptr_t)m, &why);
 		if (rc != 0) {
 			snprintf(path, sizeof(path), "groups[%zu]", i);
 			return gpuq_fail_field(err, rc, path, "%s: %s", g->name, why.text);

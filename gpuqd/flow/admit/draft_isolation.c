@@ -15,7 +15,7 @@ static const struct kind {
 
 static const struct kind *kind_of(const struct gpuq_group *g)
 {
-	return g->mig ? &instance : backend_shares(g) ? &part : &whole;
+	return g->mig || g->mig_ok ? &instance : backend_shares(g) ? &part : &whole;
 }
 
 /* Return the most that nodes will give which a pool gets by itself, or, where it names what shares its

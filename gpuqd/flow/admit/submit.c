@@ -8,8 +8,8 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/snapshot/choices/snapshot_choices.h"
 #include "gpuqd/snapshot/snapshot.h"
-#include "gpuqd/state/cuts/cut.h"
 #include "gpuqd/state/record/token.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/util/hash.h"
@@ -488,10 +488,8 @@ static bool has_devices(const struct node *n, const struct gpuq_group *g)
 	if (!g->mig && n->fact.replicas > 1 && g->gpus_milli > 0)
 		return g->gpus_milli * n->fact.replicas <= 1000 ||
 		       (g->gpus_milli == 1000 && g->gpu_memory_bytes > 0);
-	if (!g->mig)
-		return (int64_t)n->n_devices * 1000 >= g->gpus_milli &&
-		       device_mib(n, INT64_MAX) >= g->gpu_memory_bytes >> 20;
-	return instances(n, g->mig) * INT64_C(1000) >= g->gpus_milli;
+	return !g->mig && (int64_t)n->n_devices * 1000 >= g->gpus_milli &&
+	       device_mib(n, INT64_MAX) >= g->gpu_memory_bytes >> 20;
 }
 
 enum much { MILLI, GIB, BYTES, COUNT };
@@ -559,8 +557,7 @@ static void warn_unsatisfiable(struct draft *d)
 					most(largest[i], gpuq_amounts_get(n->fact.resources,
 									  n->fact.n_resources,
 									  gr->resources[i].name));
-			fits = (has_devices(n, gr) ||
-				(gr->mig && cut_may_give(d->m, n, gr->mig))) &&
+			fits = (has_devices(n, gr) || snapshot_choices_on(d->m, n, gr)) &&
 			       has_resources(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
 			       n->fact.memory_bytes >= gr->memory_bytes;
 		}

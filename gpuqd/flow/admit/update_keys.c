@@ -38,6 +38,7 @@ static const struct update_key rows[] = {
 	{ "mail_user",           UPDATE_ALWAYS,   OWNER,    NULL },
 	{ "memory",              UPDATE_WAITING,  MANAGER,  NULL },
 	{ "mig",                 UPDATE_WAITING,  MANAGER,  NULL },
+	{ "mig_ok",              UPDATE_WAITING,  MANAGER,  NULL },
 	{ "name",                UPDATE_ALWAYS,   OWNER,    NULL }, /* names output files */
 	{ "nice",                UPDATE_ALWAYS,   MANAGER,  NULL },
 	{ "node_selector",       UPDATE_WAITING,  MANAGER,  NULL },

@@ -276,6 +276,7 @@ int estimate_lived_start(struct lived *l, uint32_t job, const struct plan *p,
 		job = at;
 	}
 	j->state = SNAP_RUNNING;
+	j->request = a->request;
 	j->n_waiting = 0;
 	j->start_us = l->s.config.now_us;
 	j->yield_us = a->yield_us;
@@ -294,6 +295,7 @@ void estimate_lived_evict(struct lived *l, uint32_t job)
 
 	use_licenses(l, job, -1);
 	j->state = SNAP_PENDING;
+	j->request = was->request;
 	j->n_waiting = 1;
 	j->start_us = j->yield_us = 0;
 	/* A shortened time limit was for that attempt only. */

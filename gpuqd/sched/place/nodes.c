@@ -653,12 +653,20 @@ static void seat(struct cycle *c, uint32_t node, int sign)
 	}
 }
 
+/* Return the group of a pod that runs, or of one whose place is tried. */
+static const struct snap_group *group_of(const struct cycle *c, const struct snap_alloc *a)
+{
+	const struct snap_request *r = cycle_request(c, a->job);
+
+	return &r->groups[a->group < r->n_groups ? a->group : 0];
+}
+
 void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 {
 	struct nodes *nodes = c->nodes;
 	const struct snap_node *n = &c->s->nodes[a->node];
-	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
-	const struct snap_group *g = snap_group_of(c->s, a);
+	const struct snap_request *r = cycle_request(c, a->job);
+	const struct snap_group *g = group_of(c, a);
 
 	nodes_change(c, a->node);
 	for (uint32_t k = 0; k < a->n_devices; k++) {
@@ -688,7 +696,7 @@ void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 bool nodes_hold(struct cycle *c, const struct snap_alloc *a)
 {
 	struct nodes *nodes = c->nodes;
-	const struct snap_group *g = snap_group_of(c->s, a);
+	const struct snap_group *g = group_of(c, a);
 	const uint32_t first = c->s->nodes[a->node].device_first;
 
 	for (uint32_t k = 0; k < a->n_devices; k++) {
@@ -708,8 +716,7 @@ bool nodes_hold(struct cycle *c, const struct snap_alloc *a)
 	if (nodes->now.cpu[a->node] < g->cpu_milli ||
 	    nodes->now.memory[a->node] < g->memory_bytes || nodes->now.pods[a->node] < 1)
 		return false;
-	if (c->s->requests[c->s->jobs[a->job].request].exclusive &&
-	    !bits_has(nodes->now.vacant, a->node))
+	if (cycle_request(c, a->job)->exclusive && !bits_has(nodes->now.vacant, a->node))
 		return false;
 	/* Nothing was changed before all was known to fit. */
 	nodes_shift(c, a, -1);

@@ -411,9 +411,8 @@ struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t
 {
 	struct pack *packing = c->pack;
 	struct nodes *nodes = c->nodes;
-	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
-	struct masks m = { .fit = feasibility_of(c, j->request, group)->nodes,
+	const struct snap_request *r = cycle_request(c, job);
+	struct masks m = { .fit = feasibility_of(c, cycle_request_ix(c, job), group)->nodes,
 			   .skip = packing->skips ? packing->skip : NULL };
 
 	if (r->groups[group].gpus_milli > 0 && flavor != SNAP_NONE)
@@ -438,7 +437,7 @@ struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t
 static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group,
 		       uint32_t index, uint32_t pods)
 {
-	const uint32_t request = c->s->jobs[job].request;
+	const uint32_t request = cycle_request_ix(c, job);
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct group_fit *fit = feasibility_of(c, request, group);
 	const struct batch b = { nodes_need(g), group, index, pods };
@@ -473,7 +472,7 @@ static void undo_all(struct cycle *c, const struct snap_request *r)
  * keep their indexes whatever the order. */
 static bool pack_in_order(struct cycle *c, uint32_t job, uint32_t flavor, const uint32_t *order)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	uint32_t first[GPUQ_GROUPS_MAX], index = 0;
 
 	for (uint32_t g = 0; g < r->n_groups; g++) {
@@ -516,7 +515,7 @@ static bool next_order(uint32_t *order, uint32_t n)
 
 bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor)
 {
-	const uint32_t n = c->s->requests[c->s->jobs[job].request].n_groups;
+	const uint32_t n = cycle_request(c, job)->n_groups;
 	uint32_t order[GPUQ_GROUPS_MAX] = { 0 };
 
 	/* The two orders that succeed most often come first; few groups are then tried in all. */
@@ -575,7 +574,7 @@ static void begin(struct cycle *c, uint32_t job, uint32_t flavor, bool masked)
 	const struct snap_job *j = &c->s->jobs[job];
 
 	c->places.n_pods = c->places.n_devices = 0;
-	packing->request = j->request;
+	packing->request = cycle_request_ix(c, job);
 	packing->flavor = flavor;
 	packing->spread = j->spread || c->s->queues[j->queue].spread;
 	packing->skips = packing->barred || j->n_exclude || ends_of(c, job);
@@ -586,8 +585,7 @@ static void begin(struct cycle *c, uint32_t job, uint32_t flavor, bool masked)
 /* Place the job. tight: not on nodes that last longer than it needs. */
 static bool pack_once(struct cycle *c, uint32_t job, uint32_t flavor, bool tight)
 {
-	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
+	const struct snap_request *r = cycle_request(c, job);
 	bool placed;
 
 	begin(c, job, flavor, r->exclusive || tight);
@@ -595,7 +593,7 @@ static bool pack_once(struct cycle *c, uint32_t job, uint32_t flavor, bool tight
 		c->pack->skips = ends_longer(c, job, c->pack->skip);
 	/* The glance counts what is free now, so it says nothing of other states. */
 	if (!c->nodes->planning && !c->pack->withholding && !c->in_later &&
-	    !enough_at_a_glance(c, j->request, flavor))
+	    !enough_at_a_glance(c, cycle_request_ix(c, job), flavor))
 		return false;
 	placed = r->n_groups > 1 ? roles_pack(c, job, flavor) : pack_groups(c, job, flavor);
 	if (placed && r->exclusive)
@@ -644,7 +642,7 @@ const uint64_t *pack_skipped(const struct cycle *c)
 
 void pack_undo(struct cycle *c, uint32_t job)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const uint32_t n = c->places.n_pods, n_devices = c->places.n_devices;
 
 	if (r->exclusive)

@@ -52,7 +52,7 @@ int packer_place(struct packer *p, uint32_t job, const struct plan_pod **pods, u
 		 const uint32_t **devices, struct gpuq_err *err)
 {
 	struct cycle *c = &p->c;
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
 	bool placed = false;
 

@@ -19,7 +19,7 @@
 static uint64_t places_of(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group)
 {
 	struct nodes *nodes = c->nodes;
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const struct need one = nodes_need(&r->groups[group]);
 	const struct masks m = pack_masks(c, job, flavor, group);
 	uint64_t n = 0;
@@ -51,7 +51,7 @@ static bool larger_pods(const struct snap_request *r, uint32_t x, uint32_t y)
 
 void roles_order(struct cycle *c, uint32_t job, uint32_t flavor, bool by_size, uint32_t *order)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	uint64_t places[GPUQ_GROUPS_MAX] = { 0 };
 
 	for (uint32_t g = 0; g < r->n_groups; g++) {
@@ -114,7 +114,7 @@ static struct masks whole_masks(struct cycle *c, uint32_t job, uint32_t flavor, 
 static bool find_candidates(struct cycle *c, uint32_t job, uint32_t flavor, const char *level,
 			    bool required, uint32_t lead, struct candidates *out)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	struct masks m = whole_masks(c, job, flavor, lead);
 	struct batch b = { nodes_need(&r->groups[lead]), lead, 0, r->groups[lead].pods_min };
 	struct candidates other;
@@ -143,7 +143,7 @@ static bool pack_in_one(struct cycle *c, uint32_t job, uint32_t flavor, const ch
 			bool (*pack)(struct cycle *c, uint32_t job, uint32_t flavor))
 {
 	struct pack *packing = c->pack;
-	const struct snap_group *g = &c->s->requests[c->s->jobs[job].request].groups[lead];
+	const struct snap_group *g = &cycle_request(c, job)->groups[lead];
 	const struct masks m = whole_masks(c, job, flavor, lead);
 	const struct batch b = { nodes_need(g), lead, 0, g->pods_min };
 	const uint64_t **where = required ? &packing->domain : &packing->near;
@@ -167,7 +167,7 @@ static bool pack_in_one(struct cycle *c, uint32_t job, uint32_t flavor, const ch
  * itself. */
 static bool pack_near(struct cycle *c, uint32_t job, uint32_t flavor)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const uint32_t n = c->s->config.n_levels;
 	uint32_t lead = 0, at, first = 0;
 	const char *level = common_level(r, false, &lead);
@@ -188,7 +188,7 @@ static bool pack_near(struct cycle *c, uint32_t job, uint32_t flavor)
 
 bool roles_pack(struct cycle *c, uint32_t job, uint32_t flavor)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	uint32_t lead = 0;
 	const char *level = common_level(r, true, &lead);
 

@@ -44,9 +44,9 @@ static bool describe(const struct cycle *c, uint32_t job, struct asked *out, str
 	const struct snap_request *r = &c->s->requests[j->request];
 	const struct snap_group *g = r->groups;
 
-	if (r->n_groups != 1 || r->n_licenses || r->exclusive || r->n_flavor_ix > FLAVORS_MAX ||
-	    g->topology_required || g->topology_preferred || g->n_slices || j->n_exclude ||
-	    j->evicted_us || j->deadline_us)
+	if (r->n_groups != 1 || r->n_others || r->n_licenses || r->exclusive ||
+	    r->n_flavor_ix > FLAVORS_MAX || g->topology_required || g->topology_preferred ||
+	    g->n_slices || j->n_exclude || j->evicted_us || j->deadline_us)
 		return false;
 	memset(out, 0, sizeof(*out)); /* compared byte by byte */
 	out->user =

@@ -143,9 +143,9 @@ static void add_job(struct cycle *c, uint32_t job)
 }
 
 /* Count what the action starts or nominates as held from now on. */
-static void add_held(struct cycle *c, uint32_t job, uint32_t flavor, bool soft)
+static void add_held(struct cycle *c, uint32_t job, uint32_t request, uint32_t flavor, bool soft)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = &c->s->requests[request];
 	const uint32_t unit = c->units->n_units;
 	struct unit *u = new_unit(c, job);
 
@@ -179,7 +179,8 @@ void gangs_add_started(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	if (!c->units)
 		return;
-	add_held(c, job, flavor, c->plan.n_actions && is_soft(c, c->plan.n_actions - 1));
+	add_held(c, job, cycle_request_ix(c, job), flavor,
+		 c->plan.n_actions && is_soft(c, c->plan.n_actions - 1));
 	forget_standings(c, job);
 }
 
@@ -210,7 +211,7 @@ static void add_promised(struct cycle *c)
 		const uint32_t i = s->lines.busy[k];
 
 		if (bits_has(c->promised, i))
-			add_held(c, i,
+			add_held(c, i, s->jobs[i].request,
 				 cost_flavor(s, &s->promises[s->jobs[i].promise_first],
 					     s->jobs[i].n_promises),
 				 false);
@@ -219,8 +220,8 @@ static void add_promised(struct cycle *c)
 		if ((c->plan.actions[i].kind == PLAN_PLACE ||
 		     c->plan.actions[i].kind == PLAN_NOMINATE) &&
 		    !bits_has(c->promised, c->plan.actions[i].job))
-			add_held(c, c->plan.actions[i].job, c->plan.actions[i].flavor,
-				 is_soft(c, i));
+			add_held(c, c->plan.actions[i].job, c->plan.actions[i].request,
+				 c->plan.actions[i].flavor, is_soft(c, i));
 }
 
 /* Order of victims: lower priority first, those to be preempted last after their equals, surplus

@@ -22,7 +22,7 @@ static int64_t rooms(struct cycle *c, const struct claim *k, const struct need *
 {
 	const uint64_t *flavor = k->flavor == SNAP_NONE ? NULL : nodes_of_flavor(c, k->flavor);
 	const struct amounts *avail = nodes_amounts(c);
-	const uint32_t request = c->s->jobs[k->job].request;
+	const uint32_t request = cycle_request_ix(c, k->job);
 	const struct group_fit *fit = feasibility_of(c, request, 0);
 	int64_t sum = 0;
 
@@ -44,7 +44,7 @@ static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
 	const uint64_t *flavor = k->flavor == SNAP_NONE ? NULL : nodes_of_flavor(c, k->flavor);
 	const struct amounts *avail = nodes_amounts(c);
 	const struct unit *u = &c->units->units[unit];
-	const struct group_fit *fit = feasibility_of(c, c->s->jobs[k->job].request, 0);
+	const struct group_fit *fit = feasibility_of(c, cycle_request_ix(c, k->job), 0);
 	uint64_t *seen = u->n_pods > 1 ? cycle_scratch(c, cycle_words(c), sizeof(*seen)) : NULL;
 	int64_t before = 0, after = 0;
 
@@ -84,7 +84,7 @@ static bool valid_or_restored(struct cycle *c, struct claim *k, const struct vic
  * to be called again. */
 static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
+	const struct snap_request *r = cycle_request(c, k->job);
 	const struct need one = nodes_need(&r->groups[0]);
 	const bool countable =
 		!k->room.fits && !claim_is(k, CLAIM_MOVERS) && r->n_groups == 1 && !r->exclusive;

@@ -254,7 +254,7 @@ static bool hopeless(struct cycle *c, const struct claim *k)
 	const struct snap_queue *q = &c->s->queues[j->queue];
 
 	if (c->s->config.consolidation && k->flavor != SNAP_NONE &&
-	    k->free_milli >= c->s->requests[j->request].gpus_milli)
+	    k->free_milli >= cycle_request(c, k->job)->gpus_milli)
 		return false;
 	if (!c->s->config.reclaim)
 		return true;
@@ -297,8 +297,7 @@ static void why_spare(struct cycle *c, const struct claim *k)
 
 bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	const uint32_t n = cycle_flavors(c, job);
+	const uint32_t n = cycle_flavors(c, job) * cycle_choices(c, job);
 	struct claim k = { .job = job, .spare_max = GPUQ_UNLIMITED, .told = CLAIM_TOLD_NOTHING };
 	bool all_hopeless = true;
 	int way;
@@ -306,6 +305,7 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 	if (!c->s->config.reclaim && !c->s->config.consolidation)
 		return false;
 	for (way = 0; way < N_WAYS; way++) {
+		cycle_try_own(c, job);
 		if (way == MOVE && all_hopeless)
 			return false;
 		if (way == MOVE && futile_known(c, job, &k))
@@ -321,7 +321,7 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 		for (uint32_t i = 0; i < n && !c->failed; i++) {
 			bool found;
 
-			k.flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
+			k.flavor = cycle_try_as(c, job, i);
 			prepare(c, &k);
 			if (c->failed)
 				return false;
@@ -344,6 +344,7 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 			}
 		}
 	}
+	cycle_try_own(c, job);
 	if (way == N_WAYS)
 		futile_note(c, job, &k);
 	why_rests(c, &k);

@@ -219,7 +219,7 @@ static uint32_t find_targets(struct cycle *c, const struct moving *m, uint32_t g
 	const struct claim *k = m->k;
 	const uint64_t *flavor = k->flavor == SNAP_NONE ? NULL : nodes_of_flavor(c, k->flavor);
 	const struct amounts *avail = nodes_amounts(c);
-	const uint32_t request = c->s->jobs[k->job].request;
+	const uint32_t request = cycle_request_ix(c, k->job);
 	const struct group_fit *fit = feasibility_of(c, request, group);
 	const struct need one = nodes_need(&c->s->requests[request].groups[group]);
 	uint32_t n = 0;
@@ -297,7 +297,7 @@ static bool clear_targets(struct cycle *c, struct moving *m, const struct target
 			  const uint32_t *order, uint32_t n, const struct need *one,
 			  const struct level *level, uint32_t domain)
 {
-	const bool gang = c->s->requests[c->s->jobs[m->k->job].request].n_pods > 1;
+	const bool gang = cycle_request(c, m->k->job)->n_pods > 1;
 	uint32_t tried = 0, sets = 0, i;
 
 	for (i = 0; i < n && tried < NODES_MAX && m->n_packs < MOVE_PACKS_MAX; i++) {
@@ -358,7 +358,7 @@ static bool clear_domains(struct cycle *c, struct moving *m, const struct target
  * has changed. */
 static bool search(struct cycle *c, struct moving *m)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[m->k->job].request];
+	const struct snap_request *r = cycle_request(c, m->k->job);
 	struct target *targets;
 	const char *name = search_required_level(r);
 	const struct level *level;

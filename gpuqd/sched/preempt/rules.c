@@ -467,7 +467,7 @@ static int64_t least_wanted(struct cycle *c, const struct claim *k)
 
 	for (uint32_t i = 0; i < lines->n_runs; i++) {
 		const uint32_t job = lines->runs[i].first;
-		const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+		const struct snap_request *r = cycle_request(c, job);
 
 		c->steps++;
 		/* The preemptor is served, and so are the jobs that this cycle has started. */

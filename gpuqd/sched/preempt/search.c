@@ -267,7 +267,7 @@ static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 
 bool search_victims(struct cycle *c, struct claim *k)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
+	const struct snap_request *r = cycle_request(c, k->job);
 	const uint32_t before = k->victims.n;
 	bool found, astray;
 

@@ -41,7 +41,7 @@ static bool has_room(const struct cycle *c, const struct claim *k, uint32_t node
 		     const struct need *one)
 {
 	const struct amounts *avail = nodes_amounts(c);
-	const bool exclusive = c->s->requests[c->s->jobs[k->job].request].exclusive;
+	const bool exclusive = cycle_request(c, k->job)->exclusive;
 
 	return bits_has(avail->usable, node) && nodes_room(c, node, one, 1) == 1 &&
 	       (!exclusive || avail->tenants[node] == 0);
@@ -183,9 +183,8 @@ static void sift_down(struct spot *heap, uint32_t n)
 static bool clear_group(struct cycle *c, struct claim *k, uint32_t group, const uint64_t *domain)
 {
 	const uint64_t *flavor = k->flavor == SNAP_NONE ? NULL : nodes_of_flavor(c, k->flavor);
-	const struct snap_job *j = &c->s->jobs[k->job];
-	const struct snap_group *g = &c->s->requests[j->request].groups[group];
-	const struct group_fit *fit = feasibility_of(c, j->request, group);
+	const struct snap_group *g = &cycle_request(c, k->job)->groups[group];
+	const struct group_fit *fit = feasibility_of(c, cycle_request_ix(c, k->job), group);
 	const struct need one = nodes_need(g);
 	const uint64_t *ready = nodes_ready(c), *skipped = pack_skipped(c);
 	struct spot *heap = cycle_scratch(c, c->s->n_nodes, sizeof(*heap));
@@ -232,7 +231,7 @@ static bool clear_group(struct cycle *c, struct claim *k, uint32_t group, const 
 /* Clear nodes for all groups; the places are tried only to see that they suffice. */
 static bool clear_groups(struct cycle *c, struct claim *k, const uint64_t *domain)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
+	const struct snap_request *r = cycle_request(c, k->job);
 	bool done[GPUQ_GROUPS_MAX] = { false }, cleared = true;
 
 	c->places.n_pods = c->places.n_devices = 0;

@@ -25,8 +25,7 @@ static bool over_share(const struct cycle *c, const struct claim *k, uint32_t qu
 /* True if the preemptor may lack something other than devices; without looking at nodes. */
 static bool has_devices(const struct cycle *c, const struct claim *k)
 {
-	return k->flavor == SNAP_NONE ||
-	       k->free_milli >= c->s->requests[c->s->jobs[k->job].request].gpus_milli;
+	return k->flavor == SNAP_NONE || k->free_milli >= cycle_request(c, k->job)->gpus_milli;
 }
 
 bool shortage_possible(const struct cycle *c, const struct claim *k)
@@ -50,7 +49,7 @@ static bool has_rooms(struct cycle *c, const struct claim *k, uint32_t group, ui
 {
 	const uint64_t *flavor = k->flavor == SNAP_NONE ? NULL : nodes_of_flavor(c, k->flavor);
 	const struct amounts *avail = nodes_amounts(c);
-	const uint32_t request = c->s->jobs[k->job].request;
+	const uint32_t request = cycle_request_ix(c, k->job);
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct group_fit *fit = feasibility_of(c, request, group);
 	struct need one = nodes_need(g);
@@ -74,7 +73,7 @@ static bool has_rooms(struct cycle *c, const struct claim *k, uint32_t group, ui
 /* True if each group has room by itself. */
 static bool all_have_rooms(struct cycle *c, const struct claim *k, uint8_t amounts)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
+	const struct snap_request *r = cycle_request(c, k->job);
 
 	for (uint32_t g = 0; g < r->n_groups; g++)
 		if (!has_rooms(c, k, g, amounts))

@@ -150,7 +150,7 @@ void budget_start(struct cycle *c, uint32_t job, uint32_t flavor)
 	const struct snap_job *j = &c->s->jobs[job];
 
 	if (c->holdings->budgets)
-		hold(c, job, charged(c, job, flavor, c->s->requests[j->request].gpus_milli),
+		hold(c, job, charged(c, job, flavor, cycle_request(c, job)->gpus_milli),
 		     j->walltime_us);
 }
 
@@ -188,7 +188,7 @@ static bool affords(struct cycle *c, uint32_t job, int64_t need, struct plan_rea
 bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const int64_t milli = c->s->requests[j->request].gpus_milli;
+	const int64_t milli = cycle_request(c, job)->gpus_milli;
 
 	return affords(c, job, cost(charged(c, job, flavor, milli), j->walltime_us), why);
 }

@@ -54,3 +54,34 @@ void cycle_bounded(struct cycle *c, uint32_t job, enum plan_bounded what, int64_
 	if (b)
 		*b = (struct plan_bound){ .what = what, .job = job, .most = most };
 }
+
+void cycle_choices_init(struct cycle *c)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < c->s->n_requests && !any; i++)
+		any = c->s->requests[i].n_others > 0;
+	if (!any)
+		return;
+	c->plan.tried_as = cycle_alloc(c, c->s->n_jobs, sizeof(*c->plan.tried_as));
+	for (uint32_t i = 0; c->plan.tried_as && i < c->s->n_jobs; i++)
+		c->plan.tried_as[i] = c->s->jobs[i].request;
+}
+
+uint32_t cycle_try_as(struct cycle *c, uint32_t job, uint32_t way)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const uint32_t flavor =
+		r->gpus_milli > 0 ? r->flavor_ix[way / (r->n_others + 1)] : SNAP_NONE;
+
+	if (r->n_others)
+		c->plan.tried_as[job] =
+			flavor == SNAP_NONE ? c->s->jobs[job].request : r->tries[way];
+	return flavor;
+}
+
+void cycle_try_own(struct cycle *c, uint32_t job)
+{
+	if (c->plan.tried_as)
+		c->plan.tried_as[job] = c->s->jobs[job].request;
+}

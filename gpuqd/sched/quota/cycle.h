@@ -68,6 +68,9 @@ struct draft {
 	uint32_t *started; /* by job: elements started in this cycle */
 	struct plan_why *why_of_run; /* why it is not eligible, else the reasons of its class */
 	struct plan_why *why_of_job; /* reasons of that job alone */
+	/* By job: the request that it is tried with, its own or another one that does as well
+	 * (snap_request.others). NULL = all have one alone. */
+	uint32_t *tried_as;
 	int64_t wake_us;
 	bool cut_short; /* max_steps was reached */
 };
@@ -113,6 +116,17 @@ static inline uint32_t cycle_class(const struct cycle *c, uint32_t job)
 	return run == SNAP_NONE ? SNAP_NONE : c->classes.of_run[run];
 }
 
+/* Return the request that a job is tried with, or was placed with last. */
+static inline uint32_t cycle_request_ix(const struct cycle *c, uint32_t job)
+{
+	return c->plan.tried_as ? c->plan.tried_as[job] : c->s->jobs[job].request;
+}
+
+static inline const struct snap_request *cycle_request(const struct cycle *c, uint32_t job)
+{
+	return &c->s->requests[cycle_request_ix(c, job)];
+}
+
 /* Return how many of its flavors a job may use now; 1 where it needs none. */
 static inline uint32_t cycle_flavors(const struct cycle *c, uint32_t job)
 {
@@ -121,6 +135,21 @@ static inline uint32_t cycle_flavors(const struct cycle *c, uint32_t job)
 
 	return c->s->requests[j->request].gpus_milli > 0 ? snap_flavors_open(c->s, j, &next_us) : 1;
 }
+
+/* Return how many requests of a job do as well as each other, on each flavor. */
+static inline uint32_t cycle_choices(const struct cycle *c, uint32_t job)
+{
+	return c->s->requests[c->s->jobs[job].request].n_others + 1;
+}
+
+/* Make the tables of requests that are tried. */
+void cycle_choices_init(struct cycle *c);
+/* Try the job in one of the ways that there are: flavors in order of preference, and on each its requests, those
+ * that are charged least first. way: 0 .. cycle_flavors() * cycle_choices() - 1. Returns the flavor; SNAP_NONE
+ * for a job without devices. */
+uint32_t cycle_try_as(struct cycle *c, uint32_t job, uint32_t way);
+/* Go back to its own request. */
+void cycle_try_own(struct cycle *c, uint32_t job);
 
 /* Return the number of words of a set of nodes. */
 static inline uint32_t cycle_words(const struct cycle *c)

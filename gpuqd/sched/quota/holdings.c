@@ -35,7 +35,7 @@ static const struct snap_share *share_of(const struct cycle *c, uint32_t queue, 
 
 int64_t holdings_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint32_t res)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 
 	/* An elastic job's growth is tested by the same rules with the amounts of its new pods. */
 	if (c->holdings->more)
@@ -400,7 +400,7 @@ void holdings_init(struct cycle *c)
 void holdings_start(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
+	const struct snap_request *r = cycle_request(c, job);
 
 	for (uint32_t res = 0; res < c->s->n_res; res++)
 		charge(c, j->queue, res, holdings_need(c, job, flavor, res), !j->preemptible);
@@ -448,7 +448,7 @@ static bool within(struct plan_reason *why, enum gpuq_reason code, enum plan_uni
 static bool job_admitted(struct cycle *c, uint32_t job, struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const int64_t gpus = c->s->requests[j->request].gpus_milli;
+	const int64_t gpus = cycle_request(c, job)->gpus_milli;
 
 	for (uint32_t q = j->queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
 		const struct snap_queue *queue = &c->s->queues[q];
@@ -465,7 +465,7 @@ static bool job_admitted(struct cycle *c, uint32_t job, struct plan_reason *why)
 static bool user_admitted(struct cycle *c, uint32_t job, struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const int64_t gpus = c->s->requests[j->request].gpus_milli;
+	const int64_t gpus = cycle_request(c, job)->gpus_milli;
 
 	for (uint32_t q = j->queue; q != SNAP_NONE && c->holdings->per_user[q];
 	     q = c->s->queues[q].parent) {
@@ -586,7 +586,7 @@ static bool lenders_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct
 /* True unless too few are left of some license. */
 static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *why)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 
 	for (uint32_t i = 0; i < r->n_licenses; i++) {
 		const struct snap_license *l = &c->s->licenses[r->licenses[i].license];
@@ -650,7 +650,7 @@ bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan
 {
 	*why = (struct plan_reason){ .object = "" };
 	return job_admitted(c, job, why) && user_admitted(c, job, why) &&
-	       caps_admit(c, job, c->s->requests[c->s->jobs[job].request].gpus_milli, true, why) &&
+	       caps_admit(c, job, cycle_request(c, job)->gpus_milli, true, why) &&
 	       queues_admit(c, job, flavor, why) && budget_admits(c, job, flavor, why) &&
 	       lenders_admit(c, job, flavor, why) && licenses_admit(c, job, why);
 }

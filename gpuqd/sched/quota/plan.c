@@ -219,6 +219,7 @@ struct plan_action *plan_emit_places(struct cycle *c, enum plan_kind kind, uint3
 	*a = (struct plan_action){
 		.kind = kind,
 		.job = job,
+		.request = cycle_request_ix(c, job),
 		.key = key,
 		.flavor = flavor,
 		.pod_first = c->plan.n_pods - c->places.n_pods,

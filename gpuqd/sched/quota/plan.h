@@ -46,6 +46,7 @@ struct plan_pod {
 struct plan_action {
 	enum plan_kind kind; /* what is done */
 	uint32_t job; /* index; an array's entry when an element of it starts */
+	uint32_t request; /* with which it is placed: the job's, or one of its others */
 	struct snap_key key; /* index = the element that starts */
 	uint32_t flavor; /* that it is charged to; SNAP_NONE without GPUs */
 	uint32_t pod_first, n_pods; /* into plan.pods; by index */

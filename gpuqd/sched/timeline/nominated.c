@@ -147,7 +147,7 @@ bool nominated_later_differs(const struct cycle *c)
 void nominated_later_pod_leaves(struct cycle *c, const struct snap_alloc *a)
 {
 	const struct snap_node *n = &c->s->nodes[a->node];
-	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
+	const struct snap_request *r = cycle_request(c, a->job);
 	const struct snap_group *g = snap_group_of(c->s, a);
 	struct later *l = later_of(c);
 
@@ -230,7 +230,7 @@ static void promise_pod(struct cycle *c, uint32_t node, const struct snap_group 
 
 void nominated_places(struct cycle *c, uint32_t job)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 
 	for (uint32_t i = 0; i < c->places.n_pods; i++) {
 		const struct place *p = &c->places.pods[i];

@@ -279,7 +279,7 @@ static int64_t kept(const struct cycle *c, uint32_t i)
 
 uint32_t reservations_open(const struct cycle *c, uint32_t job)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	int64_t devices = 0;
 
 	for (uint32_t g = 0; g < r->n_groups; g++) {

@@ -18,7 +18,8 @@
 /* The holdings of one pod, current or nominated. */
 struct hold {
 	int64_t end_us; /* when it is released */
-	uint32_t job, node, group;
+	uint32_t job, node;
+	const struct snap_group *group; /* as it was placed */
 	const uint32_t *devices; /* on its node */
 	uint32_t n_devices;
 	int32_t milli; /* of each */
@@ -89,9 +90,9 @@ static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
 }
 
 /* Return the group; a pod of a request that changed since may have an index beyond the groups. */
-static const struct snap_group *group_of(const struct cycle *c, uint32_t job, uint32_t group)
+static const struct snap_group *group_of(const struct cycle *c, uint32_t request, uint32_t group)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = &c->s->requests[request];
 
 	return &r->groups[group < r->n_groups ? group : 0];
 }
@@ -99,7 +100,7 @@ static const struct snap_group *group_of(const struct cycle *c, uint32_t job, ui
 /* True if no other job may be on its nodes. */
 static bool is_alone(const struct cycle *c, uint32_t job)
 {
-	return c->s->requests[c->s->jobs[job].request].exclusive;
+	return cycle_request(c, job)->exclusive;
 }
 
 /* ---- holdings, from the snapshot and from later decisions ---- */
@@ -125,7 +126,7 @@ static void hold_alloc(const struct cycle *c, struct holds *h, const struct snap
 	h->items[h->n++] = (struct hold){ .end_us = end,
 					  .job = a->job,
 					  .node = a->node,
-					  .group = a->group,
+					  .group = snap_group_of(c->s, a),
 					  .devices = a->devices,
 					  .n_devices = k,
 					  .milli = a->milli,
@@ -188,7 +189,7 @@ static void hold_action(const struct cycle *c, struct holds *h, const struct pla
 		h->items[h->n++] = (struct hold){ .end_us = end,
 						  .job = a->job,
 						  .node = p->node,
-						  .group = p->group,
+						  .group = group_of(c, a->request, p->group),
 						  .devices = &c->plan.devices[p->device_first],
 						  .n_devices = p->n_devices,
 						  .milli = p->milli,
@@ -286,7 +287,7 @@ static struct release *add_release(struct cycle *c, int64_t end_us, uint32_t nod
 /* claimed: devices that another pod releases; each counts only once. */
 static void add_end(struct cycle *c, const struct hold *h, uint64_t *claimed)
 {
-	const struct snap_group *g = group_of(c, h->job, h->group);
+	const struct snap_group *g = h->group;
 	const struct need one = nodes_need(g);
 	struct release *r;
 
@@ -328,7 +329,7 @@ static void add_promises(struct cycle *c, const struct holds *h)
 
 	for (uint32_t i = 0; taken && i < h->n; i++) {
 		const struct hold *hold = &h->items[i];
-		const struct need one = nodes_need(group_of(c, hold->job, hold->group));
+		const struct need one = nodes_need(hold->group);
 		struct release *r;
 
 		/* Holds of the snapshot that are not nominated are counted in its free amounts. */
@@ -380,7 +381,7 @@ static void promise_devices(struct cycle *c, const struct holds *h)
 
 	for (uint32_t i = 0; taken && i < h->n; i++) {
 		const struct hold *hold = &h->items[i];
-		const struct snap_group *g = group_of(c, hold->job, hold->group);
+		const struct snap_group *g = hold->group;
 
 		for (uint32_t d = 0; d < hold->n_devices; d++) {
 			const uint32_t ix = device_of(c, hold, d);
@@ -416,7 +417,7 @@ static void promise_extras(struct cycle *c, const struct holds *h)
 
 	for (uint32_t i = 0; taken && promised && i < h->n; i++) {
 		const struct hold *hold = &h->items[i];
-		const struct need one = nodes_need(group_of(c, hold->job, hold->group));
+		const struct need one = nodes_need(hold->group);
 
 		for (uint32_t k = 0; k < one.n_takes; k++) {
 			const size_t at = (size_t)hold->node * s->n_extras + one.takes[k].extra;
@@ -632,17 +633,15 @@ void timeline_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 	/* A stale timeline is built anew before it is read again. */
 	if (!f || f->stale || f->n_booked == 0)
 		return;
-	one = nodes_need(group_of(c, a->job, a->group));
+	one = nodes_need(snap_group_of(s, a));
 	timeline_spend(c, a->node, s->config.now_us, end_of_running(c, a->job, false), &one, -sign);
 	for (uint32_t d = 0; f->by_device && d < a->n_devices; d++) {
 		const uint32_t ix = s->nodes[a->node].device_first + a->devices[d];
 
 		if (a->devices[d] < s->nodes[a->node].n_devices)
-			timeline_parts_spend(c, ix, s->config.now_us,
-					     end_of_running(c, a->job, false), a->milli,
-					     timeline_parts_bytes(c, ix, a->milli,
-								  group_of(c, a->job, a->group)),
-					     -sign);
+			timeline_parts_spend(
+				c, ix, s->config.now_us, end_of_running(c, a->job, false), a->milli,
+				timeline_parts_bytes(c, ix, a->milli, snap_group_of(s, a)), -sign);
 	}
 }
 
@@ -682,7 +681,7 @@ void timeline_started(struct cycle *c, const struct plan_action *a)
 	timeline_licenses_end(c, a->job, end);
 	for (uint32_t i = 0; i < a->n_pods; i++) {
 		const struct plan_pod *p = &c->plan.pods[a->pod_first + i];
-		const struct snap_group *g = group_of(c, a->job, p->group);
+		const struct snap_group *g = group_of(c, a->request, p->group);
 		const struct need one = nodes_need(g);
 		const uint32_t first = c->s->nodes[p->node].device_first;
 		struct release *r = end != GPUQ_UNLIMITED ? add_release(c, end, p->node) : NULL;

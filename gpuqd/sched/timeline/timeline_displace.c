@@ -95,7 +95,7 @@ static void restore(struct cycle *c, const struct before *was)
 static void end_at(struct cycle *c, uint32_t job, const struct place *p, const uint32_t *devices,
 		   int64_t end, int sign)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const struct need one = nodes_need(&r->groups[p->group]);
 	struct release ends;
 
@@ -128,7 +128,7 @@ static void end_at(struct cycle *c, uint32_t job, const struct place *p, const u
 static void hold_places(struct cycle *c, uint32_t job, int64_t end, const struct seats *seats,
 			int sign)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const int64_t now = c->s->config.now_us;
 	struct future *f = c->timeline->future;
 
@@ -170,7 +170,7 @@ static bool note(const struct cycle *c, struct before *was, uint32_t job)
 /* Note the start reservations that the current places are in the way of. */
 static bool note_all(const struct cycle *c, struct before *was, uint32_t job, int64_t end)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const int64_t now = c->s->config.now_us;
 	const struct future *f = c->timeline->future;
 

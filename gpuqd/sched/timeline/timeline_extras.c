@@ -27,7 +27,7 @@ static size_t slot(const struct cycle *c, uint32_t node, uint32_t extra)
 /* True if the job requests some. */
 static bool job_asks(const struct cycle *c, uint32_t job)
 {
-	return job != SNAP_NONE && timeline_extras_asked(&c->s->requests[c->s->jobs[job].request]);
+	return job != SNAP_NONE && timeline_extras_asked(cycle_request(c, job));
 }
 
 void timeline_extras_end(struct cycle *c, uint32_t node, const struct need *one, int sign,
@@ -192,7 +192,7 @@ void timeline_extras_release(struct cycle *c, const int64_t *kept)
 static int64_t taken_of(const struct cycle *c, uint32_t job, bool runs, size_t at)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
+	const struct snap_request *r = cycle_request(c, job);
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; !runs && i < c->places.n_pods; i++) {

@@ -10,7 +10,7 @@
 
 void timeline_licenses_end(struct cycle *c, uint32_t job, int64_t end_us)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	struct future *f = c->timeline->future;
 
 	for (uint32_t i = 0; end_us != GPUQ_UNLIMITED && i < r->n_licenses; i++) {
@@ -26,7 +26,7 @@ void timeline_licenses_end(struct cycle *c, uint32_t job, int64_t end_us)
 /* Return how many of the license the job takes. */
 static int64_t asks_for(const struct cycle *c, uint32_t job, uint32_t license)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		if (r->licenses[i].license == license)
@@ -55,7 +55,7 @@ static int64_t free_at(const struct cycle *c, uint32_t job, uint32_t license, in
 const struct planned *timeline_licenses_clash(const struct cycle *c, uint32_t job, int64_t t,
 					      int64_t end)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const struct planned *first = NULL;
 	const struct future *f = c->timeline->future;
 
@@ -78,7 +78,7 @@ const struct planned *timeline_licenses_clash(const struct cycle *c, uint32_t jo
 
 bool timeline_licenses_fit(const struct cycle *c, uint32_t job, int64_t t, int64_t end)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		if (free_at(c, job, r->licenses[i].license, t) < r->licenses[i].count)
@@ -88,7 +88,7 @@ bool timeline_licenses_fit(const struct cycle *c, uint32_t job, int64_t t, int64
 
 const struct planned *timeline_licenses_wanted(const struct cycle *c, uint32_t job)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const struct planned *first = NULL;
 	const struct future *f = c->timeline->future;
 

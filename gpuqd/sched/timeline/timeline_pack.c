@@ -91,7 +91,7 @@ static bool spares(const struct cycle *c, const struct booked *b, uint32_t job,
 	if (n->pods == 0)
 		return true;
 	left = timeline_spare(c, b, job, c->s->config.now_us);
-	return !b->alone && !c->s->requests[c->s->jobs[job].request].exclusive &&
+	return !b->alone && !cycle_request(c, job)->exclusive &&
 	       (n->whole == 0 || n->whole <= left.whole) && (n->cpu == 0 || n->cpu <= left.cpu) &&
 	       (n->memory == 0 || n->memory <= left.memory) && n->pods <= b->pods;
 }
@@ -109,7 +109,7 @@ static struct need taken_of(const struct cycle *c, const struct snap_request *r,
 
 bool timeline_spares(const struct cycle *c, const struct booked *b, uint32_t job)
 {
-	const struct need all = taken_of(c, &c->s->requests[c->s->jobs[job].request], b->node);
+	const struct need all = taken_of(c, cycle_request(c, job), b->node);
 
 	return spares(c, b, job, &all);
 }
@@ -179,7 +179,7 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 	const struct amounts *avail = nodes_amounts(c);
 	struct future *f = c->timeline->future;
 	const int64_t now = c->s->config.now_us;
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	struct kept_device *devices;
 	int64_t *extras;
 	uint32_t n_kept;
@@ -374,7 +374,7 @@ int64_t timeline_given_us(const struct cycle *c, uint32_t job)
 static int64_t time_of_yield(struct cycle *c, uint32_t job)
 {
 	const struct future *f = c->timeline->future;
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const int64_t now = c->s->config.now_us;
 	const struct planned *licensed;
 	const struct extra_hold *extra;

@@ -45,7 +45,7 @@ static struct booked *booking(struct cycle *c, uint32_t first, uint32_t job, uin
 				      .reservation = SNAP_NONE,
 				      .start_us = t,
 				      .end_us = end,
-				      .alone = c->s->requests[c->s->jobs[job].request].exclusive,
+				      .alone = cycle_request(c, job)->exclusive,
 				      .whole = f->by_device ? INT32_MAX : f->at.whole[node],
 				      .cpu = f->at.cpu[node],
 				      .memory = f->at.memory[node],
@@ -57,7 +57,7 @@ static struct booked *booking(struct cycle *c, uint32_t first, uint32_t job, uin
 static void book_devices(struct cycle *c, uint32_t job, const struct place *p, int64_t t,
 			 int64_t end)
 {
-	const struct snap_group *g = &c->s->requests[c->s->jobs[job].request].groups[p->group];
+	const struct snap_group *g = &cycle_request(c, job)->groups[p->group];
 	const struct future *f = c->timeline->future;
 
 	for (uint32_t d = 0; f->by_device && d < p->n_devices; d++) {
@@ -83,7 +83,7 @@ static void book_devices(struct cycle *c, uint32_t job, const struct place *p, i
 static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 {
 	struct future *f = c->timeline->future;
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const uint32_t first = f->n_booked;
 
 	timeline_free_before_amounts(c, job, t, &f->at);
@@ -251,7 +251,7 @@ struct gauge {
 static struct gauge gauge_new(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const uint64_t *ready = nodes_ready(c);
-	const uint32_t request = c->s->jobs[job].request;
+	const uint32_t request = cycle_request_ix(c, job);
 	const struct snap_request *r = &c->s->requests[request];
 	struct future *f = c->timeline->future;
 	struct gauge g = { 0 };
@@ -432,7 +432,7 @@ bool timeline_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
 bool timeline_full(const struct cycle *c, uint32_t job)
 {
 	const int64_t depth = timeline_depth(&c->s->config);
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_request *r = cycle_request(c, job);
 	const struct future *f = c->timeline->future;
 
 	if (!f || exhausted(c))
@@ -463,6 +463,7 @@ static void emit_reserve(struct cycle *c, const struct planned *p)
 	*a = (struct plan_action){
 		.kind = PLAN_RESERVE,
 		.job = p->job,
+		.request = cycle_request_ix(c, p->job),
 		.key = { c->s->jobs[p->job].key.id, plan_next_element(c, p->job) },
 		.flavor = p->flavor,
 		.pod_first = c->plan.n_pods - p->n_places,

@@ -139,7 +139,7 @@ static bool is_small(const struct cycle *c, uint32_t job, uint32_t flavor)
 static bool has_right(const struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const int64_t need = c->s->requests[j->request].gpus_milli;
+	const int64_t need = cycle_request(c, job)->gpus_milli;
 	const uint32_t n =
 		c->timeline->future->n_starving[flavor == SNAP_NONE ? c->s->n_flavors : flavor];
 
@@ -169,13 +169,11 @@ static void count_one(struct cycle *c, uint32_t job, uint32_t flavor)
 /* Start it now where it fits beside those before it, on any of its flavors; else plan it. */
 static void serve_one(struct cycle *c, uint32_t job)
 {
-	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
-	const uint32_t n = cycle_flavors(c, job);
+	const uint32_t n = cycle_flavors(c, job) * cycle_choices(c, job);
 
 	for (int now = 1; now >= 0; now--)
 		for (uint32_t i = 0; i < n && !c->failed; i++) {
-			const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
+			const uint32_t flavor = cycle_try_as(c, job, i);
 			struct plan_reason why;
 
 			if (caps_array_full(c, job, &why) || !has_right(c, job, flavor) ||
@@ -191,6 +189,7 @@ static void serve_one(struct cycle *c, uint32_t job)
 				emit_start(c, job, flavor);
 			return;
 		}
+	cycle_try_own(c, job);
 }
 
 void timeline_starving(struct cycle *c)

@@ -55,18 +55,6 @@ bool cut_node_is_idle(const struct node *n)
 	return n->foreign_gpus_milli == 0;
 }
 
-bool cut_may_give(const struct model *m, const struct node *n, const char *profile)
-{
-	site_each(site_pool, m->site->pools, p) {
-		if (strcmp(p->name, n->pool) != 0 || !layouts_are_on(p->mig))
-			continue;
-		for (size_t i = 0; i < p->mig->names.n; i++)
-			if (gpuq_profile_same(layouts_profile(p->mig->names.items[i]), profile))
-				return true;
-	}
-	return false;
-}
-
 bool cut_note(const struct node *n, char *out, size_t room)
 {
 	const struct node_cut *c = n->cut;

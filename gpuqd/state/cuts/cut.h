@@ -63,8 +63,6 @@ bool cut_is_under_way(const struct node *n);
 bool cut_is_there(const struct node *n, const char *layout);
 /* True if no pod of gpuq, nor a device of a foreign pod, is on the node. */
 bool cut_node_is_idle(const struct node *n);
-/* True if a layout that its pool allows has instances of the profile. */
-bool cut_may_give(const struct model *m, const struct node *n, const char *profile);
 /* Write what is shown of the node, "MIG layout all-1g.10gb is being set"; false: nothing is. */
 bool cut_note(const struct node *n, char *out, size_t room);
 

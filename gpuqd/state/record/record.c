@@ -90,7 +90,7 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	varint_array(&b, 17);
+	varint_array(&b, 18);
 	varint_str(&b, p->node->name);
 	varint_int(&b, p->group);
 	varint_int(&b, p->group_index);
@@ -110,6 +110,7 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 		varint_int(&b, p->devices[i]);
 	varint_bool(&b, p->dropped);
 	varint_int(&b, p->devices_from);
+	varint_str(&b, p->mig);
 	record_put(out, TABLE_POD, key, pod_key(p, key), &b);
 }
 
@@ -196,6 +197,9 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 	from = more ? rec_get_int(r) : DEVICES_PLANNED;
 	if (from == DEVICES_TOLD || from == DEVICES_EXCHANGED)
 		p->devices_from = (enum devices_from)from;
+	p->mig = more > 1 ? record_get_name(m, r, NULL) : NULL;
+	if (p->mig && !*p->mig)
+		p->mig = NULL;
 	if (p->attempt == j->attempt && p->index >= j->life->n_indexes)
 		job_life(j)->n_indexes = p->index + 1; /* of a record without the field */
 	if (model_pod_takes(p))

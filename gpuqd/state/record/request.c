@@ -143,6 +143,8 @@ static struct request_group amounts_of(const struct gpuq_group *g)
 {
 	return (struct request_group){ .name = g->name ? g->name : "main",
 				       .mig = g->mig,
+				       .mig_ok = g->mig_ok,
+				       .mig_more = g->mig_more,
 				       .where = says_where(g) ? g : NULL,
 				       .pods_min = g->pods_min,
 				       .pods_max = g->pods_max,
@@ -273,6 +275,8 @@ static const struct gpuq_group *take_where(struct block *b, const struct gpuq_gr
 	struct gpuq_group *to = block_take(b, NULL, sizeof(*to));
 	struct gpuq_group copy = { .name = amounts->name,
 				   .mig = amounts->mig,
+				   .mig_ok = amounts->mig_ok,
+				   .mig_more = amounts->mig_more,
 				   .pods_min = g->pods_min,
 				   .pods_max = g->pods_max,
 				   .gpus_milli = g->gpus_milli,
@@ -330,6 +334,7 @@ static void take_groups(struct block *b, const struct gpuq_spec *spec, struct re
 
 		one.name = take_name(b, one.name);
 		one.mig = block_take_str(b, one.mig);
+		one.mig_more = take_list(b, &one.mig_more);
 		one.resources = take_amounts(b, one.resources, one.n_resources);
 		if (owns && one.where)
 			one.where = take_where(b, one.where, &one);
@@ -426,6 +431,8 @@ void request_group_of(const struct request_group *g, struct gpuq_group *out)
 		       ? *g->where
 		       : (struct gpuq_group){ .name = g->name,
 					      .mig = g->mig,
+					      .mig_ok = g->mig_ok,
+					      .mig_more = g->mig_more,
 					      .pods_min = g->pods_min,
 					      .pods_max = g->pods_max,
 					      .gpus_milli = g->gpus_milli,

@@ -30,6 +30,8 @@ struct request_group {
 		memory_bytes;
 	const struct gpuq_amount *resources;
 	uint32_t n_resources;
+	bool mig_ok;
+	struct gpuq_strlist mig_more;
 };
 
 /* As the members of struct gpuq_spec of the same names. */

@@ -65,6 +65,8 @@ static void array(struct conversion *c)
 /* Convert a nominated placement: two members and two lists, of which older rows have none. */
 static void promise(struct conversion *c)
 {
+	uint32_t n;
+
 	if (rec_get_array(&c->in) == 0) {
 		varint_array(&c->out, 0);
 		return;
@@ -73,7 +75,16 @@ static void promise(struct conversion *c)
 	copy(c);
 	copy(c);
 	rows(c, rec_get_array(&c->in), 2);
-	rows(c, rec_get_array(&c->in), 5);
+	n = rec_get_array(&c->in);
+	c->in.bad |= n % 5 != 0;
+	varint_array(&c->out, n / 5);
+	for (uint32_t i = 0; i < n && !c->in.bad; i++) {
+		if (i % 5 == 0)
+			varint_array(&c->out, 6);
+		copy(c);
+		if (i % 5 == 4)
+			varint_str(&c->out, NULL); /* no pod had a choice of profiles */
+	}
 }
 
 /* Fields of a record of schema 1, a letter for each:
@@ -82,9 +93,10 @@ static void promise(struct conversion *c)
  *	2 .. 6	a list of values, as rows of this many
  *	a, p	an array's waiting part; a promise
  *	+	not there: the size of the spec
- *	-	not there: zero */
+ *	-	not there: zero
+ *	~	not there: nil */
 static const char node_fields[] = "..........234";
-static const char pod_fields[] = "..............l.-";
+static const char pod_fields[] = "..............l.-~";
 static const char job_fields[] = "............+........................a64.....lp...l..l...l..2.-";
 
 /* Convert one member of a row: '+' is the size of its spec, which is new; '.' and 'l' are as they
@@ -98,6 +110,10 @@ static void field(struct conversion *c, char kind)
 	}
 	if (kind == '-') {
 		varint_int(&c->out, 0);
+		return;
+	}
+	if (kind == '~') {
+		varint_str(&c->out, NULL);
 		return;
 	}
 	if (c->left == 0) {

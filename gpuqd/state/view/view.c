@@ -229,9 +229,10 @@ struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model 
 			for (uint32_t i = 0; out && model_pod_takes(p) && i < g->n_resources; i++)
 				add_held(a, out, p->job->queue, g->resources[i].name,
 					 g->resources[i].count);
-			if (out && model_pod_takes(p) && g->mig)
+			if (out && model_pod_takes(p) && model_pod_mig(p))
 				add_held(a, out, p->job->queue,
-					 gpuq_arena_printf(a, GPUQ_RESOURCE_MIG "%s", g->mig),
+					 gpuq_arena_printf(a, GPUQ_RESOURCE_MIG "%s",
+							   model_pod_mig(p)),
 					 g->gpus_milli / 1000);
 		}
 	}

@@ -17,6 +17,14 @@
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
 
+/* Return the number of its MIG instances. */
+static int64_t instances_of(const struct pod *p)
+{
+	const int64_t n = p->job->request->spec.groups[p->group].gpus_milli / 1000;
+
+	return n > 0 ? n : 1;
+}
+
 /* Return a pod with its devices. A device that the node no longer has is shown by its index alone. */
 static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, const struct pod *p)
 {
@@ -49,6 +57,8 @@ static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, co
 		gpuq_add(a, list, dv);
 	}
 	gpuq_put(a, v, "devices", list);
+	gpuq_put(a, v, "mig", view_word(a, model_pod_mig(p)));
+	gpuq_put(a, v, "instances", gpuq_int(a, model_pod_mig(p) ? instances_of(p) : 0));
 	gpuq_put(a, v, "isolation", view_isolation(a, model_pod_isolation(p)));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, p->leaving && p->state < GPUQ_POD_ENDED
@@ -570,7 +580,8 @@ static int64_t least_memory(const struct model *m)
 /* Return the devices that a request is charged as long as it is not known where it runs. */
 static int64_t ask_milli(const struct model *m, const struct request_group *g)
 {
-	return g->pods_min * cost_of_ask(g->mig, g->gpus_milli, g->gpu_cores, g->gpu_memory_bytes,
+	return g->pods_min * cost_of_ask(cost_least_profile(g->mig, &g->mig_more), g->gpus_milli,
+					 g->gpu_cores, g->gpu_memory_bytes,
 					 g->gpu_memory_bytes ? least_memory(m) : 0);
 }
 

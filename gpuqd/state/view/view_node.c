@@ -108,19 +108,6 @@ static struct part part_of(const struct pod *p, const struct device *d)
 
 /* ---- cards that are cut into instances ---- */
 
-/* Return the memory of a profile in MiB: 10 GiB of "1g.10gb"; -1 = its name does not tell. */
-static int64_t profile_mib(const char *profile)
-{
-	const char *p = strstr(profile, "g.");
-	char *end;
-	long gib;
-
-	if (!p)
-		return -1;
-	gib = strtol(p + 2, &end, 10);
-	return end > p + 2 && strncmp(end, "gb", 2) == 0 && gib > 0 && gib < 4096 ? gib * 1024 : -1;
-}
-
 /* Instances of a node as they are laid onto its cards, one after the other. */
 struct cut {
 	struct gpuq_arena *a;
@@ -149,7 +136,7 @@ static void lay_profile(struct cut *c, size_t which)
 	struct part p = { .kind = "mig",
 			  .profile = f->profile,
 			  .milli = cost_of_profile(f->profile),
-			  .memory_mib = profile_mib(f->profile),
+			  .memory_mib = cost_profile_mib(f->profile),
 			  .cores = cost_of_profile(f->profile) / 10 };
 	int64_t left = f->count, foreign = c->n->foreign_mig[which];
 	const struct pod *pod;
@@ -157,7 +144,8 @@ static void lay_profile(struct cut *c, size_t which)
 	DL_FOREACH2(c->n->pods, pod, node_next) {
 		const struct request_group *g = &pod->job->request->spec.groups[pod->group];
 
-		if (!model_pod_takes(pod) || !g->mig || !gpuq_profile_same(g->mig, f->profile))
+		if (!model_pod_takes(pod) || !model_pod_mig(pod) ||
+		    !gpuq_profile_same(model_pod_mig(pod), f->profile))
 			continue;
 		p.pod = pod;
 		for (int64_t i = 0; i < g->gpus_milli / 1000 && left > 0; i++, left--)
@@ -246,8 +234,8 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 		DL_FOREACH2(n->pods, p, node_next) {
 			const struct request_group *g = &p->job->request->spec.groups[p->group];
 
-			if (!model_pod_takes(p) || !g->mig ||
-			    !gpuq_profile_same(g->mig, f->profile))
+			if (!model_pod_takes(p) || !model_pod_mig(p) ||
+			    !gpuq_profile_same(model_pod_mig(p), f->profile))
 				continue;
 			left -= g->gpus_milli / 1000;
 			gpuq_add(a, pods, view_holder(a, p, g->gpus_milli / 1000));
