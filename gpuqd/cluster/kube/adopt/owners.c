@@ -188,7 +188,13 @@ static void gone(struct owner *it)
 	if (it->as && sink->not_bound)
 		sink->not_bound(sink->arg, it->as, "its Job was deleted");
 	while ((p = it->leavers) != NULL) {
-		const struct pod_ref ref = { p->name, p->namespace_, p->uid, p->node, "", p->as, true };
+		const struct pod_ref ref = { .name = p->name,
+					     .namespace_ = p->namespace_,
+					     .uid = p->uid,
+					     .node = p->node,
+					     .token = "",
+					     .as = p->as,
+					     .gated = true };
 
 		it->leavers = p->next;
 		o->leave(o->leave_arg, &ref, p->grace_us);
@@ -268,7 +274,13 @@ static void stopped(struct owner *it)
 	it->stopping = false;
 	it->cancelled = 0;
 	while ((p = it->leavers) != NULL) {
-		const struct pod_ref ref = { p->name, p->namespace_, p->uid, p->node, "", p->as, true };
+		const struct pod_ref ref = { .name = p->name,
+					     .namespace_ = p->namespace_,
+					     .uid = p->uid,
+					     .node = p->node,
+					     .token = "",
+					     .as = p->as,
+					     .gated = true };
 
 		it->leavers = p->next;
 		o->leave(o->leave_arg, &ref, p->grace_us);
