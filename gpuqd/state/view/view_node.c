@@ -108,26 +108,42 @@ static struct part part_of(const struct pod *p, const struct device *d)
 
 /* ---- cards that are cut into instances ---- */
 
+static int64_t least(int64_t x, int64_t y)
+{
+	return x < y ? x : y;
+}
+
 /* Instances of a node as they are laid onto its cards, one after the other. */
 struct cut {
 	struct gpuq_arena *a;
 	const struct node *n;
-	struct gpuq_val **parts; /* by card */
-	int64_t *used_milli, *free_milli;
+	struct cut_card {
+		struct gpuq_val *parts, *jobs, *pods;
+		int64_t used_milli, free_milli;
+	} * cards;
 	size_t n_cards;
 };
 
 /* Lay an instance onto the first card that has room for it; onto the last where none has. */
 static void lay(struct cut *c, const struct part *p)
 {
-	size_t at = 0;
+	struct cut_card *card = c->cards;
+	struct gpuq_val *v;
 
 	/* A seventh is rounded up: seven of them are a card. */
-	while (at + 1 < c->n_cards && c->used_milli[at] + p->milli > 1006)
-		at++;
-	c->used_milli[at] += p->milli;
-	c->free_milli[at] += p->pod || p->foreign ? 0 : p->milli;
-	add_part(c->a, c->parts[at], p);
+	while (card + 1 < c->cards + c->n_cards && card->used_milli + p->milli > 1006)
+		card++;
+	card->used_milli += p->milli;
+	card->free_milli += p->pod || p->foreign ? 0 : p->milli;
+	add_part(c->a, card->parts, p);
+	if (!p->pod)
+		return;
+	v = gpuq_map(c->a);
+	put_holder(c->a, v, p->pod);
+	gpuq_put(c->a, v, "milli", gpuq_int(c->a, p->milli));
+	gpuq_put(c->a, v, "memory_mib", number_or_null(c->a, p->memory_mib));
+	gpuq_add(c->a, card->pods, v);
+	gpuq_add(c->a, card->jobs, gpuq_str(c->a, view_key(c->a, p->pod->job->key)));
 }
 
 static void lay_profile(struct cut *c, size_t which)
@@ -170,18 +186,20 @@ static bool add_cut_cards(struct gpuq_arena *a, const struct node *n, const stru
 
 	if (c.n_cards == 0)
 		return true;
-	c.parts = gpuq_arena_calloc(a, c.n_cards, sizeof(struct gpuq_val *));
-	c.used_milli = gpuq_arena_calloc(a, c.n_cards, sizeof(*c.used_milli));
-	c.free_milli = gpuq_arena_calloc(a, c.n_cards, sizeof(*c.free_milli));
-	if (!c.parts || !c.used_milli || !c.free_milli)
+	c.cards = gpuq_arena_calloc(a, c.n_cards, sizeof(*c.cards));
+	if (!c.cards)
 		return false;
 	for (size_t i = 0; i < c.n_cards; i++)
-		c.parts[i] = gpuq_list(a);
+		c.cards[i] = (struct cut_card){ .parts = gpuq_list(a),
+						.jobs = gpuq_list(a),
+						.pods = gpuq_list(a) };
 	for (size_t i = 0; i < n->fact.n_mig; i++)
 		lay_profile(&c, i);
 	for (size_t i = 0; i < c.n_cards; i++) {
+		const struct cut_card *card = &c.cards[i];
 		struct gpuq_val *v = gpuq_map(a);
-		const int64_t left = n->gone ? 0 : c.free_milli[i] < 1000 ? c.free_milli[i] : 1000;
+		const int64_t taken = least(card->used_milli - card->free_milli, 1000),
+			      left = n->gone ? 0 : least(card->free_milli, 1000 - taken);
 
 		gpuq_put(a, v, "index", gpuq_null(a));
 		gpuq_put(a, v, "uuid", gpuq_null(a));
@@ -191,10 +209,10 @@ static bool add_cut_cards(struct gpuq_arena *a, const struct node *n, const stru
 		gpuq_put(a, v, "free_memory_mib", gpuq_null(a));
 		gpuq_put(a, v, "used_memory_mib", gpuq_null(a));
 		gpuq_put(a, v, "free_cores", gpuq_int(a, left / 10));
-		gpuq_put(a, v, "used_cores", gpuq_int(a, (c.used_milli[i] - c.free_milli[i]) / 10));
-		gpuq_put(a, v, "jobs", gpuq_list(a));
-		gpuq_put(a, v, "pods", gpuq_list(a));
-		gpuq_put(a, v, "parts", c.parts[i]);
+		gpuq_put(a, v, "used_cores", gpuq_int(a, taken / 10));
+		gpuq_put(a, v, "jobs", card->jobs);
+		gpuq_put(a, v, "pods", card->pods);
+		gpuq_put(a, v, "parts", card->parts);
 		gpuq_put(a, v, "parts_assumed", gpuq_bool(a, c.n_cards > 1));
 		gpuq_put(a, v, "isolation", view_isolation(a, GPUQ_ISOLATION_MIG));
 		gpuq_put(a, v, "state", gpuq_str(a, n->gone ? "lost" : "cut"));
@@ -433,11 +451,6 @@ static struct in_use add_tenants(struct gpuq_arena *a, const struct node *n, uin
 			add_part(a, parts, &part);
 		}
 	return own;
-}
-
-static int64_t least(int64_t x, int64_t y)
-{
-	return x < y ? x : y;
 }
 
 /* Return what foreign pods hold of a device, of which so much is taken beside gpuq's pods: some is of
