@@ -1,6 +1,5 @@
 #include "gpuqd/site/provision.h"
 
-#include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,9 +237,9 @@ static int check_parameters(struct gpuq_reader *r, const struct gpuq_val *v,
 /* True for the name of a class as the kind of requests takes it. */
 static bool is_class(const char *name)
 {
-	const char *last = name + strlen(name) - 1;
+	const size_t n = strlen(name);
 
-	return *name && isalnum((unsigned char)*name) && isalnum((unsigned char)*last) &&
+	return n > 0 && !strchr("-.", name[0]) && !strchr("-.", name[n - 1]) &&
 	       name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0' &&
 	       !strstr(name, "..") && !strstr(name, ".-") && !strstr(name, "-.");
 }

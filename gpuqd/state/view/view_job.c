@@ -127,8 +127,21 @@ const char *view_trouble_who(enum trouble_whose whose)
 	return whose == TROUBLE_USERS ? "user" : "operator";
 }
 
+/* Return why no nodes can be requested for a pool; NULL = they can, or the name is of no such pool. */
+static const char *words_of_pool(const struct model *m, const char *name)
+{
+	if (m->asks_known != ASKS_OFF)
+		return NULL;
+	site_each(site_pool, m->site->pools, p)
+		if (strcmp(p->name, name) == 0 && site_pool_requests(p))
+			return m->asks_why && *m->asks_why
+				       ? m->asks_why
+				       : "this cluster takes no requests for nodes";
+	return NULL;
+}
+
 /* Return the words of the cluster behind a reason; NULL = there are none. */
-static const char *words_of(const struct job *j, const struct reason *r)
+static const char *words_of(const struct model *m, const struct job *j, const struct reason *r)
 {
 	const struct life *l = j->life;
 
@@ -143,6 +156,8 @@ static const char *words_of(const struct job *j, const struct reason *r)
 		return l->trouble ? l->trouble->words : NULL;
 	case GPUQ_R_HELD_RETRIES:
 		return l->message;
+	case GPUQ_R_NODES_UNAVAILABLE:
+		return words_of_pool(m, r->object);
 	default:
 		return NULL;
 	}
@@ -176,7 +191,7 @@ static struct gpuq_val *view_reasons(struct gpuq_arena *a, const struct model *m
 		gpuq_put(a, v, "need", view_amount_of(a, m, r, r->need));
 		gpuq_put(a, v, "since", view_instant(a, r->since_us));
 		gpuq_put(a, v, "who", gpuq_str(a, who_of(j, r)));
-		gpuq_put(a, v, "message", view_word(a, words_of(j, r)));
+		gpuq_put(a, v, "message", view_word(a, words_of(m, j, r)));
 		gpuq_add(a, list, v);
 	}
 	return list;

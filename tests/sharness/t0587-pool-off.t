@@ -1,0 +1,28 @@
+#!/bin/sh
+test_description='a pool whose nodes cannot be requested: what a job that needs them is told'
+. "$(dirname "$0")/lib.sh"
+
+test_expect_success 'the reason has the words of the cluster, doctor the remedy' '
+	cat >site.yaml <<-END &&
+	version: 1
+	queues: [{name: q}]
+	flavors: [{name: t4, match: {product: "*T4*"}}]
+	pools:
+	- name: dws
+	  selector: {pool: dws}
+	  flavor: t4
+	  provisioning: {kind: request, class: c, machine: {gpus: 1, labels: {pool: dws}}, max_nodes: 2}
+	END
+	start_gpuqd --site "$PWD/site.yaml" && id=$(sh_job true -g 1 --flavor t4) &&
+	wait_for 60 job_is "$id" reason NodesUnavailable && job_is "$id" reasons.0.object dws &&
+	job_is "$id" reasons.0.message "this cluster takes no requests for nodes" &&
+	gpuq why "$id" >out && says out "this cluster takes no requests for nodes" && gpuq status >out && says out "dws 0 of 2, off" &&
+	{ gpuq doctor >out || :; } && says out "requests .*get no nodes by requests"
+'
+
+test_expect_success 'without its provisioning nothing is said of requests' '
+	printf "version: 1\npools: [{name: dws, provisioning: {kind: none}}]\n" | gpuq apply -f - &&
+	wait_for 60 job_is "$id" reason Unsatisfiable && job_is "$id" reasons.0.message null && gpuq cancel "$id" && stop_gpuqd
+'
+
+test_done
