@@ -50,7 +50,7 @@ refused() {
 }
 
 test_expect_success 'settings that are none are refused, with their place' '
-	refused "  s3: {region: x}" "bad.yaml:2.*to" && refused "  to: https://h" "bad.yaml:2:.*expected a bucket" && refused "  to: /dir" "bad.yaml:2:.*expected https://" &&
+	refused "  s3: {region: x}" "bad.yaml:2.*to" && refused "  to: https://h" "bad.yaml:2:.*expected a bucket" && refused "  to: dir" "bad.yaml:2:.*expected https://" &&
 	refused "  {to: \"https://h/b\", valid: 8d}" "valid" && refused "  {to: \"https://h/b\", valid: 1s}" "valid"
 '
 

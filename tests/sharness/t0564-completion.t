@@ -23,6 +23,12 @@ in_zsh() {
 	zsh -fc 'autoload -U compinit && compinit -D -u; source <(gpuq completion zsh | sed "\$d"); compadd() { while [[ $1 != -- ]]; do shift; done; shift; print -l -- $@ }; _gpuq_words "$@"' zsh "$@" | sort -u >got
 }
 
+# What the words before decide, as the script has it for scontrol.
+after_in_zsh() {
+	gpuq completion zsh | sed -n "s/.*:word:\(_gpuq_after .show hold.*\)' ;;/\1/p" >after.zsh && test -s after.zsh &&
+		zsh -fc 'autoload -U compinit && compinit -D -u; source <(gpuq completion zsh | sed "\$d"); compadd() { while [[ $1 != -- ]]; do shift; done; shift; print -l -- $@ }; words=("$@"); CURRENT=$#words; source ./after.zsh' zsh "$@" | sort -u >got
+}
+
 # has WORD...: those are offered, and NOT is not
 has() {
 	for has_word; do grep -qx -- "$has_word" got || { echo "$has_word is not offered:"; cat got; return 1; }; done
@@ -54,7 +60,8 @@ test_expect_success 'bash: options by kind, lists, jobs only where jobs are' '
 
 test_expect_success 'bash: the names of Slurm' '
 	in_bash squeue -p "" && has vision && in_bash sbatch --partition = s && has speech && lacks vision && in_bash scancel "" && has "$id" &&
-	in_bash sinfo -t "" && has idle && in_bash seff "" && has "$id" && in_bash sacct --us && has "--user="
+	in_bash scontrol "" && has show requeue && lacks "$id" && in_bash scontrol show "" && has job node && in_bash scontrol show job "" && has "$id" && lacks show &&
+	in_bash scontrol show node "" && has "$node" && lacks "$id" && in_bash scontrol update "" && lacks "$id" && in_bash sacctmgr show "" && has qos && in_bash sinfo -t "" && has idle && in_bash seff "" && has "$id" && in_bash sacct --us && has "--user="
 '
 
 if command -v fish >/dev/null; then
@@ -67,12 +74,14 @@ fi
 test_expect_success FISH 'fish: the same' '
 	in_fish "gpuq submit --queue " && has vision speech && lacks "$id" && in_fish "gpuq submit --qos " && has urgent && in_fish "gpuq cancel " && has "$id" &&
 	in_fish "gpuq queue -q vision,sp" && has vision,speech && in_fish "gpuq queue -t " && has PENDING && in_fish "squeue -p " && has vision && in_fish "gpuq cancel -s " && lacks "$id" &&
-	>plain && in_fish "gpuq submit --output " && has plain && in_fish "gpuq submit -J " && lacks plain && in_fish "scancel " && has "$id"
+	>plain && in_fish "gpuq submit --output " && has plain && in_fish "gpuq submit -J " && lacks plain && in_fish "scancel " && has "$id" &&
+	in_fish "scontrol requeue " && has "$id" && lacks show && in_fish "scontrol " && has show && lacks "$id" && in_fish "scontrol show node " && has "$node" && lacks "$id"
 '
 
 test_expect_success ZSH 'zsh: the script is read, and has the words of each kind' '
-	gpuq completion zsh >_gpuq && zsh -n _gpuq && says _gpuq "^#compdef gpuq.* squeue" && says _gpuq "partition=\[Queue\]:QUEUE:_sequence _gpuq_words queues" &&
-	in_zsh queues && has vision speech && in_zsh qos && has urgent && in_zsh -S , nodes && has "$node" && in_zsh states && has PENDING && in_zsh reservations && has maint
+	gpuq completion zsh >_gpuq && zsh -n _gpuq && says _gpuq "^#compdef gpuq.* squeue" && says _gpuq "partition=.Queue, or several.*:QUEUES:_sequence _gpuq_words queues" &&
+	in_zsh queues && has vision speech && in_zsh qos && has urgent && in_zsh -S , nodes && has "$node" && in_zsh states && has PENDING && in_zsh reservations && has maint &&
+	after_in_zsh scontrol "" && has show && lacks "$id" && after_in_zsh scontrol show "" && has job && after_in_zsh scontrol show job "" && has "$id" && lacks show && after_in_zsh scontrol show node "" && has "$node" && lacks "$id"
 '
 
 test_expect_success 'without a server nothing is offered, and nothing is printed' '

@@ -41,6 +41,8 @@ static const struct kind {
 	{ "reservations", "gpuq reservations -h -o NAME" },
 	{ "jobs", "gpuq queue -h -o JOBID" },
 	{ "labels", "gpuq queue -h -o LABELS" },
+	{ "shown", "printf '%s\\n' job node partition reservation config hostnames hostlist" },
+	{ "entities", "printf '%s\\n' user account association qos cluster" },
 	{ "nodestates", "printf '%s\\n' idle mixed full drained down suspect" },
 	{ "states", NULL }, /* of jobs */
 };
@@ -81,6 +83,29 @@ static const struct {
 	{ cmd_shares, "queues", NULL },
 	{ cmd_usage, "queues", NULL },
 };
+
+/* Kinds of arguments of names of Slurm whose first words are verbs, by the word before: "WORD=KIND ". */
+static const struct {
+	const char *name, *verbs, *after;
+} of_words[] = {
+	{ "scontrol",
+	  "show hold uhold release requeue requeuehold top update wait_job write ping version",
+	  "show=shown job=jobs hold=jobs uhold=jobs release=jobs requeue=jobs requeuehold=jobs "
+	  "top=jobs wait_job=jobs batch_script=jobs node=nodes partition=queues "
+	  "reservation=reservations" },
+	{ "sacctmgr", "show list", "show=entities list=entities" },
+};
+
+/* Return the kinds by the words before of a command; NULL = it has none. Its verbs are in *verbs then. */
+static const char *kinds_after(const struct command *c, const char **verbs)
+{
+	for (size_t i = 0; c->slurm && i < sizeof(of_words) / sizeof(of_words[0]); i++)
+		if (strcmp(of_words[i].name, c->name) == 0) {
+			*verbs = of_words[i].verbs;
+			return of_words[i].after;
+		}
+	return NULL;
+}
 
 /* Return the kind of an option's value; NULL = any text. */
 static const char *kind_of(const struct command *c, const struct opt *o)
@@ -180,12 +205,15 @@ static void bash_kind(void *arg, const struct opt *o)
 static void bash_command(const struct command *c)
 {
 	const char *verbs, *kind = kind_of_arguments(c, &verbs);
+	const char *after = kinds_after(c, &verbs);
 
 	printf("\t%s%s%s) opts='", c->name, c->alias ? "|" : "", c->alias ? c->alias : "");
 	opt_each(c, bash_option, NULL);
 	fputs("' kinds='", stdout);
 	opt_each(c, bash_kind, (void *)(uintptr_t)c);
 	printf(" ' args=%s words='%s'", kind ? kind : "''", verbs ? verbs : "");
+	if (after)
+		printf(" after=' %s '", after);
 	if (c->run == cmd_help) {
 		fputs(" words='", stdout);
 		names(" ");
@@ -200,7 +228,7 @@ static void bash(void)
 	words_function("_gpuq_of");
 	fputs("_gpuq()\n{\n"
 	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-	      "\tlocal cmd=${COMP_WORDS[0]##*/} i opts= words= kinds= args= kind= done=\n"
+	      "\tlocal cmd=${COMP_WORDS[0]##*/} i opts= words= kinds= args= kind= done= after=\n"
 	      "\t[[ $cur == '=' ]] && cur=\n"
 	      "\t[[ $prev == '=' ]] && prev=${COMP_WORDS[COMP_CWORD-2]}\n"
 	      "\tif [[ $cmd == gpuq ]]; then\n"
@@ -220,6 +248,9 @@ static void bash(void)
 	fputs("\tesac\n"
 	      "\t[[ $prev == -* && $kinds == *\" $prev:\"* ]] && { kind=${kinds#*\" $prev:\"}; "
 	      "kind=${kind%% *}; }\n"
+	      "\t[[ $after == *\" $prev=\"* ]] && { kind=${after#*\" $prev=\"}; kind=${kind%% *}; "
+	      "}\n"
+	      "\t[[ $after && $prev != \"${COMP_WORDS[0]}\" ]] && words=\n"
 	      "\t[[ $kind == files ]] && kind= words= args=files\n"
 	      "\tif [[ $kind ]]; then\n"
 	      "\t\t[[ $cur == *,* ]] && done=${cur%,*},\n"
@@ -276,11 +307,14 @@ static void zsh_option(void *arg, const struct opt *o)
 static void zsh_command(const struct command *c)
 {
 	const char *verbs, *kind = kind_of_arguments(c, &verbs);
+	const char *after = kinds_after(c, &verbs);
 
 	printf("\t%s%s%s)\n\t\t_arguments -s", c->name, c->alias ? "|" : "",
 	       c->alias ? c->alias : "");
 	opt_each(c, zsh_option, (void *)(uintptr_t)c);
-	if (verbs && kind && strcmp(kind, "files") != 0)
+	if (after)
+		printf(" \\\n\t\t\t'*:word:_gpuq_after \"%s\" \"%s\"'", verbs, after);
+	else if (verbs && kind && strcmp(kind, "files") != 0)
 		printf(" \\\n\t\t\t'*:%s:_gpuq_words %s %s'", kind, kind, verbs);
 	else if (verbs)
 		printf(" \\\n\t\t\t'1:word:(%s)'", verbs);
@@ -307,6 +341,14 @@ static void zsh(void)
 	     "\tdone\n"
 	     "\tfound=(${(f)\"$(_gpuq_of $1)\"}); shift\n"
 	     "\tcompadd $opts -- $found $@\n"
+	     "}\n"
+	     "# verbs, and words of a kind by the word before\n"
+	     "_gpuq_after() {\n"
+	     "\tlocal prev=$words[CURRENT-1] pair\n"
+	     "\tfor pair in ${=2}; do\n"
+	     "\t\t[[ $pair == $prev=* ]] && { _gpuq_words ${pair#*=}; return; }\n"
+	     "\tdone\n"
+	     "\t((CURRENT == 2)) && compadd -- ${=1}\n"
 	     "}\n"
 	     "_gpuq() {\n"
 	     "\tlocal -a cmds\n"
@@ -358,12 +400,33 @@ static void fish_option(void *arg, const struct opt *o)
 	puts("'");
 }
 
+/* Offer verbs as the first word, and words of a kind by the word before. */
+static void fish_after(const struct command *c)
+{
+	const char *verbs, *after = kinds_after(c, &verbs);
+
+	printf("complete -c %s -n 'test (count (commandline -opc)) -eq 1' -a '%s'\n", c->name,
+	       verbs);
+	for (size_t n; *after; after += n + (after[n] == ' ')) {
+		const size_t word = strcspn(after, "=");
+
+		n = strcspn(after, " ");
+		printf("complete -c %s -n 'test (commandline -opc)[-1] = %.*s' -a '(__gpuq_of "
+		       "%.*s)'\n",
+		       c->name, (int)word, after, (int)(n - word - 1), after + word + 1);
+	}
+}
+
 static void fish_command(const struct command *c)
 {
 	const char *verbs, *kind = kind_of_arguments(c, &verbs);
 
 	if (c->slurm)
 		printf("complete -c %s -f\n", c->name);
+	if (kinds_after(c, &verbs)) {
+		fish_after(c);
+		kind = verbs = NULL;
+	}
 	if (kind || verbs)
 		fish_target(c);
 	if (kind && strcmp(kind, "files") == 0)
