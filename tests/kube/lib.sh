@@ -62,6 +62,12 @@ kube_minor_bin() {
 	echo "$(kube_cache)/$(kube_version)-$hash"
 }
 
+# The driver for devices as objects has a folder of its own: few tests want it.
+kube_dra_bin() {
+	hash=$(cd "$here/dra" && cat go.mod go.sum ./*.go | sha256sum | cut -c1-12)
+	echo "$(kube_cache)/dra-$hash"
+}
+
 # The path of one program, there or not.
 kube_tool() {
 	if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$1" ]; then
@@ -74,6 +80,9 @@ kube_tool() {
 			echo "$(kube_minor_bin)/$1"
 			return
 		fi ;;
+	dradriver)
+		echo "$(kube_dra_bin)/$1"
+		return ;;
 	esac
 	echo "$(kube_bin)/$1"
 }

@@ -245,6 +245,12 @@ real_start_gpuplugin() {
 	real_proc_start gpuplugin "$(kube_tool gpuplugin)" -count "$real_gpus" -unhealthy "$dir/real/unhealthy"
 }
 
+# A driver for devices as objects; the claims that it has prepared stand in real/prepared.
+real_start_dradriver() {
+	real_proc_start dradriver "$(kube_tool dradriver)" -node $real_name -count "$real_dra" -state "$dir/real/prepared" \
+		-server "$server" -ca "$dir/pki/ca.crt" -cert "$dir/pki/admin.crt" -key "$dir/pki/admin.key"
+}
+
 real_start() {
 	"real_start_$1"
 }
@@ -260,6 +266,7 @@ real_start_all() {
 		real_import docker.io/local/pause:1 "$busybox" /bin/busybox sleep 2147483647 &&
 		real_import docker.io/local/busybox:1 "$busybox" &&
 		real_start_kubelet && real_start_gpuplugin &&
+		{ [ "$real_dra" = 0 ] || real_start_dradriver; } &&
 		wait_for 90 "the node $real_name, ready with $real_gpus GPUs" real_node_ready
 }
 
@@ -274,7 +281,7 @@ real_stop_all() {
 			done
 		wait_for 60 "the end of the pods of $real_name" real_no_pods
 	fi
-	for name in gpuplugin kubelet containerd; do
+	for name in dradriver gpuplugin kubelet containerd; do
 		proc_stop "$dir" $name 5
 	done
 	if first=$(proc_pid "$dir" node); then

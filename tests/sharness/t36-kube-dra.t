@@ -56,6 +56,7 @@ no_jobs() {
 
 # afresh: nothing of an earlier step is there any more, however that ended
 afresh() {
+	cluster resume kube-controller-manager
 	if gpuqd_is_dead; then
 		unset GPUQ_FAILPOINT
 		start_kube_gpuqd || return 1
@@ -146,6 +147,17 @@ test_expect_success 'AC-DRA-4: the claim of others stays, and is given back: als
 	wait_for 120 consumers_are shared "$(pods_of "$more")" && test -n "$(results_of shared)" &&
 	gpuq cancel "$more" && wait_for 120 consumers shared 0 && wait_for 120 unallocated shared && claims_are 1 &&
 	kube delete gpuq-jobs/resourceclaims/shared >/dev/null && gone 0
+'
+
+# claim_gone NAME UID
+claim_gone() {
+	[ "$(kube get "gpuq-jobs/resourceclaims/$1" metadata.uid 2>/dev/null)" != "$2" ]
+}
+
+test_expect_success 'AC-DRA-4: gpuqd alone gives back what a pod of a job that goes on has left behind, and what a job has' '
+	afresh && id=$(fake_job "pods: {min: 1, max: 2}\nclaims: [{name: g, class: gpu.nvidia.com}]\n$(fate hang=true)") && job_becomes "$id" RUNNING 120 && wait_for 120 n_pods "$id" 2 && wait_for 120 claims_are 2 &&
+	first=$(pods_of "$id" | head -n 1) && wait_for 60 consumers "$first-g" 1 && uid=$(kube get "gpuq-jobs/resourceclaims/$first-g" metadata.uid) && cluster pause kube-controller-manager &&
+	kube delete "gpuq-jobs/pods/$first" --grace 0 >/dev/null && wait_for 120 claim_gone "$first-g" "$uid" && gpuq cancel "$id" && gone 0 && cluster resume kube-controller-manager
 '
 
 test_expect_success 'templates: the claim that the controller manager makes is allocated; a manifest as it is' '

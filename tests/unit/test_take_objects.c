@@ -374,7 +374,7 @@ static uint32_t foreign_on(const struct model *m, uint32_t device)
 	return device < n->n_devices ? n->foreign_on[device].milli : 0;
 }
 
-/* What claims of others have of a node is counted on the node, and not again with their pods. */
+/* The devices of claims of others are counted on their node, and not again with the pods. */
 Test(take_objects, devices_of_claims_of_others)
 {
 	struct model *m = fresh(2, 0);
