@@ -112,7 +112,7 @@ test_expect_success 'AC-KSH-1, AC-KSH-2: the matrix row KubeShare: its pods coun
 	for part in 0.5 0.3; do theirs ksh-$part ksh 0 "\"labels\": {\"sharedgpu/gpu_request\": \"$part\", \"sharedgpu/gpu_limit\": \"1.0\"}, \"annotations\": {$hang, \"sharedgpu/gpu_uuid\": \"GPU-0\", \"sharedgpu/gpu_mem\": \"1073741824\", \"sharedgpu/gpu_manager_port\": \"50050\"}" || return 1; done &&
 	wait_for 60 node_frees ksh 1.2 && one=$(fake_job "gpus: 1\nnode_selector: {kind: ksh}\n$(fate hang=true)") && job_becomes "$one" RUNNING 120 &&
 	more=$(fake_job "gpus: 1\nnode_selector: {kind: ksh}") && wait_for 60 job_is "$more" reason Resources && theirs ksh-two ksh 0 "\"labels\": {\"sharedgpu/gpu_request\": \"2.0\", \"sharedgpu/gpu_limit\": \"2.0\"}, \"annotations\": {$hang}" &&
-	kube delete default/pods/ksh-0.5 && kube delete default/pods/ksh-0.3 && wait_for 60 node_frees ksh -1 && { gpuq doctor >doctor.out || true; } && grep "kubeshare.*counted as foreign" doctor.out
+	kube delete default/pods/ksh-0.5 && kube delete default/pods/ksh-0.3 && gpuq cancel "$one" "$more" && job_becomes "$one" CANCELLED 60 && wait_for 60 node_frees ksh 0 && { gpuq doctor >doctor.out || true; } && grep "kubeshare.*counted as foreign" doctor.out
 '
 
 test_expect_success 'nothing was over-committed' 'stop_gpuqd && end_plugins && nothing_was_overcommitted'
