@@ -2,34 +2,9 @@
 test_description='real control plane: nodes whose devices a plugin shares: Aliyun gpushare, Tencent gpu-manager'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/plugins.sh"
 
 cluster_for_gpuqd
-
-# plugin KIND NODE [option]...: the kubelet and the plugin of that node; its log is NODE.log
-plugin() {
-	plugin_kind=$1 plugin_node=$2
-	shift 2
-	: >"$plugin_node.log"
-	"$kube_tools/share-plugin" "$TMPDIR/k/admin.kubeconfig" "$plugin_kind" "$plugin_node" "$PWD/$plugin_node.log" "$@" \
-		</dev/null >>"$plugin_node.err" 2>&1 3>&- 4>&- 5>&- &
-	plugins="${plugins-} $!"
-	wait_for 60 grep -q ready "$plugin_node.log"
-}
-
-end_plugins() {
-	for plugin_pid in ${plugins-}; do kill "$plugin_pid" 2>/dev/null; done
-	plugins=
-}
-
-# part 'KEYS' [NOTES]: a job of a part of a device that runs until it is cancelled; prints its id
-part() {
-	fake_job "$1\nannotations: {gpuq.test/start: 3600s, gpuq.test/hang: 'true'${2+, }${2-}}"
-}
-
-# noted JOB KEY: an annotation of its pod
-noted() {
-	kube get "$(the_pod "$1")" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["metadata"]["annotations"].get(sys.argv[1], "-"))' "$2"
-}
 
 # vcuda CORE BLOCKS: the example of kubernetes-gpusharing, with these amounts
 vcuda() {
@@ -56,7 +31,7 @@ test_expect_success 'AC-ALI-3, AC-ALI-13: what no device of the cluster can hold
 	printf "image: $kube_image\ncommand: [a]\ngpus: 2\ngpu_memory: 10Gi\n" >many && exits 1 gpuq submit many && grep HAMi err
 '
 
-test_expect_success 'AC-GAIA-1: best fit by cores and memory, predicted as the plugin chooses' '
+test_expect_success 'AC-GAIA-1: the matrix row gpu-manager share: best fit by cores and memory, predicted as the plugin chooses' '
 	cluster node g gpus=0 tencent.com/vcuda-core=300 tencent.com/vcuda-memory=190 label=kind=gaia && wait_for 60 node_frees g 3 && plugin gpu-manager g devices=3 &&
 	gaia() { part "gpu_cores: $1\ngpu_memory: $(($2 * 256))Mi\nnode_selector: {kind: gaia}"; } &&
 	for want in "60 43 0" "40 33 1" "30 15 0"; do id=$(gaia ${want% *}) && job_becomes "$id" RUNNING 120 &&
@@ -75,7 +50,7 @@ test_expect_success 'AC-GAIA-7: a soft limit is told to the plugin, and 30 are t
 	test "$(noted "$soft" tencent.com/vcuda-core-limit)" = 80 && test "$(noted "$soft" a)$(noted "$soft" b)" = 12 && wait_for 60 node_frees g2 1.7 && gpuq cancel "$soft"
 '
 
-test_expect_success 'AC-GAIA-3: whole devices are the plugin'\''s choice, and read back; AC-POD-4' '
+test_expect_success 'AC-GAIA-3: the matrix row gpu-manager whole: devices are the plugin'\''s choice, and read back; AC-POD-4' '
 	cluster node g4 gpus=0 tencent.com/vcuda-core=400 tencent.com/vcuda-memory=252 label=kind=g4 && wait_for 60 node_frees g4 4 && plugin gpu-manager g4 devices=4 &&
 	two=$(part "gpus: 2\nnode_selector: {kind: g4}") && job_becomes "$two" RUNNING 120 && grep "served .* 2,3 200" g4.log &&
 	wait_for 60 job_is "$two" pods.0.devices.0.index 2 && job_is "$two" pods.0.devices.1.index 3 && job_is "$two" attempt 0

@@ -120,7 +120,7 @@ unallocated() {
 	test -z "$(kube get "gpuq-jobs/resourceclaims/$1" status.allocation)"
 }
 
-test_expect_success 'AC-DRA-2: two devices by selector, allocated and reserved in one write; never the same ones twice' '
+test_expect_success 'AC-DRA-2: the matrix row DRA: two devices by selector, allocated and reserved in one write; never the same ones twice' '
 	afresh && slice other node2 1 1 0 4 "NVIDIA H100" && wait_for 60 n_devices node2 4 &&
 	one=$(fake_job "claims: [{name: g, class: gpu.nvidia.com, count: 2, selectors: [\"$a100\"]}]\npods: 3\n$(fate hang=true)") &&
 	two=$(fake_job "claims: [{name: g, class: gpu.nvidia.com, count: 2, selectors: [\"$a100\"]}]\n$(fate hang=true)") &&
