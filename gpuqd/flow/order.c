@@ -96,13 +96,12 @@ void order_ref(const struct model *m, const struct job *j, const struct pod *p, 
 	const struct origin_pod *o = model_pod_origin(m, p);
 
 	model_pod_name(m, p, name);
-	*ref = (struct pod_ref){ name,           order_namespace(j->queue),
-				 p->uid,         p->node->name,
-				 j->life->token, NULL,          false };
+	*ref = (struct pod_ref){
+		name, order_namespace(j->queue), p->uid, p->node->name, j->life->token, NULL, false
+	};
 	if (o)
-		*ref =
-			(struct pod_ref){ o->name, o->of->namespace_, o->uid, p->node->name, "",
-					  name,    o->of->gated };
+		*ref = (struct pod_ref){ o->name, o->of->namespace_, o->uid, p->node->name, "",
+					 name,    o->of->gated };
 }
 
 /* The value of the nearest queue, from the job's own upwards, that sets it. */
