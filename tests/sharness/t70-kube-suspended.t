@@ -27,15 +27,9 @@ suspended() {
 	apiVersion: batch/v1
 	kind: Job
 	metadata: {name: $1, namespace: default, labels: {kueue.x-k8s.io/queue-name: somewhere}}
-	spec:
-	  suspend: true
-	  ${2-}
-	  template:
-	    metadata: {annotations: {$suspended_fate}}
-	    spec:
-	      restartPolicy: Never
-	      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [plain]}]}]}}}
-	      containers: [{name: main, image: "$kube_image", command: [sleep, "1"], resources: {limits: {nvidia.com/gpu: "${gpus-1}"}}}]
+	spec: {suspend: true, ${2-} template: {metadata: {annotations: {$suspended_fate}}, spec: {restartPolicy: Never,
+	  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [plain]}]}]}}},
+	  containers: [{name: main, image: "$kube_image", command: [sleep, "1"], resources: {limits: {nvidia.com/gpu: "${gpus-1}"}}}]}}}
 	END
 }
 
@@ -129,6 +123,11 @@ test_expect_success 'cancelled while it runs: it is suspended as it was, and sta
 
 test_expect_success 'cancelled while it waits: likewise' '
 	gpus=3 suspended wide && template wide before && wait_for 60 n_jobs 1 wide queue PENDING && id=$(jobs_of wide) && gpuq cancel "$id" && wait_for 60 job_is "$id" state CANCELLED && as_before wide before && removed wide
+'
+
+test_expect_success 'its template is changed while it waits: it is queued anew, as it is now' '
+	gpus=3 suspended wide && wait_for 60 n_jobs 1 wide queue PENDING && id=$(jobs_of wide) && kube patch default/jobs/wide "{\"spec\": {\"template\": {\"spec\": {\"nodeSelector\": {\"no\": \"node\"}}}}}" >/dev/null &&
+	wait_for 60 job_is "$id" state CANCELLED && job_is "$id" message "its Job was changed" && wait_for 60 n_jobs 1 wide && test "$(jobs_of wide)" != "$id" && removed wide
 '
 
 test_expect_success 'several pods at once: one job for each, one Job; a pod that fails comes anew' '
