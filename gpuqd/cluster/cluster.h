@@ -69,7 +69,7 @@ struct adopt_fact {
 	bool gated; /* it waits behind gpuqd's gate, or is an owner that waits suspended */
 };
 
-/* What becomes of an owner that makes no pods while it is suspended. */
+/* State of an owner that makes no pods while it is suspended. */
 enum owner_state {
 	OWNER_THERE, /* more will be told */
 	OWNER_WAITS, /* it is suspended, and gpuqd may start it */
@@ -252,7 +252,8 @@ struct pod_ref {
 /* A suspended owner of pods, by its uid. */
 struct owner_ref {
 	const char *kind, *name, *namespace_, *uid;
-	uint32_t cancelled; /* number of the job that was cancelled: it stays suspended; 0 = none was */
+	uint32_t
+		cancelled; /* number of the job that was cancelled: it stays suspended; 0 = none was */
 };
 
 static inline const char *pod_ref_as(const struct pod_ref *ref)
@@ -427,8 +428,8 @@ struct cluster_ops {
 	void (*adopt)(struct cluster *c, const char *const *namespaces, size_t n);
 	/* Say something about such a pod, or a suspended owner of that kind, where its owner looks: reason is one
 	 * word. */
-	void (*adopt_say)(struct cluster *c, const char *kind, const struct pod_ref *ref, bool warning,
-			  const char *reason, const char *text);
+	void (*adopt_say)(struct cluster *c, const char *kind, const struct pod_ref *ref,
+			  bool warning, const char *reason, const char *text);
 	/* Have a suspended owner make its pods, behind gpuqd's gate; sink->adoptable tells of each. Where that is
 	 * refused, sink->not_bound follows with the name `as`. May be said again. */
 	void (*owner_start)(struct cluster *c, const struct owner_ref *owner, const char *as);

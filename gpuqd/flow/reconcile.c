@@ -803,17 +803,22 @@ static void on_objects_known(void *arg, enum object_kind kind, bool known)
 static void on_not_bound(void *arg, const char *pod, const char *message)
 {
 	struct reconcile *r = arg;
+	const struct pod *p;
 	const struct job *j;
 	struct pod_key key;
 	bool all; /* pods of its queue are bound */
 
 	log_warn("pod.not_bound", "pod=%s message=%s", LOGS(pod), LOGS(message));
-	if (!ours(r, pod, &key))
+	p = ours(r, pod, &key);
+	if (!p)
 		return;
 	j = model_find_job(journal_model(r->j), key.job);
 	all = j && (order_binds(j->queue) || model_is_adopted(journal_model(r->j), j));
 	block(r, key.job, all ? GPUQ_R_CLUSTER_REFUSED : GPUQ_R_VOLUME_PENDING,
-	      all ? "pods/binding" : NULL, message);
+	      model_pod_is_unmade(journal_model(r->j), p) ? "jobs"
+	      : all                                       ? "pods/binding"
+							  : NULL,
+	      message);
 	give_back(r, key.job, all ? RULE_REFUSED : gpuq_reason_word(GPUQ_R_VOLUME_PENDING));
 	if (r->on_released)
 		r->on_released(r->on_released_arg, key.job);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/cluster/kube/adopt/gate.h"
+#include "gpuqd/cluster/kube/adopt/suspended.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/watch/decode_pod.h"
 #include "gpuqd/cluster/kube/watch/decode_node.h"
@@ -84,6 +86,25 @@ static void read_as_dra(struct kube_object *o)
 	gpuq_arena_done(&a);
 }
 
+/* A Job that is suspended, or a pod behind the gate. */
+static void read_as_job(struct kube_object *o)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	json_t *made[] = { suspended_pod(o->object),        suspended_to_start(o->object),
+			   suspended_to_stop(o->object, 7), suspended_to_reset(o->object),
+			   suspended_to_restore(o->object), gate_opening(o->object, "n") };
+	const enum suspended_state is = suspended_state(o->object, &err);
+
+	if ((is == SUSPENDED_REFUSED || is == SUSPENDED_NOT_OURS) && !*err.text)
+		abort();
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+		if (!made[i])
+			abort();
+		json_decref(made[i]);
+	}
+	gate_is_closed(o->object);
+}
+
 /* A claim as a volume, and so on: each reader refuses or copes. */
 static void read_as_objects(struct kube_object *o)
 {
@@ -91,6 +112,7 @@ static void read_as_objects(struct kube_object *o)
 	struct object_fact f;
 
 	read_as_dra(o);
+	read_as_job(o);
 	for (int k = 0; k < OBJECT_SLICE; k++) {
 		if (kube_read_object(o, (enum object_kind)k, &f, &err) != 0)
 			continue;

@@ -22,19 +22,14 @@ cluster_for_gpuqd --with "$TMPDIR/rights.yaml"
 
 # suspended NAME [SPEC [ANNOTATIONS [LABELS]]]: a suspended Job of one GPU that hangs; members of its spec, and of its template's
 suspended() {
+	suspended_fate=${3-'gpuq.test/hang: "true"'}
 	kube apply -f - >/dev/null <<-END
 	apiVersion: batch/v1
 	kind: Job
 	metadata: {name: $1, namespace: default, labels: {kueue.x-k8s.io/queue-name: somewhere}}
-	spec:
-	  suspend: true
-	  ${2-}
-	  template:
-	    metadata: {annotations: {${3-gpuq.test/hang: "true"}}}
-	    spec:
-	      restartPolicy: Never
-	      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [plain]}]}]}}}
-	      containers: [{name: main, image: "$kube_image", command: [sleep, "1"], resources: {limits: {nvidia.com/gpu: "${gpus-1}"}}}]
+	spec: {suspend: true, ${2-} template: {metadata: {annotations: {$suspended_fate}}, spec: {restartPolicy: Never,
+	  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [plain]}]}]}}},
+	  containers: [{name: main, image: "$kube_image", command: [sleep, "1"], resources: {limits: {nvidia.com/gpu: "${gpus-1}"}}}]}}}
 	END
 }
 
@@ -84,7 +79,7 @@ removed() {
 }
 
 as_before() {
-	template "$1" after && cmp "$2" after && job_has "$1" spec.suspend true
+	template "$1" after && diff "$2" after && job_has "$1" spec.suspend true
 }
 
 test_expect_success 'a pool of the walk-through, and another node' '
@@ -100,11 +95,11 @@ test_expect_success 'the sample Job as it is: queued by the name of its queue, s
 '
 
 test_expect_success 'its pod had no choice: the affinity names the node, and no gate is left' '
-	pods sample-job spec.affinity >affinity && grep "metadata.name.*t4-1" affinity && ! pods sample-job spec.schedulingGates | grep name
+	pods sample-job spec.affinity >affinity && grep "metadata.name.*t4-1" affinity && pods sample-job spec.schedulingGates >left && ! grep name left
 '
 
 test_expect_success 'while it waits it has no pods, and nothing of it is changed' '
-	filler=$(fake_job "gpus: 2\n$(fate hang=true)") && job_becomes "$filler" RUNNING && suspended train && template train before && wait_for 60 n_jobs 1 train queue PENDING && said "Queued.*gpuqd has no queue somewhere" &&
+	filler=$(fake_job "gpus: 2\n$(fate hang=true)" -w plain) && job_becomes "$filler" RUNNING && suspended train && template train before && wait_for 60 n_jobs 1 train queue PENDING && said "Queued.*gpuqd has no queue somewhere" &&
 	as_before train before && test -z "$(pods train)" && id=$(jobs_of train) && job_is "$id" queue team && job_is "$id" gpus 1
 '
 
@@ -117,17 +112,22 @@ test_expect_success 'killed and started again: the same pod, the same job' '
 '
 
 test_expect_success 'evicted by a job that is owed the devices: it is suspended again, as it was, and queued anew' '
-	owed=$(fake_job "gpus: 2\n$(fate hang=true)") && job_becomes "$owed" RUNNING 120 && job_is "$id" state PREEMPTED && wait_for 60 as_before train before && test -z "$(pods train)" &&
+	owed=$(fake_job "gpus: 2\n$(fate hang=true)" -w plain) && job_becomes "$owed" RUNNING 120 && job_is "$id" state PREEMPTED && wait_for 60 as_before train before && test -z "$(pods train)" &&
 	wait_for 60 n_jobs 1 train queue PENDING && again=$(jobs_of train) && test "$again" != "$id" && gpuq cancel "$owed" && job_becomes "$again" RUNNING 120
 '
 
 test_expect_success 'cancelled while it runs: it is suspended as it was, and stays so until its mark is taken away' '
-	gpuq cancel "$again" && wait_for 60 job_is "$again" state CANCELLED && wait_for 60 as_before train before && job_has train "metadata.annotations.gpuq\\.io/cancelled" "$again" &&
+	gpuq cancel "$again" && wait_for 60 job_is "$again" state CANCELLED && wait_for 60 as_before train before && job_has train "metadata.annotations[gpuq.io/cancelled]" "$again" &&
 	wait_for 60 eval "test -z \"\$(pods train)\"" && n_jobs 0 train && kube patch default/jobs/train "{\"metadata\": {\"annotations\": {\"gpuq.io/cancelled\": null}}}" >/dev/null && wait_for 120 n_jobs 1 train queue RUNNING && removed train
 '
 
 test_expect_success 'cancelled while it waits: likewise' '
 	gpus=3 suspended wide && template wide before && wait_for 60 n_jobs 1 wide queue PENDING && id=$(jobs_of wide) && gpuq cancel "$id" && wait_for 60 job_is "$id" state CANCELLED && as_before wide before && removed wide
+'
+
+test_expect_success 'its template is changed while it waits: it is queued anew, as it is now' '
+	gpus=3 suspended wide && wait_for 60 n_jobs 1 wide queue PENDING && id=$(jobs_of wide) && kube patch default/jobs/wide "{\"spec\": {\"template\": {\"spec\": {\"nodeSelector\": {\"no\": \"node\"}}}}}" >/dev/null &&
+	wait_for 60 job_is "$id" state CANCELLED && job_is "$id" message "its Job was changed" && wait_for 60 n_jobs 1 wide && test "$(jobs_of wide)" != "$id" && removed wide
 '
 
 test_expect_success 'several pods at once: one job for each, one Job; a pod that fails comes anew' '
@@ -162,7 +162,7 @@ test_expect_success 'started by another client while it waits: its job is cancel
 '
 
 test_expect_success 'suspended by another client while it runs: its template is restored, and it is queued anew' '
-	suspended twice && template twice before && wait_for 120 n_jobs 1 twice queue RUNNING && id=$(jobs_of twice) && filler=$(fake_job "gpus: 1\n$(fate hang=true)") && job_becomes "$filler" RUNNING 120 &&
+	suspended twice && template twice before && wait_for 120 n_jobs 1 twice queue RUNNING && id=$(jobs_of twice) && filler=$(fake_job "gpus: 1\n$(fate hang=true)" -w plain) && job_becomes "$filler" RUNNING 120 &&
 	kube patch default/jobs/twice "{\"spec\": {\"suspend\": true}}" >/dev/null && wait_for 60 job_is "$id" state CANCELLED && wait_for 120 n_jobs 1 twice queue RUNNING && test "$(jobs_of twice)" != "$id" && gpuq cancel "$filler" && removed twice
 '
 

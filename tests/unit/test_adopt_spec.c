@@ -70,6 +70,48 @@ Test(adopt_spec, pods_that_request_the_same_are_a_group)
 	gpuq_arena_done(&mem);
 }
 
+/* A suspended owner stands for its first pod until that is there; EV_JOB_FILLED then replaces it in the notes. */
+Test(adopt_spec, a_suspended_owner_stands_for_its_first_pod)
+{
+	struct adopt_fact f = fact("train", POD("train", "", "\"nvidia.com/gpu\":\"1\""));
+	const struct adopt_fact *pods[] = { &f };
+	struct origins *all = NULL;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_spec spec;
+	size_t n, n_pods;
+	const char *owner, *list;
+	char *notes, *filled;
+
+	f.gated = true;
+	f.uid = f.owner_uid;
+	cr_assert_eq(adopt_spec(&mem, pods, 1, 1, &spec, &warnings, &err), 0, "%s", err.text);
+	spec.comment = "kept";
+	notes = jobnote_take(&spec);
+	owner = jobnote_find(notes, JOBNOTE_ORIGIN, &n);
+	list = jobnote_find(notes, JOBNOTE_PODS, &n_pods);
+	origin_add(&all, 7, owner, n, list, n_pods);
+	cr_expect(origin_of(all, 7)->gated);
+	cr_expect(origin_is_suspended(origin_of(all, 7)));
+	origin_drop(&all, 7);
+	filled = jobnote_with_pods(notes, "train-1 uid-1", strlen("train-1 uid-1"));
+	owner = jobnote_find(filled, JOBNOTE_ORIGIN, &n);
+	list = jobnote_find(filled, JOBNOTE_PODS, &n_pods);
+	origin_add(&all, 7, owner, n, list, n_pods);
+	cr_expect(origin_of(all, 7)->gated);
+	cr_expect(!origin_is_suspended(origin_of(all, 7)));
+	cr_expect_str_eq(origin_find(all, "uid-1")->name, "train-1");
+	cr_expect(jobnote_find(filled, JOBNOTE_COMMENT, &n));
+	origin_drop(&all, 7);
+	/* Notes of before: the word may be missing. */
+	origin_add(&all, 8, "Job train team uid", 18, "p uid-p", 7);
+	cr_expect(!origin_of(all, 8)->gated);
+	origin_drop(&all, 8);
+	free(filled);
+	free(notes);
+	gpuq_buf_done(&warnings);
+	gpuq_arena_done(&mem);
+}
+
 /* Once, where several kinds of pods have the same. */
 Test(adopt_spec, what_is_ignored_is_named_for_each_kind_of_pod)
 {

@@ -422,7 +422,8 @@ static void check_kueue(struct exam *x)
 					gpuq_get_str(things->items[i], "why", ""));
 	if (jobs.len)
 		find(x, WARN, "adopt",
-		     "have one of the two start them: keep Kueue from the namespace, or take it out of "
+		     "have one of the two start them: keep Kueue from the namespace, or take it "
+		     "out of "
 		     "adopt of the site",
 		     "suspended Jobs that a Workload of Kueue holds are left alone: %s",
 		     gpuq_buf_str(&jobs));
@@ -710,11 +711,11 @@ static int ask(struct exam *x, struct gpuq_err *err)
 static void examine(struct exam *x)
 {
 	static void (*const checks[])(struct exam *) = {
-		check_version,  check_rights,   check_clock,    check_jumps,        check_disk,
-		check_cluster,  check_refused,  check_nodes,    check_inventory,    check_scheduler,
-		check_loop,     check_measured, check_notify,   check_account,      check_backends,
-		check_policies, check_kueue,    check_fence,    check_requests, check_placeholders, check_recovery,
-		check_backup,   check_quotas,
+		check_version,  check_rights,   check_clock,  check_jumps,     check_disk,
+		check_cluster,  check_refused,  check_nodes,  check_inventory, check_scheduler,
+		check_loop,     check_measured, check_notify, check_account,   check_backends,
+		check_policies, check_kueue,    check_fence,  check_requests,  check_placeholders,
+		check_recovery, check_backup,   check_quotas,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

@@ -29,6 +29,7 @@
 #include "gpuqd/cluster/kube/signal.h"
 #include "gpuqd/cluster/kube/trial.h"
 #include "gpuqd/cluster/kube/watch/watch.h"
+#include "gpuqd/cluster/kube/watch/watch_jobs.h"
 #include "gpuqd/cluster/kube/watch/watch_objects.h"
 
 /* The Kubernetes cluster: credentials, connections, what is heard, what is asked. Each

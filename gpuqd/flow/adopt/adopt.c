@@ -171,7 +171,7 @@ static void queued(struct adopt *a, const struct adopt_fact *f, uint32_t job, co
 	note_heard(a, f->uid); /* the list that is being taken may have named it before */
 }
 
-/* What Kueue calls a queue need not be one here. */
+/* A queue of Kueue need not be one of gpuqd. */
 static void choose_queue(const struct adopt *a, const struct site_adopted *is,
 			 const struct adopt_fact *f, struct gpuq_spec *spec,
 			 struct gpuq_buf *warnings)
@@ -293,21 +293,6 @@ static void let_wait(struct adopt *a, const struct job *j)
 	journal_apply(a->j, &ev, NULL);
 }
 
-/* An owner that has a job already may be started. */
-static void waits_again(struct adopt *a, const struct origin_pod *o)
-{
-	const struct job *j = job_of(a, o);
-	struct heard *h = heard(a, o->uid);
-
-	if (!j || model_job_is_over(j)) {
-		look_again_soon(a);
-	} else if (h && h->started) { /* another client suspended it before its first pod was there */
-		h->started = false;
-		if (model_job_is_live(j))
-			let_wait(a, j);
-	}
-}
-
 /* The first pod of an owner takes the place of that in its job; each other is a job of its own. */
 static bool fill(struct adopt *a, const struct adopt_fact *f)
 {
@@ -345,8 +330,10 @@ static void on_adoptable(void *arg, const struct adopt_fact *f)
 		strays_remove(&a->strays, f->uid);
 		return;
 	}
-	if (is && known && is_suspended(f) && may_act(a))
-		waits_again(a, known);
+	/* Its job is about to end: then it is queued anew. */
+	if (is && known && is_suspended(f) &&
+	    (!job_of(a, known) || model_job_is_over(job_of(a, known))))
+		look_again_soon(a);
 	if (!is || known)
 		return;
 	if (!may_act(a) || (*f->gang && f->n_gang == 0))
@@ -506,17 +493,21 @@ static void on_owner(void *arg, const struct owner_fact *f)
 	const struct origin_pod *p = origin_find(journal_model(a->j)->origins, f->uid);
 	struct heard *h;
 
-	if (f->state != OWNER_LEFT) {
-		h = note_heard(a, f->uid);
-		if (h)
-			h->owner = true;
-		if (h && f->state == OWNER_STARTED)
-			h->started = true;
+	if (f->state == OWNER_LEFT) {
+		forget(a, heard(a, f->uid));
+		if (p && !recovery_waits(journal_model(a->j)))
+			lost(a, p->of, f->why);
 		return;
 	}
-	forget(a, heard(a, f->uid));
-	if (p && !recovery_waits(journal_model(a->j)))
-		lost(a, p->of, f->why);
+	h = note_heard(a, f->uid);
+	if (!h)
+		return;
+	h->owner = true;
+	/* Another client suspended it before its first pod was there. */
+	if (h->started && f->state == OWNER_WAITS && p && origin_is_suspended(p->of) &&
+	    job_of(a, p) && model_job_is_live(job_of(a, p)))
+		let_wait(a, job_of(a, p));
+	h->started = f->state == OWNER_STARTED;
 }
 
 static void on_owners_listed(void *arg, const char *namespace_)
@@ -601,7 +592,10 @@ static void on_listed(void *arg)
 	a->list++;
 	for (o = origin_first(m->origins); o && !recovery_waits(m); o = next) {
 		next = o->hh.next;
-		check_pods(a, o);
+		if (origin_is_suspended(o))
+			check_owner(a, o);
+		else
+			check_pods(a, o);
 	}
 	on_durable(a, 0, NULL);
 }

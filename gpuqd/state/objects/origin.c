@@ -122,11 +122,6 @@ const struct origin_pod *origin_find(const struct origins *all, const char *uid)
 	return p;
 }
 
-bool origin_is_suspended(const struct origin *o)
-{
-	return o->gated && o->n_pods == 1 && strcmp(o->pods[0].uid, o->uid) == 0;
-}
-
 const struct origin *origin_first(const struct origins *all)
 {
 	return all ? all->jobs : NULL;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <uthash.h>
 
@@ -48,7 +49,10 @@ void origin_free(struct origins *all);
 const struct origin *origin_of(const struct origins *all, uint32_t job);
 const struct origin_pod *origin_find(const struct origins *all, const char *uid);
 /* True if none of its pods is there yet: the suspended owner stands for the first. */
-bool origin_is_suspended(const struct origin *o);
+static inline bool origin_is_suspended(const struct origin *o)
+{
+	return o->gated && o->n_pods == 1 && strcmp(o->pods[0].uid, o->uid) == 0;
+}
 /* Return the first; the others follow by hh.next. */
 const struct origin *origin_first(const struct origins *all);
 

@@ -34,7 +34,7 @@ static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, co
 	char name[64];
 
 	model_pod_name(m, p, name);
-	gpuq_put(a, v, "name", gpuq_str(a, o ? o->name : name));
+	gpuq_put(a, v, "name", gpuq_str(a, o && !origin_is_suspended(o->of) ? o->name : name));
 	gpuq_put(a, v, "uid", view_word(a, p->uid));
 	gpuq_put(a, v, "index", gpuq_int(a, p->index));
 	gpuq_put(a, v, "group", gpuq_str(a, p->job->request->spec.groups[p->group].name));

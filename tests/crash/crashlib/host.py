@@ -105,10 +105,11 @@ class Fake:
     nodes, gpus_of_node = 3, 4
     gpus = nodes * gpus_of_node
     failpoints = ("dispatch.", "journal.", "schedule.", "store.", "kube.")
-    # Volumes to wait for, requests for nodes, claims of devices, placeholders and pods that were not submitted
-    # are not part of this load: t31-kube-volumes, t40-kube-provision-kills, t36-kube-dra, t48-kube-autoscaler
-    # and t0548-fake-adopt kill at these.
-    elsewhere = ("kube.bind", "kube.capacity", "kube.claim", "kube.placeholder", "kube.node_keep", "dispatch.adopt")
+    # Volumes to wait for, requests for nodes, claims of devices, placeholders, pods that were not submitted and
+    # suspended Jobs are not part of this load: t31-kube-volumes, t40-kube-provision-kills, t36-kube-dra,
+    # t48-kube-autoscaler, t0548-fake-adopt and t70-kube-suspended kill at these.
+    elsewhere = ("kube.bind", "kube.capacity", "kube.claim", "kube.placeholder", "kube.node_keep", "dispatch.adopt",
+                 "kube.owner", "kube.gate")
     faults = ("on POST pods every=11 drop-after-commit\n"
               "on POST pods every=17 status=503\n"
               "on DELETE pods every=7 drop-after-commit\n"

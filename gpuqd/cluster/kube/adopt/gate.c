@@ -44,13 +44,14 @@ static json_t *others(const json_t *pod)
 static json_t *terms(const json_t *pod, const char *node)
 {
 	const json_t *affinity = kube_path(pod, "spec", "affinity");
-	const json_t *old = json_object_get(kube_path(affinity, "nodeAffinity", REQUIRED),
-					    "nodeSelectorTerms");
+	const json_t *old =
+		json_object_get(kube_path(affinity, "nodeAffinity", REQUIRED), "nodeSelectorTerms");
 	json_t *out = json_array(), *t;
 	const size_t n = json_array_size(old);
 
 	for (size_t i = 0; i < (n ? n : 1); i++) {
-		json_t *term = n ? json_deep_copy(json_array_get(old, i)) : json_object();
+		const json_t *was = json_array_get(old, i);
+		json_t *term = json_is_object(was) ? json_deep_copy(was) : json_object();
 		json_t *fields = json_object_get(term, "matchFields");
 
 		if (!json_is_array(fields)) {

@@ -450,8 +450,8 @@ static void on_checked(void *arg, enum kueue_answer is, const char *words, int64
 		return;
 	}
 	if (is == KUEUE_HELD) {
-		snprintf(text, sizeof(text), "Workload %.300s of Kueue holds it: gpuqd leaves it alone",
-			 words);
+		snprintf(text, sizeof(text),
+			 "Workload %.300s of Kueue holds it: gpuqd leaves it alone", words);
 		it->workload = copy(words);
 	} else {
 		snprintf(text, sizeof(text), "whether Kueue holds it is not known: %.448s", words);
@@ -579,7 +579,7 @@ static void go_now(struct owner *it)
 	go(it);
 }
 
-/* What is asked for is not answered at once. */
+/* Requests are not answered from within. */
 static void go_soon(struct owner *it)
 {
 	kueue_cancel(it->check);
@@ -593,8 +593,8 @@ static void go_soon(struct owner *it)
 void owners_shown(struct owners *o, json_t *job)
 {
 	const json_t *meta = json_object_get(job, "metadata");
-	struct owner *it = need(o, kube_str(meta, "namespace"), kube_str(meta, "name"),
-				kube_str(meta, "uid"));
+	struct owner *it =
+		need(o, kube_str(meta, "namespace"), kube_str(meta, "name"), kube_str(meta, "uid"));
 
 	if (!it)
 		return;
@@ -688,8 +688,9 @@ void owners_each_held(const struct owners *o,
 			fn(arg, it->namespace_, it->name, it->workload);
 }
 
-int owners_new(struct loop *l, struct http *h, const struct cluster_sink *sink, struct adopts *adopts,
-	       owners_leave_fn leave, void *arg, struct owners **out, struct gpuq_err *err)
+int owners_new(struct loop *l, struct http *h, const struct cluster_sink *sink,
+	       struct adopts *adopts, owners_leave_fn leave, void *arg, struct owners **out,
+	       struct gpuq_err *err)
 {
 	struct owners *o = calloc(1, sizeof(*o));
 

@@ -22,8 +22,9 @@ struct owners;
 typedef void (*owners_leave_fn)(void *arg, const struct pod_ref *pod, int64_t grace_us);
 
 /* sink and adopts must outlive the result. */
-int owners_new(struct loop *l, struct http *h, const struct cluster_sink *sink, struct adopts *adopts,
-	       owners_leave_fn leave, void *arg, struct owners **out, struct gpuq_err *err);
+int owners_new(struct loop *l, struct http *h, const struct cluster_sink *sink,
+	       struct adopts *adopts, owners_leave_fn leave, void *arg, struct owners **out,
+	       struct gpuq_err *err);
 void owners_free(struct owners *o); /* NULL is fine */
 
 /* A Job of a namespace of adopt() was seen, or has gone. */

@@ -189,6 +189,8 @@ static void inherit(json_t *to, const json_t *from, const char *key)
 	json_t *map = json_object_get(to, key), *v;
 	const char *name;
 
+	if (!json_is_object(to))
+		return;
 	if (!json_is_object(map)) {
 		map = json_object();
 		json_object_set_new(to, key, map);
@@ -214,8 +216,10 @@ json_t *suspended_pod(const json_t *job)
 	const json_t *meta = json_object_get(job, "metadata");
 	json_t *pod = json_deep_copy(template_of(job)), *own;
 
-	if (!pod)
+	if (!json_is_object(pod)) {
+		json_decref(pod);
 		pod = json_object();
+	}
 	own = json_object_get(pod, "metadata");
 	if (!json_is_object(own)) {
 		own = json_object();

@@ -23,7 +23,8 @@ struct asks_write {
 	json_t *body; /* taken over */
 	const char *pod; /* that waits for it; "" none */
 	const char *claim; /* the resource of a claim of devices, a static word; NULL = of none */
-	const struct pod_ref *gated; /* the pod waits behind gpuqd's gate, which is opened first; NULL = it does not */
+	const struct pod_ref *
+		gated; /* the pod waits behind gpuqd's gate, which is opened first; NULL = it does not */
 };
 
 /* The way to a pod behind the gate: it is read, the gate opened, the pod bound. */
@@ -136,8 +137,8 @@ static void refused(struct binding *b, int status, const char *why)
 /* Take the pod as it is, and go to the next step; false: it is another of that name. */
 static bool pass_gate(struct binding *b, const struct http_answer *answer)
 {
-	json_t *pod = answer->complete ? json_loadb(answer->body, answer->n, JSON_ALLOW_NUL, NULL)
-				       : NULL;
+	json_t *pod =
+		answer->complete ? json_loadb(answer->body, answer->n, JSON_ALLOW_NUL, NULL) : NULL;
 	const bool same = strcmp(kube_str(json_object_get(pod, "metadata"), "uid"), b->uid) == 0;
 
 	if (b->gate == GATE_READ && same && gate_is_closed(pod)) {

@@ -1,5 +1,6 @@
 #include "gpuqd/cluster/kube/watch/watch.h"
 #include "gpuqd/cluster/kube/watch/watch_int.h"
+#include "gpuqd/cluster/kube/watch/watch_jobs.h"
 #include "gpuqd/cluster/kube/watch/watch_objects.h"
 
 #include <stdio.h>

@@ -13,8 +13,6 @@
 #ifndef GPUQD_CLUSTER_KUBE_WATCH_WATCH_H
 #define GPUQD_CLUSTER_KUBE_WATCH_WATCH_H
 
-#include <jansson.h>
-
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/cluster/kube/http/http.h"
 #include "gpuqd/cluster/kube/watch/known.h"
@@ -42,14 +40,6 @@ typedef void (*watch_requests_fn)(void *arg, bool known, const char *why);
 /* List and watch ProvisioningRequests of that API version ("v1"), from now on; NULL = no longer. */
 void watch_requests(struct watch *w, const char *version, watch_request_fn seen,
 		    watch_requests_fn known, void *arg);
-
-/* job NULL: the one of that uid has gone. */
-typedef void (*watch_job_fn)(void *arg, json_t *job, const char *uid);
-/* A complete list of a namespace has come. */
-typedef void (*watch_jobs_fn)(void *arg, const char *namespace_);
-/* List and watch batch/v1 Jobs of these namespaces that have a label, a static word, from now on. */
-void watch_jobs(struct watch *w, const char *const *namespaces, size_t n, const char *label,
-		watch_job_fn seen, watch_jobs_fn listed, void *arg);
 
 const struct known_thing *watch_pod(const struct watch *w, const char *namespace_,
 				    const char *name);

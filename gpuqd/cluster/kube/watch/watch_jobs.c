@@ -1,4 +1,5 @@
-/* Jobs of some namespaces, kept up to date as nodes and pods are. */
+#include "gpuqd/cluster/kube/watch/watch_jobs.h"
+
 #include <stdlib.h>
 #include <string.h>
 
