@@ -51,7 +51,6 @@ struct gpuq_toleration {
 	const char *effect; /* "" = every effect */
 	int64_t seconds; /* tolerationSeconds of NoExecute; -1 = for ever */
 };
-extern const struct gpuq_schema gpuq_toleration_schema;
 
 struct gpuq_nfs {
 	const char *server, *path; /* path: the directory that is exported */

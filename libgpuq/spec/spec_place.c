@@ -7,6 +7,7 @@
 
 #include "libgpuq/hostlist.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/toleration.h"
 
 #define TERMS_MAX 64u /* of one group: each is tried on each node */
 
@@ -547,7 +548,7 @@ static const struct gpuq_field toleration_fields[] = {
 };
 /* clang-format on */
 
-const struct gpuq_schema gpuq_toleration_schema = {
+const struct gpuq_schema spec_toleration_schema = {
 	.name = "toleration",
 	.size = sizeof(struct gpuq_toleration),
 	.fields = toleration_fields,
