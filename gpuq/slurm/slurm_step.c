@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
+#include "gpuq/slurm/mpi/launch.h"
 #include "gpuq/slurm/mpi/mpi.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/slurm/slurm_words.h"
@@ -137,11 +139,19 @@ static void set_task(const struct plan *p, long pod, long local, long rank)
 {
 	static const char *const places[][2] = { { "GPUQ_LOCALID", "SLURM_LOCALID" },
 						 { "GPUQ_PROCID", "SLURM_PROCID" } };
+	static const char *const of_jobs[][2] = { { "GPUQ_JOB_ID", "SLURM_JOB_ID" },
+						  { "GPUQ_JOB_ID", "SLURM_JOBID" },
+						  { "GPUQ_NODELIST", "SLURM_JOB_NODELIST" },
+						  { "GPUQ_NODELIST", "SLURM_NODELIST" } };
 
 	for (int i = 0; i < 2; i++) {
 		set_number(places[0][i], local);
 		set_number(places[1][i], rank);
 	}
+	/* Programs such as OpenMPI know srun by these, which the pods of other jobs than scripts lack. */
+	for (size_t i = 0; i < sizeof(of_jobs) / sizeof(of_jobs[0]); i++)
+		if (getenv(of_jobs[i][0]))
+			setenv(of_jobs[i][1], getenv(of_jobs[i][0]), 0);
 	set_number("SLURM_NODEID", pod);
 	set_number("SLURM_NTASKS", p->ntasks);
 	set_number("SLURM_NPROCS", p->ntasks);
@@ -508,6 +518,23 @@ static const char *name_of(const struct plan *p)
 				 element ? element : "", attempt ? attempt : "", hash);
 }
 
+static const char *type_of(const struct plan *p)
+{
+	const char *given = p->c->args.val[OPT_S_MPI];
+
+	return given ? given : getenv("SLURM_MPI_TYPE");
+}
+
+/* A name for each pod of the step, which may be called otherwise: all know these. */
+static const char *const *names_of_pods(const struct plan *p)
+{
+	const char **names = gpuq_arena_calloc(&p->c->arena, (size_t)p->n_chosen, sizeof(*names));
+
+	for (long i = 0; i < p->n_chosen && names; i++)
+		names[i] = gpuq_arena_printf(&p->c->arena, "pod-%ld", p->chosen[i]);
+	return names;
+}
+
 /* Pods of the local cluster are processes of one machine, so that the ranks of all are; those of a Kubernetes cluster
  * have a key that gpuqd gives to the pods of a gang. */
 static int start_mpi(struct plan *p)
@@ -516,14 +543,14 @@ static int start_mpi(struct plan *p)
 	static const char *const nodes[] = { host };
 	const char *given = p->c->args.val[OPT_S_MPI];
 	const bool many = !p->job && p->n_chosen > 1;
-	struct mpi_step s = { .type = given ? given : getenv("SLURM_MPI_TYPE"),
+	struct mpi_step s = { .type = type_of(p),
 			      .n = n_total(p),
 			      .per_node = n_total(p),
 			      .nodes = nodes,
 			      .sessions = p->job != NULL,
 			      .shared = many ? name_of(p) : NULL,
 			      .n_joining = (n_total(p) - 1) / p->per_pod,
-			      .joins = many && first_rank(p) > 0 };
+			      .part = many ? first_rank(p) / p->per_pod : 0 };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	const char *key = getenv("GPUQ_GANG_KEY"), *first = getenv("MASTER_ADDR");
 	const bool gang = many && key && first;
@@ -539,12 +566,15 @@ static int start_mpi(struct plan *p)
 			"submitted as one (sbatch): run srun there");
 		return 1;
 	}
+	gethostname(host, sizeof(host) - 1);
 	if (gang && s.shared) {
 		s.host = first;
 		s.key = key;
 		s.per_node = p->per_pod;
+		s.nodes = names_of_pods(p);
 	}
-	gethostname(host, sizeof(host) - 1);
+	if (!s.nodes)
+		return cli_say("error: out of memory"), 1;
 	return mpi_start(&s, &p->mpi, &err) < 0 ? slurm_fail(&err) : 0;
 }
 
@@ -553,7 +583,7 @@ bool slurm_srun_command(const struct cli *c, int *code)
 	const char *type = c->args.val[OPT_S_MPI];
 
 	*code = EXIT_DONE;
-	if (type && strcmp(type, "list") == 0)
+	if (type && strcasecmp(type, "list") == 0)
 		mpi_print_types();
 	else if (type && !mpi_is_type(type))
 		*code = cli_usage(c, "--mpi=%s is not known: --mpi=list prints the types", type);
@@ -587,6 +617,8 @@ int slurm_step(struct cli *c)
 	}
 	if (!slurm_srun_command(c, &rc))
 		return rc;
+	if (getenv(LAUNCH_VARIABLE) && val[OPT_S_NODELIST])
+		return launch_ask(getenv(LAUNCH_VARIABLE), val[OPT_S_NODELIST], c->args.rest);
 	p->c = c;
 	p->command = c->args.rest;
 	p->job = val[OPT_S_JOBID]        ? val[OPT_S_JOBID]
@@ -617,9 +649,13 @@ int slurm_step(struct cli *c)
 	if (t.n == 0)
 		return EXIT_DONE;
 	rc = start_mpi(p);
-	if (rc == 0) {
+	if (rc == 0 && mpi_is_launch(type_of(p))) {
+		t.n = 1;
+		rc = t.first == 0 ? tasks_run(&t) : mpi_wait(p->mpi);
+		mpi_stop(p->mpi, t.first == 0 ? rc : 0);
+	} else if (rc == 0) {
 		rc = tasks_run(&t);
-		mpi_stop(p->mpi, rc != 0);
+		mpi_stop(p->mpi, t.go_on ? 0 : rc);
 	}
 	return rc;
 }
