@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 }
 END_OF_C
 
-cluster_for_gpuqd --no-kwok --real-node --real-gpus 4
+cluster_for_gpuqd --with "$test_source/etc/kubernetes/optional/exec.yaml" --no-kwok --real-node --real-gpus 4
 
 
 # gang COMMAND...: a script of two pods
@@ -72,6 +72,14 @@ test_expect_success 'mpirun in the first pod finds the hosts, and needs no ssh' 
 	c=$(gang "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; srun --mpi=launch --ntasks-per-node=2 mpirun.openmpi hello; echo code \$?") && ends "$c" 0 &&
 	grep "^rank" out | sed "s/ on .*//" | sort >got && seq 0 3 | sed "s/.*/rank & of 4 sum 6 6/" >want && test_cmp want got && test "$(grep "^rank" out | sed "s/.* on //" | sort -u | wc -l)" = 2 &&
 	test "$(grep -c "^code 0" out)" = 2
+'
+
+test_expect_success 'from salloc with --mpi an srun in each pod starts its ranks, or mpirun' '
+	mkdir bin && ln -s "$test_build/gpuq/gpuq" bin/salloc && ln -s "$test_build/gpuq/gpuq" bin/srun && PATH=$PWD/bin:$PATH && root=OMPI_ALLOW_RUN_AS_ROOT &&
+	exits 0 salloc -Q -N 2 -c 1 srun --mpi=pmix --label --ntasks-per-node=2 hello && cat out err && sed "s/ on .*//" out | sort >got && seq 0 3 | sed "s/.*/&: rank & of 4 sum 6 6/" >want && test_cmp want got &&
+	exits 9 salloc -Q -N 2 -c 1 srun --mpi=pmix -n 2 hello 9 && cat err &&
+	exits 0 salloc -Q -N 2 -c 1 srun --mpi=launch --export=ALL,$root=1,${root}_CONFIRM=1 --ntasks-per-node=2 mpirun.openmpi hello && cat out err &&
+	grep "^rank" out | sed "s/ on .*//" | sort >got && seq 0 3 | sed "s/.*/rank & of 4 sum 6 6/" >want && test_cmp want got
 '
 
 test_expect_success 'a rank that aborts, and one that crashes, ends all' '
