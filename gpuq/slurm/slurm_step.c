@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
+#include "gpuq/slurm/mpi/launch.h"
 #include "gpuq/slurm/mpi/mpi.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/slurm/slurm_words.h"
@@ -35,6 +37,7 @@ struct plan {
 	long chosen[PODS_MAX], n_chosen; /* the pods that tasks start in */
 	long ntasks, per_pod, gpus_per_task;
 	bool local; /* from outside: its pods are processes of this machine */
+	bool by_srun; /* from outside: an srun in each pod starts its tasks, which are one world there */
 	char **command;
 	struct mpi *mpi;
 };
@@ -137,11 +140,19 @@ static void set_task(const struct plan *p, long pod, long local, long rank)
 {
 	static const char *const places[][2] = { { "GPUQ_LOCALID", "SLURM_LOCALID" },
 						 { "GPUQ_PROCID", "SLURM_PROCID" } };
+	static const char *const of_jobs[][2] = { { "GPUQ_JOB_ID", "SLURM_JOB_ID" },
+						  { "GPUQ_JOB_ID", "SLURM_JOBID" },
+						  { "GPUQ_NODELIST", "SLURM_JOB_NODELIST" },
+						  { "GPUQ_NODELIST", "SLURM_NODELIST" } };
 
 	for (int i = 0; i < 2; i++) {
 		set_number(places[0][i], local);
 		set_number(places[1][i], rank);
 	}
+	/* Programs such as OpenMPI know srun by these, which the pods of other jobs than scripts lack. */
+	for (size_t i = 0; i < sizeof(of_jobs) / sizeof(of_jobs[0]); i++)
+		if (getenv(of_jobs[i][0]))
+			setenv(of_jobs[i][1], getenv(of_jobs[i][0]), 0);
 	set_number("SLURM_NODEID", pod);
 	set_number("SLURM_NTASKS", p->ntasks);
 	set_number("SLURM_NPROCS", p->ntasks);
@@ -169,8 +180,10 @@ static void move(const char *dir)
 /* Which pod task i is started in (its place among the chosen), and its number there. */
 static void place_of(const struct plan *p, long i, long *pod, long *local)
 {
-	*pod = p->job ? p->chosen[i / p->per_pod] : p->pod;
-	*local = p->job ? i % p->per_pod : i;
+	const long each = p->by_srun ? 1 : p->per_pod;
+
+	*pod = p->job ? p->chosen[i / each] : p->pod;
+	*local = p->job ? i % each : i;
 }
 
 static long first_rank(const struct plan *p)
@@ -220,7 +233,31 @@ static bool is_sent(const struct plan *p, const char *entry)
 	return p->local && strlen(entry) < 4096;
 }
 
-/* gpuq exec --pod=N JOB -- env NAME=VALUE... COMMAND */
+#define SRUN_WORDS 8
+
+/* The srun of a pod, with what decides on our plan and on how its tasks run. Returns how many words. */
+static size_t put_srun(const struct plan *p, const char **argv)
+{
+	struct gpuq_arena *a = &p->c->arena;
+	const char *const *val = p->c->args.val;
+	size_t n = 0;
+
+	argv[n++] = "srun";
+	argv[n++] = gpuq_arena_printf(a, "--mpi=%s", val[OPT_S_MPI]);
+	argv[n++] = gpuq_arena_printf(a, "--ntasks=%ld", p->ntasks);
+	argv[n++] = gpuq_arena_printf(a, "--ntasks-per-node=%ld", p->per_pod);
+	if (val[OPT_S_NNODES])
+		argv[n++] = gpuq_arena_printf(a, "--nodes=%s", val[OPT_S_NNODES]);
+	if (val[OPT_S_NODELIST])
+		argv[n++] = gpuq_arena_printf(a, "--nodelist=%s", val[OPT_S_NODELIST]);
+	if (opt_given(&p->c->args, OPT_S_LABEL))
+		argv[n++] = "--label";
+	if (val[OPT_S_KILL_ON_BAD_EXIT] && *val[OPT_S_KILL_ON_BAD_EXIT] == '0')
+		argv[n++] = "--kill-on-bad-exit=0";
+	return n;
+}
+
+/* gpuq exec --pod=N JOB -- env NAME=VALUE... [srun OPTION...] COMMAND */
 static void __attribute__((noreturn)) become_session(void *arg, long i)
 {
 	const struct plan *p = arg;
@@ -234,14 +271,15 @@ static void __attribute__((noreturn)) become_session(void *arg, long i)
 
 	place_of(p, i, &pod, &local);
 	export_as(p->c, p->c->args.val[OPT_S_EXPORT]);
-	set_task(p, pod, local, i);
+	if (!p->by_srun)
+		set_task(p, pod, local, i);
 	if (p->mpi)
 		mpi_become(p->mpi, i);
 	while (environ[n_env])
 		n_env++;
 	while (p->command[n_command])
 		n_command++;
-	argv = gpuq_arena_calloc(a, n_env + n_command + 16, sizeof(*argv));
+	argv = gpuq_arena_calloc(a, n_env + n_command + SRUN_WORDS + 16, sizeof(*argv));
 	if (!argv)
 		_exit(1);
 	argv[n++] = "gpuq";
@@ -263,6 +301,8 @@ static void __attribute__((noreturn)) become_session(void *arg, long i)
 	for (size_t k = 0; k < n_env; k++)
 		if (is_sent(p, environ[k]))
 			argv[n++] = environ[k];
+	if (p->by_srun)
+		n += put_srun(p, argv + n);
 	for (size_t k = 0; k < n_command; k++)
 		argv[n++] = p->command[k];
 	free(cwd);
@@ -413,6 +453,8 @@ static long ours(const struct plan *p)
 		here = p->chosen[i] == p->pod;
 	if (!here || first >= p->ntasks)
 		return 0;
+	if (p->by_srun)
+		return (n_total(p) - 1) / p->per_pod + 1;
 	if (p->job)
 		return n_total(p);
 	return first + p->per_pod > p->ntasks ? p->ntasks - first : p->per_pod;
@@ -441,6 +483,7 @@ static int take_pods(void *arg, const struct gpuq_val *job)
 static int plan_outside(struct plan *p)
 {
 	struct pods x = { .nodes = GPUQ_BUF_INIT, .state = "" };
+	const char *mpi = p->c->args.val[OPT_S_MPI];
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int64_t id, index;
 	int rc = filter_id(p->job, &id, &index, &err);
@@ -452,6 +495,7 @@ static int plan_outside(struct plan *p)
 		return slurm_fail_job(&err);
 	}
 	p->local = slurm_is_local(p->c);
+	p->by_srun = !p->local && mpi && strcmp(mpi, "none") != 0;
 	p->pods = x.n;
 	if (strcmp(x.state, "R") != 0 || x.n == 0) {
 		cli_say("error: job %s does not run: it is %s", p->job, x.state);
@@ -508,6 +552,23 @@ static const char *name_of(const struct plan *p)
 				 element ? element : "", attempt ? attempt : "", hash);
 }
 
+static const char *type_of(const struct plan *p)
+{
+	const char *given = p->c->args.val[OPT_S_MPI];
+
+	return given ? given : getenv("SLURM_MPI_TYPE");
+}
+
+/* A name for each pod of the step, which may be called otherwise: all know these. */
+static const char *const *names_of_pods(const struct plan *p)
+{
+	const char **names = gpuq_arena_calloc(&p->c->arena, (size_t)p->n_chosen, sizeof(*names));
+
+	for (long i = 0; i < p->n_chosen && names; i++)
+		names[i] = gpuq_arena_printf(&p->c->arena, "pod-%ld", p->chosen[i]);
+	return names;
+}
+
 /* Pods of the local cluster are processes of one machine, so that the ranks of all are; those of a Kubernetes cluster
  * have a key that gpuqd gives to the pods of a gang. */
 static int start_mpi(struct plan *p)
@@ -516,14 +577,14 @@ static int start_mpi(struct plan *p)
 	static const char *const nodes[] = { host };
 	const char *given = p->c->args.val[OPT_S_MPI];
 	const bool many = !p->job && p->n_chosen > 1;
-	struct mpi_step s = { .type = given ? given : getenv("SLURM_MPI_TYPE"),
+	struct mpi_step s = { .type = type_of(p),
 			      .n = n_total(p),
 			      .per_node = n_total(p),
 			      .nodes = nodes,
 			      .sessions = p->job != NULL,
 			      .shared = many ? name_of(p) : NULL,
 			      .n_joining = (n_total(p) - 1) / p->per_pod,
-			      .joins = many && first_rank(p) > 0 };
+			      .part = many ? first_rank(p) / p->per_pod : 0 };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	const char *key = getenv("GPUQ_GANG_KEY"), *first = getenv("MASTER_ADDR");
 	const bool gang = many && key && first;
@@ -532,19 +593,22 @@ static int start_mpi(struct plan *p)
 
 	if (s.n_joining == 0)
 		s.shared = NULL;
-	if (elsewhere && (!given || strcmp(given, "none") == 0))
+	if (elsewhere && (p->by_srun || !given || strcmp(given, "none") == 0))
 		return 0;
 	if (elsewhere) {
-		cli_say("error: on Kubernetes --mpi works in the script of a job, which has to be "
-			"submitted as one (sbatch): run srun there");
+		cli_say("error: --mpi: the pods of this job have no key by which their sruns would "
+			"know one another");
 		return 1;
 	}
+	gethostname(host, sizeof(host) - 1);
 	if (gang && s.shared) {
 		s.host = first;
 		s.key = key;
 		s.per_node = p->per_pod;
+		s.nodes = names_of_pods(p);
 	}
-	gethostname(host, sizeof(host) - 1);
+	if (!s.nodes)
+		return cli_say("error: out of memory"), 1;
 	return mpi_start(&s, &p->mpi, &err) < 0 ? slurm_fail(&err) : 0;
 }
 
@@ -553,7 +617,7 @@ bool slurm_srun_command(const struct cli *c, int *code)
 	const char *type = c->args.val[OPT_S_MPI];
 
 	*code = EXIT_DONE;
-	if (type && strcmp(type, "list") == 0)
+	if (type && strcasecmp(type, "list") == 0)
 		mpi_print_types();
 	else if (type && !mpi_is_type(type))
 		*code = cli_usage(c, "--mpi=%s is not known: --mpi=list prints the types", type);
@@ -587,6 +651,8 @@ int slurm_step(struct cli *c)
 	}
 	if (!slurm_srun_command(c, &rc))
 		return rc;
+	if (getenv(LAUNCH_VARIABLE) && val[OPT_S_NODELIST])
+		return launch_ask(getenv(LAUNCH_VARIABLE), val[OPT_S_NODELIST], c->args.rest);
 	p->c = c;
 	p->command = c->args.rest;
 	p->job = val[OPT_S_JOBID]        ? val[OPT_S_JOBID]
@@ -607,6 +673,7 @@ int slurm_step(struct cli *c)
 	if (rc)
 		return rc;
 	t.n = ours(p);
+	t.label &= !p->by_srun;
 	t.first = first_rank(p);
 	t.truncate = t.first == 0;
 	t.become = p->job ? become_session : become_inside;
@@ -617,9 +684,13 @@ int slurm_step(struct cli *c)
 	if (t.n == 0)
 		return EXIT_DONE;
 	rc = start_mpi(p);
-	if (rc == 0) {
+	if (rc == 0 && !p->by_srun && mpi_is_launch(type_of(p))) {
+		t.n = 1;
+		rc = t.first == 0 ? tasks_run(&t) : mpi_wait(p->mpi);
+		mpi_stop(p->mpi, t.first == 0 ? rc : 0);
+	} else if (rc == 0) {
 		rc = tasks_run(&t);
-		mpi_stop(p->mpi, rc != 0);
+		mpi_stop(p->mpi, t.go_on ? 0 : rc);
 	}
 	return rc;
 }

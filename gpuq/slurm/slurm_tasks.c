@@ -135,32 +135,6 @@ static void pass_on(const struct run *r)
 	}
 }
 
-static void reap(struct run *r)
-{
-	for (int i = 0; i < r->n; i++) {
-		struct task *k = &r->items[i];
-		int status;
-
-		if (k->pid <= 0 || waitpid(k->pid, &status, WNOHANG) != k->pid)
-			continue;
-		k->pid = 0;
-		r->n_alive--;
-		k->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-		/* Those that were made to end because of another say nothing of their own. */
-		if ((!r->failed || r->t->go_on) && k->code > r->code)
-			r->code = k->code;
-		if (k->code && !r->t->quiet && !r->failed && r->t->n > 1)
-			cli_say("error: task %ld: Exited with exit code %d", k->rank, k->code);
-		if (k->code && !r->failed && !r->t->go_on) {
-			r->failed = true;
-			r->kill_at_us = cli_mono_us() + KILL_AFTER_US;
-			if (r->n_alive && !r->t->quiet)
-				cli_say("ending the other tasks");
-			tell_all(r, SIGTERM);
-		}
-	}
-}
-
 /* One asked that all end. It does not end by itself. */
 static void look_for_abort(struct run *r)
 {
@@ -174,6 +148,35 @@ static void look_for_abort(struct run *r)
 	if (!r->t->quiet)
 		cli_say("error: the program aborted: ending its tasks");
 	tell_all(r, SIGTERM);
+}
+
+static void reap(struct run *r)
+{
+	for (int i = 0; i < r->n; i++) {
+		struct task *k = &r->items[i];
+		int status;
+
+		if (k->pid <= 0 || waitpid(k->pid, &status, WNOHANG) != k->pid)
+			continue;
+		k->pid = 0;
+		r->n_alive--;
+		k->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+		/* It may fail because of an end that has been asked for. */
+		if (k->code)
+			look_for_abort(r);
+		/* Those that were made to end because of another say nothing of their own. */
+		if ((!r->failed || r->t->go_on) && k->code > r->code)
+			r->code = k->code;
+		if (k->code && !r->t->quiet && !r->failed && r->t->n > 1)
+			cli_say("error: task %ld: Exited with exit code %d", k->rank, k->code);
+		if (k->code && !r->failed && !r->t->go_on) {
+			r->failed = true;
+			r->kill_at_us = cli_mono_us() + KILL_AFTER_US;
+			if (r->n_alive && !r->t->quiet)
+				cli_say("ending the other tasks");
+			tell_all(r, SIGTERM);
+		}
+	}
 }
 
 static bool any_open(const struct run *r)

@@ -80,8 +80,4 @@ test_expect_success 'without the key none joins, and none is let in' '
 	kill "$third" && { wait "$third" || :; } && test ! -s out.0 && test ! -s out.1 && kill "$first" "$second" && { wait "$first" "$second" || :; }
 '
 
-test_expect_success 'PMIx alone does not reach other pods' '
-	test_must_fail in_pod 0 srun --mpi=pmix -n 3 true 2>err && says err "does not reach the tasks of other pods.*pmi2"
-'
-
 test_done

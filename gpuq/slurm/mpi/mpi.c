@@ -52,6 +52,7 @@ static const struct type {
 	{ "pmix_v3", MPI_PMIX, MPI_PMIX },
 	{ "pmix_v4", MPI_PMIX, MPI_PMIX },
 	{ "pmix_v5", MPI_PMIX, MPI_PMIX },
+	{ "launch", MPI_LAUNCH, MPI_LAUNCH },
 };
 
 void mpi_print_types(void)
@@ -76,6 +77,13 @@ static const struct type *find_type(const char *name)
 bool mpi_is_type(const char *type)
 {
 	return find_type(type) != NULL;
+}
+
+bool mpi_is_launch(const char *type)
+{
+	const struct type *t = type ? find_type(type) : NULL;
+
+	return t && t->serves == MPI_LAUNCH;
 }
 
 /* ---- the process ---- */
@@ -117,9 +125,9 @@ bool mpi_is_ours(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && peer.uid == geteuid();
 }
 
-/* A process of its own, at the other end of m->control. */
-static int serve(struct mpi *m, const struct mpi_step *s, unsigned serves, unsigned must,
-		 struct gpuq_err *err)
+/* A process of its own, at the other end of m->control. joined is NULL at the first part. */
+static int serve(struct mpi *m, const struct mpi_step *s, const struct type *t,
+		 const struct mpi_joined *joined, struct gpuq_err *err)
 {
 	int pair[2];
 
@@ -131,7 +139,7 @@ static int serve(struct mpi *m, const struct mpi_step *s, unsigned serves, unsig
 	m->pid = cli_fork(SIG_IGN);
 	if (m->pid == 0) {
 		close(pair[0]);
-		mpi_serve(s, serves, must, pair[1]);
+		mpi_serve(s, t->serves, t->must, joined, pair[1]);
 	}
 	close(pair[1]);
 	if (m->pid < 0)
@@ -140,17 +148,27 @@ static int serve(struct mpi *m, const struct mpi_step *s, unsigned serves, unsig
 	return take_hello(m, err);
 }
 
+/* Have our process join that of another machine. */
+static int join_elsewhere(struct mpi *m, const struct mpi_step *s, const struct type *t,
+			  struct gpuq_err *err)
+{
+	struct mpi_joined joined = { .strings = m->packet };
+	int rc;
+
+	joined.gate = mpi_gate_join(s, m->packet, &joined.n);
+	if (joined.gate < 0)
+		return GPUQ_EUNREACH;
+	rc = serve(m, s, t, &joined, err);
+	close(joined.gate);
+	return rc;
+}
+
 /* Try once. One of a step before this, whose tasks have not ended yet, hangs up. */
 static int join_once(struct mpi *m, const struct mpi_step *s, struct gpuq_err *err)
 {
 	struct sockaddr_un a;
 	socklen_t n;
-	size_t got = 0;
 
-	if (s->host) {
-		m->control = mpi_gate_join(s, m->packet, &got);
-		return m->control < 0 ? GPUQ_EUNREACH : read_hello(m, (ssize_t)got, err);
-	}
 	n = mpi_address(&a, s->shared);
 	m->control = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	return m->control >= 0 && connect(m->control, (struct sockaddr *)&a, n) == 0 &&
@@ -160,7 +178,7 @@ static int join_once(struct mpi *m, const struct mpi_step *s, struct gpuq_err *e
 }
 
 /* The process of another srun. Pods of a cluster do not start at the same time. */
-static int join(struct mpi *m, const struct mpi_step *s, struct gpuq_err *err)
+static int join(struct mpi *m, const struct mpi_step *s, const struct type *t, struct gpuq_err *err)
 {
 	const bool waits = s->type || s->host;
 	const int64_t begun_us = cli_mono_us();
@@ -170,8 +188,10 @@ static int join(struct mpi *m, const struct mpi_step *s, struct gpuq_err *err)
 	bool told = false;
 
 	for (;; poll(NULL, 0, s->host ? 200 : 20)) {
-		if (join_once(m, s, err) == 0)
-			return 0;
+		const int rc = s->host ? join_elsewhere(m, s, t, err) : join_once(m, s, err);
+
+		if (rc == 0 || m->pid > 0)
+			return rc;
 		if (m->control >= 0)
 			close(m->control);
 		m->control = -1;
@@ -201,12 +221,6 @@ int mpi_start(const struct mpi_step *s, struct mpi **out, struct gpuq_err *err)
 				 "--mpi=%s is not known: --mpi=list prints the types", s->type);
 	if (t->serves == 0)
 		return 0;
-	if (s->host && t->must & MPI_PMIX)
-		return gpuq_fail(err, GPUQ_EINVAL,
-				 "--mpi=%s does not reach the tasks of other pods: programs for "
-				 "PMI-1 (MPICH) do, "
-				 "with --mpi=pmi2",
-				 s->type);
 	if (s->n > MPI_RANKS_MAX)
 		return !s->type ? 0
 				: gpuq_fail(err, GPUQ_EINVAL, "--mpi serves at most %d tasks",
@@ -218,26 +232,28 @@ int mpi_start(const struct mpi_step *s, struct mpi **out, struct gpuq_err *err)
 	m->n = s->n;
 	m->network = mpi_is_networked(s);
 	m->pmi = (t->serves & MPI_PMI) != 0;
-	rc = s->joins ? join(m, s, err) : serve(m, s, s->host ? MPI_PMI : t->serves, t->must, err);
+	rc = s->part > 0 ? join(m, s, t, err) : serve(m, s, t, NULL, err);
 	if (rc == 0) {
 		*out = m;
 		return 0;
 	}
-	mpi_stop(m, true);
+	mpi_stop(m, 1);
 	/* If it was not asked for, the program may need none. */
 	return rc == GPUQ_ETIMEOUT && !s->type ? 0 : rc;
 }
 
-void mpi_stop(struct mpi *m, bool failed)
+void mpi_stop(struct mpi *m, int code)
 {
-	const long end = -1;
+	const long end = -(long)code;
 
 	if (!m)
 		return;
 	if (m->fd >= 0)
 		close(m->fd);
-	if (failed && m->pid > 0)
+	if (code && m->pid > 0)
 		send(m->control, &end, sizeof(end), MSG_NOSIGNAL);
+	else if (code)
+		send(m->control, &code, sizeof(code), MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (m->control >= 0)
 		close(m->control);
 	while (m->pid > 0 && waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
@@ -318,6 +334,17 @@ int mpi_aborted(struct mpi *m)
 	int code;
 
 	return recv(m->control, &code, sizeof(code), MSG_DONTWAIT) == sizeof(code) ? code : -1;
+}
+
+int mpi_wait(struct mpi *m)
+{
+	int code = 0;
+
+	cli_signals_catch();
+	while (recv(m->control, &code, sizeof(code), 0) < 0 && errno == EINTR)
+		if (cli_signals_seen())
+			return 128 + cli_signals_seen();
+	return code;
 }
 
 bool mpi_is_variable(const char *entry)

@@ -28,9 +28,9 @@ struct mpi_step {
 	 * The one that serves waits in mpi_stop for the others. */
 	const char *shared;
 	long n_joining; /* other sruns, each of which joins once */
-	bool joins; /* another of them serves: mpi_start waits for it */
-	/* Where they are of several machines, the host of the one that serves, and a key that they share: PMI-1 alone
-	 * is served then. NULL = of one machine */
+	long part; /* ours, of the step; the first serves, others wait for it in mpi_start */
+	/* Where they are of several machines, one of each node, the host of the one that serves, and a key that they
+	 * share. NULL = of one machine */
 	const char *host, *key;
 };
 
@@ -40,8 +40,14 @@ int mpi_start(const struct mpi_step *s, struct mpi **out, struct gpuq_err *err);
 /* True for a type that mpi_step knows. */
 bool mpi_is_type(const char *type);
 
-/* End it; at once, if a task of ours failed. */
-void mpi_stop(struct mpi *m, bool failed);
+/* End it; at once, if tasks of ours failed with this exit code: then those of other sruns end as well. */
+void mpi_stop(struct mpi *m, int code);
+
+/* True for a type of a command that runs in the first part alone, and finds hosts there (launch.h). */
+bool mpi_is_launch(const char *type);
+
+/* In the srun of another part: wait for the end of that command. Returns its exit code. */
+int mpi_wait(struct mpi *m);
 
 /* In srun, before the process of a rank is made. */
 void mpi_prepare(struct mpi *m, long rank);
@@ -49,7 +55,7 @@ void mpi_prepare(struct mpi *m, long rank);
 /* In that process, before it becomes the program: its environment. */
 void mpi_become(const struct mpi *m, long rank);
 
-/* The exit code with which a rank aborted all, once; otherwise -1. */
+/* The exit code with which a rank or another srun ended all, once; otherwise -1. */
 int mpi_aborted(struct mpi *m);
 
 /* True for a variable ("NAME=VALUE") that mpi_become sets. */

@@ -22,6 +22,8 @@
 
 #include "gpuq/file.h"
 #include "gpuq/cli.h"
+#include "gpuq/slurm/mpi/exchange.h"
+#include "gpuq/slurm/mpi/launch.h"
 #include "gpuq/slurm/mpi/mpi_gate.h"
 #include "gpuq/slurm/mpi/mpi_int.h"
 #include "gpuq/slurm/mpi/pmi.h"
@@ -31,6 +33,11 @@
 #define WRONG_IDS_MAX 100 /* then no rank may connect any more */
 #define GUESTS_MAX 1024
 #define CALLERS_MAX 64
+#define PORT "PMI_PORT="
+#define NAMESPACE "PMIX_NAMESPACE="
+#define MEET_US                                                                                    \
+	600000000 /* how long a launcher waits for the other parts; told after MEET_TELL_US */
+#define MEET_TELL_US 3000000
 #define STRANGERS_MAX 64 /* connections that have not named their rank */
 
 struct conn {
@@ -52,7 +59,7 @@ struct server {
 	int control; /* -1 = srun has ended its part */
 	int listener, gate; /* for ranks; for other sruns. -1 = none */
 	int guests[GUESTS_MAX]; /* sruns that joined; -1 = has ended */
-	int n_guests;
+	int n_guests, n_admitted; /* all that joined, also those of other machines */
 	struct caller callers[CALLERS_MAX];
 	struct gpuq_buf hello;
 	uint32_t id_base;
@@ -62,6 +69,15 @@ struct server {
 	struct pollfd *fds;
 	long n_conns;
 	const struct pmix_module *pmix;
+	struct exchange_host host;
+	struct exchange *exchange; /* NULL = all ranks are of this machine */
+	struct launch *launch; /* NULL = ranks are served */
+	bool launched; /* its command has been let go */
+	bool told; /* that it waits */
+	int64_t begun_us;
+	int out; /* standard output, of commands that are launched */
+	int ended; /* the exit code of our tasks, which failed */
+	char name[33]; /* of PMIx's namespace */
 	char folder[256];
 };
 
@@ -85,11 +101,21 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return 0;
 }
 
+static int make_folder(struct server *s, char why[256])
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(s->folder, sizeof(s->folder), "%s/gpuq-mpi-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (mkdtemp(s->folder))
+		return 0;
+	snprintf(why, 256, "%.200s: %.50s", s->folder, strerror(errno));
+	*s->folder = '\0';
+	return -1;
+}
+
 /* Load the module and start it. Returns 0, or -1 with a sentence in why. */
 static int start_pmix(struct server *s, char ***env, char why[256])
 {
-	static char name[33];
-	const char *tmp = getenv("TMPDIR");
 	char *file = mpi_module();
 	void *lib = file ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
 	const struct pmix_module *m = lib ? dlsym(lib, PMIX_MODULE_SYMBOL) : NULL;
@@ -102,23 +128,24 @@ static int start_pmix(struct server *s, char ***env, char why[256])
 	free(file);
 	if (!m || m->version != PMIX_MODULE_VERSION)
 		return -1;
-	snprintf(s->folder, sizeof(s->folder), "%s/gpuq-mpi-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(s->folder)) {
-		snprintf(why, 256, "%.200s: %.50s", s->folder, strerror(errno));
-		*s->folder = '\0';
+	if (make_folder(s, why) < 0)
 		return -1;
-	}
-	cli_key(name);
-	step = (struct pmix_step){ .name = name,
+	if (!*s->name)
+		cli_key(s->name);
+	step = (struct pmix_step){ .name = s->name,
 				   .folder = s->folder,
 				   .n = s->step->n,
 				   .per_node = s->step->per_node,
-				   .nodes = s->step->nodes };
+				   .node = s->exchange ? s->step->part : 0,
+				   .nodes = s->step->nodes,
+				   .asks = s->exchange ? exchange_asks(s->exchange) : -1 };
 	/* Files that the ranks share would stay when all are killed. */
 	setenv("PMIX_MCA_gds", "hash", 1);
 	if (m->start(&step, env, why) < 0)
 		return -1;
 	s->pmix = m;
+	if (s->exchange)
+		exchange_serve(s->exchange, m);
 	return 0;
 }
 
@@ -141,13 +168,22 @@ static void send_line(void *arg, long rank, const char *line, size_t n)
 		hang_up(c);
 }
 
-static void abort_all(void *arg, int code)
+static void abort_here(void *arg, int code)
 {
 	const struct server *s = arg;
 
 	send(s->control, &code, sizeof(code), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void abort_all(void *arg, int code)
+{
+	const struct server *s = arg;
+
+	abort_here(arg, code);
 	for (int i = 0; i < s->n_guests; i++)
 		send(s->guests[i], &code, sizeof(code), MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (s->exchange)
+		exchange_abort(s->exchange, code);
 }
 
 /* The first line of a connection by the network: cmd=initack pmiid=N. */
@@ -254,9 +290,11 @@ static int take_rank(struct server *s)
 
 	if (n < 0 && errno == EINTR)
 		return 0;
-	if (n <= 0 || rank == -1)
+	if (n > 0 && rank < 0)
+		s->ended = (int)-rank;
+	if (n <= 0 || rank < 0)
 		return n > 0 ? -2 : -1;
-	if (!c || rank < 0 || rank >= s->step->n)
+	if (!c || rank >= s->step->n)
 		return 0;
 	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	s->conns[rank].fd = fd;
@@ -290,15 +328,18 @@ static int open_gate(struct server *s)
 
 static void admit(struct server *s, int fd)
 {
-	if (s->n_guests == GUESTS_MAX ||
+	if (s->n_admitted == GUESTS_MAX ||
 	    send(fd, s->hello.data, s->hello.len, MSG_NOSIGNAL | MSG_DONTWAIT) !=
 		    (ssize_t)s->hello.len) {
 		close(fd);
 		return;
 	}
-	s->guests[s->n_guests++] = fd;
+	if (s->exchange)
+		exchange_add(s->exchange, fd);
+	else
+		s->guests[s->n_guests++] = fd;
 	/* All parts have started: what connects now is of the next step. */
-	if (s->n_guests == s->step->n_joining) {
+	if (++s->n_admitted == s->step->n_joining) {
 		close(s->gate);
 		s->gate = -1;
 	}
@@ -364,23 +405,26 @@ static void open_door(struct server *s)
 
 static void see_off(struct server *s, int i)
 {
-	char none[8];
+	int code = 0;
+	const ssize_t n = recv(s->guests[i], &code, sizeof(code), MSG_DONTWAIT);
 
-	if (recv(s->guests[i], none, sizeof(none), MSG_DONTWAIT) >= 0) {
-		close(s->guests[i]);
-		s->guests[i] = -1;
-	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	close(s->guests[i]);
+	s->guests[i] = -1;
+	if (n == sizeof(code) && code)
+		abort_all(s, code & 0xff);
 }
 
 static bool any_guest(const struct server *s)
 {
+	if (s->exchange && s->step->part == 0 && exchange_is_open(s->exchange))
+		return true;
 	for (int i = 0; i < s->n_guests; i++)
 		if (s->guests[i] >= 0)
 			return true;
 	return false;
 }
-
-/* ---- the loop ---- */
 
 static long fill(struct server *s)
 {
@@ -395,25 +439,86 @@ static long fill(struct server *s)
 		s->fds[n++] = (struct pollfd){ s->callers[i].fd, POLLIN, 0 };
 	for (int i = 0; i < s->n_guests; i++)
 		s->fds[n++] = (struct pollfd){ s->guests[i], POLLIN, 0 };
-	return n;
+	if (s->launch)
+		n += launch_fill(s->launch, s->fds + n);
+	return s->exchange ? n + exchange_fill(s->exchange, s->fds + n) : n;
 }
+
+/* ---- a launcher ---- */
+
+static bool is_whole(const struct server *s)
+{
+	return s->exchange ? exchange_is_whole(s->exchange) : s->n_admitted >= s->step->n_joining;
+}
+
+/* Let the command of the first part go when all other parts are there. Returns -1 after a refusal. */
+static int let_go(struct server *s)
+{
+	struct gpuq_buf own = GPUQ_BUF_INIT;
+	const int64_t now_us = cli_mono_us();
+	char why[256] = "the other pods have not started their parts of this step";
+	int rc = 0;
+
+	if (now_us > s->begun_us + MEET_TELL_US && !s->told)
+		cli_say("waiting for the other pods to start their parts of this step");
+	s->told |= now_us > s->begun_us + MEET_TELL_US;
+	if (!is_whole(s) && now_us < s->begun_us + MEET_US)
+		return 0;
+	gpuq_buf_add(&own, "\0", 2);
+	if (!is_whole(s) || make_folder(s, why) < 0 ||
+	    launch_open(s->launch, s->folder, &own) < 0) {
+		gpuq_buf_clear(&own);
+		gpuq_buf_printf(&own, "--mpi=launch: %s", why);
+		rc = -1;
+	}
+	send(s->control, own.data, own.len, MSG_NOSIGNAL);
+	gpuq_buf_done(&own);
+	s->launched = true;
+	return rc;
+}
+
+/* How long to wait for what is not a descriptor's; -1 = not at all. */
+static int pause_ms(const struct server *s)
+{
+	if (s->launch && launch_is_busy(s->launch))
+		return 50;
+	return s->launch && !s->launched ? 500 : -1;
+}
+
+/* True when there is nothing to serve any more. */
+static bool is_over(const struct server *s)
+{
+	if (s->launch && s->exchange && s->step->part > 0 && !exchange_is_open(s->exchange))
+		return true;
+	return s->control < 0 && (s->launch || !any_guest(s));
+}
+
+/* ---- the loop ---- */
 
 static void attend(struct server *s)
 {
-	while (s->control >= 0 || any_guest(s)) {
+	while (!is_over(s)) {
+		if (s->launch && !s->launched && let_go(s) < 0)
+			return;
 		const long n = fill(s);
 		struct pollfd *conns = s->fds + 3, *callers = conns + s->n_conns,
-			      *guests = callers + CALLERS_MAX;
+			      *guests = callers + CALLERS_MAX, *others = guests + s->n_guests;
 		int rc = 0;
 
-		if (poll(s->fds, (nfds_t)n, -1) < 0)
+		if (poll(s->fds, (nfds_t)n, pause_ms(s)) < 0)
 			continue;
 		for (long i = 0; i < s->n_conns; i++)
 			if (conns[i].revents && s->conns[i].fd == conns[i].fd)
 				read_some(s, &s->conns[i]);
-		for (int i = 0; &guests[i] < s->fds + n; i++)
+		for (int i = 0; &guests[i] < others; i++)
 			if (guests[i].revents)
 				see_off(s, i);
+		if (s->launch) {
+			launch_attend(s->launch, others);
+			others += LAUNCH_FDS;
+		}
+		if (s->exchange)
+			exchange_attend(s->exchange, others);
 		for (int i = 0; i < CALLERS_MAX; i++)
 			if (callers[i].revents && s->callers[i].fd == callers[i].fd)
 				listen_to(s, &s->callers[i]);
@@ -423,8 +528,10 @@ static void attend(struct server *s)
 			open_door(s);
 		if (s->fds[0].revents)
 			rc = take_rank(s);
-		if (rc < -1)
+		if (rc < -1) {
+			abort_all(s, s->ended);
 			return;
+		}
 		if (rc < 0) {
 			close(s->control);
 			s->control = -1;
@@ -436,7 +543,9 @@ static int start_pmi(struct server *s)
 {
 	s->n_conns = s->step->n + (mpi_is_networked(s->step) ? STRANGERS_MAX : 0);
 	s->conns = calloc((size_t)s->n_conns, sizeof(*s->conns));
-	s->fds = calloc((size_t)s->n_conns + 3 + CALLERS_MAX + GUESTS_MAX, sizeof(*s->fds));
+	s->fds = calloc((size_t)s->n_conns + 3 + CALLERS_MAX + GUESTS_MAX + LAUNCH_FDS +
+				EXCHANGE_FDS((size_t)s->step->n),
+			sizeof(*s->fds));
 	s->pmi = pmi_new(s->step->n, s->step->per_node, send_line, abort_all, s);
 	if (!s->conns || !s->fds || !s->pmi)
 		return -1;
@@ -476,18 +585,15 @@ static void put(struct gpuq_buf *b, const char *text)
 	gpuq_buf_add(b, text, strlen(text) + 1);
 }
 
-/* Write what an srun is told, whose ranks reach us at this host. */
-static void put_hello(const struct server *s, const char *host, int port, char **env,
-		      struct gpuq_buf *out)
+/* Write what an srun is told, whose ranks reach us at this address, if they speak PMI. */
+static void put_hello(const struct server *s, const char *address, char **env, struct gpuq_buf *out)
 {
-	char base[32] = "";
-
 	gpuq_buf_addc(out, '\0');
-	if (port > 0)
-		snprintf(base, sizeof(base), "%u", s->id_base);
-	put(out, base);
-	if (port > 0) {
-		gpuq_buf_printf(out, "PMI_PORT=%s:%d", host, port);
+	if (address)
+		gpuq_buf_printf(out, "%u", s->id_base);
+	gpuq_buf_addc(out, '\0');
+	if (address) {
+		gpuq_buf_printf(out, PORT "%s", address);
 		gpuq_buf_addc(out, '\0');
 	}
 	for (char **e = env; e && *e; e++)
@@ -495,45 +601,153 @@ static void put_hello(const struct server *s, const char *host, int port, char *
 			put(out, *e);
 }
 
+/* Read the strings of the first part: where its PMI is, and the name of PMIx's namespace. */
+static const char *read_hello(struct server *s, const struct mpi_joined *joined)
+{
+	const char *at = joined->strings, *end = at + joined->n, *address = NULL;
+
+	for (int i = 0; at < end; i++, at += strnlen(at, (size_t)(end - at)) + 1) {
+		if (i == 1)
+			s->id_base = (uint32_t)strtoul(at, NULL, 10);
+		if (strncmp(at, PORT, strlen(PORT)) == 0)
+			address = at + strlen(PORT);
+		if (strncmp(at, NAMESPACE, strlen(NAMESPACE)) == 0)
+			snprintf(s->name, sizeof(s->name), "%s", at + strlen(NAMESPACE));
+	}
+	return address;
+}
+
+/* The first part: open for ranks and other sruns. Returns 0 or -1 with a sentence in why; port is 0 where ranks of
+ * PMI-1 inherit their connections, or have none. */
+static int open_first(struct server *s, unsigned serves, int *port, char why[256])
+{
+	if (s->step->shared && open_gate(s) < 0) {
+		snprintf(why, 256, "another srun serves the same command of this job");
+		return -1;
+	}
+	if (!(serves & MPI_PMI) || !mpi_is_networked(s->step))
+		return 0;
+	*port = listen_for_ranks(s);
+	return *port < 0 ? -1 : 0;
+}
+
+/* ---- what other parts ask ---- */
+
+static void on_run(void *arg, uint32_t id, const char *command, size_t n)
+{
+	struct server *s = arg;
+
+	if (s->launch)
+		launch_run(s->launch, id, command, n);
+	else
+		exchange_ran(s->exchange, id, 255);
+}
+
+static void on_halt(void *arg, uint32_t id)
+{
+	const struct server *s = arg;
+
+	if (s->launch)
+		launch_halt(s->launch, id);
+}
+
+static void on_ran(void *arg, uint32_t id, int code)
+{
+	const struct server *s = arg;
+
+	if (s->launch)
+		launch_ran(s->launch, id, code);
+}
+
+static void on_gone(void *arg, long part)
+{
+	const struct server *s = arg;
+
+	if (s->launch && s->step->part == 0)
+		launch_gone(s->launch, part);
+}
+
+static int open_exchange(struct server *s, const struct mpi_joined *joined)
+{
+	s->host = (struct exchange_host){ .arg = s,
+					  .abort = joined ? abort_here : abort_all,
+					  .run = on_run,
+					  .halt = on_halt,
+					  .ran = on_ran,
+					  .gone = on_gone };
+	s->exchange = exchange_new(s->step, &s->host);
+	if (s->exchange && joined)
+		exchange_add(s->exchange, joined->gate);
+	return s->exchange ? 0 : -1;
+}
+
 /* Tell srun how to reach us; its ranks need no name for that, which might not be known yet. Returns 0, or -1 after a
  * refusal. */
-static int greet(struct server *s, unsigned serves, unsigned must)
+static int greet(struct server *s, unsigned serves, unsigned must, const struct mpi_joined *joined)
 {
 	struct gpuq_buf own = GPUQ_BUF_INIT;
-	char why[256] = "out of memory", **env = NULL;
+	const char *address = joined ? read_hello(s, joined) : NULL;
+	char why[256] = "out of memory", **env = NULL, here[300], there[300], name[64];
+	char *only_name[] = { name, NULL };
 	int port = 0, rc = start_pmi(s);
 
+	if (joined && *s->name)
+		must = serves & MPI_PMIX;
+	else if (joined)
+		serves &= ~(unsigned)MPI_PMIX;
+	if (rc == 0 && s->step->host)
+		rc = open_exchange(s, joined);
+	if (rc == 0 && serves & MPI_LAUNCH) {
+		s->launch = launch_new(s->step, s->exchange, s->out);
+		s->launched = joined != NULL;
+		rc = s->launch ? 0 : -1;
+	}
 	if (rc == 0 && (serves & MPI_PMIX) && start_pmix(s, &env, why) < 0 && (must & MPI_PMIX))
 		rc = -1;
-	if (rc == 0 && s->step->shared && open_gate(s) < 0) {
-		snprintf(why, sizeof(why), "another srun serves the same command of this job");
-		rc = -1;
-	}
-	if (rc == 0 && (serves & MPI_PMI) && mpi_is_networked(s->step))
-		port = listen_for_ranks(s);
+	if (rc == 0 && !joined)
+		rc = open_first(s, serves, &port, why);
 	if (rc < 0)
 		gpuq_buf_printf(&own, "--mpi=%s: %s", s->step->type ? s->step->type : "all", why);
-	put_hello(s, "127.0.0.1", port, env, &own);
-	put_hello(s, s->step->host ? s->step->host : "127.0.0.1", port, env, &s->hello);
+	snprintf(here, sizeof(here), "127.0.0.1:%d", port);
+	snprintf(there, sizeof(there), "%.255s:%d", s->step->host ? s->step->host : "127.0.0.1",
+		 port);
+	snprintf(name, sizeof(name), NAMESPACE "%s", s->name);
+	put_hello(s, port > 0 ? here : address, env, &own);
+	if (s->step->host)
+		put_hello(s, port > 0 ? there : NULL, s->pmix ? only_name : NULL, &s->hello);
+	else
+		put_hello(s, port > 0 ? there : NULL, env, &s->hello);
 	if (s->hello.len > MPI_PACKET_MAX || !s->hello.data || own.len > MPI_PACKET_MAX ||
 	    !own.data)
 		return -1;
-	send(s->control, own.data, own.len, MSG_NOSIGNAL);
+	if (rc < 0 || !s->launch || joined)
+		send(s->control, own.data, own.len, MSG_NOSIGNAL);
 	gpuq_buf_done(&own);
 	return rc;
 }
 
-void mpi_serve(const struct mpi_step *step, unsigned serves, unsigned must, int fd)
+void mpi_serve(const struct mpi_step *step, unsigned serves, unsigned must,
+	       const struct mpi_joined *joined, int fd)
 {
 	struct server s = {
-		.step = step, .control = fd, .listener = -1, .gate = -1, .hello = GPUQ_BUF_INIT
+		.step = step,
+		.control = fd,
+		.listener = -1,
+		.gate = -1,
+		.hello = GPUQ_BUF_INIT,
+		.begun_us = cli_mono_us(),
+		.out = fcntl(1, F_DUPFD_CLOEXEC, 3),
 	};
 
 	settle();
 	for (int i = 0; i < CALLERS_MAX; i++)
 		s.callers[i].fd = -1;
-	if (greet(&s, serves, must) == 0)
+	if (greet(&s, serves, must, joined) == 0)
 		attend(&s);
+	if (s.exchange)
+		exchange_flush(s.exchange);
+	if (s.launch)
+		launch_end(s.launch);
 	if (s.pmix)
 		s.pmix->stop();
 	if (*s.folder)

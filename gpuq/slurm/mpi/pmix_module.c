@@ -1,5 +1,5 @@
-/* The server of PMIx: all ranks of a step are clients of this one, so that a fence is complete
- * when the library says so, and nothing is exchanged between servers. */
+/* The server of PMIx. Where all ranks of a step are clients of this one, a fence is complete when the
+ * library says so, and nothing is exchanged between servers; otherwise the host is asked. */
 #include "config.h"
 
 #include "gpuq/slurm/mpi/pmix.h"
@@ -15,7 +15,39 @@
 
 #define INFO_MAX 24
 
+static char name[PMIX_MAX_NSLEN + 1];
+static int asks = -1; /* -1 = all ranks are ours */
+
 /* ---- what the library asks of its host ---- */
+
+static void free_ask(struct pmix_ask *a)
+{
+	free(a->ranks);
+	free(a->data);
+	free(a);
+}
+
+/* Write its address, which the reader then owns. Returns 0, or -1: nothing was written. */
+static int ask(struct pmix_ask *a)
+{
+	return write(asks, &a, sizeof(a)) == (ssize_t)sizeof(a) ? 0 : -1;
+}
+
+/* Ranks of a collective: none if all of the step are meant. */
+static int take_ranks(struct pmix_ask *a, const pmix_proc_t procs[], size_t n)
+{
+	a->ranks = calloc(n + 1, sizeof(*a->ranks));
+	if (!a->ranks)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		if (procs[i].rank == PMIX_RANK_WILDCARD) {
+			a->n_ranks = 0;
+			return 0;
+		}
+		a->ranks[a->n_ranks++] = procs[i].rank;
+	}
+	return 0;
+}
 
 static pmix_status_t on_connected(const pmix_proc_t *proc, void *object, pmix_info_t info[],
 				  size_t n, pmix_op_cbfunc_t done, void *arg)
@@ -39,18 +71,24 @@ static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object, pmix_op
 	return PMIX_OPERATION_SUCCEEDED;
 }
 
-/* The rank ends with its code by itself; srun then ends the others. */
+/* The rank ends with its code by itself; srun then ends the others of this node. */
 static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status, const char msg[],
 			      pmix_proc_t procs[], size_t n, pmix_op_cbfunc_t done, void *arg)
 {
+	struct pmix_ask *a = asks >= 0 ? calloc(1, sizeof(*a)) : NULL;
+
 	(void)proc;
 	(void)object;
-	(void)status;
 	(void)msg;
 	(void)procs;
 	(void)n;
 	(void)done;
 	(void)arg;
+	if (a) {
+		*a = (struct pmix_ask){ .kind = PMIX_ASK_ABORT, .code = status & 0xff };
+		if (ask(a) < 0)
+			free_ask(a);
+	}
 	return PMIX_OPERATION_SUCCEEDED;
 }
 
@@ -63,23 +101,95 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t n_procs, const p
 			      size_t n, char *data, size_t n_data, pmix_modex_cbfunc_t done,
 			      void *arg)
 {
-	(void)procs;
-	(void)n_procs;
+	struct pmix_ask *a;
+
 	(void)info;
 	(void)n;
-	done(PMIX_SUCCESS, data, n_data, arg, give_back, data);
-	return PMIX_SUCCESS;
+	if (asks < 0) {
+		done(PMIX_SUCCESS, data, n_data, arg, give_back, data);
+		return PMIX_SUCCESS;
+	}
+	a = calloc(1, sizeof(*a));
+	if (!a || take_ranks(a, procs, n_procs) < 0) {
+		free(a);
+		return PMIX_ERR_NOMEM;
+	}
+	a->kind = PMIX_ASK_FENCE;
+	a->done = (void *)(uintptr_t)done;
+	a->arg = arg;
+	a->data = data;
+	a->n = n_data;
+	if (ask(a) == 0)
+		return PMIX_SUCCESS;
+	a->data = NULL;
+	free_ask(a);
+	return PMIX_ERROR;
 }
 
 static pmix_status_t on_modex(const pmix_proc_t *proc, const pmix_info_t info[], size_t n,
 			      pmix_modex_cbfunc_t done, void *arg)
 {
-	(void)proc;
+	struct pmix_ask *a = asks >= 0 ? calloc(1, sizeof(*a)) : NULL;
+
 	(void)info;
 	(void)n;
-	(void)done;
-	(void)arg;
-	return PMIX_ERR_NOT_FOUND;
+	if (!a || strcmp(proc->nspace, name) != 0) {
+		free(a);
+		return PMIX_ERR_NOT_FOUND;
+	}
+	if (take_ranks(a, proc, 1) < 0) {
+		free(a);
+		return PMIX_ERR_NOMEM;
+	}
+	a->kind = PMIX_ASK_VALUES;
+	a->done = (void *)(uintptr_t)done;
+	a->arg = arg;
+	if (ask(a) == 0)
+		return PMIX_SUCCESS;
+	free_ask(a);
+	return PMIX_ERROR;
+}
+
+/* Runs in the thread of the host. */
+static void answer(struct pmix_ask *a, int ok, const char *data, size_t n)
+{
+	const pmix_modex_cbfunc_t done = (pmix_modex_cbfunc_t)(uintptr_t)a->done;
+	char *copy = ok && n ? malloc(n) : NULL;
+
+	if (copy)
+		memcpy(copy, data, n);
+	if (!ok || (n && !copy))
+		done(PMIX_ERROR, NULL, 0, a->arg, NULL, NULL);
+	else
+		done(PMIX_SUCCESS, copy, copy ? n : 0, a->arg, give_back, copy);
+	free_ask(a);
+}
+
+/* Take the values of a rank of ours, which the library keeps. */
+static void on_found(pmix_status_t status, char *data, size_t n, void *arg)
+{
+	struct pmix_ask *a = arg;
+
+	a->code = status == PMIX_SUCCESS ? 0 : -1;
+	a->data = a->code == 0 && n ? malloc(n) : NULL;
+	a->n = a->data ? n : 0;
+	if (a->data)
+		memcpy(a->data, data, n);
+	if (ask(a) < 0)
+		free_ask(a);
+}
+
+static void find(uint32_t rank, uint32_t id)
+{
+	struct pmix_ask *a = calloc(1, sizeof(*a));
+	pmix_proc_t proc;
+
+	if (!a)
+		return;
+	*a = (struct pmix_ask){ .kind = PMIX_ASK_GIVEN, .id = id };
+	PMIX_LOAD_PROCID(&proc, name, rank);
+	if (PMIx_server_dmodex_request(&proc, on_found, a) != PMIX_SUCCESS)
+		on_found(PMIX_ERROR, NULL, 0, a);
 }
 
 static pmix_status_t on_connect(const pmix_proc_t procs[], size_t n_procs, const pmix_info_t info[],
@@ -91,7 +201,7 @@ static pmix_status_t on_connect(const pmix_proc_t procs[], size_t n_procs, const
 	(void)n;
 	(void)done;
 	(void)arg;
-	return PMIX_OPERATION_SUCCEEDED;
+	return asks < 0 ? PMIX_OPERATION_SUCCEEDED : PMIX_ERR_NOT_SUPPORTED;
 }
 
 static pmix_server_module_t host = {
@@ -198,6 +308,19 @@ static void add_one(struct infos *x, const struct pmix_step *s, long rank)
 	x->n++;
 }
 
+static long first_of(const struct pmix_step *s)
+{
+	return s->node * s->per_node;
+}
+
+/* Ranks of our node. */
+static long here_of(const struct pmix_step *s)
+{
+	const long left = s->n - first_of(s);
+
+	return left < s->per_node ? left : s->per_node;
+}
+
 static long nodes_of(const struct pmix_step *s)
 {
 	return (s->n + s->per_node - 1) / s->per_node;
@@ -210,7 +333,7 @@ static int add_maps(struct infos *x, const struct pmix_step *s)
 	FILE *f[3];
 	int rc = -1;
 
-	/* Names of the hosts, ranks of each, and ranks of the first. */
+	/* Names of the hosts, ranks of each, and ranks of ours. */
 	for (int k = 0; k < 3; k++) {
 		f[k] = open_memstream(&list[k], &sizes[k]);
 		if (!f[k])
@@ -222,8 +345,8 @@ static int add_maps(struct infos *x, const struct pmix_step *s)
 		const char *between = i % s->per_node ? "," : ";";
 
 		fprintf(f[1], "%s%ld", i ? between : "", i);
-		if (i < s->per_node)
-			fprintf(f[2], "%s%ld", i ? "," : "", i);
+		if (i / s->per_node == s->node)
+			fprintf(f[2], "%s%ld", i > first_of(s) ? "," : "", i);
 	}
 	for (int k = 0; k < 3; k++)
 		fclose(f[k]);
@@ -245,7 +368,7 @@ static pmix_status_t declare(const struct pmix_step *s)
 {
 	struct wait w = WAIT_INIT;
 	struct infos x = { .n = 0 };
-	const long here = s->n < s->per_node ? s->n : s->per_node;
+	const long first = first_of(s), here = here_of(s);
 	const bool no = false;
 	pmix_status_t rc;
 
@@ -264,12 +387,12 @@ static pmix_status_t declare(const struct pmix_step *s)
 	add_count(&x, PMIX_LOCAL_SIZE, here);
 	add_count(&x, PMIX_NODE_SIZE, here);
 	add_count(&x, PMIX_NUM_NODES, nodes_of(s));
-	add_rank(&x, PMIX_LOCALLDR, 0);
+	add_rank(&x, PMIX_LOCALLDR, first);
 	for (long i = 0; i < s->n; i++)
 		add_one(&x, s, i);
-	rc = wait_for(&w, PMIx_server_register_nspace(s->name, (int)s->n, x.items, x.n, wake, &w));
+	rc = wait_for(&w, PMIx_server_register_nspace(s->name, (int)here, x.items, x.n, wake, &w));
 	PMIX_INFO_FREE(x.items, (size_t)s->n + INFO_MAX);
-	for (long i = 0; i < s->n && rc == PMIX_SUCCESS; i++) {
+	for (long i = first; i < first + here && rc == PMIX_SUCCESS; i++) {
 		struct wait one = WAIT_INIT;
 		pmix_proc_t proc;
 
@@ -287,14 +410,17 @@ static int start(const struct pmix_step *s, char ***env, char why[256])
 	pmix_proc_t first;
 	pmix_status_t rc;
 
+	asks = s->asks;
+	snprintf(name, sizeof(name), "%s", s->name);
 	for (size_t i = 0; i < 8; i++)
 		PMIX_INFO_CONSTRUCT(&info[i]);
 	add(&x, PMIX_SERVER_TMPDIR, s->folder, PMIX_STRING);
 	add(&x, PMIX_SYSTEM_TMPDIR, s->folder, PMIX_STRING);
+	add(&x, PMIX_HOSTNAME, s->nodes[s->node], PMIX_STRING);
 	rc = PMIx_server_init(&host, info, x.n);
 	if (rc == PMIX_SUCCESS)
 		rc = declare(s);
-	PMIX_LOAD_PROCID(&first, s->name, 0);
+	PMIX_LOAD_PROCID(&first, s->name, (pmix_rank_t)first_of(s));
 	if (rc == PMIX_SUCCESS)
 		rc = PMIx_server_setup_fork(&first, env);
 	if (rc == PMIX_SUCCESS)
@@ -312,5 +438,7 @@ extern const struct pmix_module gpuq_pmix_module;
 __attribute__((visibility("default"))) const struct pmix_module gpuq_pmix_module = {
 	.version = PMIX_MODULE_VERSION,
 	.start = start,
+	.answer = answer,
+	.find = find,
 	.stop = stop,
 };

@@ -39,8 +39,8 @@ int kind_mpijob(struct manifest *m)
 		gpuq_reader_enter(m->r, "Worker");
 		return spec_fail(m->r, worker.v, GPUQ_EINVAL,
 				 "its operator makes keys for ssh and a hostfile, and gpuqd makes "
-				 "neither: submit a job file with pods: N, whose pods find one "
-				 "another by GPUQ_NODELIST and MASTER_ADDR, gpuq-job(5)");
+				 "neither: submit a job file with pods: N, whose command starts "
+				 "mpirun with srun --mpi=launch, gpuq-slurm(7)");
 	}
 	if (!launcher.v || launcher.replicas != 1) {
 		gpuq_reader_enter(m->r, "Launcher");

@@ -88,7 +88,8 @@ static int read_plugins(struct manifest *m, struct wishes *w, const struct gpuq_
 		{ "ssh",
 		  "gpuqd makes no keys for ssh: let the pods find one another by MASTER_ADDR "
 		  "and GPUQ_NODELIST" },
-		{ "mpi", "gpuqd makes no list of hosts for mpirun: use GPUQ_NODELIST" },
+		{ "mpi", "gpuqd makes no list of hosts for mpirun: start it with srun "
+			 "--mpi=launch, gpuq-slurm(7)" },
 		{ "tensorflow",
 		  "TF_CONFIG is this plugin's: make it of GPUQ_GROUP, GPUQ_GROUP_INDEX "
 		  "and GPUQ_NODELIST" },

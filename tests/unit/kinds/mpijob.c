@@ -30,12 +30,12 @@ static const struct spec_case accepted[] = {
 static const struct spec_case refused[] = {
 	{ .text = JOB("", LAUNCHER("") WORKER("")),
 	  .want = "job.yaml:7:13: spec.mpiReplicaSpecs.Worker: its operator makes keys for ssh and a "
-	  "hostfile, and gpuqd makes neither: submit a job file with pods: N, whose pods find "
-	  "one another by GPUQ_NODELIST and MASTER_ADDR, gpuq-job(5)" },
+	  "hostfile, and gpuqd makes neither: submit a job file with pods: N, whose command "
+	  "starts mpirun with srun --mpi=launch, gpuq-slurm(7)" },
 	{ .text = JOB("", LAUNCHER("") WORKER("replicas: 2, ")),
 	  .want = "job.yaml:7:13: spec.mpiReplicaSpecs.Worker: its operator makes keys for ssh and a "
-	  "hostfile, and gpuqd makes neither: submit a job file with pods: N, whose pods find "
-	  "one another by GPUQ_NODELIST and MASTER_ADDR, gpuq-job(5)" },
+	  "hostfile, and gpuqd makes neither: submit a job file with pods: N, whose command "
+	  "starts mpirun with srun --mpi=launch, gpuq-slurm(7)" },
 	{ .text = JOB("", WORKER("replicas: 0, ")),
 	  .want = "job.yaml:6:5: spec.mpiReplicaSpecs.Launcher: expected one launcher" },
 	{ .text = JOB("", LAUNCHER("replicas: 0, ")),

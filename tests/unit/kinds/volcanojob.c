@@ -96,8 +96,8 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:5:18: spec.plugins.ssh: gpuqd makes no keys for ssh: let the pods find one "
 	  "another by MASTER_ADDR and GPUQ_NODELIST" },
 	{ .text = JOB("  plugins: {mpi: []}\n", TASK("name: a, ")),
-	  .want = "job.yaml:5:18: spec.plugins.mpi: gpuqd makes no list of hosts for mpirun: use "
-	  "GPUQ_NODELIST" },
+	  .want = "job.yaml:5:18: spec.plugins.mpi: gpuqd makes no list of hosts for mpirun: start it "
+	  "with srun --mpi=launch, gpuq-slurm(7)" },
 	{ .text = JOB("  plugins: {tensorflow: []}\n", TASK("name: a, ")),
 	  .want = "job.yaml:5:25: spec.plugins.tensorflow: TF_CONFIG is this plugin's: make it of "
 	  "GPUQ_GROUP, GPUQ_GROUP_INDEX and GPUQ_NODELIST" },
