@@ -355,12 +355,41 @@ static void keep_told(struct model *m, struct node *n, const struct node_fact *f
 	};
 }
 
+/* Return the cards of a node with gpushare that are not to be used, "0,2"; "" = none is listed. */
+static const char *unhealthy_of(const struct model *m, const struct node *n,
+				const struct node_fact *f)
+{
+	const char *word = gpuq_strmap_text(&f->labels, SHARE_LABEL);
+	const struct object_fact *o;
+	char name[256];
+
+	if (strncmp(word, "gpushare", 8) != 0)
+		return "";
+	snprintf(name, sizeof(name), OBJECT_UNHEALTHY_PREFIX "%.230s", n->name);
+	o = objects_find(m->objects, OBJECT_UNHEALTHY, OBJECT_UNHEALTHY_NAMESPACE, name);
+	return o ? o->selected : "";
+}
+
+/* True if the number is in a list such as "0, 2"; what is no number is passed over. */
+static bool is_listed(const char *list, uint32_t card)
+{
+	while (*list) {
+		const size_t digits = strspn(list, "0123456789");
+
+		if (digits && digits < 6 && strtoul(list, NULL, 10) == card)
+			return true;
+		list += digits ? digits : 1;
+	}
+	return false;
+}
+
 int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 {
 	struct gpuq_arena old = n->arena, scratch = GPUQ_ARENA_INIT(0);
 	struct node_fact settled;
 	const struct node_fact *f = &settled;
 	const char *odd = node_offer(m, told, &scratch, &settled);
+	const char *listed = unhealthy_of(m, n, told);
 	struct taint_fact *taints;
 	struct device *devices;
 	uint32_t n_old = n->n_devices;
@@ -382,7 +411,8 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 			devices[i] =
 				(struct device){ model_intern(m, f->devices[i].uuid),
 						 model_intern(m, f->devices[i].product),
-						 f->devices[i].memory_mib, f->devices[i].healthy,
+						 f->devices[i].memory_mib,
+						 f->devices[i].healthy && !is_listed(listed, i),
 						 i < n_old ? n->devices[i].freed_us : 0 };
 		else
 			devices[i] = (struct device){ n->devices[i].uuid, n->devices[i].product,
