@@ -370,19 +370,6 @@ static const char *unhealthy_of(const struct model *m, const struct node *n,
 	return o ? o->selected : "";
 }
 
-/* True if the number is in a list such as "0, 2"; what is no number is passed over. */
-static bool is_listed(const char *list, uint32_t card)
-{
-	while (*list) {
-		const size_t digits = strspn(list, "0123456789");
-
-		if (digits && digits < 6 && strtoul(list, NULL, 10) == card)
-			return true;
-		list += digits ? digits : 1;
-	}
-	return false;
-}
-
 int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 {
 	struct gpuq_arena old = n->arena, scratch = GPUQ_ARENA_INIT(0);
@@ -408,12 +395,12 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 		abort();
 	for (uint32_t i = 0; i < n_new; i++) {
 		if (i < f->n_devices)
-			devices[i] =
-				(struct device){ model_intern(m, f->devices[i].uuid),
-						 model_intern(m, f->devices[i].product),
-						 f->devices[i].memory_mib,
-						 f->devices[i].healthy && !is_listed(listed, i),
-						 i < n_old ? n->devices[i].freed_us : 0 };
+			devices[i] = (struct device){ model_intern(m, f->devices[i].uuid),
+						      model_intern(m, f->devices[i].product),
+						      f->devices[i].memory_mib,
+						      f->devices[i].healthy &&
+							      !node_offer_lists(listed, i),
+						      i < n_old ? n->devices[i].freed_us : 0 };
 		else
 			devices[i] = (struct device){ n->devices[i].uuid, n->devices[i].product,
 						      n->devices[i].memory_mib, false, 0 };

@@ -27,7 +27,7 @@ test_expect_success 'AC-ALI-10: nothing is placed on listed cards; a job that ru
 		\"allocatable\": {\"aliyun.com/gpu-mem\": \"60\", \"aliyun.com/gpu-count\": \"4\"}}}" &&
 	start_fake_gpuqd && wait_for 60 frees 4 && early=$(part 10) && job_becomes "$early" RUNNING && job_is "$early" pods.0.devices.0.index 0 &&
 	listed "0,2" && wait_for 60 frees 2 && for i in 14 13; do id=$(part $i) && job_becomes "$id" RUNNING && echo "$id" || return 1; done >ids &&
-	for id in $(cat ids); do gpuq queue --json -j "$id" | json pods.0.devices.0.index; done | sort >got && printf "1\n3\n" >want && test_cmp want got &&
+	for id in $(cat ids); do gpuq queue --json -j "$id" | json pods.0.devices.0.index || return 1; done >all && sort all >got && printf "1\n3\n" >want && test_cmp want got &&
 	late=$(part 12) && wait_for 60 job_is "$late" reason Resources && job_is "$early" state RUNNING && job_is "$early" attempt 0
 '
 
