@@ -359,6 +359,7 @@ struct cluster_rights_of {
 	bool grows, stands; /* a pool grows by requests; by an autoscaler that sees pods */
 	bool claims; /* nodes, a pool or a flavor have devices of claims */
 	bool cuts; /* a pool has its nodes cut by NVIDIA's MIG manager */
+	bool gpushare; /* a node has Aliyun's gpushare */
 	bool kubelets; /* set by the cluster: it asks kubelets */
 };
 typedef void (*cluster_rights_fn)(void *arg, const struct cluster_right *list, size_t n);

@@ -418,6 +418,7 @@ static void evict_broken(struct cycle *c, struct grower *g)
 		return;
 	*a = (struct plan_action){ .kind = PLAN_EVICT,
 				   .job = g->job,
+				   .request = cycle_request_ix(c, g->job),
 				   .key = g->key,
 				   .flavor = SNAP_NONE,
 				   .start_us = c->s->config.now_us,

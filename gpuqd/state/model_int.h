@@ -202,6 +202,8 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *f);
  * differ, in a; NULL = they do not. */
 const char *node_offer(const struct model *m, const struct node_fact *told, struct gpuq_arena *a,
 		       struct node_fact *out);
+/* True if the number is in a list such as "0, 2"; what is no number is passed over. */
+bool node_offer_lists(const char *list, uint32_t card);
 /* Settle all nodes anew: the site has changed. */
 void node_settle_all(struct model *m);
 /* Settle one, if there is such: its slices have changed; or all, where flavors name that DeviceClass,

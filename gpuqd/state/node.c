@@ -355,12 +355,28 @@ static void keep_told(struct model *m, struct node *n, const struct node_fact *f
 	};
 }
 
+/* Return the cards of a node with gpushare that are not to be used, "0,2"; "" = none is listed. */
+static const char *unhealthy_of(const struct model *m, const struct node *n,
+				const struct node_fact *f)
+{
+	const char *word = gpuq_strmap_text(&f->labels, SHARE_LABEL);
+	const struct object_fact *o;
+	char name[256];
+
+	if (strncmp(word, "gpushare", 8) != 0)
+		return "";
+	snprintf(name, sizeof(name), OBJECT_UNHEALTHY_PREFIX "%.230s", n->name);
+	o = objects_find(m->objects, OBJECT_UNHEALTHY, OBJECT_UNHEALTHY_NAMESPACE, name);
+	return o ? o->selected : "";
+}
+
 int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 {
 	struct gpuq_arena old = n->arena, scratch = GPUQ_ARENA_INIT(0);
 	struct node_fact settled;
 	const struct node_fact *f = &settled;
 	const char *odd = node_offer(m, told, &scratch, &settled);
+	const char *listed = unhealthy_of(m, n, told);
 	struct taint_fact *taints;
 	struct device *devices;
 	uint32_t n_old = n->n_devices;
@@ -379,11 +395,12 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 		abort();
 	for (uint32_t i = 0; i < n_new; i++) {
 		if (i < f->n_devices)
-			devices[i] =
-				(struct device){ model_intern(m, f->devices[i].uuid),
-						 model_intern(m, f->devices[i].product),
-						 f->devices[i].memory_mib, f->devices[i].healthy,
-						 i < n_old ? n->devices[i].freed_us : 0 };
+			devices[i] = (struct device){ model_intern(m, f->devices[i].uuid),
+						      model_intern(m, f->devices[i].product),
+						      f->devices[i].memory_mib,
+						      f->devices[i].healthy &&
+							      !node_offer_lists(listed, i),
+						      i < n_old ? n->devices[i].freed_us : 0 };
 		else
 			devices[i] = (struct device){ n->devices[i].uuid, n->devices[i].product,
 						      n->devices[i].memory_mib, false, 0 };

@@ -333,3 +333,15 @@ bool node_is_of(const struct model *m, const struct node *n, const struct gpuq_s
 			return true;
 	return false;
 }
+
+bool node_offer_lists(const char *list, uint32_t card)
+{
+	while (*list) {
+		const size_t digits = strspn(list, "0123456789");
+
+		if (digits && digits < 6 && strtoul(list, NULL, 10) == card)
+			return true;
+		list += digits ? digits : 1;
+	}
+	return false;
+}

@@ -80,6 +80,8 @@ static void settle(struct model *m, const struct object_fact *f, const char *bef
 
 	if (f->kind == OBJECT_DEVICE_CLASS)
 		node_settle_class(m, f->name);
+	if (f->kind == OBJECT_UNHEALTHY)
+		node_settle_one(m, f->name + strlen(OBJECT_UNHEALTHY_PREFIX));
 	if (f->kind != OBJECT_SLICE && f->kind != OBJECT_DEVICE_CLAIM)
 		return;
 	node_of(m, f, after);
@@ -125,5 +127,7 @@ int row_apply_objects_known(struct model *m, const struct event *ev, struct gpuq
 		node_settle_class(m, NULL);
 	if (ev->objects.kind == OBJECT_DEVICE_CLAIM && !ev->objects.known)
 		node_recount_claims(m, NULL);
+	if (ev->objects.kind == OBJECT_UNHEALTHY && !ev->objects.known)
+		node_settle_all(m);
 	return 0;
 }

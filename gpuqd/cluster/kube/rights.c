@@ -20,6 +20,7 @@
 #define ADOPTING "adopt of the site"
 #define GANGS "adopt of the site, gangs"
 #define SUSPENDED "adopt of the site, suspended Jobs"
+#define UNHEALTHY "cards that gpushare lists as unhealthy" /* asked for where a node has it */
 #define KUBELETS "kubelet_metrics: what jobs used" /* asked for where the key is set */
 
 /* A right, as etc/kubernetes/base and optional give it. */
@@ -30,8 +31,9 @@ static const struct right {
 		WHOLE,
 		SPACED,
 		OWN,
+		SYSTEM,
 		ADOPTS
-	} where; /* the cluster; each namespace of jobs; the daemon's own; each of adopt of the site */
+	} where; /* the cluster; each namespace of jobs; the daemon's own; kube-system; each of adopt of the site */
 	const char *group, *resource, *subresource, *name;
 	const char *verbs[5];
 } table[] = {
@@ -117,6 +119,7 @@ static const struct right {
 	{ DEVICES, false, WHOLE, DRA_GROUP, "resourceclaims", "binding", "", { "patch" } },
 	{ "pools with sharing: hami", false, WHOLE, "", "nodes", "", "", { "patch" } },
 	{ CUTTING, false, WHOLE, "", "nodes", "", "", { "patch" } },
+	{ UNHEALTHY, false, SYSTEM, "", "configmaps", "", "", { "list", "watch" } },
 	{ GROWING,
 	  false,
 	  WHOLE,
@@ -335,6 +338,7 @@ static const struct {
 	{ GROWING, offsetof(struct cluster_rights_of, grows) },
 	{ STANDING, offsetof(struct cluster_rights_of, stands) },
 	{ CUTTING, offsetof(struct cluster_rights_of, cuts) },
+	{ UNHEALTHY, offsetof(struct cluster_rights_of, gpushare) },
 	{ KUBELETS, offsetof(struct cluster_rights_of, kubelets) },
 };
 
@@ -378,9 +382,10 @@ static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 				q->r = r;
 				q->right = &table[i];
 				snprintf(q->ns, sizeof(q->ns), "%s",
-					 spaced                  ? spaces[k]
-					 : table[i].where == OWN ? r->own
-								 : "");
+					 spaced                     ? spaces[k]
+					 : table[i].where == OWN    ? r->own
+					 : table[i].where == SYSTEM ? OBJECT_UNHEALTHY_NAMESPACE
+								    : "");
 				snprintf(q->resource, sizeof(q->resource), "%s%s%s",
 					 table[i].resource, *table[i].subresource ? "/" : "",
 					 table[i].subresource);

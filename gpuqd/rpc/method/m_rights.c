@@ -6,6 +6,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/method/m_int.h"
 #include "gpuqd/site/site_find.h"
+#include "gpuqd/state/view/cards.h"
 #include "gpuqd/state/view/view_node.h"
 
 #define SPACES_MAX 16u /* namespaces that are asked about */
@@ -150,6 +151,7 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 			if (of.n_adopts < SPACES_MAX)
 				adopts[of.n_adopts++] = s->name;
 	of.claims = has_claims(model);
+	of.gpushare = cards_any_of_gpushare(model);
 	site_each(site_pool, model->site->pools, p) {
 		of.grows |= site_pool_requests(p);
 		of.cuts |= layouts_are_on(p->mig);

@@ -43,6 +43,7 @@ void preempt_emit_victims(struct cycle *c, const struct claim *k)
 		*a = (struct plan_action){
 			.kind = u->surplus ? PLAN_SHRINK : PLAN_EVICT,
 			.job = u->job,
+			.request = cycle_request_ix(c, u->job),
 			.key = c->s->jobs[u->job].key,
 			.flavor = k->flavor,
 			.start_us = c->s->config.now_us,

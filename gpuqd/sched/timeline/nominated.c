@@ -299,6 +299,7 @@ static struct plan_action *action(struct cycle *c, uint32_t job, enum plan_kind 
 	if (a)
 		*a = (struct plan_action){ .kind = kind,
 					   .job = job,
+					   .request = cycle_request_ix(c, job),
 					   .key = c->s->jobs[job].key,
 					   .flavor = SNAP_NONE,
 					   .start_us = c->s->config.now_us,

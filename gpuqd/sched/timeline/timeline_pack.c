@@ -495,6 +495,7 @@ void timeline_evict(struct cycle *c, uint32_t job, enum gpuq_cause cause, uint32
 		return;
 	*a = (struct plan_action){ .kind = PLAN_EVICT,
 				   .job = job,
+				   .request = cycle_request_ix(c, job),
 				   .key = c->s->jobs[job].key,
 				   .flavor = SNAP_NONE,
 				   .start_us = c->s->config.now_us,

@@ -22,6 +22,7 @@ enum object_kind {
 	OBJECT_CLAIM, /* PersistentVolumeClaim */
 	OBJECT_VOLUME, /* PersistentVolume */
 	OBJECT_CLASS, /* StorageClass */
+	OBJECT_UNHEALTHY, /* ConfigMap of gpushare: the cards of a node that are not to be used */
 	/* Kinds of resource.k8s.io; their facts are in dra. */
 	OBJECT_SLICE,
 	OBJECT_DEVICE_CLASS,
@@ -55,11 +56,16 @@ struct object_fact {
 	enum claim_state state;
 	const char *volume; /* when bound, else "" */
 	const char *class_; /* its StorageClass; "" none */
-	const char *selected; /* node on which an unbound claim is to be provisioned; "" none */
+	/* Node on which an unbound claim is to be provisioned; "" none. UNHEALTHY: numbers of cards, "0,2". */
+	const char *selected;
 	/* CLASS: claims of it are bound once a node is selected for their first pod. */
 	bool waits;
 	union dra_fact dra; /* of the kinds from SLICE on */
 };
+
+/* The ConfigMap of a node, and where it is. */
+#define OBJECT_UNHEALTHY_PREFIX "unhealthy-gpu-"
+#define OBJECT_UNHEALTHY_NAMESPACE "kube-system"
 
 /* True if the ledger of devices/dra keeps objects of that kind. */
 static inline bool object_is_dra(enum object_kind kind)

@@ -1,5 +1,7 @@
 #include "gpuqd/state/view/cards.h"
 
+#include "gpuqd/devices/backend.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,4 +46,12 @@ struct cards cards_of(const struct node *n)
 	if (out.taken_milli > out.cut_milli)
 		out.taken_milli = out.cut_milli;
 	return out;
+}
+
+bool cards_any_of_gpushare(const struct model *m)
+{
+	node_each(m, n)
+		if (!n->gone && n->backend && strcmp(n->backend->pool, "gpushare") == 0)
+			return true;
+	return false;
 }

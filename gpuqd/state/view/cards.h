@@ -1,7 +1,7 @@
 /* cards.h - cards that are cut into MIG instances: how many there are, and what they leave
  *
  * Owns     nothing. Touches memory only.
- * Used by  census.c, view.c.
+ * Used by  census.c, view.c, rpc (rights).
  */
 #ifndef GPUQD_STATE_VIEW_CARDS_H
 #define GPUQD_STATE_VIEW_CARDS_H
@@ -18,5 +18,8 @@ struct cards {
 /* Count those of a node. Which instances share a card is not known: they are taken to be cut as
  * full as can be. */
 struct cards cards_of(const struct node *n);
+
+/* True if the cards of some node are shared by Aliyun's gpushare. */
+bool cards_any_of_gpushare(const struct model *m);
 
 #endif

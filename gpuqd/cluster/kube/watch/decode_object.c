@@ -293,6 +293,9 @@ int kube_read_object(struct kube_object *o, enum object_kind kind, struct object
 		f.waits = strcmp(kube_str(o->object, "volumeBindingMode"),
 				 "WaitForFirstConsumer") == 0;
 		break;
+	case OBJECT_UNHEALTHY:
+		f.selected = kube_str(json_object_get(o->object, "data"), "gpus");
+		break;
 	default:
 		ok = false;
 	}

@@ -1,8 +1,17 @@
 #include "gpuqd/cluster/kube/watch/watch_objects.h"
 
+#include <string.h>
+
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/kube/watch/decode_dra.h"
 #include "gpuqd/cluster/kube/watch/decode_object.h"
+
+/* True for a ConfigMap that lists no cards. */
+static bool is_another(const struct reflector *r, const char *name)
+{
+	return r->kind->object == OBJECT_UNHEALTHY &&
+	       strncmp(name, OBJECT_UNHEALTHY_PREFIX, sizeof(OBJECT_UNHEALTHY_PREFIX) - 1) != 0;
+}
 
 static void object_seen(struct reflector *r, struct kube_object *o)
 {
@@ -11,6 +20,8 @@ static void object_seen(struct reflector *r, struct kube_object *o)
 	struct object_fact f;
 	struct known_thing t = { .uid = "", .token = "", .node = "" };
 
+	if (is_another(r, kube_str(json_object_get(o->object, "metadata"), "name")))
+		return;
 	if ((object_is_dra(r->kind->object)
 		     ? kube_read_dra(o, r->kind->object, r->watch->cluster_id, &f, &err)
 		     : kube_read_object(o, r->kind->object, &f, &err)) != 0) {
@@ -45,6 +56,8 @@ static void object_deleted(struct reflector *r, struct kube_object *o)
 	const json_t *meta = json_object_get(o->object, "metadata");
 	const char *namespace_ = kube_str(meta, "namespace"), *name = kube_str(meta, "name");
 
+	if (is_another(r, name))
+		return;
 	known_drop(r->known, namespace_, name);
 	tell_gone(r, namespace_, name);
 }
@@ -66,6 +79,8 @@ static const struct kind kinds[] = {
 	KIND(OBJECT_CLAIM, "persistentvolumeclaims", "/api/v1/persistentvolumeclaims"),
 	KIND(OBJECT_VOLUME, "persistentvolumes", "/api/v1/persistentvolumes"),
 	KIND(OBJECT_CLASS, "storageclasses", "/apis/storage.k8s.io/v1/storageclasses"),
+	KIND(OBJECT_UNHEALTHY, "unhealthy-gpu",
+	     "/api/v1/namespaces/" OBJECT_UNHEALTHY_NAMESPACE "/configmaps"),
 	KIND(OBJECT_SLICE, "resourceslices", DRA_V1 "resourceslices"),
 	KIND(OBJECT_DEVICE_CLASS, "deviceclasses", DRA_V1 "deviceclasses"),
 	KIND(OBJECT_DEVICE_CLAIM, "resourceclaims", DRA_V1 "resourceclaims"),
@@ -87,6 +102,7 @@ static const char *const features[] = {
 	[OBJECT_CLAIM] = "volume claims are not considered when a job is placed",
 	[OBJECT_VOLUME] = "the nodes that a volume is tied to are not known",
 	[OBJECT_CLASS] = "claims that are bound at their first pod are not known",
+	[OBJECT_UNHEALTHY] = "the ConfigMaps of gpushare that name unhealthy cards are not read",
 	[OBJECT_SLICE] = "devices of ResourceSlices are not known",
 	[OBJECT_DEVICE_CLASS] = "claims of devices are not allocated",
 	[OBJECT_DEVICE_CLAIM] = "claims of devices are not allocated",
@@ -140,7 +156,7 @@ bool watch_is_off(struct reflector *r, int status)
 		return true;
 	}
 	/* Most clusters have no such kind, or gpuqd needs none of it. */
-	if (!r->off && object_is_dra(r->kind->object))
+	if (!r->off && (object_is_dra(r->kind->object) || r->kind->object == OBJECT_UNHEALTHY))
 		log_info("kube.kind_off", "kind=%s error=%s: %s", r->kind->word, LOGS(r->why),
 			 features[r->kind->object]);
 	else if (!r->off)
