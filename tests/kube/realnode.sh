@@ -251,13 +251,20 @@ real_start_dradriver() {
 		-server "$server" -ca "$dir/pki/ca.crt" -cert "$dir/pki/admin.crt" -key "$dir/pki/admin.key"
 }
 
+# A second resource, example.com/nic, where it was asked for.
+real_start_nicplugin() {
+	real_proc_start nicplugin "$(kube_tool gpuplugin)" -resource example.com/nic -count "$real_nics" \
+		-unhealthy "$dir/real/unhealthy-nics"
+}
+
 real_start() {
 	"real_start_$1"
 }
 
 real_node_ready() {
 	[ "$(kube get nodes/$real_name 'status.conditions[type=Ready].status,status.allocatable.[nvidia.com/gpu],spec.taints')" = \
-		"$(printf 'True\t%s\t' "$real_gpus")" ]
+		"$(printf 'True\t%s\t' "$real_gpus")" ] &&
+		{ [ "$real_nics" = 0 ] || [ "$(kube get nodes/$real_name 'status.allocatable.[example.com/nic]')" = "$real_nics" ]; }
 }
 
 real_start_all() {
@@ -265,7 +272,7 @@ real_start_all() {
 	real_start_containerd &&
 		real_import docker.io/local/pause:1 "$busybox" /bin/busybox sleep 2147483647 &&
 		real_import docker.io/local/busybox:1 "$busybox" &&
-		real_start_kubelet && real_start_gpuplugin &&
+		real_start_kubelet && real_start_gpuplugin && { [ "$real_nics" = 0 ] || real_start_nicplugin; } &&
 		{ [ "$real_dra" = 0 ] || real_start_dradriver; } &&
 		wait_for 90 "the node $real_name, ready with $real_gpus GPUs" real_node_ready
 }

@@ -1,8 +1,8 @@
 // gpuplugin is a device plugin that hands out GPUs which do not exist.
 //
 // It serves the kubelet's device plugin API for nvidia.com/gpu with the devices
-// gpu-0 … gpu-(N-1), tells each container its own in NVIDIA_VISIBLE_DEVICES, and
-// registers again whenever the kubelet makes its socket anew. A device whose
+// gpu-0 … gpu-(N-1), tells each container its own in NVIDIA_VISIBLE_DEVICES (for
+// example.com/nic: nic-0 … in NIC_VISIBLE_DEVICES), and registers again whenever the kubelet makes its socket anew. A device whose
 // index stands in the file -unhealthy (numbers between blanks) is reported
 // Unhealthy within a second, and Healthy again when its number is gone.
 package main
@@ -16,6 +16,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -31,6 +32,8 @@ const pollInterval = 500 * time.Millisecond
 
 type plugin struct {
 	api.UnimplementedDevicePluginServer
+	name          string // of a device
+	variable      string
 	count         int
 	unhealthyFile string
 }
@@ -39,12 +42,12 @@ func (p *plugin) devices() []*api.Device {
 	bad := map[string]bool{}
 	if text, err := os.ReadFile(p.unhealthyFile); err == nil {
 		for _, index := range strings.Fields(string(text)) {
-			bad["gpu-"+index] = true
+			bad[p.name+"-"+index] = true
 		}
 	}
 	list := make([]*api.Device, p.count)
 	for i := range list {
-		list[i] = &api.Device{ID: fmt.Sprintf("gpu-%d", i), Health: api.Healthy}
+		list[i] = &api.Device{ID: fmt.Sprintf("%s-%d", p.name, i), Health: api.Healthy}
 		if bad[list[i].ID] {
 			list[i].Health = api.Unhealthy
 		}
@@ -77,7 +80,7 @@ func (p *plugin) Allocate(_ context.Context, req *api.AllocateRequest) (*api.All
 	resp := &api.AllocateResponse{}
 	for _, c := range req.ContainerRequests {
 		resp.ContainerResponses = append(resp.ContainerResponses, &api.ContainerAllocateResponse{
-			Envs: map[string]string{"NVIDIA_VISIBLE_DEVICES": strings.Join(c.DevicesIds, ",")},
+			Envs: map[string]string{p.variable: strings.Join(c.DevicesIds, ",")},
 		})
 	}
 	return resp, nil
@@ -132,8 +135,12 @@ func main() {
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	p := &plugin{count: *count, unhealthyFile: *unhealthy}
-	const endpoint = "gpuq-test-gpu.sock"
+	p := &plugin{name: path.Base(*resource), count: *count, unhealthyFile: *unhealthy}
+	p.variable = strings.ToUpper(p.name) + "_VISIBLE_DEVICES"
+	if p.name == "gpu" {
+		p.variable = "NVIDIA_VISIBLE_DEVICES"
+	}
+	endpoint := "gpuq-test-" + p.name + ".sock"
 	socket, kubelet := filepath.Join(*dir, endpoint), filepath.Join(*dir, "kubelet.sock")
 
 	var server *grpc.Server
