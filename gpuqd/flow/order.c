@@ -90,6 +90,15 @@ bool order_has_finalizer(const struct queue *q)
 	return false;
 }
 
+struct pod_ref order_fact_ref(const struct pod_fact *p)
+{
+	return (struct pod_ref){ .name = p->name,
+				 .namespace_ = p->namespace_,
+				 .uid = p->uid,
+				 .node = p->node,
+				 .token = p->token };
+}
+
 void order_ref(const struct model *m, const struct job *j, const struct pod *p, char name[64],
 	       struct pod_ref *ref)
 {

@@ -39,6 +39,9 @@ const char *order_account(const struct queue *q, const struct gpuq_group *g);
 void order_terminal(const struct gpuq_spec *spec, uint32_t group, const char *container,
 		    bool *input, bool *tty);
 
+/* Return the cluster's reference to a pod that it told of; valid as long as p is. */
+struct pod_ref order_fact_ref(const struct pod_fact *p);
+
 /* Get the cluster's reference to pod p of j; name is the buffer for the name that gpuqd has for it. */
 void order_ref(const struct model *m, const struct job *j, const struct pod *p, char name[64],
 	       struct pod_ref *ref);

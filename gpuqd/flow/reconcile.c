@@ -171,11 +171,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 
 static void delete_orphan(struct reconcile *r, const struct pod_fact *p)
 {
-	struct pod_ref ref = { .name = p->name,
-			       .namespace_ = p->namespace_,
-			       .uid = p->uid,
-			       .node = p->node,
-			       .token = p->token };
+	const struct pod_ref ref = order_fact_ref(p);
 
 	if (!p->leaving) {
 		log_warn("pod.orphan", "pod=%s uid=%s", LOGS(p->name), LOGS(p->uid));

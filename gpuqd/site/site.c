@@ -239,7 +239,7 @@ static const struct gpuq_field pool_fields[] = {
 	  .form = "map", .doc = "way of requesting further nodes; default: none"),
 	F(site_pool, "mig", GPUQ_K_OBJECT_PTR, mig, .sub = &site_layouts_schema,
 	  .doc = "layouts of MIG instances that gpuqd may have its nodes cut into; default: none"),
-	F(site_pool, "tolerations", GPUQ_K_OBJECTS, tolerations, .sub = &spec_toleration_schema,
+	F(site_pool, "tolerations", GPUQ_K_OBJECTS, tolerations, .sub = &gpuq_toleration_schema,
 	  .doc = "tolerations that pods on its nodes get; default: none"),
 	END,
 };

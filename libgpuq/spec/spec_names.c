@@ -41,8 +41,8 @@ static int queues_read(struct gpuq_reader *r, const struct gpuq_val *v, void *ou
 	if (rc < 0)
 		return spec_fail(r, v, GPUQ_EINVAL,
 				 "expected a name of at most %u letters, digits, '.', '_' and "
-				 "'-', or up to %u of them with commas",
-				 GPUQ_NAME_BYTES_MAX, GPUQ_QUEUES_ASKED_MAX);
+				 "'-', or up to %u of them with commas, found '%.80s'",
+				 GPUQ_NAME_BYTES_MAX, GPUQ_QUEUES_ASKED_MAX, text);
 	*(const char **)out = text;
 	return 0;
 }

@@ -548,7 +548,7 @@ static const struct gpuq_field toleration_fields[] = {
 };
 /* clang-format on */
 
-const struct gpuq_schema spec_toleration_schema = {
+const struct gpuq_schema gpuq_toleration_schema = {
 	.name = "toleration",
 	.size = sizeof(struct gpuq_toleration),
 	.fields = toleration_fields,

@@ -144,7 +144,7 @@ static const struct gpuq_field group_fields[] = {
 	C("node_selector", selector, required, .doc = "Labels a node must have."),
 	C("affinity", affinity, required, .doc = "{required, preferred}: terms over node labels."),
 	C("constraint", constraint, required, .doc = "As sbatch --constraint: a&b, a|b, key=value."),
-	G("tolerations", OBJECTS, tolerations, .sub = &spec_toleration_schema, .doc = "Tolerated taints."),
+	G("tolerations", OBJECTS, tolerations, .sub = &gpuq_toleration_schema, .doc = "Tolerated taints."),
 	C("nodes", hosts, nodes, .doc = "Allowed nodes; n[1-4] is four nodes."),
 	C("exclude", hosts, exclude, .doc = "Excluded nodes."),
 	G("template", VAL, template_, .flags = GPUQ_F_HIDDEN,

@@ -287,7 +287,7 @@ static int read_placement(struct gpuq_reader *r, struct gpuq_buf *warnings,
 	for (; g->n_tolerations < v->n; g->n_tolerations++) {
 		const size_t item = gpuq_reader_enter_item(r, g->n_tolerations);
 
-		rc = gpuq_schema_read(r, &spec_toleration_schema, v->items[g->n_tolerations],
+		rc = gpuq_schema_read(r, &gpuq_toleration_schema, v->items[g->n_tolerations],
 				      &g->tolerations[g->n_tolerations]);
 		if (rc < 0)
 			return rc;

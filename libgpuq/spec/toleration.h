@@ -9,6 +9,6 @@
 
 #include "libgpuq/schema.h"
 
-extern const struct gpuq_schema spec_toleration_schema; /* of a struct gpuq_toleration */
+extern const struct gpuq_schema gpuq_toleration_schema; /* of a struct gpuq_toleration */
 
 #endif

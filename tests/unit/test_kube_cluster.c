@@ -348,7 +348,9 @@ static void create(unsigned job, unsigned n_pods, int gpus, const char *note, co
 static void delete (unsigned job, const char *uid)
 {
 	char name[64];
-	struct pod_ref ref = { .name = name, .namespace_ = "", .uid = uid, .node = "", .token = token };
+	struct pod_ref ref = {
+		.name = name, .namespace_ = "", .uid = uid, .node = "", .token = token
+	};
 
 	snprintf(name, sizeof(name), "gpuq-" ID "-%u-0-0", job);
 	cluster->ops->pod_delete(cluster, &ref, GPUQ_US_PER_S);
@@ -765,7 +767,9 @@ static void read_log(void)
 		"\"spec\":{\"nodeName\":\"node-0000\",\"containers\":[{\"name\":\"c\",\"image\":"
 		"\"i\"}]}}";
 	static struct cluster_log *log;
-	struct pod_ref ref = { .name = "gpuq-" ID "-1-0-0", .namespace_ = "", .uid = "", .node = "", .token = "" };
+	struct pod_ref ref = {
+		.name = "gpuq-" ID "-1-0-0", .namespace_ = "", .uid = "", .node = "", .token = ""
+	};
 	struct log_opts opts = { .follow = true, .tail_lines = -1 };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

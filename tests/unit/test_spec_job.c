@@ -359,7 +359,7 @@ static const struct spec_case refused[] = {
 	{ .text = "command: x\n"
 	  "queue: -q\n",
 	  .want = "job.yaml:2:8: queue: expected a name of at most 63 letters, digits, '.', '_' and '-', "
-	  "found '-q'" },
+	  "or up to 16 of them with commas, found '-q'" },
 	{ .text = "command: x\n"
 	  "image: a b\n",
 	  .want = "job.yaml:2:8: image: expected an image such as registry.example/name:tag" },

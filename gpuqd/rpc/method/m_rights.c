@@ -6,6 +6,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/method/m_int.h"
 #include "gpuqd/site/site_find.h"
+#include "gpuqd/state/objects/objects.h"
 #include "gpuqd/state/view/cards.h"
 #include "gpuqd/state/view/view_node.h"
 
@@ -58,7 +59,8 @@ static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 		}
 		gpuq_put(a, v, "rights", rows);
 		gpuq_put(a, v, "things", things);
-		gpuq_put(a, v, "classes", view_node_classes(a, journal_model(x->m->j)));
+		gpuq_put(a, v, "classes",
+			 view_node_classes(a, objects_dra(journal_model(x->m->j)->objects)));
 		rpc_reply(x->call, v);
 	}
 	finished(x);

@@ -624,10 +624,10 @@ static bool add_class(void *arg, const struct dra_class *c)
 	return true;
 }
 
-struct gpuq_val *view_node_classes(struct gpuq_arena *a, const struct model *m)
+struct gpuq_val *view_node_classes(struct gpuq_arena *a, const struct dra *d)
 {
 	struct classes l = { a, gpuq_list(a) };
 
-	dra_each_class(objects_dra(m->objects), add_class, &l);
+	dra_each_class(d, add_class, &l);
 	return l.list;
 }

@@ -24,6 +24,6 @@ void view_node_put_reservation(struct gpuq_arena *a, const struct model *m, stru
 /* Return the countable resources of all nodes together: {name: {total, free}}. */
 struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m);
 /* List the DeviceClasses that are extended resources as well: {name, resource}. */
-struct gpuq_val *view_node_classes(struct gpuq_arena *a, const struct model *m);
+struct gpuq_val *view_node_classes(struct gpuq_arena *a, const struct dra *d);
 
 #endif
