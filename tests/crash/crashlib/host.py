@@ -87,7 +87,7 @@ class Local:
     name = "local"
     gpus = 8
     failpoints = ("dispatch.", "journal.", "schedule.", "store.", "local.", "shepherd.")
-    elsewhere = ("dispatch.adopt",)  # pods that were not submitted: t0548-fake-adopt
+    elsewhere = ("dispatch.adopt", "adopt.fill")  # pods that were not submitted: t0548, t0580
 
     def __init__(self, build, dir, seed):
         self.dir = dir
@@ -109,7 +109,7 @@ class Fake:
     # suspended Jobs are not part of this load: t31-kube-volumes, t40-kube-provision-kills, t36-kube-dra,
     # t48-kube-autoscaler, t0548-fake-adopt and t70-kube-suspended kill at these.
     elsewhere = ("kube.bind", "kube.capacity", "kube.claim", "kube.placeholder", "kube.node_keep", "dispatch.adopt",
-                 "kube.owner", "kube.gate")
+                 "kube.owner", "kube.gate", "adopt.fill")
     faults = ("on POST pods every=11 drop-after-commit\n"
               "on POST pods every=17 status=503\n"
               "on DELETE pods every=7 drop-after-commit\n"
