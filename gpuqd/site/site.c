@@ -231,6 +231,8 @@ static const struct gpuq_field pool_fields[] = {
 	  .doc = "whether the cloud may take its nodes away at any time"),
 	F(site_pool, "replicas_as_gpus", GPUQ_K_BOOL, replicas_as_gpus,
 	  .doc = "whether a replica of a device counts as a whole device"),
+	F(site_pool, "evictable", GPUQ_K_BOOL, evictable,
+	  .doc = "whether other jobs may preempt those on nodes that it requested"),
 	F(site_pool, "billing", GPUQ_K_ENUM, billing, .names = price_kinds,
 	  .doc = "price that is charged"),
 	F(site_pool, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
@@ -251,6 +253,12 @@ static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	if (layouts_are_on(p->mig) && p->sharing != SHARING_AUTO && p->sharing != SHARING_MIG)
 		return gpuq_reader_fail_key(
 			r, v, "mig", "has no effect with this sharing: expected auto or mig");
+	if (p->evictable && site_pool_requests(p))
+		p->provisioning->evictable = true;
+	else if (p->evictable && !r->lenient)
+		return gpuq_reader_fail_key(r, v, "evictable",
+					    "has an effect on nodes that are requested: expected "
+					    "provisioning of kind request");
 	return provision_check(r, v, p->provisioning, &p->selector, p->flavor);
 }
 

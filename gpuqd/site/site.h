@@ -77,6 +77,7 @@ struct site_pool {
 	int placement; /* enum site_placement */
 	bool spot;
 	bool replicas_as_gpus; /* each replica counts as a whole device */
+	bool evictable; /* stands in provisioning as well */
 	int billing; /* enum price_kind */
 	struct price price; /* before that of its flavor */
 	struct provision *provisioning; /* NULL = its nodes come and go as they please */

@@ -510,7 +510,31 @@ static const struct {
 	  "f:2:112: pools[p].provisioning.min_nodes: more than max_nodes" },
 	{ GROWS("placeholders: false, " SHAPE),
 	  "f:2:124: pools[p].provisioning.placeholders: has no effect with kind request" },
+	{ POOL("evictable: true, provisioning: {kind: autoscaler, max_nodes: 2, " SHAPE "}"),
+	  "f:2:65: pools[p].evictable: has an effect on nodes that are requested: expected "
+	  "provisioning of kind request" },
+	{ POOL("evictable: true"),
+	  "f:2:65: pools[p].evictable: has an effect on nodes that are requested: expected "
+	  "provisioning of kind request" },
 };
+
+Test(site, a_pool_says_that_jobs_on_requested_nodes_may_be_preempted)
+{
+#define REQUESTS POOL("%s provisioning: {kind: request, class: c.x, max_nodes: 2, " SHAPE "}")
+	static const char *const forms[] = { "evictable: true,", "evictable: false,", "" };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct site *s;
+		char text[1024];
+
+		snprintf(text, sizeof(text), REQUESTS, forms[i]);
+		s = site_of(parse(text));
+		site_each(site_pool, s->pools, p)
+			cr_expect_eq(p->provisioning->evictable, i == 0, "%s", text);
+		site_free(s);
+		gpuq_arena_done(&mem);
+	}
+}
 
 Test(site, pools_that_grow_are_complete_or_refused)
 {

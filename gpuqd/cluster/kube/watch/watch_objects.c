@@ -70,7 +70,7 @@ static void object_gone(void *arg, const struct known_thing *t)
 #define DRA_V1 "/apis/resource.k8s.io/v1/"
 #define DRA_V1BETA2 "/apis/resource.k8s.io/v1beta2/"
 #define KIND(kind_, word, path)                                                                    \
-	[kind_] = { word, path, object_seen, object_deleted, object_gone, true, NULL, kind_ }
+	[kind_] = { word, path, object_seen, object_deleted, object_gone, true, NULL, kind_, NULL }
 
 /* Each with the feature that is off without it. */
 static const struct kind kinds[] = {
