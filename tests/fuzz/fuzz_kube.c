@@ -174,7 +174,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	for (p = whole.data, end = p + whole.len; p < end;) {
 		const char *nl = memchr(p, '\n', (size_t)(end - p));
 
-		read_one(p + 1, (size_t)(nl - p - 1), !list, node);
+		/* Lines within an item are read as well, empty ones are not. */
+		if (nl > p)
+			read_one(p + 1, (size_t)(nl - p - 1), !list, node);
 		p = nl + 1;
 	}
 	a.status = 200 + data[0] * 2;

@@ -178,15 +178,11 @@ static void offer(struct owner *it)
 	json_decref(pod);
 }
 
-static void gone(struct owner *it)
+static void let_leave(struct owner *it)
 {
-	const struct cluster_sink *sink = it->in->sink;
 	struct owners *o = it->in;
 	struct leaver *p;
 
-	tell(it, OWNER_LEFT, "its Job was deleted");
-	if (it->as && sink->not_bound)
-		sink->not_bound(sink->arg, it->as, "its Job was deleted");
 	while ((p = it->leavers) != NULL) {
 		const struct pod_ref ref = { .name = p->name,
 					     .namespace_ = p->namespace_,
@@ -200,6 +196,16 @@ static void gone(struct owner *it)
 		o->leave(o->leave_arg, &ref, p->grace_us);
 		leaver_free(p);
 	}
+}
+
+static void gone(struct owner *it)
+{
+	const struct cluster_sink *sink = it->in->sink;
+
+	tell(it, OWNER_LEFT, "its Job was deleted");
+	if (it->as && sink->not_bound)
+		sink->not_bound(sink->arg, it->as, "its Job was deleted");
+	let_leave(it);
 	owner_free(it);
 }
 
@@ -268,24 +274,9 @@ static void refuse_start(struct owner *it, const char *why)
 /* It makes no more pods, or cannot be kept from it. */
 static void stopped(struct owner *it)
 {
-	struct owners *o = it->in;
-	struct leaver *p;
-
 	it->stopping = false;
 	it->cancelled = 0;
-	while ((p = it->leavers) != NULL) {
-		const struct pod_ref ref = { .name = p->name,
-					     .namespace_ = p->namespace_,
-					     .uid = p->uid,
-					     .node = p->node,
-					     .token = "",
-					     .as = p->as,
-					     .gated = true };
-
-		it->leavers = p->next;
-		o->leave(o->leave_arg, &ref, p->grace_us);
-		leaver_free(p);
-	}
+	let_leave(it);
 	go(it);
 }
 
