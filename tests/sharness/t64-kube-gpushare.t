@@ -74,7 +74,7 @@ test_expect_success 'AC-RAI-7: the matrix row KAI fractions: a reservation pod h
 	for half in 1 2; do theirs half-$half kai 0 "\"labels\": {\"runai-gpu-group\": \"g1\"}, \"annotations\": {$hang, \"gpu-fraction\": \"0.5\"}" || return 1; done &&
 	wait_for 60 node_frees kai 1 && node_has kai devices.1.free_cores 0 && node_has kai devices.0.free_cores 100 && one=$(fake_job "gpus: 1\nnode_selector: {kind: kai}\n$(fate hang=true)") && job_becomes "$one" RUNNING 120 &&
 	more=$(fake_job "gpus: 1\nnode_selector: {kind: kai}") && wait_for 60 job_is "$more" reason Resources && kube list gpuq-jobs/pods metadata.labels >labels &&
-	! grep runai labels && gpuq cancel "$one" "$more" && { gpuq doctor >doctor.out || true; } && grep "kai fractions.*counted as foreign" doctor.out
+	! grep runai labels && gpuq cancel "$one" "$more" && { gpuq doctor >doctor.out || true; } && grep -q "kai fractions.*counted as foreign" doctor.out
 '
 
 # fraction PART: a pod as KAI has it
@@ -112,7 +112,7 @@ test_expect_success 'AC-KSH-1, AC-KSH-2: the matrix row KubeShare: its pods coun
 	for part in 0.5 0.3; do theirs ksh-$part ksh 0 "\"labels\": {\"sharedgpu/gpu_request\": \"$part\", \"sharedgpu/gpu_limit\": \"1.0\"}, \"annotations\": {$hang, \"sharedgpu/gpu_uuid\": \"GPU-0\", \"sharedgpu/gpu_mem\": \"1073741824\", \"sharedgpu/gpu_manager_port\": \"50050\"}" || return 1; done &&
 	wait_for 60 node_frees ksh 1.2 && one=$(fake_job "gpus: 1\nnode_selector: {kind: ksh}\n$(fate hang=true)") && job_becomes "$one" RUNNING 120 &&
 	more=$(fake_job "gpus: 1\nnode_selector: {kind: ksh}") && wait_for 60 job_is "$more" reason Resources && theirs ksh-two ksh 0 "\"labels\": {\"sharedgpu/gpu_request\": \"2.0\", \"sharedgpu/gpu_limit\": \"2.0\"}, \"annotations\": {$hang}" &&
-	kube delete default/pods/ksh-0.5 && kube delete default/pods/ksh-0.3 && gpuq cancel "$one" "$more" && job_becomes "$one" CANCELLED 60 && wait_for 60 node_frees ksh 0 && { gpuq doctor >doctor.out || true; } && grep "kubeshare.*counted as foreign" doctor.out
+	kube delete default/pods/ksh-0.5 && kube delete default/pods/ksh-0.3 && gpuq cancel "$one" "$more" && job_becomes "$one" CANCELLED 60 && wait_for 60 node_frees ksh 0 && { gpuq doctor >doctor.out || true; } && grep -q "kubeshare.*counted as foreign" doctor.out
 '
 
 test_expect_success 'nothing was over-committed' 'stop_gpuqd && end_plugins && nothing_was_overcommitted'

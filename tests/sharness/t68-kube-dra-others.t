@@ -105,7 +105,7 @@ test_expect_success 'the devices of a claim of others are taken, in nodes and fo
 
 test_expect_success 'a pod of others that requests an extended resource is counted by its claim, once' '
 	allocated ext "gpu-3" "" nvidia.com/gpu && wait_for 60 node_frees node1 3 && wait_for 60 device_is node1 3 foreign && sleep 1 && node_frees node1 3 &&
-	{ gpuq doctor >out || :; } && grep "DeviceClass gpu.nvidia.com has extendedResourceName nvidia.com/gpu, which is not served" out &&
+	{ gpuq doctor >out || :; } && grep -q "DeviceClass gpu.nvidia.com has extendedResourceName nvidia.com/gpu, which is not served" out &&
 	given_back ext && wait_for 60 node_frees node1 4
 '
 
@@ -172,7 +172,7 @@ test_expect_success 'a server with v1beta2 alone: devices are known, claims are 
 	id=$(fake_job "flavor: a100\nclaims: [{name: g, class: gpu.nvidia.com, count: 3}]\n$(fate hang=true)") && job_becomes "$id" RUNNING 120 && node_frees node1 1 &&
 	test "$(kube list $beta/namespaces/gpuq-jobs/resourceclaims status.allocation.devices.results.2.device)" = gpu-2 &&
 	test "$(kube list $beta/namespaces/gpuq-jobs/resourceclaims status.reservedFor.0.name)" = "$(pods_of "$id")" &&
-	{ gpuq doctor >out || :; } && grep "claims of devices are allocated (resource.k8s.io/v1beta2)" out &&
+	{ gpuq doctor >out || :; } && grep -q "claims of devices are allocated (resource.k8s.io/v1beta2)" out &&
 	gpuq cancel "$id" && wait_for 60 node_frees node1 4
 '
 
