@@ -41,8 +41,10 @@ static int queues_read(struct gpuq_reader *r, const struct gpuq_val *v, void *ou
 	if (rc < 0)
 		return spec_fail(r, v, GPUQ_EINVAL,
 				 "expected a name of at most %u letters, digits, '.', '_' and "
-				 "'-', or up to %u of them with commas, found '%.80s'",
-				 GPUQ_NAME_BYTES_MAX, GPUQ_QUEUES_ASKED_MAX, text);
+				 "'-', or up to %u of them with commas%s%.80s%s",
+				 GPUQ_NAME_BYTES_MAX, GPUQ_QUEUES_ASKED_MAX,
+				 v->type == GPUQ_STR ? ", found '" : "", text,
+				 v->type == GPUQ_STR ? "'" : "");
 	*(const char **)out = text;
 	return 0;
 }
