@@ -148,7 +148,7 @@ test_expect_success 'AC-DWS-14: 3, 3, 2 and 8 devices are two nodes' '
 '
 
 test_expect_success 'AC-DWS-15: what is free is used first, and one request follows for the node that is missing' '
-	cluster node here gpus=8 cpu=96 memory=1Ti label=cloud.google.com/gke-nodepool=big && wait_for 30 node_frees here 8 &&
+	cluster node here gpus=8 cpu=96 memory=1Ti label=cloud.google.com/gke-nodepool=big && wait_for 30 node_is here idle && wait_for 30 node_frees here 8 &&
 	becomes accept && a=$(grow "gpus: 1\ncpus: 1\ntime: 1h\narray: 0-11") && wait_for 30 node_frees here 0 &&
 	wait_for 30 eval "test \$(nodes_asked) = 1" &&
 	gpuq cancel "$a" && wait_for 60 no_requests && n_of "$a-8" 1
