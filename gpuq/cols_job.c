@@ -210,12 +210,12 @@ static void cpu_time_text(struct gpuq_buf *out, const struct row *r)
 		clock_text(out, ms * 1000);
 }
 
-static double max_memory_rank(const struct row *r)
+double cols_max_memory_rank(const struct row *r)
 {
 	return (double)view_used(r->obj, "memory_bytes");
 }
 
-static void max_memory_text(struct gpuq_buf *out, const struct row *r)
+void cols_max_memory_text(struct gpuq_buf *out, const struct row *r)
 {
 	const int64_t bytes = view_used(r->obj, "memory_bytes");
 
@@ -225,17 +225,17 @@ static void max_memory_text(struct gpuq_buf *out, const struct row *r)
 		line_bytes(out, bytes);
 }
 
-static double gpu_busy_rank(const struct row *r)
+double cols_gpu_busy_rank(const struct row *r)
 {
 	return view_number(gpuq_get(gpuq_get(r->obj, "used"), "gpu_percent"), -1);
 }
 
-static void gpu_busy_text(struct gpuq_buf *out, const struct row *r)
+void cols_gpu_busy_text(struct gpuq_buf *out, const struct row *r)
 {
-	if (gpu_busy_rank(r) < 0)
+	if (cols_gpu_busy_rank(r) < 0)
 		gpuq_buf_addc(out, '-');
 	else
-		gpuq_buf_printf(out, "%.0f", gpu_busy_rank(r));
+		gpuq_buf_printf(out, "%.0f", cols_gpu_busy_rank(r));
 }
 
 static double gpu_memory_rank(const struct row *r)
@@ -313,8 +313,8 @@ static const struct column cols[] = {
 	{ "END_TIME", 'e', 0, "end_time", end_time_text, NULL, "end time" },
 	{ "GPU_SECONDS", 0, COL_RIGHT, "gpu_seconds", NULL, NULL, "GPU-seconds used" },
 	{ "CPU_TIME", 0, COL_RIGHT, "used", cpu_time_text, cpu_time_rank, "CPU time used, user and system" },
-	{ "MAX_MEMORY", 0, COL_RIGHT, "used", max_memory_text, max_memory_rank, "memory high-water of a pod" },
-	{ "GPU_BUSY", 0, COL_RIGHT, "used", gpu_busy_text, gpu_busy_rank, "average use of its devices, in percent" },
+	{ "MAX_MEMORY", 0, COL_RIGHT, "used", cols_max_memory_text, cols_max_memory_rank, "memory high-water of a pod" },
+	{ "GPU_BUSY", 0, COL_RIGHT, "used", cols_gpu_busy_text, cols_gpu_busy_rank, "average use of its devices, in percent" },
 	{ "GPU_MEMORY", 0, COL_RIGHT, "used", gpu_memory_text, gpu_memory_rank, "memory high-water of the devices of a pod" },
 	{ "NICE", 'y', COL_RIGHT, "nice", NULL, NULL, "nice value; larger lowers the priority" },
 	{ "DEPENDS", 0, COL_CUT, "depends", NULL, NULL, "dependencies" },

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gpuq/file.h"
+#include "libgpuq/base/write.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/val.h"
 #include "libgpuq/yaml.h"
@@ -100,21 +101,6 @@ static int load(struct gpuq_arena *a, struct gpuq_val **out, struct gpuq_err *er
 	return rc;
 }
 
-static int write_all(int fd, const char *p, size_t n)
-{
-	while (n > 0) {
-		const ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno != EINTR)
-			return -1;
-		if (k > 0) {
-			p += k;
-			n -= (size_t)k;
-		}
-	}
-	return 0;
-}
-
 /* Replace the file; the new one is complete, and its owner's alone, before it has the name. */
 static int save(struct gpuq_arena *a, const struct gpuq_val *v, struct gpuq_err *err)
 {
@@ -138,7 +124,7 @@ static int save(struct gpuq_arena *a, const struct gpuq_val *v, struct gpuq_err 
 	gpuq_yaml_write(&text, v);
 	unlink(next);
 	fd = open(next, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 || text.failed || write_all(fd, text.data, text.len) != 0 || fsync(fd) != 0)
+	if (fd < 0 || text.failed || gpuq_write_all(fd, text.data, text.len) != 0 || fsync(fd) != 0)
 		rc = gpuq_fail(err, GPUQ_EIO, "%s: %s", next, strerror(errno));
 	if (fd >= 0)
 		close(fd);

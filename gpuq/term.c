@@ -175,26 +175,39 @@ size_t term_columns(const char *text)
 	return used;
 }
 
+static void add_blanks(struct gpuq_buf *out, size_t n)
+{
+	static const char blanks[] = "                                ";
+
+	for (size_t k; n; n -= k) {
+		k = n < sizeof(blanks) - 1 ? n : sizeof(blanks) - 1;
+		gpuq_buf_add(out, blanks, k);
+	}
+}
+
 void term_fit(struct gpuq_buf *out, const char *text, size_t width, bool right)
 {
 	const size_t n = strlen(text);
 	size_t used = 0, end = 0;
 	uint32_t cp = 0;
 
-	while (end < n) {
-		const size_t len = gpuq_utf8_next(text + end, n - end, &cp);
-		const size_t wide = len ? columns(cp) : 1;
+	if (term_is_plain(text, n))
+		used = end = n < width ? n : width;
+	else
+		while (end < n) {
+			const size_t len = gpuq_utf8_next(text + end, n - end, &cp);
+			const size_t wide = len ? columns(cp) : 1;
 
-		if (used + wide > width)
-			break;
-		used += wide;
-		end += len ? len : 1;
-	}
-	for (size_t i = used; right && i < width; i++)
-		gpuq_buf_addc(out, ' ');
+			if (used + wide > width)
+				break;
+			used += wide;
+			end += len ? len : 1;
+		}
+	if (right)
+		add_blanks(out, width - used);
 	gpuq_buf_add(out, text, end);
-	for (size_t i = used; !right && i < width; i++)
-		gpuq_buf_addc(out, ' ');
+	if (!right)
+		add_blanks(out, width - used);
 }
 
 void term_clean_str(struct gpuq_buf *out, const char *text)

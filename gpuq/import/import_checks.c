@@ -303,8 +303,7 @@ static int add_shape(struct import *im, const struct gpuq_val *shape)
 				 "and class, or leave it out",
 				 name);
 	gpuq_set(im->a, pool, "provisioning", provisioning_of(im, pool, flavor));
-	if (import_tolerations(im, flavor) && !gpuq_get(pool, "tolerations"))
-		gpuq_put(im->a, pool, "tolerations", import_tolerations(im, flavor));
+	import_tolerate(im, pool, flavor);
 	im->has_shapes = true;
 	return 0;
 }
@@ -404,10 +403,10 @@ int import_checks(struct import *im)
 				    "taints are read from the nodes themselves; a job has to "
 				    "tolerate them");
 		if (strcmp(im->items[i].kind, "ResourceFlavor") == 0 &&
-		    import_tolerations(im, &im->items[i]) && !import_has_labels(&im->items[i]) &&
+		    import_tolerations(&im->items[i]) && !import_has_labels(&im->items[i]) &&
 		    !has_shape(im, &im->items[i]))
 			import_note(
-				im, &im->items[i], gpuq_get(im->items[i].spec, "tolerations"),
+				im, &im->items[i], import_tolerations(&im->items[i]),
 				"spec.tolerations",
 				"they are those of a pool, and without nodeLabels there is none");
 	}

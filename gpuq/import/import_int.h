@@ -62,8 +62,10 @@ const char *import_cohort(const struct object *o);
 
 bool import_is_gpu(const char *resource);
 bool import_has_labels(const struct object *flavor);
-/* Return a copy of its tolerations, which pods on its nodes get; NULL = it has none, or o is NULL. */
-struct gpuq_val *import_tolerations(struct import *im, const struct object *o);
+/* Return the tolerations of a flavor, which pods on its nodes get; NULL = it has none, or o is NULL. */
+const struct gpuq_val *import_tolerations(const struct object *o);
+/* Give them to its pool, unless that has some. */
+void import_tolerate(struct import *im, struct gpuq_val *pool, const struct object *flavor);
 /* True if a member of the list has the name. */
 bool import_has_name(const struct gpuq_val *list, const char *name);
 

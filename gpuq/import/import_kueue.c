@@ -191,12 +191,19 @@ static void tell_topology(struct import *im, const struct object *o)
 					  name));
 }
 
-/* Return the flavor's tolerations, which pods on its nodes get; NULL = it has none. */
-struct gpuq_val *import_tolerations(struct import *im, const struct object *o)
+const struct gpuq_val *import_tolerations(const struct object *o)
 {
 	const struct gpuq_val *list = o ? gpuq_get(o->spec, "tolerations") : NULL;
 
-	return list && list->type == GPUQ_LIST && list->n ? gpuq_val_copy(im->a, list) : NULL;
+	return list && list->type == GPUQ_LIST && list->n ? list : NULL;
+}
+
+void import_tolerate(struct import *im, struct gpuq_val *pool, const struct object *flavor)
+{
+	const struct gpuq_val *list = import_tolerations(flavor);
+
+	if (list && !gpuq_get(pool, "tolerations"))
+		gpuq_put(im->a, pool, "tolerations", gpuq_val_copy(im->a, list));
 }
 
 static void add_flavor(struct import *im, const struct object *o)
@@ -213,8 +220,7 @@ static void add_flavor(struct import *im, const struct object *o)
 	pool = import_member(im, im->pools, o->name);
 	gpuq_put(im->a, pool, "selector", gpuq_val_copy(im->a, labels));
 	gpuq_put(im->a, pool, "flavor", gpuq_str(im->a, o->name));
-	if (import_tolerations(im, o))
-		gpuq_put(im->a, pool, "tolerations", import_tolerations(im, o));
+	import_tolerate(im, pool, o);
 }
 
 static uint32_t n_labels(const struct gpuq_val *pool)

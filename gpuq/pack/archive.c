@@ -10,6 +10,7 @@
 #include <openssl/evp.h>
 #include <zlib.h>
 
+#include "libgpuq/base/write.h"
 #include "libgpuq/limits.h"
 
 #define BLOCK 512
@@ -43,7 +44,6 @@ static void hex_of(EVP_MD_CTX *md, char out[ARCHIVE_HEX_BYTES])
 static int put_out(struct archive *x)
 {
 	const size_t n = PIECE - x->z.avail_out;
-	size_t at = 0;
 
 	x->bytes += (int64_t)n;
 	if (x->bytes > (int64_t)GPUQ_CODE_BYTES_MAX)
@@ -53,16 +53,9 @@ static int put_out(struct archive *x)
 				 "data on a volume",
 				 x->name, GPUQ_CODE_BYTES_MAX >> 20);
 	EVP_DigestUpdate(x->md, x->out, n);
-	while (at < n) {
-		const ssize_t k = write(x->fd, x->out + at, n - at);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return gpuq_fail(x->err, GPUQ_EIO, "cannot write the archive of %s: %s",
-					 x->name, strerror(k < 0 ? errno : ENOSPC));
-		at += (size_t)k;
-	}
+	if (gpuq_write_all(x->fd, x->out, n) < 0)
+		return gpuq_fail(x->err, GPUQ_EIO, "cannot write the archive of %s: %s", x->name,
+				 strerror(errno));
 	x->z.next_out = x->out;
 	x->z.avail_out = PIECE;
 	return 0;

@@ -67,48 +67,21 @@ bool slurm_table_fields(struct slurm_table *t, const char *text)
 	return t->n > 0;
 }
 
-static void add_blanks(struct gpuq_buf *line, size_t n)
-{
-	static const char blanks[] = "                                ";
-
-	for (size_t k; n; n -= k) {
-		k = n < sizeof(blanks) - 1 ? n : sizeof(blanks) - 1;
-		gpuq_buf_add(line, blanks, k);
-	}
-}
-
-/* Add a cell of letters that have a column each. */
-static void add_plain(struct gpuq_buf *line, const char *cell, size_t n, int width)
-{
-	const size_t want = (size_t)abs(width), spare = n < want ? want - n : 0;
-
-	if (width > 0)
-		add_blanks(line, spare);
-	gpuq_buf_add(line, cell, n > want ? want - 1 : n);
-	if (n > want)
-		gpuq_buf_addc(line, '+');
-	if (width < 0)
-		add_blanks(line, spare);
-	gpuq_buf_addc(line, ' ');
-}
-
 /* A column as Slurm cuts it: a plus sign says that there is more. */
 static void add_cell(struct gpuq_buf *line, const char *cell, int width)
 {
-	const size_t want = (size_t)abs(width), n = strlen(cell);
+	const size_t want = (size_t)abs(width);
 	struct gpuq_buf clean = GPUQ_BUF_INIT;
+	size_t n = strlen(cell);
 
-	if (term_is_plain(cell, n)) {
-		add_plain(line, cell, n, width);
-		return;
+	if (!term_is_plain(cell, n)) {
+		term_clean_str(&clean, cell);
+		cell = gpuq_buf_str(&clean);
+		n = clean.len;
 	}
-	term_clean_str(&clean, cell);
-	if (clean.len > want) {
-		term_fit(line, gpuq_buf_str(&clean), want - 1, false);
+	term_fit(line, cell, n > want ? want - 1 : want, n <= want && width > 0);
+	if (n > want)
 		gpuq_buf_addc(line, '+');
-	} else {
-		term_fit(line, gpuq_buf_str(&clean), want, width > 0);
-	}
 	gpuq_buf_addc(line, ' ');
 	gpuq_buf_done(&clean);
 }

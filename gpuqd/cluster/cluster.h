@@ -348,8 +348,6 @@ struct cluster_right {
 	bool needed; /* without it gpuqd is of no use; else only the feature is missing */
 	bool asked, allowed;
 };
-/* Name of a thing, followed by that of a Workload, which holds the Job that its `why` names. */
-#define KUEUE_HOLDS "Workload of Kueue "
 /* The jobs that rights are for. */
 struct cluster_rights_of {
 	const char *const *namespaces; /* n of them */
@@ -363,6 +361,9 @@ struct cluster_rights_of {
 	bool kubelets; /* set by the cluster: it asks kubelets */
 };
 typedef void (*cluster_rights_fn)(void *arg, const struct cluster_right *list, size_t n);
+/* A suspended owner that gpuqd leaves alone, and what of another system holds it. */
+typedef void (*cluster_held_fn)(void *arg, const char *namespace_, const char *owner,
+				const char *by);
 
 /* Labels of a node that are to be set; a value NULL = to be removed. */
 struct node_labels {
@@ -437,6 +438,8 @@ struct cluster_ops {
 	/* Suspend it again, and then have the pod leave as by pod_delete(): sink->deleted follows. */
 	void (*owner_stop)(struct cluster *c, const struct owner_ref *owner,
 			   const struct pod_ref *pod, int64_t grace_us);
+	/* Call fn for each that is left alone, since another system holds it. NULL = none is. */
+	void (*owners_held)(struct cluster *c, cluster_held_fn fn, void *arg);
 	/* Ask it to leave within grace_us (signal first), with a uid precondition. */
 	void (*pod_delete)(struct cluster *c, const struct pod_ref *ref, int64_t grace_us);
 	/* Send a signal to it; sink->signalled follows. < 0: it cannot even be tried, and err

@@ -232,3 +232,26 @@ int64_t backend_units_of(int64_t memory_bytes, int64_t milli, int64_t device_mib
 
 	return n > 0 ? n : 1;
 }
+
+int backend_words(const char *text, size_t most, struct gpuq_arena *a, struct gpuq_strlist *out)
+{
+	size_t n = 1;
+
+	for (const char *p = text; *p; p++)
+		n += *p == ',';
+	if (n > most)
+		return 0;
+	out->items = gpuq_arena_calloc(a, n, sizeof(*out->items));
+	if (!out->items)
+		return GPUQ_ENOMEM;
+	while (*text) {
+		const size_t len = strcspn(text, ",");
+
+		out->items[out->n] = gpuq_arena_strndup(a, text, len);
+		if (!out->items[out->n])
+			return GPUQ_ENOMEM;
+		out->n += len > 0;
+		text += len + (text[len] == ',');
+	}
+	return 0;
+}

@@ -157,5 +157,8 @@ int backend_observe(const struct gpuq_strmap *notes, const struct gpuq_amount *a
 /* Read "3,0,2": ascending, each once, in the arena. n 0: it is no such list, or too long a one. Returns 0;
  * GPUQ_ENOMEM. */
 int backend_indexes(const char *text, struct gpuq_arena *a, const int **out, size_t *n);
+/* Read "a,b" in the arena; out is empty before, and stays so for more than `most`. Empty words are none. Returns 0;
+ * GPUQ_ENOMEM. */
+int backend_words(const char *text, size_t most, struct gpuq_arena *a, struct gpuq_strlist *out);
 
 #endif

@@ -15,34 +15,16 @@
 #define KUBESHARE_REQUEST KUBESHARE "gpu_request" /* of a device: 0.5, 2.0 */
 #define KUBESHARE_UUID KUBESHARE "gpu_uuid"
 
-static int split(const char *text, struct gpuq_arena *a, struct gpuq_strlist *out)
+static int uuids(const char *text, struct gpuq_arena *a, struct gpuq_strlist *out)
 {
-	size_t n = 1;
-
-	for (const char *p = text; *p; p++)
-		n += *p == ',';
-	if (n > GPUQ_GPUS_PER_POD_MAX)
-		return 0;
-	out->items = gpuq_arena_calloc(a, n, sizeof(*out->items));
-	if (!out->items)
-		return GPUQ_ENOMEM;
-	while (*text) {
-		const size_t len = strcspn(text, ",");
-
-		out->items[out->n] = gpuq_arena_strndup(a, text, len);
-		if (!out->items[out->n])
-			return GPUQ_ENOMEM;
-		out->n += len > 0;
-		text += len + (text[len] == ',');
-	}
-	return 0;
+	return backend_words(text, GPUQ_GPUS_PER_POD_MAX, a, out);
 }
 
 static int observe_kai(const char *device, struct gpuq_arena *a, struct backend_seen *out)
 {
 	if (strspn(device, "0123456789") == strlen(device))
 		return backend_indexes(device, a, &out->devices, &out->n_devices);
-	return split(device, a, &out->uuids);
+	return uuids(device, a, &out->uuids);
 }
 
 int foreign_observe(const struct gpuq_strmap *notes, struct gpuq_arena *a, struct backend_seen *out)
@@ -61,5 +43,5 @@ int foreign_observe(const struct gpuq_strmap *notes, struct gpuq_arena *a, struc
 		out->memory_bytes = bytes;
 	/* One that is guaranteed nothing uses what is left, all the same. */
 	out->gpus_milli = milli > 0 ? milli : 1;
-	return split(gpuq_strmap_text(notes, KUBESHARE_UUID), a, &out->uuids);
+	return uuids(gpuq_strmap_text(notes, KUBESHARE_UUID), a, &out->uuids);
 }

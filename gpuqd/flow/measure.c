@@ -8,6 +8,7 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
+#include "gpuqd/state/job_keys.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/util/hash.h"
@@ -205,13 +206,9 @@ static void take_amount(struct round *r, const struct amount_fact *f)
 
 static int order_pods(const struct pod *x, const struct pod *y)
 {
-	const struct job_key *j = &x->job->key, *k = &y->job->key;
+	const int c = job_key_cmp(x->job->key, y->job->key);
 
-	if (j->id != k->id)
-		return j->id < k->id ? -1 : 1;
-	if (j->index != k->index)
-		return j->index < k->index ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
+	return c ? c : (x->index > y->index) - (x->index < y->index);
 }
 
 static int by_amount(const void *a, const void *b)

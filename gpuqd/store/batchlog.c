@@ -16,6 +16,7 @@
 #include "gpuqd/store/digest.h"
 #include "gpuqd/store/meta.h"
 #include "gpuqd/store/segment.h"
+#include "libgpuq/base/write.h"
 #include "libgpuq/grow.h"
 
 #define OPEN_END ".open"
@@ -68,18 +69,7 @@ static bool is_closed(const char *name, struct batchlog_span *out)
 
 static bool write_all(int fd, const struct gpuq_buf *b, int64_t at)
 {
-	size_t done = 0;
-
-	while (!b->failed && done < b->len) {
-		const ssize_t n = pwrite(fd, b->data + done, b->len - done, at + (int64_t)done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		done += (size_t)n;
-	}
-	return !b->failed;
+	return !b->failed && gpuq_write_all_at(fd, b->data, b->len, at) == 0;
 }
 
 /* Write the end of g and give it its name. It is gone afterwards in any case. */

@@ -1,8 +1,9 @@
 #include "libgpuq/spec/resource.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "libgpuq/selector.h"
 
 /* Devices that count without being told. */
 const char *const gpuq_resource_others[] = {
@@ -41,23 +42,7 @@ static bool begins(const char *text, const char *with)
 /* True for DOMAIN/NAME, as Kubernetes has it. */
 static bool is_qualified(const char *name)
 {
-	const char *slash = strchr(name, '/');
-	size_t n;
-
-	if (!slash || slash == name || slash - name > 253)
-		return false;
-	for (const char *p = name; p < slash; p++)
-		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) && *p != '.' &&
-		    *p != '-')
-			return false;
-	n = strlen(slash + 1);
-	if (n == 0 || n > 63 || !isalnum((unsigned char)slash[1]) ||
-	    !isalnum((unsigned char)slash[n]))
-		return false;
-	for (const char *p = slash + 1; *p; p++)
-		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
-			return false;
-	return true;
+	return strchr(name, '/') && gpuq_label_key_ok(name);
 }
 
 enum gpuq_resource_kind gpuq_resource_kind(const char *name)

@@ -14,18 +14,6 @@
 /* Less than what a node has that does not count the resource. */
 #define BYTES_MAX (INT64_MAX / 8)
 
-#define GROUP_OF(field)                                                                            \
-	((struct gpuq_group *)(void *)((char *)(field)-offsetof(struct gpuq_group, resources)))
-#define CGROUP_OF(field)                                                                           \
-	((const struct gpuq_group *)(const void *)((const char *)(field)-offsetof(                 \
-		struct gpuq_group, resources)))
-
-#define CORES_OF(field)                                                                            \
-	((struct gpuq_group *)(void *)((char *)(field)-offsetof(struct gpuq_group, gpu_cores)))
-#define CCORES_OF(field)                                                                           \
-	((const struct gpuq_group *)(const void *)((const char *)(field)-offsetof(                 \
-		struct gpuq_group, gpu_cores)))
-
 /* ---- cores of a device: N, or {request: N, limit: M} ---- */
 
 struct cores {
@@ -48,7 +36,7 @@ static const struct gpuq_schema cores_schema = { .name = "gpu_cores",
 
 static int cores_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
-	struct gpuq_group *g = CORES_OF(out);
+	struct gpuq_group *g = GROUP_OF(out, gpu_cores);
 	struct cores c = { 0, 0 };
 
 	if (v->type == GPUQ_MAP) {
@@ -74,7 +62,7 @@ static int cores_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out
 
 static struct gpuq_val *cores_write(struct gpuq_arena *a, const void *in)
 {
-	const struct gpuq_group *g = CCORES_OF(in);
+	const struct gpuq_group *g = CGROUP_OF(in, gpu_cores);
 	struct gpuq_val *v;
 
 	if (g->gpu_cores_limit == 0)
@@ -127,7 +115,7 @@ static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t
 
 static int resources_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
-	struct gpuq_group *g = GROUP_OF(out);
+	struct gpuq_group *g = GROUP_OF(out, resources);
 	struct gpuq_amount *items;
 
 	if (v->type != GPUQ_MAP)
@@ -160,7 +148,7 @@ static int resources_read(struct gpuq_reader *r, const struct gpuq_val *v, void 
 
 static struct gpuq_val *resources_write(struct gpuq_arena *a, const void *in)
 {
-	const struct gpuq_group *g = CGROUP_OF(in);
+	const struct gpuq_group *g = CGROUP_OF(in, resources);
 	struct gpuq_val *v = g->n_resources ? gpuq_map(a) : NULL;
 
 	for (size_t i = 0; i < g->n_resources; i++)

@@ -9,11 +9,8 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
-/* A custom kind is given one field's address; these lead to the struct around it. */
-#define GROUP_OF(p, field) ((struct gpuq_group *)((char *)(p)-offsetof(struct gpuq_group, field)))
+/* As GROUP_OF, of the job. */
 #define SPEC_OF(p, field) ((struct gpuq_spec *)((char *)(p)-offsetof(struct gpuq_spec, field)))
-#define CGROUP_OF(p, field)                                                                        \
-	((const struct gpuq_group *)((const char *)(p)-offsetof(struct gpuq_group, field)))
 #define CSPEC_OF(p, field)                                                                         \
 	((const struct gpuq_spec *)((const char *)(p)-offsetof(struct gpuq_spec, field)))
 

@@ -1,6 +1,6 @@
 /* spec_kinds.h - the kinds of value in a job that are more than a scalar
  *
- * Owns     nothing; private to spec_kinds.c and spec_schema.c.
+ * Owns     nothing; private to spec_schema.c and the files of these kinds.
  * Touches  memory only.
  *
  * Each is given the address of the field it is named after; some fill its neighbours
@@ -10,7 +10,16 @@
 #ifndef LIBGPUQ_SPEC_SPEC_KINDS_H
 #define LIBGPUQ_SPEC_SPEC_KINDS_H
 
+#include <stddef.h>
+
 #include "libgpuq/spec/spec_int.h"
+
+/* A custom kind is given one field's address; these lead to the struct around it. */
+#define GROUP_OF(p, field)                                                                         \
+	((struct gpuq_group *)(void *)((char *)(p)-offsetof(struct gpuq_group, field)))
+#define CGROUP_OF(p, field)                                                                        \
+	((const struct gpuq_group *)(const void *)((const char *)(p)-offsetof(struct gpuq_group,   \
+									      field)))
 
 /* At group.required: all three add to what is required, in any order. */
 extern const struct gpuq_custom spec_selector_kind, spec_affinity_kind, spec_constraint_kind;

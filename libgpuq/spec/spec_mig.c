@@ -7,12 +7,6 @@
 
 #include "libgpuq/limits.h"
 
-#define GROUP_OF(field)                                                                            \
-	((struct gpuq_group *)(void *)((char *)(field)-offsetof(struct gpuq_group, mig)))
-#define CGROUP_OF(field)                                                                           \
-	((const struct gpuq_group *)(const void *)((const char *)(field)-offsetof(                 \
-		struct gpuq_group, mig)))
-
 /* Add a profile to those of a group. */
 static int add(struct gpuq_arena *a, const char *profile, struct gpuq_group *g,
 	       struct gpuq_err *err)
@@ -62,7 +56,7 @@ int spec_mig_parse(struct gpuq_arena *a, const char *text, struct gpuq_group *g,
 
 static int mig_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
-	struct gpuq_group *g = GROUP_OF(out);
+	struct gpuq_group *g = GROUP_OF(out, mig);
 	const bool list = v->type == GPUQ_LIST;
 	const size_t n = list ? v->n : 1;
 
@@ -92,7 +86,7 @@ static int mig_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 
 static struct gpuq_val *mig_write(struct gpuq_arena *a, const void *in)
 {
-	const struct gpuq_group *g = CGROUP_OF(in);
+	const struct gpuq_group *g = CGROUP_OF(in, mig);
 	struct gpuq_val *list;
 
 	if (!g->mig || g->mig_more.n == 0)

@@ -288,7 +288,7 @@ real_stop_all() {
 			done
 		wait_for 60 "the end of the pods of $real_name" real_no_pods
 	fi
-	for name in dradriver gpuplugin kubelet containerd; do
+	for name in dradriver nicplugin gpuplugin kubelet containerd; do
 		proc_stop "$dir" $name 5
 	done
 	if first=$(proc_pid "$dir" node); then

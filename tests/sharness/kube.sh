@@ -151,6 +151,33 @@ for line in sys.stdin:
     if n["name"] == sys.argv[1]: print(n["state"])' "$1"
 }
 
+# jobs_of ORIGIN [queue|history] [STATE]: ids of the jobs of KIND/NAME
+jobs_of() {
+	gpuq "${2:-queue}" --json | /usr/bin/python3 -c '
+import json, sys
+for line in sys.stdin:
+    job = json.loads(line)
+    o = job.get("origin") or {}
+    if "%s/%s" % (o.get("kind"), o.get("name")) == sys.argv[1] and (len(sys.argv) < 3 or job["state"] == sys.argv[2]):
+        print(job["id"])' "$1" ${3+"$3"}
+}
+
+# n_jobs N ORIGIN [queue|history] [STATE]
+n_jobs() {
+	n_jobs_want=$1
+	shift
+	test "$(jobs_of "$@" | grep -c .)" = "$n_jobs_want"
+}
+
+# fakenode COMMAND...: what a node that kwok plays is told to do
+fakenode() {
+	KUBECONFIG="$TMPDIR/k/admin.kubeconfig" "$kube_tools/fakenode" "$@"
+}
+
+no_claims() {
+	[ -z "$(kube list gpuq-jobs/resourceclaims metadata.name)" ]
+}
+
 node_is() {
 	node_got=$(node_state "$1")
 	[ "$node_got" = "$2" ] || { echo "$1 is ${node_got:-not there}, not $2"; return 1; }

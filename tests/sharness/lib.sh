@@ -186,10 +186,14 @@ wait_gpuqd() {
 	done
 }
 
+gpuqd_is_dead() {
+	! kill -0 "$gpuqd_pid" 2>/dev/null
+}
+
 # stop_gpuqd: asks it to end and passes its exit status on; kill_gpuqd does not ask
 stop_gpuqd() {
 	kill "$gpuqd_pid" || return 1
-	wait_for 60 eval "! kill -0 $gpuqd_pid" || { tail -n 30 gpuqd.log; return 1; }
+	wait_for 60 gpuqd_is_dead || { tail -n 30 gpuqd.log; return 1; }
 	wait "$gpuqd_pid"
 	stop_status=$?
 	gpuqd_pid=

@@ -151,7 +151,7 @@ test_expect_success 'killed meanwhile: told after the restart, when the receiver
 
 test_expect_success 'killed between the answer and its note: told once more under the same id' '
 	stop_gpuqd && rm -f hook/got && GPUQ_FAILPOINT=notify.sent=kill start_gpuqd --config gpuqd.yaml &&
-	id=$(sh_job "exit 0" --notify end --webhook "http://127.0.0.1:$port/user/k") && wait_for 60 eval "! kill -0 $gpuqd_pid" &&
+	id=$(sh_job "exit 0" --notify end --webhook "http://127.0.0.1:$port/user/k") && wait_for 60 gpuqd_is_dead &&
 	{ wait "$gpuqd_pid" || gpuqd_pid=; } && test -z "$gpuqd_pid" && start_gpuqd --config gpuqd.yaml && wait_for 60 told 2 end &&
 	test "$(got id | sort -u | wc -l)" = 1 && wait_for 60 figure waiting 0
 '

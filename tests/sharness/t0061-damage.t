@@ -114,7 +114,7 @@ test_expect_success '--new-state is the word that begins anew' '
 
 test_expect_success 'damage under a running daemon: exit 74, no answer' '
 	back && start_gpuqd && : >state/data.mdb && test_must_fail gpuq submit early.yaml >out 2>&1 &&
-	wait_for 60 eval "! kill -0 $gpuqd_pid" && ended_with 74
+	wait_for 60 gpuqd_is_dead && ended_with 74
 '
 
 test_expect_success 'a backup is audited as a file, and a running state is not touched' '

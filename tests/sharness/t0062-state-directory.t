@@ -14,7 +14,7 @@ rm -rf state
 
 # ended: gpuqd ends by itself with 74
 ended() {
-	wait_for 60 eval "! kill -0 $gpuqd_pid" || return 1
+	wait_for 60 gpuqd_is_dead || return 1
 	wait "$gpuqd_pid"
 	ended_code=$?
 	gpuqd_pid=

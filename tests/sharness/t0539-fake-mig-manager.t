@@ -70,15 +70,11 @@ test_expect_success 'a manager that never ends, or ends without anything: the la
 	wait_for 60 all_idle
 '
 
-daemon_died() {
-	! kill -0 "$gpuqd_pid" 2>/dev/null
-}
-
 # killed_at PLACE PROFILE: the daemon ends there, and its successor goes on
 killed_at() {
 	kill_gpuqd && GPUQ_FAILPOINT="$1=kill" && export GPUQ_FAILPOINT && start_fake_gpuqd || return 1
 	fake_job hang=true --mig "$2" >submit.out 2>&1
-	wait_for 60 daemon_died
+	wait_for 60 gpuqd_is_dead
 	killed_status=$?
 	unset GPUQ_FAILPOINT
 	[ $killed_status = 0 ] && start_fake_gpuqd && killed_job=$(gpuq queue -h -o JOBID | tr -d " ") || return 1

@@ -130,10 +130,6 @@ test_expect_success 'answers are lost, versions expire, lists are taken anew: on
 
 grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
 
-gpuqd_is_dead() {
-	! kill -0 $gpuqd_pid 2>/dev/null
-}
-
 # killed_at FAILPOINT NAME: gpuqd dies at that step of a pod; the next one runs it, as one job
 killed_at() {
 	stop_gpuqd && GPUQ_FAILPOINT="$1" && export GPUQ_FAILPOINT && start_fake_gpuqd && stray "$2" 2 "$hang" && wait_for 60 gpuqd_is_dead && unset GPUQ_FAILPOINT &&

@@ -8,28 +8,8 @@ command -v openssl >/dev/null || {
 }
 
 . "$test_source/tests/sharness/fake.sh"
+. "$test_source/tests/sharness/code.sh"
 . "$test_source/tests/sharness/s3.sh"
-
-XDG_CACHE_HOME=$PWD/cache && export XDG_CACHE_HOME
-grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
-
-api() {
-	/usr/bin/curl -sSf "http://127.0.0.1:$fake_port/api/v1/namespaces/default/$1"
-}
-
-# init ID EXPR: of the container of its first pod that brings the code; s is the pod's spec, env what it is given
-init() {
-	api pods | /usr/bin/python3 -c '
-import json, sys
-s = [p for p in json.load(sys.stdin)["items"] if p["metadata"]["labels"].get("gpuq.io/job") == sys.argv[1]][0]["spec"]
-init = s["initContainers"][0]
-env = {e["name"]: e["value"] for e in init.get("env", [])}
-print(eval(sys.argv[2]))' "$1" "$2"
-}
-
-carried() {
-	submit --annotation=gpuq.test/hang=true --code proj "$@" --wrap true
-}
 
 # get URL: as a pod would
 get() {
@@ -42,11 +22,6 @@ stored() {
 
 puts() {
 	grep -c "^PUT .* 200$" store/log
-}
-
-# refused LINES WORDS: gpuqd does not take them as code_store
-refused() {
-	printf "code_store:\n%s\n" "$1" >bad.yaml && test_must_fail gpuqd --config bad.yaml --check 2>err && says err "$2"
 }
 
 test_expect_success 'settings that are none are refused, with their place' '
@@ -105,7 +80,7 @@ test_expect_success 'without it such a directory is refused; one that gpuqd has 
 
 test_expect_success FAILPOINTS 'killed while it is put: nothing stays' '
 	gpuq cancel "$e" "$f" && wait_for 60 eval "test \$(stored) = 0" && stop_gpuqd && GPUQ_FAILPOINT=code_store.put=kill start_fake_gpuqd --config "$PWD/store.yaml" &&
-	test_must_fail gpuq submit --code proj --wrap true && wait_for 60 eval "! kill -0 $gpuqd_pid" && ls state/code >out && says out "s3$" && start_fake_gpuqd --config "$PWD/store.yaml" &&
+	test_must_fail gpuq submit --code proj --wrap true && wait_for 60 gpuqd_is_dead && ls state/code >out && says out "s3$" && start_fake_gpuqd --config "$PWD/store.yaml" &&
 	wait_for 60 eval "test \$(stored) = 0" && test -z "$(objects "")"
 '
 

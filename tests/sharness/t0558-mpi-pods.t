@@ -1,8 +1,10 @@
 #!/bin/sh
 test_description='MPI programs in the pods of a gang of Kubernetes: sruns that meet by the network'
 . "$(dirname "$0")/lib.sh"
+. "$test_source/tests/sharness/mpi.sh"
 
-# Pods of one machine here, as the variables of a gang have them: two sruns that know nothing of each other but these.
+gang_job=7
+
 cat >rank.py <<'END_OF_RANK'
 import os, socket, sys
 
@@ -32,37 +34,12 @@ assert ask("cmd=finalize") == "cmd=finalize_ack rc=0"
 print(f"rank {rank} of {size} {mapping}")
 END_OF_RANK
 
-# in_pod N [VARIABLE...] srun OPTION...: as the script of the N-th of three pods would
-in_pod() {
-	pod=$1
-	shift
-	env KUBERNETES_SERVICE_HOST=none GPUQ_JOB_ID=7 GPUQ_ATTEMPT=0 GPUQ_NNODES=3 GPUQ_POD_INDEX="$pod" GPUQ_NODELIST=a,b,c MASTER_ADDR=127.0.0.1 GPUQ_GANG_KEY=0123456789abcdef "$@"
-}
-
-pod_now() {
-	now=$1
-	shift
-	in_pod "$now" "$@" >out."$now" 2>err."$now"
-	echo "$now $?" >>codes
-}
-
-# all_pods srun OPTION...: in all of them; the last to start is the first. Exit codes are in codes.
-all_pods() {
-	rm -f codes out.*
-	pod_now 2 "$@" &
-	third=$!
-	pod_now 1 "$@" &
-	second=$!
-	pod_now 0 "$@" &
-	wait $! $second $third
-}
-
 test_expect_success 'start' '
 	mkdir bin && ln -s "$test_build/gpuq/gpuq" bin/srun && PATH=$PWD/bin:$PATH && export PATH && unset SLURM_MPI_TYPE
 '
 
 test_expect_success 'the tasks of three pods are one world, whose nodes are the pods' '
-	all_pods srun --ntasks-per-node=2 /usr/bin/python3 rank.py && cat err.* && test "$(sort codes | tr "\n" " ")" = "0 0 1 0 2 0 " &&
+	all_pods srun --ntasks-per-node=2 /usr/bin/python3 rank.py && all_end 0 &&
 	seq 0 5 | sed "s/.*/rank & of 6 (vector,(0,3,2))/" >want && cat out.0 out.1 out.2 | sort >got && test_cmp want got
 '
 

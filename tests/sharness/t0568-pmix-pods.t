@@ -1,6 +1,9 @@
 #!/bin/sh
 test_description='programs that speak PMIx in the pods of a gang of Kubernetes: servers that exchange by the network'
 . "$(dirname "$0")/lib.sh"
+. "$test_source/tests/sharness/mpi.sh"
+
+gang_job=8
 
 [ -e "$test_build/gpuq/slurm/mpi/.libs/libgpuq-pmix.so" ] || {
 	skip_all='gpuq was built without openpmix (libpmix-dev)'
@@ -76,30 +79,7 @@ cc -o client client.c $(pkg-config --cflags --libs pmix) || {
 	exit 1
 }
 
-cat >hello.c <<'END_OF_C'
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-int main(int argc, char **argv)
-{
-	int rank, size, sum = 0;
-
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (argc > 1 && rank == size - 1)
-		MPI_Abort(MPI_COMM_WORLD, atoi(argv[1]));
-	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	printf("rank %d of %d sum %d\n", rank, size, sum);
-	MPI_Finalize();
-	return 0;
-}
-END_OF_C
-if command -v mpicc.openmpi >/dev/null && mpicc.openmpi -o hello hello.c; then
-	test_set_prereq OPENMPI
-else
-	say_color skip "# without openmpi: its package is not installed"
-fi
+hello_of openmpi || without openmpi
 
 # knock.py WORD...: as a pod that has the key, at the gate of the srun with these words
 cat >knock.py <<'END_OF_PYTHON'
@@ -130,44 +110,8 @@ for frames in b"GET / HTTP/1.0\r\n\r\n", struct.pack("!8I", 0, 0, 0, 1, 0, 2, 1,
 print("hung up")
 END_OF_PYTHON
 
-# Pods of one machine here, which share its memory as real ones do not.
-in_pod() {
-	pod=$1
-	shift
-	env OMPI_MCA_btl=self,tcp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 KUBERNETES_SERVICE_HOST=none GPUQ_JOB_ID=8 \
-		GPUQ_ATTEMPT=0 GPUQ_NNODES=3 GPUQ_POD_INDEX="$pod" GPUQ_NODELIST=a,b,c MASTER_ADDR=127.0.0.1 GPUQ_GANG_KEY=0123456789abcdef "$@"
-}
-
-pod_now() {
-	now=$1
-	shift
-	in_pod "$now" "$@" >out."$now" 2>err."$now"
-	echo "$now $?" >>codes
-}
-
-# all_pods srun OPTION...: in all of them; the last to start is the first. Exit codes are in codes.
-all_pods() {
-	rm -f codes out.*
-	pod_now 2 "$@" &
-	third=$!
-	pod_now 1 "$@" &
-	second=$!
-	pod_now 0 "$@" &
-	wait $! $second $third
-}
-
-# all_end CODE: all three sruns ended with it
-all_end() {
-	cat err.*
-	test "$(sort codes | tr "\n" " ")" = "0 $1 1 $1 2 $1 "
-}
-
 saw_all() {
 	seq 0 $(($1 - 1)) | sed "s/.*/rank & of $1 saw all/" >want && cat out.* | sort >got && test_cmp want got
-}
-
-no_folder_left() {
-	test -z "$(find "$TMPDIR" -name 'gpuq-mpi-*')"
 }
 
 test_expect_success 'start' '
@@ -192,8 +136,8 @@ test_expect_success 'what is no frame of a part is hung up on' '
 '
 
 test_expect_success OPENMPI 'OpenMPI' '
-	all_pods srun --ntasks-per-node=2 ./hello && all_end 0 && seq 0 5 | sed "s/.*/rank & of 6 sum 15/" >want && cat out.* | sort >got && test_cmp want got &&
-	all_pods srun -n 5 ./hello 9 && all_end 9 && no_folder_left
+	all_pods srun --ntasks-per-node=2 ./hello.openmpi && all_end 0 && seq 0 5 | sed "s/.*/rank & of 6 sum 15/" >want && cat out.* | sort >got && test_cmp want got &&
+	all_pods srun -n 5 ./hello.openmpi 9 && all_end 9 && no_folder_left
 '
 
 test_done

@@ -1,74 +1,18 @@
 #!/bin/sh
 test_description='launchers of MPI in a gang: mpirun finds its hosts, and starts programs in the other pods without ssh'
 . "$(dirname "$0")/lib.sh"
+. "$test_source/tests/sharness/mpi.sh"
+
+gang_job=9 own_hosts=yes
 
 unshare -u true 2>/dev/null || {
 	skip_all='host names of their own for pods need root'
 	test_done
 }
 
-cat >hello.c <<'END_OF_C'
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-	int rank, size, sum = 0;
-	char host[256] = "";
-
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (argc > 1 && rank == size - 1)
-		MPI_Abort(MPI_COMM_WORLD, atoi(argv[1]));
-	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	gethostname(host, sizeof(host) - 1);
-	printf("rank %d of %d sum %d on %s\n", rank, size, sum, host);
-	MPI_Finalize();
-	return 0;
-}
-END_OF_C
 for mpi in mpich openmpi; do
-	if command -v mpicc.$mpi >/dev/null && command -v mpiexec.$mpi >/dev/null && mpicc.$mpi -o hello.$mpi hello.c; then
-		test_set_prereq "$(echo $mpi | tr '[:lower:]' '[:upper:]')"
-	else
-		say_color skip "# without $mpi: its package is not installed"
-	fi
+	{ command -v mpiexec.$mpi >/dev/null && hello_of $mpi -DHOST; } || without $mpi
 done
-
-# Pods of one machine here, which share its memory as real ones do not.
-in_pod() {
-	pod=$1
-	shift
-	env OMPI_MCA_btl=self,tcp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 KUBERNETES_SERVICE_HOST=none GPUQ_JOB_ID=9 GPUQ_ATTEMPT=0 \
-		GPUQ_NNODES=3 GPUQ_POD_INDEX="$pod" GPUQ_NODELIST=a,b,c MASTER_ADDR=127.0.0.1 GPUQ_GANG_KEY=0123456789abcdef \
-		unshare -u sh -c 'hostname pod-$GPUQ_POD_INDEX; exec "$@"' sh "$@"
-}
-
-pod_now() {
-	now=$1
-	shift
-	in_pod "$now" "$@" >out."$now" 2>err."$now"
-	echo "$now $?" >>codes
-}
-
-# all_pods srun OPTION...: in all of them; the last to start is the first. Exit codes are in codes.
-all_pods() {
-	rm -f codes out.*
-	pod_now 2 "$@" &
-	third=$!
-	pod_now 1 "$@" &
-	second=$!
-	pod_now 0 "$@" &
-	wait $! $second $third
-}
-
-# all_end CODE: all three sruns ended with it
-all_end() {
-	cat err.* out.*
-	test "$(sort codes | tr "\n" " ")" = "0 $1 1 $1 2 $1 "
-}
 
 whole_world() {
 	for rank in 0 1 2 3 4 5; do
@@ -121,8 +65,6 @@ test_expect_success 'on the local cluster the command is told of one host, once 
 	exits 0 sbatch --wait gang.sh && printf "%s\n" "localhost slots=4" localhost:4 "code 4" >want && test_cmp want gang-0.out && test "$(cat gang-1.out)" = "code 4"
 '
 
-test_expect_success 'nothing is left' '
-	test -z "$(find "$TMPDIR" -name "gpuq-mpi-*")"
-'
+test_expect_success 'nothing is left' no_folder_left
 
 test_done

@@ -1,6 +1,7 @@
 #!/bin/sh
 test_description='MPI programs as tasks of srun: MPICH (PMI-1) and OpenMPI (PMIx)'
 . "$(dirname "$0")/lib.sh"
+. "$test_source/tests/sharness/mpi.sh"
 
 # A rank as libraries speak PMI-1: by an inherited connection, or by the network.
 cat >rank.py <<'END'
@@ -44,41 +45,14 @@ assert ask("cmd=finalize") == "cmd=finalize_ack rc=0"
 print(f"rank {rank} of {size} {mapping}")
 END
 
-cat >hello.c <<'END'
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-	int rank, size, sum = 0;
-
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (argc > 1 && rank == size - 1)
-		MPI_Abort(MPI_COMM_WORLD, atoi(argv[1]));
-	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	printf("rank %d of %d sum %d\n", rank, size, sum);
-	MPI_Finalize();
-	return 0;
-}
-END
 for mpi in mpich openmpi; do
-	if command -v mpicc.$mpi >/dev/null && mpicc.$mpi -o hello.$mpi hello.c; then
-		test_set_prereq "$(echo $mpi | tr '[:lower:]' '[:upper:]')"
-	else
-		say_color skip "# without $mpi: its package is not installed"
-	fi
+	hello_of $mpi || without $mpi
 done
 [ ! -e "$test_build/gpuq/slurm/mpi/.libs/libgpuq-pmix.so" ] || test_set_prereq PMIX
 
 # The ranks of a world of $1, whose sum is known.
 whole_world() {
 	seq 0 $(($1 - 1)) | sed "s/.*/rank & of $1 sum $(($1 * ($1 - 1) / 2))/" >want && sort out >got && test_cmp want got
-}
-no_folder_left() {
-	test -z "$(find "$TMPDIR" -name 'gpuq-mpi-*')"
 }
 
 test_expect_success 'start' '

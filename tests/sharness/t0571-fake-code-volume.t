@@ -2,33 +2,9 @@
 test_description='submit --code on the fake cluster: what no ConfigMap takes goes to a directory that pods see as a volume'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/fake.sh"
+. "$test_source/tests/sharness/code.sh"
 
 SQ="'"
-XDG_CACHE_HOME=$PWD/cache && export XDG_CACHE_HOME
-grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
-
-api() {
-	/usr/bin/curl -sSf "http://127.0.0.1:$fake_port/api/v1/namespaces/default/$1"
-}
-
-# pod ID EXPR: of its first pod; s is the pod's spec, init the container that brings the code, mount what that has of the volume
-pod() {
-	api pods | /usr/bin/python3 -c '
-import json, sys
-s = [p for p in json.load(sys.stdin)["items"] if p["metadata"]["labels"].get("gpuq.io/job") == sys.argv[1]][0]["spec"]
-init = s["initContainers"][0]
-mount = ([m for m in init["volumeMounts"] if m["name"] == "gpuq-code-store"] + [None])[0]
-print(eval(sys.argv[2]))' "$1" "$2"
-}
-
-carried() {
-	submit --annotation=gpuq.test/hang=true --code proj "$@" --wrap true
-}
-
-# refused LINES WORDS: gpuqd does not take them as code_store
-refused() {
-	printf "code_store:\n%s\n" "$1" >bad.yaml && test_must_fail gpuqd --config bad.yaml --check 2>err && says err "$2"
-}
 
 # archives N: so many are on the volume
 archives() {
@@ -51,20 +27,20 @@ test_expect_success 'a directory that is not there is named at the start' '
 
 test_expect_success 'a pod sees its archive, and of the volume nothing else' '
 	id=$(carried) && job_becomes "$id" RUNNING 60 && archives 1 && name=$(ls volume) && tar -xzOf "volume/$name/archive.tgz" train.py >out && says out "^train$" &&
-	test "$(pod "$id" "mount[\"subPath\"], mount[\"readOnly\"]")" = "(${SQ}of/gpuq/$name${SQ}, True)" && test "$(stat -c %a "volume/$name/archive.tgz")" = 444 && test "$(stat -c %a "volume/$name")" = 755 &&
-	test "$(sha256sum <"volume/$name/archive.tgz" | cut -d" " -f1)" = "$(pod "$id" "init[\"env\"][0][\"value\"]")" && pod "$id" "s[\"volumes\"]" >out && says out "claimName.: .code.*readOnly.: True" &&
-	test "$(pod "$id" "[m[\"name\"] for m in s[\"containers\"][0][\"volumeMounts\"]].count(\"gpuq-code-store\")")" = 0 && api configmaps >out && ! grep -q binaryData out
+	test "$(init "$id" "mount[\"subPath\"], mount[\"readOnly\"]")" = "(${SQ}of/gpuq/$name${SQ}, True)" && test "$(stat -c %a "volume/$name/archive.tgz")" = 444 && test "$(stat -c %a "volume/$name")" = 755 &&
+	test "$(sha256sum <"volume/$name/archive.tgz" | cut -d" " -f1)" = "$(init "$id" "init[\"env\"][0][\"value\"]")" && init "$id" "s[\"volumes\"]" >out && says out "claimName.: .code.*readOnly.: True" &&
+	test "$(init "$id" "[m[\"name\"] for m in s[\"containers\"][0][\"volumeMounts\"]].count(\"gpuq-code-store\")")" = 0 && api configmaps >out && ! grep -q binaryData out
 '
 
 test_expect_success 'the same directory is not put twice, also after a kill; what fits into a ConfigMap goes by one' '
 	touch -d 2001-01-01 "volume/$name/archive.tgz" && b=$(carried) && kill_gpuqd && start_fake_gpuqd --config "$PWD/store.yaml" && c=$(carried -a 0-1) && job_becomes "${c}_1" RUNNING 60 && job_becomes "$b" RUNNING 60 &&
 	test "$(stat -c %y "volume/$name/archive.tgz" | cut -c1-4)" = 2001 && mkdir small && echo x >small/x && d=$(submit --annotation=gpuq.test/hang=true --code small --wrap true) &&
-	job_becomes "$d" RUNNING 60 && test "$(pod "$d" mount)" = None && archives 1 && gpuq cancel "$d" && job_becomes "$d" CANCELLED
+	job_becomes "$d" RUNNING 60 && test "$(init "$d" mount)" = None && archives 1 && gpuq cancel "$d" && job_becomes "$d" CANCELLED
 '
 
 test_expect_success 'a file server: the export and the part of it' '
 	sed "s/claim: code/nfs: {server: files, path: \/export}/" store.yaml >nfs.yaml && stop_gpuqd && start_fake_gpuqd --config "$PWD/nfs.yaml" && e=$(carried) && job_becomes "$e" RUNNING 60 &&
-	pod "$e" "s[\"volumes\"]" >out && says out "nfs.: {.*server.: .files" && test "$(pod "$e" "mount[\"subPath\"]")" = "of/gpuq/$name" && gpuq cancel "$e" && job_becomes "$e" CANCELLED
+	init "$e" "s[\"volumes\"]" >out && says out "nfs.: {.*server.: .files" && test "$(init "$e" "mount[\"subPath\"]")" = "of/gpuq/$name" && gpuq cancel "$e" && job_becomes "$e" CANCELLED
 '
 
 test_expect_success 'it goes with the last job that names it, from the volume and from gpuqd' '
@@ -77,7 +53,7 @@ test_expect_success 'a volume that does not take it is named, nothing half-carri
 '
 
 test_expect_success FAILPOINTS 'killed while it is put: nothing stays' '
-	stop_gpuqd && GPUQ_FAILPOINT=code_store.put=kill start_fake_gpuqd --config "$PWD/store.yaml" && test_must_fail gpuq submit --code proj --wrap true && wait_for 60 eval "! kill -0 $gpuqd_pid" &&
+	stop_gpuqd && GPUQ_FAILPOINT=code_store.put=kill start_fake_gpuqd --config "$PWD/store.yaml" && test_must_fail gpuq submit --code proj --wrap true && wait_for 60 gpuqd_is_dead &&
 	ls state/code >out && says out "dir$" && mkdir "volume/code-$(sed -n "s/.dir$//p" out)" && start_fake_gpuqd --config "$PWD/store.yaml" && wait_for 60 eval "test -z \"\$(ls state/code)\"" && test -z "$(ls volume)"
 '
 

@@ -102,7 +102,7 @@ test_expect_success FAILPOINTS 'killed when the decision is stored, before the p
 	stop_gpuqd && before=$(version_now) && start_kube_gpuqd && id=$(fake_job "gpus: 1" --hold) && stop_gpuqd &&
 	GPUQ_FAILPOINT=dispatch.create=kill && export GPUQ_FAILPOINT && start_kube_gpuqd && { gpuq release "$id" || :; } &&
 	unset GPUQ_FAILPOINT &&
-	wait_for 60 eval "! kill -0 $gpuqd_pid" && start_kube_gpuqd &&
+	wait_for 60 gpuqd_is_dead && start_kube_gpuqd &&
 	job_becomes "$id" COMPLETED 120 && job_is "$id" attempt 0 && created_once "$id"
 '
 
@@ -111,7 +111,7 @@ test_expect_success FAILPOINTS 'killed before a cancelled pod is told to leave: 
 	GPUQ_FAILPOINT=dispatch.delete=kill && export GPUQ_FAILPOINT && start_kube_gpuqd && gpuq release "$id" &&
 	job_becomes "$id" RUNNING 120 && { gpuq cancel "$id" || :; } &&
 	unset GPUQ_FAILPOINT &&
-	wait_for 60 eval "! kill -0 $gpuqd_pid" && start_kube_gpuqd &&
+	wait_for 60 gpuqd_is_dead && start_kube_gpuqd &&
 	job_becomes "$id" CANCELLED 120 && wait_for 60 n_pods "$id" 0
 '
 

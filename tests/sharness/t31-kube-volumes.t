@@ -151,10 +151,6 @@ killed_at() {
 		gpuq cancel "$killed_id" && wait_for 120 no_pods
 }
 
-gpuqd_is_dead() {
-	! kill -0 $gpuqd_pid 2>/dev/null
-}
-
 test_expect_success FAILPOINTS 'killed after the pod was made' 'killed_at kube.post.answered=kill k1'
 test_expect_success FAILPOINTS 'killed before the node is written to the claim' 'killed_at kube.bind=kill k2'
 test_expect_success FAILPOINTS 'killed after it was written' 'killed_at kube.bind.answered=kill k3'

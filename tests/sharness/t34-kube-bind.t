@@ -29,10 +29,6 @@ test_expect_success 'a gang: each pod without a node at first, then bound to tha
 
 grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
 
-gpuqd_is_dead() {
-	! kill -0 $gpuqd_pid 2>/dev/null
-}
-
 # killed_at FAILPOINT: gpuqd dies at that step of a job; the next one ends it well, with one pod
 killed_at() {
 	stop_gpuqd && GPUQ_FAILPOINT="$1" && export GPUQ_FAILPOINT && start_kube_gpuqd --config "$PWD/gpuqd.yaml" && killed_id=$(fake_job "gpus: 1\n$(fate hang=true)") &&

@@ -46,10 +46,6 @@ gone() {
 	wait_for 120 claims_are "$1"
 }
 
-gpuqd_is_dead() {
-	! kill -0 $gpuqd_pid 2>/dev/null
-}
-
 no_jobs() {
 	[ "$(in_queue)" = 0 ] || { gpuq queue; return 1; }
 }

@@ -16,10 +16,6 @@ again() {
 	start_kube_gpuqd --config "$PWD/gpuqd.yaml"
 }
 
-daemon_died() {
-	! kill -0 "$gpuqd_pid" 2>/dev/null
-}
-
 # one_each JOB ATTEMPTS: its requests were made once each, and there were so many
 one_each() {
 	none_twice && n_of "$1" "$2"
@@ -30,7 +26,7 @@ one_each() {
 killed_at() {
 	becomes "$2" && kill_gpuqd && GPUQ_FAILPOINT="$1=kill" && export GPUQ_FAILPOINT && again || return 1
 	grow 'gpus: 8\ntime: 1h' >submit.out 2>&1
-	wait_for 60 daemon_died
+	wait_for 60 gpuqd_is_dead
 	killed_status=$?
 	unset GPUQ_FAILPOINT
 	[ $killed_status = 0 ] && becomes "${4-serve}" && again && killed_job=$(gpuq queue -h -o JOBID | tr -d ' ') &&

@@ -53,7 +53,7 @@ pool_fails() {
 test_expect_success 'AC-DWS-2: a request fails four times, with pauses in which other jobs have the flavor; then its pool is left alone' '
 	sleep 4 && becomes fail &&
 	a=$(fake_job "queue: tight\nflavor: big\ngpus: 8\ntime: 1h\n$(fate hang=true)") && wait_for 30 job_is "$a" provisioning.state paused &&
-	KUBECONFIG="$TMPDIR/k/admin.kubeconfig" "$kube_tools/fakenode" add n1 gpus=8 label=there=yes &&
+	fakenode add n1 gpus=8 label=there=yes &&
 	job_becomes "$a" RUNNING 60 && n_pods "$a" 1 && wait_for 60 no_requests && gpuq cancel "$a" && wait_for 60 eval "test \$(node_state n1) = idle" &&
 	b=$(fake_job "queue: tight\nflavor: big\ngpus: 8\ntime: 1h\n$(fate hang=true)") && job_becomes "$b" RUNNING 60 &&
 	c=$(grow "gpus: 8\ntime: 1h") && wait_for 60 n_of "$c" 4 &&

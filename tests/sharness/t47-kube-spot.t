@@ -19,10 +19,6 @@ of() {
 	fake_job "queue: q\ngpus: 1\nretry: {limit: 0}\n$1\n$(fate hang=true)"
 }
 
-fakenode() {
-	KUBECONFIG="$TMPDIR/k/admin.kubeconfig" "$kube_tools/fakenode" "$@"
-}
-
 # tainted NODE KEY [EFFECT]: it has this taint alone; well NODE: none, and no condition of a cloud
 tainted() {
 	kube patch "nodes/$1" "{\"spec\": {\"taints\": [{\"key\": \"$2\", \"effect\": \"${3-NoSchedule}\"}]}}" >/dev/null

@@ -102,31 +102,27 @@ test_expect_success 'a node that is taken while a job was just placed there: the
 test_expect_success 'placeholders: false makes none, and the figure tells how many nodes lack' '
 	pool_site "placeholders: false, min_nodes: 1" && gpuq apply -f site.yaml && b=$(ask "pods: 2\ngpus: 8") && job_becomes "$b" PROVISIONING 60 &&
 	wait_for 60 unmet 2 && n_placeholders 0 && gpuq pools --json big >out && test "$(json unmet_nodes <out)" = 2 &&
-	KUBECONFIG="$TMPDIR/k/admin.kubeconfig" "$kube_tools/fakenode" add own[1-2] gpus=8 cpu=8 memory=64Gi label=pool=big &&
+	fakenode add own[1-2] gpus=8 cpu=8 memory=64Gi label=pool=big &&
 	job_becomes "$b" RUNNING 60 && unmet 0
 '
 
 test_expect_success 'as many as min_nodes stay when they are idle' '
 	kept() { kube list nodes metadata.annotations | grep -c "scale-down-disabled"; } && wait_for 60 eval "test \$(kept) = 2" &&
 	gpuq cancel "$b" && wait_for 60 eval "test \$(kept) = 1" && pool_site && gpuq apply -f site.yaml && wait_for 60 eval "test \$(kept) = 0" &&
-	KUBECONFIG="$TMPDIR/k/admin.kubeconfig" "$kube_tools/fakenode" delete own1 &&
-	KUBECONFIG="$TMPDIR/k/admin.kubeconfig" "$kube_tools/fakenode" delete own2 && wait_for 60 n_nodes 0
+	fakenode delete own1 &&
+	fakenode delete own2 && wait_for 60 n_nodes 0
 '
 
 again() {
 	start_kube_gpuqd --config "$PWD/gpuqd.yaml"
 }
-daemon_died() {
-	! kill -0 "$gpuqd_pid" 2>/dev/null
-}
-
 # killed_at PLACE [WHAT]: the daemon ends there while a gang gets its nodes, or is cancelled; its successor
 # goes on, and no placeholder is made twice or stays
 killed_at() {
 	becomes "${2-serve}" && kill_gpuqd && GPUQ_FAILPOINT="$1=kill" && export GPUQ_FAILPOINT && again || return 1
 	ask 'pods: 2\ngpus: 8' >submit.out 2>&1
 	[ "${2-serve}" = serve ] || { wait_for 180 n_placeholders 2 && gpuq cancel --me; }
-	wait_for 180 daemon_died
+	wait_for 180 gpuqd_is_dead
 	killed_status=$?
 	unset GPUQ_FAILPOINT
 	[ $killed_status = 0 ] && again || return 1

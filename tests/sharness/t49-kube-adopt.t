@@ -24,24 +24,6 @@ owner() {
 	END
 }
 
-# jobs_of ORIGIN [queue|history] [STATE]: ids of the jobs of KIND/NAME
-jobs_of() {
-	gpuq "${2:-queue}" --json | /usr/bin/python3 -c '
-import json, sys
-for line in sys.stdin:
-    job = json.loads(line)
-    o = job.get("origin") or {}
-    if "%s/%s" % (o.get("kind"), o.get("name")) == sys.argv[1] and (len(sys.argv) < 3 or job["state"] == sys.argv[2]):
-        print(job["id"])' "$1" ${3+"$3"}
-}
-
-# n_jobs N ORIGIN [queue|history] [STATE]
-n_jobs() {
-	n_jobs_want=$1
-	shift
-	test "$(jobs_of "$@" | grep -c .)" = "$n_jobs_want"
-}
-
 bound_pods() {
 	kube list "team/pods?labelSelector=app=$1" metadata.uid,spec.nodeName | awk 'NF == 2 && $2 != "null"' | sort
 }

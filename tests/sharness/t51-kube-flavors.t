@@ -23,10 +23,6 @@ run_on() {
 	[ "$(grep -c . run_on.out)" = "$2" ] || { echo "on $1: $(cat run_on.out)"; return 1; }
 }
 
-fakenode() {
-	KUBECONFIG="$TMPDIR/k/admin.kubeconfig" "$kube_tools/fakenode" "$@"
-}
-
 no_pool_nodes() {
 	kube list nodes metadata.name >nodes.out && [ "$(cat nodes.out)" = res1 ] || { cat nodes.out; return 1; }
 }

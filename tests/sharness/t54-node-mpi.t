@@ -2,34 +2,12 @@
 test_description='a real node: an MPI program in the pods of a gang, which srun starts'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/mpi.sh"
 
 command -v mpicc.mpich >/dev/null || {
 	skip_all='the Debian packages mpich and libmpich-dev are not installed'
 	test_done
 }
-
-cat >hello.c <<'END_OF_C'
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-	int rank, size, sum = 0;
-	char host[256] = "";
-
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (argc > 1 && rank == size - 1)
-		MPI_Abort(MPI_COMM_WORLD, atoi(argv[1]));
-	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	gethostname(host, sizeof(host) - 1);
-	printf("rank %d of %d sum %d on %s\n", rank, size, sum, host);
-	MPI_Finalize();
-	return 0;
-}
-END_OF_C
 
 cluster_for_gpuqd --no-kwok --real-node --real-gpus 4
 
@@ -41,7 +19,7 @@ gang() {
 }
 
 test_expect_success 'names of pods, an image with gpuq and a program' '
-	mpicc.mpich -o hello hello.c && node_image docker.io/local/mpich:1 --with "/usr/bin/srun=$test_build/gpuq/gpuq" --with "/usr/bin/hello=$PWD/hello" --with /usr/lib/x86_64-linux-gnu/ucx &&
+	hello_of mpich -DHOST && node_image docker.io/local/mpich:1 --with "/usr/bin/srun=$test_build/gpuq/gpuq" --with "/usr/bin/hello=$PWD/hello.mpich" --with /usr/lib/x86_64-linux-gnu/ucx &&
 	{ exec nsenter -t "$(cut -d" " -f1 "$TMPDIR/k/run/node.pid")" -n "$kube_tools/dns" "$TMPDIR/k/admin.kubeconfig" >dns.log 2>&1 3>&- 4>&- 5>&- & } &&
 	printf "version: 1\nqueues: [{name: default, quota: 4, image: \"docker.io/local/mpich:1\"}]\n" >site.yaml &&
 	start_kube_gpuqd --site "$PWD/site.yaml" && wait_for 120 node_frees real1 4

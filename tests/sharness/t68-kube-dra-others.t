@@ -86,10 +86,6 @@ c = json.load(sys.stdin).get("status", {}).get("allocation", {}).get("devices", 
 print(*sorted(r["pool"] + "/" + r["device"] for r in c))'
 }
 
-no_claims() {
-	[ -z "$(kube list gpuq-jobs/resourceclaims metadata.name)" ]
-}
-
 nvidia="device.driver == 'gpu.nvidia.com'"
 
 test_expect_success 'the devices of a claim of others are taken, in nodes and for jobs' '

@@ -25,10 +25,6 @@ prepared_are() {
 	[ "$prepared_got" = "$1" ] || { echo "prepared are ${prepared_got:-none}, not $1"; tail -n 5 "$TMPDIR/k/log/dradriver.log"; return 1; }
 }
 
-no_claims() {
-	[ -z "$(kube list gpuq-jobs/resourceclaims metadata.name)" ]
-}
-
 test_expect_success 'the driver publishes its devices, and they are those of the node' '
 	kube apply -f - >/dev/null <<-\END &&
 	apiVersion: resource.k8s.io/v1

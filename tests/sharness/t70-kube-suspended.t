@@ -33,24 +33,6 @@ suspended() {
 	END
 }
 
-# jobs_of NAME [queue|history] [STATE]: ids of the jobs of that Job
-jobs_of() {
-	gpuq "${2:-queue}" --json | /usr/bin/python3 -c '
-import json, sys
-for line in sys.stdin:
-    job = json.loads(line)
-    o = job.get("origin") or {}
-    if "%s/%s" % (o.get("kind"), o.get("name")) == "Job/" + sys.argv[1] and (len(sys.argv) < 3 or job["state"] == sys.argv[2]):
-        print(job["id"])' "$1" ${3+"$3"}
-}
-
-# n_jobs N NAME [queue|history] [STATE]
-n_jobs() {
-	n_jobs_want=$1
-	shift
-	test "$(jobs_of "$@" | grep -c .)" = "$n_jobs_want"
-}
-
 # pods NAME [EXPR]: of a Job
 pods() {
 	kube list "default/pods?labelSelector=batch.kubernetes.io/job-name=$1" "${2:-metadata.name}"
@@ -74,7 +56,7 @@ template() {
 removed() {
 	for removed_one; do
 		kube raw DELETE "/apis/batch/v1/namespaces/default/jobs/$removed_one?propagationPolicy=Background" >/dev/null 2>&1 &&
-			wait_for 120 eval "test -z \"\$(pods $removed_one)\"" && wait_for 60 n_jobs 0 "$removed_one" || return 1
+			wait_for 120 eval "test -z \"\$(pods $removed_one)\"" && wait_for 60 n_jobs 0 "Job/$removed_one" || return 1
 	done
 }
 
@@ -89,8 +71,8 @@ test_expect_success 'a pool of the walk-through, and another node' '
 '
 
 test_expect_success 'the sample Job as it is: queued by the name of its queue, started, COMPLETED on a node of its pool' '
-	kube apply -f "$test_source/examples/seeds/dws-t4.yaml" && kube wait default/jobs/sample-job status.succeeded=1 --timeout 120 && wait_for 60 n_jobs 1 sample-job history COMPLETED &&
-	id=$(jobs_of sample-job history) && job_is "$id" user ann && job_is "$id" queue dws-local-queue && job_is "$id" pods.0.node t4-1 && job_is "$id" pods.0.name "$(pods sample-job)" &&
+	kube apply -f "$test_source/examples/seeds/dws-t4.yaml" && kube wait default/jobs/sample-job status.succeeded=1 --timeout 120 && wait_for 60 n_jobs 1 Job/sample-job history COMPLETED &&
+	id=$(jobs_of Job/sample-job history) && job_is "$id" user ann && job_is "$id" queue dws-local-queue && job_is "$id" pods.0.node t4-1 && job_is "$id" pods.0.name "$(pods sample-job)" &&
 	said "Job.*Queued.*it is job $id of queue dws-local-queue"
 '
 
@@ -99,8 +81,8 @@ test_expect_success 'its pod had no choice: the affinity names the node, and no 
 '
 
 test_expect_success 'while it waits it has no pods, and nothing of it is changed' '
-	filler=$(fake_job "gpus: 2\n$(fate hang=true)" -w plain) && job_becomes "$filler" RUNNING && suspended train && template train before && wait_for 60 n_jobs 1 train queue PENDING && said "Queued.*gpuqd has no queue somewhere" &&
-	as_before train before && test -z "$(pods train)" && id=$(jobs_of train) && job_is "$id" queue team && job_is "$id" gpus 1
+	filler=$(fake_job "gpus: 2\n$(fate hang=true)" -w plain) && job_becomes "$filler" RUNNING && suspended train && template train before && wait_for 60 n_jobs 1 Job/train queue PENDING && said "Queued.*gpuqd has no queue somewhere" &&
+	as_before train before && test -z "$(pods train)" && id=$(jobs_of Job/train) && job_is "$id" queue team && job_is "$id" gpus 1
 '
 
 test_expect_success 'then it starts; its own affinity stays beside that of its node' '
@@ -108,74 +90,70 @@ test_expect_success 'then it starts; its own affinity stays beside that of its n
 '
 
 test_expect_success 'killed and started again: the same pod, the same job' '
-	pods train metadata.uid >uid && kill_gpuqd && start_kube_gpuqd && wait_for 60 job_is "$id" state RUNNING && pods train metadata.uid | cmp - uid && n_jobs 1 train
+	pods train metadata.uid >uid && kill_gpuqd && start_kube_gpuqd && wait_for 60 job_is "$id" state RUNNING && pods train metadata.uid | cmp - uid && n_jobs 1 Job/train
 '
 
 test_expect_success 'evicted by a job that is owed the devices: it is suspended again, as it was, and queued anew' '
 	owed=$(fake_job "gpus: 2\n$(fate hang=true)" -w plain) && job_becomes "$owed" RUNNING 120 && job_is "$id" state PREEMPTED && wait_for 60 as_before train before && test -z "$(pods train)" &&
-	wait_for 60 n_jobs 1 train queue PENDING && again=$(jobs_of train) && test "$again" != "$id" && gpuq cancel "$owed" && job_becomes "$again" RUNNING 120
+	wait_for 60 n_jobs 1 Job/train queue PENDING && again=$(jobs_of Job/train) && test "$again" != "$id" && gpuq cancel "$owed" && job_becomes "$again" RUNNING 120
 '
 
 test_expect_success 'cancelled while it runs: it is suspended as it was, and stays so until its mark is taken away' '
 	gpuq cancel "$again" && wait_for 60 job_is "$again" state CANCELLED && wait_for 60 as_before train before && job_has train "metadata.annotations[gpuq.io/cancelled]" "$again" &&
-	wait_for 60 eval "test -z \"\$(pods train)\"" && n_jobs 0 train && kube patch default/jobs/train "{\"metadata\": {\"annotations\": {\"gpuq.io/cancelled\": null}}}" >/dev/null && wait_for 120 n_jobs 1 train queue RUNNING && removed train
+	wait_for 60 eval "test -z \"\$(pods train)\"" && n_jobs 0 Job/train && kube patch default/jobs/train "{\"metadata\": {\"annotations\": {\"gpuq.io/cancelled\": null}}}" >/dev/null && wait_for 120 n_jobs 1 Job/train queue RUNNING && removed train
 '
 
 test_expect_success 'cancelled while it waits: likewise' '
-	gpus=3 suspended wide && template wide before && wait_for 60 n_jobs 1 wide queue PENDING && id=$(jobs_of wide) && gpuq cancel "$id" && wait_for 60 job_is "$id" state CANCELLED && as_before wide before && removed wide
+	gpus=3 suspended wide && template wide before && wait_for 60 n_jobs 1 Job/wide queue PENDING && id=$(jobs_of Job/wide) && gpuq cancel "$id" && wait_for 60 job_is "$id" state CANCELLED && as_before wide before && removed wide
 '
 
 test_expect_success 'its template is changed while it waits: it is queued anew, as it is now' '
-	gpus=3 suspended wide && wait_for 60 n_jobs 1 wide queue PENDING && id=$(jobs_of wide) && kube patch default/jobs/wide "{\"spec\": {\"template\": {\"spec\": {\"nodeSelector\": {\"no\": \"node\"}}}}}" >/dev/null &&
-	wait_for 60 job_is "$id" state CANCELLED && job_is "$id" message "its Job was changed" && wait_for 60 n_jobs 1 wide && test "$(jobs_of wide)" != "$id" && removed wide
+	gpus=3 suspended wide && wait_for 60 n_jobs 1 Job/wide queue PENDING && id=$(jobs_of Job/wide) && kube patch default/jobs/wide "{\"spec\": {\"template\": {\"spec\": {\"nodeSelector\": {\"no\": \"node\"}}}}}" >/dev/null &&
+	wait_for 60 job_is "$id" state CANCELLED && job_is "$id" message "its Job was changed" && wait_for 60 n_jobs 1 Job/wide && test "$(jobs_of Job/wide)" != "$id" && removed wide
 '
 
 test_expect_success 'several pods at once: one job for each, one Job; a pod that fails comes anew' '
-	suspended many "parallelism: 3, completions: 3, backoffLimit: 4," && wait_for 120 n_jobs 2 many queue RUNNING && wait_for 60 n_jobs 3 many && n_jobs 1 many queue PENDING &&
-	first=$(jobs_of many queue RUNNING | head -n 1) && gpuq cancel "$first" && wait_for 60 job_is "$first" state CANCELLED && wait_for 120 n_jobs 2 many queue RUNNING && wait_for 60 n_jobs 3 many && job_has many spec.suspend false && removed many
+	suspended many "parallelism: 3, completions: 3, backoffLimit: 4," && wait_for 120 n_jobs 2 Job/many queue RUNNING && wait_for 60 n_jobs 3 Job/many && n_jobs 1 Job/many queue PENDING &&
+	first=$(jobs_of Job/many queue RUNNING | head -n 1) && gpuq cancel "$first" && wait_for 60 job_is "$first" state CANCELLED && wait_for 120 n_jobs 2 Job/many queue RUNNING && wait_for 60 n_jobs 3 Job/many && job_has many spec.suspend false && removed many
 '
 
 test_expect_success 'one after the other, and one that ends badly: each is a job, the Job ends as it would' '
-	suspended chain "parallelism: 1, completions: 2," "gpuq.test/run: 500ms" && kube wait default/jobs/chain status.succeeded=2 --timeout 120 && wait_for 60 n_jobs 2 chain history COMPLETED &&
-	suspended bad "backoffLimit: 1," "gpuq.test/exit-code: \"3\", gpuq.test/run: 500ms" && kube wait default/jobs/bad status.failed=2 --timeout 180 && wait_for 60 n_jobs 2 bad history FAILED && removed chain bad
+	suspended chain "parallelism: 1, completions: 2," "gpuq.test/run: 500ms" && kube wait default/jobs/chain status.succeeded=2 --timeout 120 && wait_for 60 n_jobs 2 Job/chain history COMPLETED &&
+	suspended bad "backoffLimit: 1," "gpuq.test/exit-code: \"3\", gpuq.test/run: 500ms" && kube wait default/jobs/bad status.failed=2 --timeout 180 && wait_for 60 n_jobs 2 Job/bad history FAILED && removed chain bad
 '
 
 test_expect_success 'a Workload of Kueue holds it: gpuqd leaves it alone, and doctor says so' '
 	suspended held && uid=$(kube get default/jobs/held metadata.uid) &&
 	echo "{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: job-held, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: held, uid: $uid}]}}" | kube create /apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads - >/dev/null &&
-	wait_for 60 said "Job.*HeldByKueue.*Workload job-held of Kueue holds it" && n_jobs 0 held && job_has held spec.suspend true && { gpuq doctor >out || :; } && grep "Workload of Kueue holds are left alone: default/held" out && removed held
+	wait_for 60 said "Job.*HeldByKueue.*Workload job-held of Kueue holds it" && n_jobs 0 Job/held && job_has held spec.suspend true && { gpuq doctor >out || :; } && grep "Workload of Kueue holds are left alone: default/held" out && removed held
 '
 
 test_expect_success 'what gpuqd cannot start stays as it is, and its owner is told' '
 	suspended gated && kube patch default/jobs/gated "{\"spec\": {\"template\": {\"spec\": {\"schedulingGates\": [{\"name\": \"example.com/mine\"}]}}}}" >/dev/null && suspended own "manualSelector: true, selector: {matchLabels: {a: b}}," "gpuq.test/hang: \"true\"}, labels: {a: b" &&
-	wait_for 60 said "NotQueued.*scheduling gate example.com/mine of others" && wait_for 60 said "NotQueued.*manualSelector" && wait_for 60 n_jobs 0 gated && n_jobs 0 own &&
-	kube patch default/jobs/gated "{\"spec\": {\"template\": {\"spec\": {\"schedulingGates\": null}}}}" >/dev/null && wait_for 120 n_jobs 1 gated queue RUNNING && removed gated own
+	wait_for 60 said "NotQueued.*scheduling gate example.com/mine of others" && wait_for 60 said "NotQueued.*manualSelector" && wait_for 60 n_jobs 0 Job/gated && n_jobs 0 Job/own &&
+	kube patch default/jobs/gated "{\"spec\": {\"template\": {\"spec\": {\"schedulingGates\": null}}}}" >/dev/null && wait_for 120 n_jobs 1 Job/gated queue RUNNING && removed gated own
 '
 
 test_expect_success 'completions without end are no more pods than run at once' '
-	suspended endless "parallelism: 1, completions: 2147483647," "gpuq.test/run: 300ms" && wait_for 120 eval "test \$(jobs_of endless history COMPLETED | grep -c .) -ge 2" && removed endless
+	suspended endless "parallelism: 1, completions: 2147483647," "gpuq.test/run: 300ms" && wait_for 120 eval "test \$(jobs_of Job/endless history COMPLETED | grep -c .) -ge 2" && removed endless
 '
 
 test_expect_success 'started by another client while it waits: its job is cancelled, and its pod is of others' '
-	gpus=3 suspended taken && wait_for 60 n_jobs 1 taken queue PENDING && id=$(jobs_of taken) && kube patch default/jobs/taken "{\"spec\": {\"suspend\": false}}" >/dev/null &&
+	gpus=3 suspended taken && wait_for 60 n_jobs 1 Job/taken queue PENDING && id=$(jobs_of Job/taken) && kube patch default/jobs/taken "{\"spec\": {\"suspend\": false}}" >/dev/null &&
 	wait_for 60 job_is "$id" state CANCELLED && job_is "$id" message "its Job was started by another client" && removed taken
 '
 
 test_expect_success 'suspended by another client while it runs: its template is restored, and it is queued anew' '
-	suspended twice && template twice before && wait_for 120 n_jobs 1 twice queue RUNNING && id=$(jobs_of twice) && filler=$(fake_job "gpus: 1\n$(fate hang=true)" -w plain) && job_becomes "$filler" RUNNING 120 &&
-	kube patch default/jobs/twice "{\"spec\": {\"suspend\": true}}" >/dev/null && wait_for 60 job_is "$id" state CANCELLED && wait_for 120 n_jobs 1 twice queue RUNNING && test "$(jobs_of twice)" != "$id" && gpuq cancel "$filler" && removed twice
+	suspended twice && template twice before && wait_for 120 n_jobs 1 Job/twice queue RUNNING && id=$(jobs_of Job/twice) && filler=$(fake_job "gpus: 1\n$(fate hang=true)" -w plain) && job_becomes "$filler" RUNNING 120 &&
+	kube patch default/jobs/twice "{\"spec\": {\"suspend\": true}}" >/dev/null && wait_for 60 job_is "$id" state CANCELLED && wait_for 120 n_jobs 1 Job/twice queue RUNNING && test "$(jobs_of Job/twice)" != "$id" && gpuq cancel "$filler" && removed twice
 '
 
 grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
 
-gpuqd_is_dead() {
-	! kill -0 $gpuqd_pid 2>/dev/null
-}
-
 # killed_at FAILPOINT NAME: gpuqd dies at that step of a start; the next one goes on, with one job
 killed_at() {
 	stop_gpuqd && GPUQ_FAILPOINT="$1=kill" && export GPUQ_FAILPOINT && start_kube_gpuqd && suspended "$2" && wait_for 60 gpuqd_is_dead && unset GPUQ_FAILPOINT &&
-		start_kube_gpuqd && wait_for 120 n_jobs 1 "$2" queue RUNNING && n_jobs 0 "$2" history && test "$(pods "$2" | grep -c .)" = 1 && removed "$2"
+		start_kube_gpuqd && wait_for 120 n_jobs 1 "Job/$2" queue RUNNING && n_jobs 0 "Job/$2" history && test "$(pods "$2" | grep -c .)" = 1 && removed "$2"
 }
 
 for step in adopt.submit dispatch.adopt kube.owner.start kube.owner.start.answered adopt.fill kube.gate kube.gate.answered kube.bind.answered; do
@@ -184,9 +162,9 @@ done
 
 # evicted_at FAILPOINT NAME: gpuqd dies at that step of an eviction; the next one ends it
 evicted_at() {
-	suspended "$2" && template "$2" before && wait_for 120 n_jobs 1 "$2" queue RUNNING && evicted_id=$(jobs_of "$2") && stop_gpuqd && GPUQ_FAILPOINT="$1=kill" && export GPUQ_FAILPOINT && start_kube_gpuqd &&
+	suspended "$2" && template "$2" before && wait_for 120 n_jobs 1 "Job/$2" queue RUNNING && evicted_id=$(jobs_of "Job/$2") && stop_gpuqd && GPUQ_FAILPOINT="$1=kill" && export GPUQ_FAILPOINT && start_kube_gpuqd &&
 		{ gpuq cancel "$evicted_id" || :; } && wait_for 60 gpuqd_is_dead && unset GPUQ_FAILPOINT && start_kube_gpuqd && wait_for 60 job_is "$evicted_id" state CANCELLED && wait_for 60 as_before "$2" before &&
-		wait_for 60 eval "test -z \"\$(pods $2)\"" && n_jobs 0 "$2" && removed "$2"
+		wait_for 60 eval "test -z \"\$(pods $2)\"" && n_jobs 0 "Job/$2" && removed "$2"
 }
 
 for step in dispatch.delete kube.owner.stop kube.owner.stop.answered kube.owner.restore kube.owner.restore.answered; do

@@ -166,7 +166,6 @@ static void encode(const char *text, struct gpuq_buf *out)
 	gpuq_arena_done(&a);
 }
 
-/* Each behind each other: what comes out never depends on the one before. */
 /* Groups without profiles and resources, as all here are. */
 static bool same_amounts(const struct request_group *x, const struct request_group *y)
 {
@@ -177,6 +176,7 @@ static bool same_amounts(const struct request_group *x, const struct request_gro
 	       !x->mig_ok && !y->mig_ok && x->mig_more.n == 0 && y->mig_more.n == 0;
 }
 
+/* Each behind each other: what comes out never depends on the one before. */
 Test(request, one_like_the_last_is_what_it_is_by_itself)
 {
 	static const char *const texts[] = {

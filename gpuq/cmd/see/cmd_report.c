@@ -3,9 +3,9 @@
 #include <strings.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/cols_job.h"
 #include "gpuq/command.h"
 #include "gpuq/filter.h"
-#include "gpuq/lines.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"
 
@@ -88,14 +88,9 @@ static void resources_text(struct gpuq_buf *out, const struct row *r)
 
 /* ---- what its pods used ---- */
 
-static double used_of(const struct row *r, const char *key)
-{
-	return view_number(gpuq_path(r->obj, "used", key, NULL), -1);
-}
-
 static double cpu_rank(const struct row *r)
 {
-	return used_of(r, "cpu_ms");
+	return (double)view_used(r->obj, "cpu_ms");
 }
 
 static void cpu_text(struct gpuq_buf *out, const struct row *r)
@@ -104,32 +99,6 @@ static void cpu_text(struct gpuq_buf *out, const struct row *r)
 		gpuq_buf_addc(out, '-');
 	else
 		hours(out, cpu_rank(r) / 1000);
-}
-
-static double memory_rank(const struct row *r)
-{
-	return used_of(r, "memory_bytes");
-}
-
-static void memory_text(struct gpuq_buf *out, const struct row *r)
-{
-	if (memory_rank(r) < 0)
-		gpuq_buf_addc(out, '-');
-	else
-		line_bytes(out, (int64_t)memory_rank(r));
-}
-
-static double busy_rank(const struct row *r)
-{
-	return used_of(r, "gpu_percent");
-}
-
-static void busy_text(struct gpuq_buf *out, const struct row *r)
-{
-	if (busy_rank(r) < 0)
-		gpuq_buf_addc(out, '-');
-	else
-		gpuq_buf_printf(out, "%.0f", busy_rank(r));
 }
 
 /* clang-format off */
@@ -151,8 +120,8 @@ static const struct column cols[] = {
 	{ "RESOURCES", 0, COL_CUT, NULL, resources_text, NULL, "countable resources x hours, MIG instances too" },
 	{ "PODS", 0, COL_RIGHT, "pods", NULL, NULL, "pods that ended" },
 	{ "CPU_TIME", 0, COL_RIGHT, "used", cpu_text, cpu_rank, "CPU hours used by pods that ended" },
-	{ "MAX_MEMORY", 0, COL_RIGHT, "used", memory_text, memory_rank, "memory high-water of a pod that ended" },
-	{ "GPU_BUSY", 0, COL_RIGHT, "used", busy_text, busy_rank, "use of their devices, in percent, by time" },
+	{ "MAX_MEMORY", 0, COL_RIGHT, "used", cols_max_memory_text, cols_max_memory_rank, "memory high-water of a pod that ended" },
+	{ "GPU_BUSY", 0, COL_RIGHT, "used", cols_gpu_busy_text, cols_gpu_busy_rank, "use of their devices, in percent, by time" },
 	{ "COST", 0, COL_RIGHT, NULL, cost_text, cost_rank, "cost at the prices of the time" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };

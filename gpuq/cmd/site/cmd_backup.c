@@ -14,6 +14,7 @@
 #include "gpuq/out.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
+#include "libgpuq/base/write.h"
 #include "libgpuq/units.h"
 
 struct copying {
@@ -21,21 +22,6 @@ struct copying {
 	int64_t bytes;
 	int error; /* errno of a write */
 };
-
-static int write_all(int fd, const char *p, size_t n)
-{
-	while (n > 0) {
-		const ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return -1;
-		p += k;
-		n -= (size_t)k;
-	}
-	return 0;
-}
 
 static int on_item(void *arg, const struct gpuq_val *item)
 {
@@ -46,7 +32,7 @@ static int on_item(void *arg, const struct gpuq_val *item)
 		return GPUQ_ECANCELED;
 	if (!data || data->type != GPUQ_BIN)
 		return 0;
-	if (write_all(x->fd, data->s, data->n) < 0) {
+	if (gpuq_write_all(x->fd, data->s, data->n) < 0) {
 		x->error = errno;
 		return GPUQ_EIO;
 	}

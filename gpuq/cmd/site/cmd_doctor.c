@@ -412,14 +412,13 @@ static void check_policies(struct exam *x)
 /* Suspended Jobs of adopted namespaces that Kueue has a Workload of. */
 static void check_kueue(struct exam *x)
 {
-	static const char holds[] = "Workload of Kueue ";
-	const struct gpuq_val *things = gpuq_get(x->rights, "things");
+	const struct gpuq_val *list = gpuq_get(x->rights, "held");
 	struct gpuq_buf jobs = GPUQ_BUF_INIT;
 
-	for (uint32_t i = 0; things && things->type == GPUQ_LIST && i < things->n; i++)
-		if (strncmp(gpuq_get_str(things->items[i], "name", ""), holds, strlen(holds)) == 0)
-			gpuq_buf_printf(&jobs, "%s%s", jobs.len ? ", " : "",
-					gpuq_get_str(things->items[i], "why", ""));
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
+		gpuq_buf_printf(&jobs, "%s%s/%s", jobs.len ? ", " : "",
+				gpuq_get_str(list->items[i], "namespace", ""),
+				gpuq_get_str(list->items[i], "owner", ""));
 	if (jobs.len)
 		find(x, WARN, "adopt",
 		     "have one of the two start them: keep Kueue from the namespace, or take it "

@@ -534,6 +534,11 @@ bool exchange_is_open(const struct exchange *x)
 	return false;
 }
 
+long exchange_n_parts(const struct exchange *x)
+{
+	return x->n_parts;
+}
+
 bool exchange_is_whole(const struct exchange *x)
 {
 	for (long i = 1; i < x->n_parts; i++)

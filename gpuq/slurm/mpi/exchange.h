@@ -51,6 +51,9 @@ void exchange_add(struct exchange *x, int fd);
 /* True while a connection is open. */
 bool exchange_is_open(const struct exchange *x);
 
+/* Return how many parts the step has, ours among them. */
+long exchange_n_parts(const struct exchange *x);
+
 /* True when all parts are connected, which then have hosts. */
 bool exchange_is_whole(const struct exchange *x);
 const char *exchange_host_of(const struct exchange *x, long part);

@@ -65,7 +65,7 @@ struct launch *launch_new(const struct mpi_step *s, struct exchange *x, int out)
 
 static long parts_of(const struct launch *l)
 {
-	return l->exchange ? (l->step->n + l->step->per_node - 1) / l->step->per_node : 1;
+	return l->exchange ? exchange_n_parts(l->exchange) : 1;
 }
 
 static const char *host_of(const struct launch *l, long part)

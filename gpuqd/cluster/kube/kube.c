@@ -340,7 +340,7 @@ static void kube_adopt(struct cluster *c, const char *const *namespaces, size_t 
 
 	adopts_want(k->adopts, namespaces, n);
 	owners_again(k->owners);
-	watch_jobs(k->watch, namespaces, n, KUBE_L_KUEUE, on_job, on_jobs, k);
+	watch_jobs(k->watch, namespaces, n, on_job, on_jobs, k);
 }
 
 static void kube_adopt_say(struct cluster *c, const char *kind, const struct pod_ref *ref,
@@ -428,52 +428,17 @@ static struct cluster_log *kube_log_open(struct cluster *c, const struct pod_ref
 	return log;
 }
 
-/* Jobs that Kueue holds, beside the rights. */
-struct held {
-	struct cluster_right *list;
-	size_t n;
-	char (*words)[700]; /* a name, and behind its end what it holds */
-	size_t n_words;
-};
-
-#define HELD_MAX 16u
-
-static void note_held(void *arg, const char *namespace_, const char *job, const char *workload)
+static void kube_owners_held(struct cluster *c, cluster_held_fn fn, void *arg)
 {
-	struct held *h = arg;
-	char *name, *why;
-
-	if (h->n_words == HELD_MAX)
-		return; /* these show the matter */
-	name = h->words[h->n_words++];
-	snprintf(name, 340, KUEUE_HOLDS "%s/%.253s", namespace_, workload);
-	why = name + 340;
-	snprintf(why, 360, "%s/%.253s", namespace_, job);
-	h->list[h->n++] = (struct cluster_right){ .feature = "",
-						  .verb = "",
-						  .resource = name,
-						  .namespace_ = "",
-						  .why = why,
-						  .asked = true,
-						  .allowed = true };
+	owners_each_held(of(c)->owners, fn, arg);
 }
 
 static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 {
 	struct kube *k = arg;
-	struct held h = { .list = calloc(n + HELD_MAX, sizeof(*h.list)),
-			  .words = calloc(HELD_MAX, sizeof(*h.words)) };
 
 	k->rights = NULL; /* it is gone when this returns */
-	if (!h.list || !h.words)
-		abort(); /* as loop_after() */
-	if (n)
-		memcpy(h.list, list, n * sizeof(*list));
-	h.n = n;
-	owners_each_held(k->owners, note_held, &h);
-	k->rights_fn(k->rights_arg, h.list, h.n);
-	free(h.list);
-	free(h.words);
+	k->rights_fn(k->rights_arg, list, n);
 }
 
 static int kube_rights(struct cluster *c, const struct cluster_rights_of *rights,
@@ -557,6 +522,7 @@ static const struct cluster_ops ops = {
 	.log_resume = logs_resume,
 	.log_close = logs_close,
 	.rights = kube_rights,
+	.owners_held = kube_owners_held,
 	.session_open = kube_session_open,
 	.session_write = session_write,
 	.session_eof = session_eof,

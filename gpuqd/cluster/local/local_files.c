@@ -14,6 +14,7 @@
 #include "gpuqd/cluster/local/local_files.h"
 #include "gpuqd/cluster/local/shepherd/tree.h"
 #include "gpuqd/cluster/local/shepherd/unpack.h"
+#include "libgpuq/base/write.h"
 
 /* Directories that a dot begins are not pods: being made, being removed. */
 #define MAKING ".new-"
@@ -42,20 +43,12 @@ static int write_file(int dirfd, const char *name, mode_t mode, const char *byte
 
 	if (fd < 0)
 		return -1;
-	while (n > 0) {
-		ssize_t k = write(fd, bytes, n);
+	if (gpuq_write_all(fd, bytes, n) < 0) {
+		const int why = errno;
 
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0) {
-			const int why = k < 0 ? errno : ENOSPC;
-
-			close(fd);
-			errno = why;
-			return -1;
-		}
-		bytes += k;
-		n -= (size_t)k;
+		close(fd);
+		errno = why;
+		return -1;
 	}
 	return close(fd);
 }

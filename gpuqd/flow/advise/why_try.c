@@ -73,8 +73,7 @@ static int64_t *amount_at(struct snap_group *g, const char *name)
 
 int64_t why_amount_of(const struct snap_group *g, const char *name)
 {
-	struct snap_group copy = *g;
-	const int64_t *at = amount_at(&copy, name);
+	const int64_t *at = amount_at((struct snap_group *)(uintptr_t)g, name);
 
 	return at ? *at : gpuq_amounts_get(g->resources, g->n_resources, name);
 }

@@ -1,4 +1,5 @@
 #include "gpuqd/flow/code/code_dir.h"
+#include "libgpuq/base/write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,22 +27,6 @@ static int open_one(int top, const char *name)
 }
 
 /* Returns false with errno set. */
-static bool write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		const ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return false;
-		p += k;
-		n -= (size_t)k;
-	}
-	return true;
-}
-
-/* Returns false with errno set. */
 static bool copy(int from, int to)
 {
 	char *chunk = malloc(CHUNK_BYTES);
@@ -50,7 +35,7 @@ static bool copy(int from, int to)
 	off_t at = 0;
 
 	while (ok && (n = pread(from, chunk, CHUNK_BYTES, at)) > 0) {
-		ok = write_all(to, chunk, (size_t)n);
+		ok = gpuq_write_all(to, chunk, (size_t)n) == 0;
 		at += n;
 	}
 	free(chunk);

@@ -20,6 +20,7 @@
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/store/digest.h"
+#include "libgpuq/base/write.h"
 #include "libgpuq/limits.h"
 
 #define OWNER_BYTES 16 /* hex digits of the digest of the user's name */
@@ -319,19 +320,13 @@ static int begin(struct codes *c, const char *name, int64_t total, int64_t now_u
 
 static int append(struct code *x, const struct codes_piece *p, struct gpuq_err *err)
 {
-	size_t at = 0;
+	const int why = gpuq_write_all(x->fd, p->bytes, p->n) < 0 ? errno
+			: FAILPOINT("codes.append")               ? ENOSPC
+								  : 0;
 
-	while (at < p->n) {
-		const ssize_t k = write(x->fd, (const char *)p->bytes + at, p->n - at);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0 || FAILPOINT("codes.append"))
-			return gpuq_fail(err, k <= 0 && errno != ENOSPC ? GPUQ_EIO : GPUQ_ESTORAGE,
-					 "cannot store the code of the job: %s",
-					 strerror(k < 0 ? errno : ENOSPC));
-		at += (size_t)k;
-	}
+	if (why)
+		return gpuq_fail(err, why != ENOSPC ? GPUQ_EIO : GPUQ_ESTORAGE,
+				 "cannot store the code of the job: %s", strerror(why));
 	digest_add(x->digest, p->bytes, p->n);
 	x->bytes += (int64_t)p->n;
 	return 0;

@@ -16,6 +16,7 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/store/ballast.h"
+#include "libgpuq/base/write.h"
 
 /* While a file is being stored its name is .NAME.MARK SALT.part, without the space. */
 #define PART ".part"
@@ -87,21 +88,6 @@ static int dir_has_room(struct target *t, int64_t bytes, struct gpuq_err *err)
 
 /* ---- put ---- */
 
-static bool write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		const ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return false;
-		p += k;
-		n -= (size_t)k;
-	}
-	return true;
-}
-
 /* Returns false with errno set. */
 static bool copy_bytes(const struct target *t, int from, int to)
 {
@@ -111,7 +97,7 @@ static bool copy_bytes(const struct target *t, int from, int to)
 	bool ok = chunk != NULL;
 
 	while (ok && (n = pread(from, chunk, CHUNK_BYTES, at)) > 0) {
-		ok = write_all(to, chunk, (size_t)n);
+		ok = gpuq_write_all(to, chunk, (size_t)n) == 0;
 		at += n;
 		(void)FAILPOINT("backup.put.part");
 		if (ok && target_ends(t)) {

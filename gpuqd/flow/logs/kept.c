@@ -17,6 +17,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/logs/kept_lines.h"
+#include "libgpuq/base/write.h"
 #include "libgpuq/grow.h"
 
 #define SUFFIX ".times"
@@ -146,29 +147,13 @@ struct kept_write *kept_write_new(struct kept *k, const char *pod, int64_t max_b
 	return w;
 }
 
-static bool write_at(int fd, const char *bytes, size_t n, int64_t at)
-{
-	while (n > 0) {
-		const ssize_t k = pwrite(fd, bytes, n, at);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return false;
-		bytes += k;
-		n -= (size_t)k;
-		at += k;
-	}
-	return true;
-}
-
 bool kept_write_add(struct kept_write *w, const char *bytes, size_t n)
 {
 	while (n > 0) {
 		const int64_t at = w->total % w->max_bytes;
 		const size_t room = (size_t)(w->max_bytes - at), m = n < room ? n : room;
 
-		if (!write_at(w->fd, bytes, m, at))
+		if (gpuq_write_all_at(w->fd, bytes, m, at) < 0)
 			return false;
 		w->total += (int64_t)m;
 		bytes += m;
@@ -185,7 +170,7 @@ static bool copy(int from, int64_t at, int64_t n, int to, int64_t *end)
 	while (n > 0) {
 		const ssize_t k = pread(from, piece, n < (int64_t)PIECE ? (size_t)n : PIECE, at);
 
-		if (k <= 0 || !write_at(to, piece, (size_t)k, *end))
+		if (k <= 0 || gpuq_write_all_at(to, piece, (size_t)k, *end) < 0)
 			return false;
 		at += k;
 		n -= k;
@@ -240,7 +225,7 @@ static bool straighten(struct kept_write *w)
 		return false;
 	end = snprintf(line, sizeof(line), "gpuq: the first %" PRId64 " bytes are not kept\n",
 		       w->total - w->max_bytes + cut);
-	ok = write_at(fd, line, (size_t)end, 0);
+	ok = gpuq_write_all_at(fd, line, (size_t)end, 0) == 0;
 	if (ok && at < w->max_bytes)
 		ok = copy(w->fd, at, w->max_bytes - at, fd, &end) &&
 		     copy(w->fd, 0, oldest, fd, &end);

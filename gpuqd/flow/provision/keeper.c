@@ -69,12 +69,17 @@ static bool has_pods(const struct node *n)
 	return false;
 }
 
+/* True if jobs wait for its nodes. */
+static bool is_awaited(const struct ask *a)
+{
+	return ask_stands(a) && a->state < ASK_STATE_ENDED;
+}
+
 static void note_awaited(struct keeper *k, const struct model *m)
 {
 	for (const struct ask *a = m->asks; a; a = a->hh.next)
-		for (uint32_t i = 0; i < a->n_came; i++)
-			if (ask_stands(a) && a->state < ASK_STATE_ENDED)
-				kept_of(k, a->nodes[i].name)->awaited = true;
+		for (uint32_t i = 0; is_awaited(a) && i < a->n_came; i++)
+			kept_of(k, a->nodes[i].name)->awaited = true;
 	if (m->n_promises == 0)
 		return;
 	job_each(m, j) {
@@ -156,11 +161,12 @@ void keeper_came(struct keeper *k)
 
 	if (!k->cluster || !k->cluster->ops->node_keep)
 		return;
-	for (const struct ask *a = m->asks; a; a = a->hh.next)
+	for (const struct ask *a = m->asks; a; a = a->hh.next) {
+		if (!is_awaited(a) || !is_kept(m->site, a->pool))
+			continue;
 		for (uint32_t i = 0; i < a->n_came; i++)
-			if (ask_stands(a) && a->state < ASK_STATE_ENDED &&
-			    is_kept(m->site, a->pool))
-				tell(k, kept_of(k, a->nodes[i].name), true);
+			tell(k, kept_of(k, a->nodes[i].name), true);
+	}
 }
 
 void keeper_set_cluster(struct keeper *k, struct cluster *c)

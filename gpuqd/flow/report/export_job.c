@@ -124,13 +124,8 @@ static void export_flavors(struct export *x, struct gpuq_val *v, const struct sn
 	const struct request_spec *spec = j && j->request ? &j->request->spec : NULL;
 	const struct gpuq_flavor_rule *rules =
 		spec && spec->flavors.n == r->n_flavors ? spec->flavor_rules : NULL;
-	struct gpuq_strlist names = { gpuq_arena_calloc(x->a, r->n_flavors + 1, sizeof(char *)),
-				      0 };
+	const struct gpuq_strlist names = { (const char **)(uintptr_t)r->flavors, r->n_flavors };
 
-	while (names.items && names.n < r->n_flavors) {
-		names.items[names.n] = r->flavors[names.n];
-		names.n++;
-	}
 	if (names.n)
 		export_put(x, v, "flavors", gpuq_flavors_write(x->a, &names, rules));
 }

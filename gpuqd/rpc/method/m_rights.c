@@ -11,6 +11,7 @@
 #include "gpuqd/state/view/view_node.h"
 
 #define SPACES_MAX 16u /* namespaces that are asked about */
+#define HELD_MAX 16u
 
 struct asking {
 	struct methods *m;
@@ -22,6 +23,34 @@ static void finished(struct asking *x)
 {
 	x->m->rights = NULL;
 	free(x);
+}
+
+struct held {
+	struct gpuq_arena *a;
+	struct gpuq_val *list;
+};
+
+/* Some show the matter. */
+static void add_held(void *arg, const char *namespace_, const char *owner, const char *by)
+{
+	struct held *h = arg;
+	struct gpuq_val *v = h->list->n < HELD_MAX ? gpuq_map(h->a) : NULL;
+
+	if (!v)
+		return;
+	gpuq_put(h->a, v, "namespace", gpuq_str(h->a, namespace_));
+	gpuq_put(h->a, v, "owner", gpuq_str(h->a, owner));
+	gpuq_put(h->a, v, "by", gpuq_str(h->a, by));
+	gpuq_add(h->a, h->list, v);
+}
+
+static struct gpuq_val *held(struct cluster *c, struct gpuq_arena *a)
+{
+	struct held h = { a, gpuq_list(a) };
+
+	if (c && c->ops->owners_held)
+		c->ops->owners_held(c, add_held, &h);
+	return h.list;
 }
 
 static void on_rights(void *arg, const struct cluster_right *list, size_t n)
@@ -61,6 +90,7 @@ static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 		gpuq_put(a, v, "things", things);
 		gpuq_put(a, v, "classes",
 			 view_node_classes(a, objects_dra(journal_model(x->m->j)->objects)));
+		gpuq_put(a, v, "held", held(x->m->cluster, a));
 		rpc_reply(x->call, v);
 	}
 	finished(x);

@@ -94,10 +94,11 @@ static int read_isolations(const struct gpuq_strlist *words, unsigned *out, stru
 /* Null for what is not known, and of no pod. */
 static struct gpuq_val *view_used(struct gpuq_arena *a, const struct used_sum *s)
 {
-	struct gpuq_val *v = gpuq_map(a);
+	struct gpuq_val *v;
 
-	if (!s->n_cpu && !s->memory_bytes && !s->measured_us)
+	if (!accounting_knows_used(s))
 		return gpuq_null(a);
+	v = gpuq_map(a);
 	gpuq_put(a, v, "cpu_ms", s->n_cpu ? gpuq_int(a, s->cpu_us / 1000) : gpuq_null(a));
 	gpuq_put(a, v, "memory_bytes",
 		 s->memory_bytes ? gpuq_int(a, s->memory_bytes) : gpuq_null(a));

@@ -117,10 +117,16 @@ void adopts_tell(struct adopts *a, struct adopt_fact *f, const json_t *pod)
 	free(text);
 }
 
+static void not_queued(struct stray *s, const char *why)
+{
+	const struct pod_ref ref = { .name = s->name, .namespace_ = s->namespace_, .uid = s->uid };
+
+	adopts_say(s->a, "Pod", &ref, true, "NotQueued", why);
+}
+
 /* g NULL: it is in no gang; its object NULL: the pod itself tells the size. */
 static void report(struct stray *s, const json_t *pod, const struct gang *g, const json_t *object)
 {
-	const struct pod_ref ref = { .name = s->name, .namespace_ = s->namespace_, .uid = s->uid };
 	struct adopt_fact f = { .namespace_ = s->namespace_, .name = s->name, .uid = s->uid };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	char owner[254], gang[600] = "", why[700];
@@ -135,7 +141,7 @@ static void report(struct stray *s, const json_t *pod, const struct gang *g, con
 		f.owner_uid = *uid ? uid : f.owner_uid;
 		if (gang_size(object, g, &f.n_gang, &err) != 0) {
 			snprintf(why, sizeof(why), "its gang, %.300s: %.380s", gang, err.text);
-			adopts_say(s->a, "Pod", &ref, true, "NotQueued", why);
+			not_queued(s, why);
 		}
 	}
 	f.gang = gang;
@@ -164,21 +170,13 @@ static void report_gated(struct stray *s, const json_t *pod, const json_t *job)
 	json_decref(whole);
 }
 
-static bool has_gate(const json_t *pod)
-{
-	const json_t *gates = kube_path(pod, "spec", "schedulingGates");
-
-	return json_array_size(gates) == 1 &&
-	       strcmp(kube_str(json_array_get(gates, 0), "name"), KUBE_GATE) == 0;
-}
-
 /* True if it waits behind the gate, and is of a Job. */
 static bool is_gated(const json_t *pod, char name[254])
 {
 	const char *kind, *uid;
 
 	adopt_owner(pod, &kind, name, &uid);
-	return has_gate(pod) && strcmp(kind, "Job") == 0;
+	return kube_waits_for_us(pod) && strcmp(kind, "Job") == 0;
 }
 
 /* Find the object that has to be read with a pod. */
@@ -214,16 +212,12 @@ static void on_gang(void *arg, const struct http_answer *answer)
 	} else if (object) {
 		report(s, pod, &g, object);
 	} else if (answer->status == 404 || answer->status == 403) {
-		const struct pod_ref ref = { .name = s->name,
-					     .namespace_ = s->namespace_,
-					     .uid = s->uid };
-
 		gpuq_fail(&err, GPUQ_ENOENT, "%s %s, %s, %s", g.kind, g.name,
 			  is_gated(pod, name) ? "which it belongs to"
 					      : "which says how many pods start together",
 			  answer->status == 404 ? "does not exist"
 						: "may not be read by gpuqd (adopt.yaml)");
-		adopts_say(a, "Pod", &ref, true, "NotQueued", err.text);
+		not_queued(s, err.text);
 		be_due(s);
 		arm(a, 5 * AGAIN_US);
 	} else {
@@ -262,12 +256,8 @@ static void on_read(void *arg, const struct http_answer *answer)
 	/* Another pod may have the name by now, which the watch reports. */
 	if (pod && strcmp(kube_str(json_object_get(pod, "metadata"), "uid"), s->uid) == 0 &&
 	    is_wanted(a, s->namespace_)) {
-		const struct pod_ref ref = { .name = s->name,
-					     .namespace_ = s->namespace_,
-					     .uid = s->uid };
-
-		if (has_gate(pod) && !is_gated(pod, name))
-			adopts_say(a, "Pod", &ref, true, "NotQueued",
+		if (kube_waits_for_us(pod) && !is_gated(pod, name))
+			not_queued(s,
 				   "the scheduling gate " KUBE_GATE " is for pods of Jobs alone");
 		else if (!companion(pod, &g, name))
 			report(s, pod, NULL, NULL);

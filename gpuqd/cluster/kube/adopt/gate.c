@@ -6,7 +6,7 @@
 
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
 
-static bool is_ours(const json_t *gate)
+bool gate_is_ours(const json_t *gate)
 {
 	return strcmp(kube_str(gate, "name"), KUBE_GATE) == 0;
 }
@@ -18,22 +18,24 @@ bool gate_is_closed(const json_t *pod)
 
 	json_array_foreach(kube_path(pod, "spec", "schedulingGates"), i, g)
 	{
-		if (is_ours(g))
+		if (gate_is_ours(g))
 			return true;
 	}
 	return false;
 }
 
-static json_t *others(const json_t *pod)
+json_t *gate_list(const json_t *pod, bool ours)
 {
 	json_t *out = json_array(), *g;
 	size_t i;
 
 	json_array_foreach(kube_path(pod, "spec", "schedulingGates"), i, g)
 	{
-		if (!is_ours(g))
+		if (!gate_is_ours(g))
 			json_array_append(out, g);
 	}
+	if (ours)
+		json_array_append_new(out, json_pack("{s:s}", "name", KUBE_GATE));
 	if (json_array_size(out))
 		return out;
 	json_decref(out);
@@ -72,7 +74,7 @@ json_t *gate_opening(const json_t *pod, const char *node)
 
 	return json_pack("{s:{s:s, s:s}, s:{s:o, s:{s:{s:{s:o}}}}}", "metadata", "uid",
 			 kube_str(meta, "uid"), "resourceVersion",
-			 kube_str(meta, "resourceVersion"), "spec", "schedulingGates", others(pod),
-			 "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms",
-			 terms(pod, node));
+			 kube_str(meta, "resourceVersion"), "spec", "schedulingGates",
+			 gate_list(pod, false), "affinity", "nodeAffinity", REQUIRED,
+			 "nodeSelectorTerms", terms(pod, node));
 }

@@ -37,9 +37,9 @@ struct owner {
 	struct owners *in;
 	char *namespace_, *name;
 	char uid[48];
-	json_t *job; /* as it was seen last; NULL = it was dealt with, or is to be read */
+	json_t *job; /* as it was seen last; NULL = it was dealt with, or is `due` */
 	uint64_t version; /* of that */
-	bool due; /* it is to be looked at */
+	bool due; /* it is to be read */
 	char *as; /* it is to be started, for this pod; NULL = it is not */
 	bool stopping; /* it is to be suspended, before it may be started */
 	uint32_t cancelled; /* to be noted then */
@@ -255,7 +255,6 @@ static bool take(struct owner *it, json_t *job)
 	json_decref(it->job);
 	it->job = json_incref(job);
 	it->version = version;
-	it->due = true;
 	return true;
 }
 
@@ -528,9 +527,9 @@ static void look(struct owner *it, enum suspended_state is, const char *why)
 		settled(it);
 		break;
 	case SUSPENDED_WAITS:
-		if (it->told && it->state == OWNER_WAITS && it->generation != generation)
+		if (it->state == OWNER_WAITS && it->generation != generation)
 			tell(it, OWNER_LEFT, "its Job was changed");
-		if (!it->told || it->state != OWNER_WAITS) {
+		if (it->state != OWNER_WAITS) {
 			if (!it->unheld) {
 				check(it);
 				break;
@@ -608,7 +607,7 @@ void owners_again(struct owners *o)
 	struct owner *it, *next;
 
 	HASH_ITER(hh, o->all, it, next) {
-		if (!it->told || it->state != OWNER_WAITS)
+		if (it->state != OWNER_WAITS)
 			continue;
 		it->state = OWNER_THERE;
 		it->due = true;
@@ -669,10 +668,7 @@ void owners_stop(struct owners *o, const struct owner_ref *owner, const struct p
 	go_soon(it);
 }
 
-void owners_each_held(const struct owners *o,
-		      void (*fn)(void *arg, const char *namespace_, const char *job,
-				 const char *workload),
-		      void *arg)
+void owners_each_held(const struct owners *o, cluster_held_fn fn, void *arg)
 {
 	for (const struct owner *it = o->all; it; it = it->hh.next)
 		if (it->workload)

@@ -36,9 +36,6 @@ void owners_start(struct owners *o, const struct owner_ref *owner, const char *a
 void owners_stop(struct owners *o, const struct owner_ref *owner, const struct pod_ref *pod,
 		 int64_t grace_us);
 /* Call fn for each that Kueue holds, with the name of its Workload. */
-void owners_each_held(const struct owners *o,
-		      void (*fn)(void *arg, const char *namespace_, const char *job,
-				 const char *workload),
-		      void *arg);
+void owners_each_held(const struct owners *o, cluster_held_fn fn, void *arg);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/cluster/kube/adopt/gate.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "libgpuq/limits.h"
 
@@ -14,37 +15,14 @@ static const json_t *template_of(const json_t *job)
 	return kube_path(job, "spec", "template");
 }
 
-static const json_t *gates_of(const json_t *job)
-{
-	return kube_path(template_of(job), "spec", "schedulingGates");
-}
-
-static bool is_ours(const json_t *gate)
-{
-	return strcmp(kube_str(gate, "name"), KUBE_GATE) == 0;
-}
-
-static bool is_gated(const json_t *job)
-{
-	const json_t *g;
-	size_t i;
-
-	json_array_foreach(gates_of(job), i, g)
-	{
-		if (is_ours(g))
-			return true;
-	}
-	return false;
-}
-
 static const char *gate_of_others(const json_t *job)
 {
 	const json_t *g;
 	size_t i;
 
-	json_array_foreach(gates_of(job), i, g)
+	json_array_foreach(kube_path(template_of(job), "spec", "schedulingGates"), i, g)
 	{
-		if (!is_ours(g))
+		if (!gate_is_ours(g))
 			return kube_str(g, "name");
 	}
 	return NULL;
@@ -108,7 +86,7 @@ enum suspended_state suspended_state(const json_t *job, struct gpuq_err *why)
 		gpuq_fail(why, GPUQ_ENOENT, "its Job is being deleted");
 	else if (has_ended(job))
 		gpuq_fail(why, GPUQ_ENOENT, "its Job has ended");
-	else if (is_gated(job))
+	else if (gate_is_closed(template_of(job)))
 		return suspended ? SUSPENDED_TO_RESTORE : SUSPENDED_GATED;
 	else if (!suspended)
 		gpuq_fail(why, GPUQ_ENOENT, "its Job was started by another client");
@@ -132,28 +110,9 @@ static json_t *patch(const json_t *job, const char *member, json_t *body)
 			 "resourceVersion", kube_str(meta, "resourceVersion"), member, body);
 }
 
-/* Return the gates of others, and ours if it is wanted; null: none. */
-static json_t *gates(const json_t *job, bool ours)
-{
-	json_t *out = json_array(), *g;
-	size_t i;
-
-	json_array_foreach(gates_of(job), i, g)
-	{
-		if (!is_ours(g))
-			json_array_append(out, g);
-	}
-	if (ours)
-		json_array_append_new(out, json_pack("{s:s}", "name", KUBE_GATE));
-	if (json_array_size(out))
-		return out;
-	json_decref(out);
-	return json_null();
-}
-
 static json_t *with_gates(const json_t *job, bool ours)
 {
-	return json_pack("{s:{s:o}}", "spec", "schedulingGates", gates(job, ours));
+	return json_pack("{s:{s:o}}", "spec", "schedulingGates", gate_list(template_of(job), ours));
 }
 
 json_t *suspended_to_start(const json_t *job)

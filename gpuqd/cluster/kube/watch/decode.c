@@ -28,6 +28,14 @@ json_t *kube_path(const json_t *obj, const char *a, const char *b)
 	return json_is_null(v) ? NULL : v;
 }
 
+bool kube_waits_for_us(const json_t *pod)
+{
+	const json_t *gates = kube_path(pod, "spec", "schedulingGates");
+
+	return json_array_size(gates) == 1 &&
+	       strcmp(kube_str(json_array_get(gates, 0), "name"), KUBE_GATE) == 0;
+}
+
 int64_t kube_time_us(const char *rfc3339)
 {
 	int64_t us = 0;

@@ -32,7 +32,6 @@
 #define KUBE_L_USER "gpuq.io/user"
 #define KUBE_L_QUEUE "gpuq.io/queue"
 #define KUBE_L_ACCOUNT "gpuq.io/account"
-#define KUBE_L_PLACEHOLDER "gpuq.io/placeholder"
 #define KUBE_A_TOKEN "gpuq.io/token"
 #define KUBE_A_DEVICES "gpuq.io/devices"
 #define KUBE_A_RECORD "gpuq.io/record"
@@ -78,6 +77,7 @@ void kube_object_done(struct kube_object *o);
 /* Parts of the two, for their own files and for tests. */
 const char *kube_str(const json_t *obj, const char *key); /* "" when absent */
 json_t *kube_path(const json_t *obj, const char *a, const char *b); /* NULL when absent */
+bool kube_waits_for_us(const json_t *pod); /* behind gpuqd's gate, and no other */
 int64_t kube_time_us(const char *rfc3339); /* 0 when absent or wrong */
 
 /* The quantity list[key], written as a string or a number; 0 when absent, negative or

@@ -402,25 +402,9 @@ static int read_devices(struct kube_object *o, struct pod_fact *out)
 /* The claims that a pod without a node waits for, "a,b". Its volumes are not read (split.h). */
 static int read_claims(struct kube_object *o, struct pod_fact *out)
 {
-	const char *text = kube_str(kube_path(o->object, "metadata", "annotations"), KUBE_A_CLAIMS);
-	size_t n = 1;
-
-	for (const char *p = text; *p; p++)
-		n += *p == ',';
-	out->claims.items = gpuq_arena_calloc(&o->arena, n, sizeof(*out->claims.items));
-	if (!out->claims.items)
-		return GPUQ_ENOMEM;
-	while (*text) {
-		const size_t len = strcspn(text, ",");
-		const char *claim = gpuq_arena_strndup(&o->arena, text, len);
-
-		if (!claim)
-			return GPUQ_ENOMEM;
-		if (len)
-			out->claims.items[out->claims.n++] = claim;
-		text += len + (text[len] == ',');
-	}
-	return 0;
+	return backend_words(
+		kube_str(kube_path(o->object, "metadata", "annotations"), KUBE_A_CLAIMS), SIZE_MAX,
+		&o->arena, &out->claims);
 }
 
 /* True if a container fails in this way where a plugin told the kubelet of a device that there is not. */
@@ -435,14 +419,12 @@ static bool is_adoptable(const struct kube_object *o, const struct pod_fact *p)
 {
 	const json_t *labels = kube_path(o->object, "metadata", "labels");
 	const json_t *spec = json_object_get(o->object, "spec");
-	const json_t *gates = json_object_get(spec, "schedulingGates");
 	/* Gates of others are opened first. */
-	const bool ours = json_array_size(gates) == 1 &&
-			  strcmp(kube_str(json_array_get(gates, 0), "name"), KUBE_GATE) == 0;
+	const bool gated = json_array_size(json_object_get(spec, "schedulingGates")) > 0;
 
 	return !*p->token && !*p->node && !p->leaving && p->phase == POD_PENDING && *p->uid &&
-	       (ours || (json_array_size(gates) == 0 &&
-			 strcmp(kube_str(spec, "schedulerName"), KUBE_SCHEDULER) == 0)) &&
+	       (kube_waits_for_us(o->object) ||
+		(!gated && strcmp(kube_str(spec, "schedulerName"), KUBE_SCHEDULER) == 0)) &&
 	       !json_object_get(labels, KUBE_L_JOB) && !json_object_get(labels, KUBE_L_PLACEHOLDER);
 }
 

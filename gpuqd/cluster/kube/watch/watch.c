@@ -796,7 +796,7 @@ void watch_free(struct watch *w)
 		return;
 	missing_free(w->missing);
 	watch_requests(w, NULL, NULL, NULL, NULL);
-	watch_jobs(w, NULL, 0, NULL, NULL, NULL, NULL);
+	watch_jobs(w, NULL, 0, NULL, NULL, NULL);
 	watch_fini(&w->nodes);
 	watch_fini(&w->pods);
 	for (int i = 0; i < OBJECT_BINDING; i++)

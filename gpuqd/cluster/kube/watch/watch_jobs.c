@@ -88,7 +88,7 @@ static void job_watch_free(struct job_watch *j)
 	free(j);
 }
 
-static void begin(struct watch *w, const char *namespace_, const char *label)
+static void begin(struct watch *w, const char *namespace_)
 {
 	struct job_watch *j = calloc(1, sizeof(*j));
 
@@ -105,7 +105,7 @@ static void begin(struct watch *w, const char *namespace_, const char *label)
 				 .gone = job_gone,
 				 .optional = true,
 				 .known = known,
-				 .selector = label };
+				 .selector = KUBE_L_KUEUE };
 	watch_init(w, &j->r, &j->kind);
 	if (!j->r.known)
 		abort();
@@ -131,8 +131,8 @@ static bool is_watched(const struct job_watches *all, const char *namespace_)
 	return false;
 }
 
-void watch_jobs(struct watch *w, const char *const *namespaces, size_t n, const char *label,
-		watch_job_fn seen, watch_jobs_fn listed, void *arg)
+void watch_jobs(struct watch *w, const char *const *namespaces, size_t n, watch_job_fn seen,
+		watch_jobs_fn listed, void *arg)
 {
 	struct job_watch **at, *j;
 
@@ -155,7 +155,7 @@ void watch_jobs(struct watch *w, const char *const *namespaces, size_t n, const 
 	}
 	for (size_t i = 0; i < n; i++)
 		if (!is_watched(w->jobs, namespaces[i]))
-			begin(w, namespaces[i], label);
+			begin(w, namespaces[i]);
 	if (n == 0) {
 		free(w->jobs);
 		w->jobs = NULL;

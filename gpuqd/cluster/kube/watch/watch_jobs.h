@@ -13,8 +13,8 @@
 typedef void (*watch_job_fn)(void *arg, json_t *job, const char *uid);
 /* A complete list of a namespace has come. */
 typedef void (*watch_jobs_fn)(void *arg, const char *namespace_);
-/* List and watch batch/v1 Jobs of these namespaces that have a label, a static word, from now on. */
-void watch_jobs(struct watch *w, const char *const *namespaces, size_t n, const char *label,
-		watch_job_fn seen, watch_jobs_fn listed, void *arg);
+/* List and watch batch/v1 Jobs of these namespaces that have the label KUBE_L_KUEUE, from now on. */
+void watch_jobs(struct watch *w, const char *const *namespaces, size_t n, watch_job_fn seen,
+		watch_jobs_fn listed, void *arg);
 
 #endif
