@@ -303,7 +303,7 @@ void provision_begin(struct cycle *c)
 	p->made_up = cycle_alloc(c, cycle_words(c), sizeof(*p->made_up));
 	p->open = cycle_alloc(c, cycle_words(c), sizeof(*p->open));
 	p->ask_of = cycle_alloc(c, n, sizeof(*p->ask_of));
-	p->asked = cycle_alloc(c, c->s->n_jobs / 64 + 1, sizeof(*p->asked));
+	p->asked = cycle_alloc(c, bits_words(c->s->n_jobs) + 1, sizeof(*p->asked));
 	if (!c->failed)
 		find_pools(c, p, n_planned, n_asked);
 	holdings_keep(c);
@@ -527,10 +527,11 @@ static void note_refused(struct cycle *c, uint32_t job, uint32_t cls)
 	const uint32_t first = c->plan.n_reasons;
 	struct provision *p = c->provision;
 	struct plan_reason found = { 0 }, *why;
+	const uint32_t n = r->gpus_milli > 0 && cls < p->n_classes ? cycle_flavors(c, job) : 0;
 	bool any = false;
 
-	for (uint32_t f = 0; f < cycle_flavors(c, job) && cls < p->n_classes; f++)
-		for (uint32_t i = 0; r->gpus_milli > 0 && i < p->n_pools && !c->failed; i++) {
+	for (uint32_t f = 0; f < n; f++)
+		for (uint32_t i = 0; i < p->n_pools && !c->failed; i++) {
 			struct plan_reason one;
 
 			if (p->pools[i].flavor != r->flavor_ix[f] ||
@@ -541,6 +542,7 @@ static void note_refused(struct cycle *c, uint32_t job, uint32_t cls)
 			if (!any)
 				found = one;
 			any = true;
+			break; /* it is the same for all pools of the flavor */
 		}
 	why = any ? PLAN_PUSH(c, reasons, 1) : NULL;
 	if (!why)

@@ -1,4 +1,5 @@
 #include "gpuqd/site/provision.h"
+#include "gpuqd/site/site_merge.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -234,16 +235,6 @@ static int check_parameters(struct gpuq_reader *r, const struct gpuq_val *v,
 	return 0;
 }
 
-/* True for the name of a class as the kind of requests takes it. */
-static bool is_class(const char *name)
-{
-	const size_t n = strlen(name);
-
-	return n > 0 && !strchr("-.", name[0]) && !strchr("-.", name[n - 1]) &&
-	       name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0' &&
-	       !strstr(name, "..") && !strstr(name, ".-") && !strstr(name, "-.");
-}
-
 static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct provision *p = obj;
@@ -263,7 +254,7 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 			return gpuq_reader_fail_key(r, v, needs[i].key, needs[i].what);
 	if (p->kind == PROVISION_NONE)
 		return 0;
-	if (p->class_ && !is_class(p->class_))
+	if (p->class_ && !site_is_dns(p->class_, true))
 		return gpuq_reader_fail_key(r, v, "class",
 					    "expected a name of a-z, 0-9, '-' and '.', such as "
 					    "queued-provisioning.gke.io");

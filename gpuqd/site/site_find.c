@@ -6,6 +6,7 @@
 #include "gpuqd/site/site.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
+#include "libgpuq/spec/toleration.h"
 
 const struct site_queue *site_queue_find(const struct site *s, const char *name)
 {
@@ -46,14 +47,6 @@ bool site_pool_requests(const struct site_pool *p)
 	return p->provisioning && p->provisioning->kind == PROVISION_REQUEST;
 }
 
-const struct site_pool *site_pool_growing(const struct site *s, const char *name)
-{
-	site_each(site_pool, s->pools, p)
-		if (strcmp(p->name, name) == 0)
-			return site_pool_grows(p) ? p : NULL;
-	return NULL;
-}
-
 const struct site_pool *site_pool_find(const struct site *s, const char *name)
 {
 	site_each(site_pool, s->pools, p)
@@ -62,16 +55,11 @@ const struct site_pool *site_pool_find(const struct site *s, const char *name)
 	return NULL;
 }
 
-static bool is_tolerated(const struct gpuq_toleration *t, const char *key, const char *value,
-			 const char *effect)
+const struct site_pool *site_pool_growing(const struct site *s, const char *name)
 {
-	const bool any_key = !t->key || !*t->key;
+	const struct site_pool *p = site_pool_find(s, name);
 
-	if (t->effect && *t->effect && strcmp(t->effect, effect) != 0)
-		return false;
-	if (any_key || strcmp(t->key, key) != 0)
-		return any_key && t->exists;
-	return t->exists || strcmp(t->value ? t->value : "", value) == 0;
+	return p && site_pool_grows(p) ? p : NULL;
 }
 
 bool site_pool_tolerates(const struct site_pool *p, const char *key, const char *value,
@@ -80,7 +68,7 @@ bool site_pool_tolerates(const struct site_pool *p, const char *key, const char 
 	const struct gpuq_toleration *all = p ? p->tolerations.items : NULL;
 
 	for (size_t i = 0; all && i < p->tolerations.n; i++)
-		if (is_tolerated(&all[i], key, value, effect))
+		if (gpuq_tolerates(&all[i], key, value, effect))
 			return true;
 	return false;
 }

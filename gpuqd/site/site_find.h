@@ -28,12 +28,12 @@ const struct site_group *site_group_find(const struct site *s, const char *name)
 bool site_pool_grows(const struct site_pool *p);
 /* True if it grows by ProvisioningRequests. */
 bool site_pool_requests(const struct site_pool *p);
-/* Return the pool of that name if it grows; else NULL. */
 const struct site_pool *site_pool_find(const struct site *s, const char *name); /* NULL = none */
+/* Return the pool of that name if it grows; else NULL. */
+const struct site_pool *site_pool_growing(const struct site *s, const char *name);
 /* True if pods on nodes of the pool, NULL = of none, tolerate the taint since they are there. */
 bool site_pool_tolerates(const struct site_pool *p, const char *key, const char *value,
 			 const char *effect);
-const struct site_pool *site_pool_growing(const struct site *s, const char *name);
 
 /* Return the amount for one flavor; dflt when nothing is said of it. */
 int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt);

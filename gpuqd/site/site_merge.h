@@ -46,6 +46,9 @@ struct gpuq_val *site_diff(struct gpuq_arena *a, const struct gpuq_val *old,
 /* A normal tree with every list in the order of names. NULL: no memory. */
 struct gpuq_val *site_sorted(struct gpuq_arena *a, const struct gpuq_val *tree);
 
+/* True for names as Kubernetes has them: small letters, digits and - inside; with dots, several of them. */
+bool site_is_dns(const char *s, bool dots);
+
 /* Names that site_read() lets pass, because sites of old may hold them: flavors of quotas
  * and preferences, queues and pools of reservations, users' default queues. v is the tree
  * that s was read from. GPUQ_EINVAL with the place and the nearest name. */

@@ -94,8 +94,7 @@ static int wrong(struct checking *c, const char *list, size_t i, const char *key
 	return rc;
 }
 
-/* As Kubernetes has names: small letters, digits and - inside; with dots, several of them. */
-static bool is_dns(const char *s, bool dots)
+bool site_is_dns(const char *s, bool dots)
 {
 	const size_t most = dots ? 253 : 63, n = strlen(s);
 	bool edge = true; /* a letter or digit must come */
@@ -132,18 +131,18 @@ static int check_kube_names(struct checking *c, size_t i, const struct site_queu
 	static const char of_dots[] = "expected a name as in Kubernetes: a-z, 0-9, and - "
 				      "or . inside";
 
-	if (q->namespace_ && !is_dns(q->namespace_, false))
+	if (q->namespace_ && !site_is_dns(q->namespace_, false))
 		return wrong(c, "queues", i, "namespace",
 			     "expected a namespace as in Kubernetes: a-z, 0-9, and - inside");
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-		if (names[k].name && !is_dns(names[k].name, true))
+		if (names[k].name && !site_is_dns(names[k].name, true))
 			return wrong(c, "queues", i, names[k].key, of_dots);
 	for (size_t k = 0; k < q->service_accounts.n; k++)
 		if (!is_account(q->service_accounts.items[k]))
 			return wrong(c, "queues", i, "service_accounts",
 				     "expected any, or names as in Kubernetes, with * and ?");
 	for (size_t k = 0; k < q->image_pull_secrets.n; k++)
-		if (!is_dns(q->image_pull_secrets.items[k], true))
+		if (!site_is_dns(q->image_pull_secrets.items[k], true))
 			return wrong(c, "queues", i, "image_pull_secrets", of_dots);
 	return 0;
 }

@@ -563,13 +563,17 @@ static inline int32_t snap_replica_milli(uint32_t replicas)
 	return replicas > 1 ? SNAP_MILLI / (int32_t)replicas : 0;
 }
 
-/* Return the group of a pod; the first one for a pod that its request does not know. */
+/* Return the group; the first one for a pod that its request does not know. */
+static inline const struct snap_group *snap_group_at(const struct snap_request *r, uint32_t group)
+{
+	return &r->groups[group < r->n_groups ? group : 0];
+}
+
+/* Return the group of a pod. */
 static inline const struct snap_group *snap_group_of(const struct snapshot *s,
 						     const struct snap_alloc *a)
 {
-	const struct snap_request *r = &s->requests[s->jobs[a->job].request];
-
-	return &r->groups[a->group < r->n_groups ? a->group : 0];
+	return snap_group_at(&s->requests[s->jobs[a->job].request], a->group);
 }
 
 /* Return the number of devices of which one pod of the group takes a part each: 0 = it takes whole

@@ -40,8 +40,9 @@ static bool order_tries(struct snapshot *s, struct snap_request *r, uint32_t sel
 {
 	const uint32_t n = r->n_others + 1;
 	uint32_t *tries = gpuq_arena_calloc(&s->arena, (size_t)r->n_flavor_ix * n, sizeof(*tries));
+	int64_t *costs = gpuq_arena_calloc(&s->arena, n, sizeof(*costs)); /* of those in the list */
 
-	for (uint32_t f = 0; tries && f < r->n_flavor_ix; f++) {
+	for (uint32_t f = 0; tries && costs && f < r->n_flavor_ix; f++) {
 		uint32_t *list = tries + (size_t)f * n;
 
 		for (uint32_t i = 0; i < n; i++) {
@@ -50,15 +51,16 @@ static bool order_tries(struct snapshot *s, struct snap_request *r, uint32_t sel
 			uint32_t at = i;
 
 			/* Those that cost the same stay in the order in which they were given. */
-			for (; at > 0 && cost_of_request(s, &s->requests[list[at - 1]],
-							 r->flavor_ix[f]) > cost;
-			     at--)
+			for (; at > 0 && costs[at - 1] > cost; at--) {
 				list[at] = list[at - 1];
+				costs[at] = costs[at - 1];
+			}
 			list[at] = one;
+			costs[at] = cost;
 		}
 	}
 	r->tries = tries;
-	return tries != NULL;
+	return tries && costs;
 }
 
 int snapshot_seal_requests(struct seal *w)

@@ -27,15 +27,6 @@
 /* Equivalent jobs that have entries of their own in a snapshot for a question. */
 #define QUESTION_ALIKE 256
 
-/* Return the handle of a flavor; SNAP_NONE = the site has no such flavor. */
-static uint32_t flavor_ix(struct taking *t, const char *name)
-{
-	for (uint32_t i = 0; i < t->n_flavors; i++)
-		if (strcmp(t->flavors[i], name) == 0)
-			return i;
-	return SNAP_NONE;
-}
-
 /* Add the flavors of the site in its order, `default` last. Handles count from 0. */
 static void take_flavors(struct taking *t)
 {
@@ -49,14 +40,14 @@ static void take_flavors(struct taking *t)
 		t->flavors[n++] = f->name;
 	}
 	t->n_flavors = n;
-	if (flavor_ix(t, "default") == SNAP_NONE) {
+	if (snapshot_taking_flavor(t, "default") == SNAP_NONE) {
 		snapshot_add_flavor(t->s, "default", n);
 		t->flavors[n++] = "default";
 	}
 	t->n_flavors = n;
 	site_each(site_pool, t->m->site->pools, p)
 		if (site_pool_grows(p) && p->flavor)
-			snapshot_set_grows(t->s, flavor_ix(t, p->flavor));
+			snapshot_set_grows(t->s, snapshot_taking_flavor(t, p->flavor));
 	t->packs = gpuq_arena_calloc(&t->mem, n, sizeof(*t->packs));
 	site_each(site_license, t->m->site->licenses, l)
 		snapshot_add_license(t->s, l->name, l->count);
@@ -109,15 +100,6 @@ static void take_queues(struct taking *t)
 		MORE(t, queue, q, &sn, shares, t->n_flavors);
 		t->queue_of[i] = snapshot_add_queue(t->s, &sn);
 	}
-}
-
-/* True if the pool is configured to spread pods over its nodes. */
-static bool pool_spreads(const struct model *m, const char *pool)
-{
-	site_each(site_pool, m->site->pools, p)
-		if (strcmp(p->name, pool) == 0)
-			return p->placement == SITE_PLACEMENT_SPREAD;
-	return false;
 }
 
 /* Return the memory of the largest device that is shared by memory. */
@@ -283,6 +265,7 @@ static void lack_devices(const struct node *n, int64_t lacks, const struct snap_
 
 static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 {
+	const struct site_pool *pool = site_pool_find(t->m->site, n->pool);
 	struct snap_device *devices =
 		gpuq_arena_calloc(&t->mem, n->n_devices + 1, sizeof(*devices));
 	struct snap_taint *taints =
@@ -299,10 +282,10 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	snapshot_node_default(&sn);
 	sn.name = n->name;
 	sn.pool = n->pool;
-	sn.flavor = flavor_ix(t, n->flavor);
+	sn.flavor = snapshot_taking_flavor(t, n->flavor);
 	/* A flavor that the site no longer has counts as the default one. */
 	if (sn.flavor == SNAP_NONE)
-		sn.flavor = flavor_ix(t, "default");
+		sn.flavor = snapshot_taking_flavor(t, "default");
 	sn.state = n->gone || !n->fact.ready                      ? SNAP_DOWN
 		   : n->drain || n->fact.unschedulable || n->ill  ? SNAP_DRAINED
 		   : n->frozen || n->backoff_until_us > t->now_us ? SNAP_SUSPECT
@@ -366,9 +349,9 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 				(struct snap_taint){ n->fact.taints[i].key, n->fact.taints[i].value,
 						     n->fact.taints[i].effect };
 	sn.taints = taints;
-	snapshot_pools_tolerate(site_pool_find(t->m->site, n->pool), taints, &sn.n_taints);
+	snapshot_pools_tolerate(pool, taints, &sn.n_taints);
 	/* A job is spread only where every pool with its flavors is. */
-	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
+	if (t->packs && n->n_devices && !(pool && pool->placement == SITE_PLACEMENT_SPREAD))
 		t->packs[sn.flavor] = true;
 	snapshot_pools_end(t, n, &sn);
 	if (t->n_came)

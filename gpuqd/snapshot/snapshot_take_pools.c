@@ -426,15 +426,6 @@ enum gpuq_spot snapshot_pools_spot(const struct request_spec *spec, bool preempt
 
 /* ---- waits ---- */
 
-/* Return the flavor's number; SNAP_NONE = it has no node. */
-static uint32_t flavor_of(const struct taking *t, const char *name)
-{
-	for (uint32_t i = 0; i < t->n_flavors; i++)
-		if (strcmp(t->flavors[i], name) == 0)
-			return i;
-	return SNAP_NONE;
-}
-
 void snapshot_pools_close(struct taking *t)
 {
 	const struct ask_pool *pool = NULL;
@@ -512,7 +503,7 @@ void snapshot_pools_wait(struct taking *t, const struct request_spec *spec, int6
 		since_us = (since_us + step - 1) / step * step;
 	for (size_t i = 0; i + 1 < spec->flavors.n; i++) {
 		const struct gpuq_flavor_rule *r = &spec->flavor_rules[i];
-		const uint32_t flavor = flavor_of(t, spec->flavors.items[i]);
+		const uint32_t flavor = snapshot_taking_flavor(t, spec->flavors.items[i]);
 		int64_t end = GPUQ_UNLIMITED, refused = GPUQ_UNLIMITED;
 
 		if (flavor == SNAP_NONE)

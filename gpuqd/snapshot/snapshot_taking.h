@@ -7,6 +7,8 @@
 #ifndef GPUQD_SNAPSHOT_SNAPSHOT_TAKING_H
 #define GPUQD_SNAPSHOT_SNAPSHOT_TAKING_H
 
+#include <string.h>
+
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "gpuqd/snapshot/snapshot_take_more.h"
 #include "libgpuq/arena.h"
@@ -97,5 +99,14 @@ bool snapshot_take_entry(struct taking *t, const struct job *j, struct snap_job 
 bool snapshot_take_pod(struct taking *t, const struct pod *p, struct snap_alloc *out);
 bool snapshot_take_promised(struct taking *t, const struct promise *promise, uint32_t index,
 			    struct snap_alloc *out);
+
+/* Return the handle of a flavor; SNAP_NONE = the site has no such flavor. */
+static inline uint32_t snapshot_taking_flavor(const struct taking *t, const char *name)
+{
+	for (uint32_t i = 0; i < t->n_flavors; i++)
+		if (strcmp(t->flavors[i], name) == 0)
+			return i;
+	return SNAP_NONE;
+}
 
 #endif

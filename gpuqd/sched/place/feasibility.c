@@ -3,6 +3,7 @@
 #include "gpuqd/sched/place/nodes_int.h"
 #include "gpuqd/sched/quota/cycle.h"
 #include "gpuqd/util/require.h"
+#include "libgpuq/spec/toleration.h"
 
 #include <string.h>
 
@@ -35,17 +36,9 @@ bool feasibility_tolerates(const struct snap_group *g, const struct snap_taint *
 	 * apiserver's ExtendedResourceToleration would have it. */
 	if (g->gpus_milli > 0 && strcmp(t->key, "nvidia.com/gpu") == 0)
 		return true;
-	for (uint32_t i = 0; i < g->n_tolerations; i++) {
-		const struct gpuq_toleration *o = &g->tolerations[i];
-
-		if (o->effect && *o->effect && strcmp(o->effect, t->effect) != 0)
-			continue;
-		if (o->key && *o->key && strcmp(o->key, t->key) != 0)
-			continue;
-		if (o->exists ||
-		    (o->key && *o->key && strcmp(o->value ? o->value : "", t->value) == 0))
+	for (uint32_t i = 0; i < g->n_tolerations; i++)
+		if (gpuq_tolerates(&g->tolerations[i], t->key, t->value, t->effect))
 			return true;
-	}
 	return false;
 }
 

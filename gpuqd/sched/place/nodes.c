@@ -653,20 +653,12 @@ static void seat(struct cycle *c, uint32_t node, int sign)
 	}
 }
 
-/* Return the group of a pod that runs, or of one whose place is tried. */
-static const struct snap_group *group_of(const struct cycle *c, const struct snap_alloc *a)
-{
-	const struct snap_request *r = cycle_request(c, a->job);
-
-	return &r->groups[a->group < r->n_groups ? a->group : 0];
-}
-
 void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 {
 	struct nodes *nodes = c->nodes;
 	const struct snap_node *n = &c->s->nodes[a->node];
 	const struct snap_request *r = cycle_request(c, a->job);
-	const struct snap_group *g = group_of(c, a);
+	const struct snap_group *g = snap_group_at(cycle_request(c, a->job), a->group);
 
 	nodes_change(c, a->node);
 	for (uint32_t k = 0; k < a->n_devices; k++) {
@@ -696,7 +688,7 @@ void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 bool nodes_hold(struct cycle *c, const struct snap_alloc *a)
 {
 	struct nodes *nodes = c->nodes;
-	const struct snap_group *g = group_of(c, a);
+	const struct snap_group *g = snap_group_at(cycle_request(c, a->job), a->group);
 	const uint32_t first = c->s->nodes[a->node].device_first;
 
 	for (uint32_t k = 0; k < a->n_devices; k++) {

@@ -89,14 +89,6 @@ static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
 	return yield < end ? yield : end;
 }
 
-/* Return the group; a pod of a request that changed since may have an index beyond the groups. */
-static const struct snap_group *group_of(const struct cycle *c, uint32_t request, uint32_t group)
-{
-	const struct snap_request *r = &c->s->requests[request];
-
-	return &r->groups[group < r->n_groups ? group : 0];
-}
-
 /* True if no other job may be on its nodes. */
 static bool is_alone(const struct cycle *c, uint32_t job)
 {
@@ -189,7 +181,8 @@ static void hold_action(const struct cycle *c, struct holds *h, const struct pla
 		h->items[h->n++] = (struct hold){ .end_us = end,
 						  .job = a->job,
 						  .node = p->node,
-						  .group = group_of(c, a->request, p->group),
+						  .group = snap_group_at(
+							  &c->s->requests[a->request], p->group),
 						  .devices = &c->plan.devices[p->device_first],
 						  .n_devices = p->n_devices,
 						  .milli = p->milli,
@@ -681,7 +674,7 @@ void timeline_started(struct cycle *c, const struct plan_action *a)
 	timeline_licenses_end(c, a->job, end);
 	for (uint32_t i = 0; i < a->n_pods; i++) {
 		const struct plan_pod *p = &c->plan.pods[a->pod_first + i];
-		const struct snap_group *g = group_of(c, a->request, p->group);
+		const struct snap_group *g = snap_group_at(&c->s->requests[a->request], p->group);
 		const struct need one = nodes_need(g);
 		const uint32_t first = c->s->nodes[p->node].device_first;
 		struct release *r = end != GPUQ_UNLIMITED ? add_release(c, end, p->node) : NULL;

@@ -6,6 +6,7 @@
 
 #include "gpuqd/site/layouts.h"
 #include "gpuqd/site/site.h"
+#include "gpuqd/site/site_find.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/limits.h"
@@ -105,6 +106,8 @@ static bool does(const struct gpuq_group *g, const char *profile, int64_t mib)
 
 bool snapshot_choices_on(const struct model *m, const struct node *n, const struct gpuq_group *g)
 {
+	const struct site_pool *pool;
+
 	for (size_t i = 0; i < n->fact.n_mig; i++) {
 		const struct mig_fact *f = &n->fact.mig[i];
 
@@ -112,17 +115,24 @@ bool snapshot_choices_on(const struct model *m, const struct node *n, const stru
 		    does(g, f->profile, memory_on(n, f->profile)))
 			return true;
 	}
-	site_each(site_pool, m->site->pools, p) {
-		if (strcmp(p->name, n->pool) != 0 || !layouts_are_on(p->mig))
-			continue;
-		for (size_t i = 0; i < p->mig->names.n; i++) {
-			const char *profile = layouts_profile(p->mig->names.items[i]);
+	pool = site_pool_find(m->site, n->pool);
+	for (size_t i = 0; pool && layouts_are_on(pool->mig) && i < pool->mig->names.n; i++) {
+		const char *profile = layouts_profile(pool->mig->names.items[i]);
 
-			if (profile && *profile && does(g, profile, cost_profile_mib(profile)))
-				return true;
-		}
+		if (profile && *profile && does(g, profile, cost_profile_mib(profile)))
+			return true;
 	}
 	return false;
+}
+
+/* Return the group that accepts several profiles; n_groups = none does. */
+static uint32_t choosing(const struct request_spec *spec)
+{
+	uint32_t i = 0;
+
+	while (i < spec->n_groups && !spec->groups[i].mig_more.n && !spec->groups[i].mig_ok)
+		i++;
+	return i;
 }
 
 /* Add the profiles that a group names, those of less memory first. */
@@ -147,25 +157,23 @@ const char *const *snapshot_choices_of(struct taking *t, const struct request_sp
 	const struct request_group *g;
 	const struct snap_profiles *all;
 	const char **out;
-	uint32_t i = 0;
-
 	*n = 0;
-	while (i < spec->n_groups && !spec->groups[i].mig_more.n && !spec->groups[i].mig_ok)
-		i++;
-	if (i == spec->n_groups)
+	*group = choosing(spec);
+	if (*group == spec->n_groups)
 		return NULL;
-	*group = i;
-	g = &spec->groups[i];
+	g = &spec->groups[*group];
 	out = gpuq_arena_calloc(&t->mem, GPUQ_MIG_TRIES_MAX, sizeof(*out));
-	all = profiles_of(t);
-	if (!out || !all)
+	if (!out)
 		return NULL;
 	if (!g->mig_ok) {
 		*n = named(g, out);
 		return out;
 	}
+	all = profiles_of(t);
+	if (!all)
+		return NULL;
 	out[(*n)++] = CHOICE_SHARE;
-	for (i = 0; i < all->n && *n < GPUQ_MIG_TRIES_MAX; i++)
+	for (uint32_t i = 0; i < all->n && *n < GPUQ_MIG_TRIES_MAX; i++)
 		if (snapshot_choices_hold(all->items[i].name, all->items[i].mib, g->gpus_milli,
 					  g->gpu_cores, g->gpu_memory_bytes))
 			out[(*n)++] = all->items[i].name;
@@ -213,10 +221,8 @@ const struct request_spec *snapshot_choices_taken(struct taking *t, const struct
 	const struct request_spec *out;
 	const char *profile = NULL;
 	const struct pod *p;
-	uint32_t i = 0;
+	const uint32_t i = choosing(spec);
 
-	while (i < spec->n_groups && !spec->groups[i].mig_more.n && !spec->groups[i].mig_ok)
-		i++;
 	if (i == spec->n_groups)
 		return spec;
 	DL_FOREACH2(j->pods, p, job_next)
