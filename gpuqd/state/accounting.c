@@ -188,7 +188,7 @@ uint32_t accounting_amounts(const struct pod *p, char *names, struct gpuq_amount
 	if (model_pod_mig(p)) {
 		snprintf(names, GPUQ_RESOURCE_NAME_MAX + 1, GPUQ_RESOURCE_MIG "%s",
 			 model_pod_mig(p));
-		out[n++] = (struct gpuq_amount){ names, g->gpus_milli };
+		out[n++] = (struct gpuq_amount){ names, model_pod_instances(p) * 1000 };
 	}
 	return n;
 }

@@ -799,6 +799,8 @@ bool model_pod_devices_known(const struct pod *p);
 bool model_pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
 /* Return the profile of the instances that a pod has; NULL = it has none. */
 const char *model_pod_mig(const struct pod *p);
+/* Return how many instances of that it has; one at least stands in for a share of a device. 0 without. */
+int64_t model_pod_instances(const struct pod *p);
 /* Return the thousandths of the cores of each of its devices that a pod takes: of one that requests memory as
  * well, the charge may be more. */
 int64_t model_pod_cores(const struct pod *p);

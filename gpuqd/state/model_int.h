@@ -212,8 +212,9 @@ void node_settle_one(struct model *m, const char *name);
 void node_settle_class(struct model *m, const char *name);
 /* True if the node has its devices by slices. */
 bool node_is_of_claims(const struct node *n);
-/* Count the devices of such a node that claims of foreign pods have; of other nodes none. */
-void node_count_claims(const struct model *m, struct node *n);
+/* Count the devices of such a node that claims of foreign pods have; of other nodes none. Returns true if that has
+ * changed. */
+bool node_count_claims(const struct model *m, struct node *n);
 /* Count them anew on one node, if there is such, or on all (name NULL): claims have changed. */
 void node_recount_claims(struct model *m, const char *name);
 /* True if the class selects the first device of a node that has its devices by slices. */

@@ -249,6 +249,14 @@ const char *model_pod_mig(const struct pod *p)
 	return p->mig || !p->job->request ? p->mig : p->job->request->spec.groups[p->group].mig;
 }
 
+int64_t model_pod_instances(const struct pod *p)
+{
+	const int64_t n =
+		p->job->request ? p->job->request->spec.groups[p->group].gpus_milli / 1000 : 0;
+
+	return !model_pod_mig(p) ? 0 : n > 0 ? n : 1;
+}
+
 int64_t model_pod_cores(const struct pod *p)
 {
 	const int64_t charged = p->n_devices ? p->gpus_milli / p->n_devices : 0;

@@ -760,12 +760,10 @@ void node_settle_one(struct model *m, const char *name)
 
 void node_recount_claims(struct model *m, const char *name)
 {
-	struct node *n = name ? model_find_node(m, name) : m->nodes;
+	struct node *one = name ? model_find_node(m, name) : NULL;
 
-	for (; n; n = name ? NULL : n->hh.next) {
-		node_count_claims(m, n);
-		m->n_node_changes++;
-	}
+	for (struct node *n = name ? one : m->nodes; n; n = name ? NULL : n->hh.next)
+		m->n_node_changes += node_count_claims(m, n);
 }
 
 void node_settle_class(struct model *m, const char *name)
@@ -899,9 +897,9 @@ int64_t node_ledger_free(const struct node *n, const char *resource)
 		else if (slots)
 			free--;
 		else if (profile)
-			free -= has && gpuq_profile_same(has, profile) ? g->gpus_milli / 1000 : 0;
+			free -= has && gpuq_profile_same(has, profile) ? model_pod_instances(p) : 0;
 		else if (devices) /* whole ones, a replica, or instances under their name */
-			free -= p->n_devices ? p->n_devices : has ? g->gpus_milli / 1000 : 0;
+			free -= p->n_devices ? p->n_devices : model_pod_instances(p);
 		else
 			free -= gpuq_amounts_get(g->resources, g->n_resources, resource);
 	}

@@ -231,35 +231,41 @@ static bool is_foreign(const struct model *m, const struct dra_claim *c)
 	return !c->taken || c->consumers.n > 0;
 }
 
-void node_count_claims(const struct model *m, struct node *n)
+bool node_count_claims(const struct model *m, struct node *n)
 {
 	const struct dra *d = objects_dra(m->objects);
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_strlist classes;
 	struct dra_at *at, *cards;
+	bool *held, whole, changed = false;
 	size_t n_at, n_cards;
-	bool whole;
 
 	if (!node_is_of_claims(n))
-		return;
-	for (uint32_t i = 0; i < n->n_devices; i++)
-		n->foreign_on[i] = (struct foreign_use){ 0 };
+		return false;
+	held = gpuq_arena_calloc(&a, (size_t)n->n_devices + 1, sizeof(*held));
 	model_classes(m, &a, &classes);
 	n_at = dra_node(d, n->name, &a, &at, &whole);
-	n_cards = dra_cards(d, n->name, &classes, &a, &cards, &whole);
-	for (size_t i = 0; i < n_at; i++) {
+	n_cards = dra_cards_among(d, at, n_at, &classes, &a, &cards);
+	for (size_t i = 0; held && i < n_at; i++) {
 		size_t card;
 
 		if (!at[i].used || !is_foreign(m, at[i].used))
 			continue;
-		/* A part of a device takes all of it from others. */
 		card = dra_card_of(cards, n_cards, at[i].slice, at[i].device);
 		if (card < n_cards && card < n->n_devices)
-			n->foreign_on[card] =
-				(struct foreign_use){ 1000, 1000,
-						      n->devices[card].memory_mib << 20 };
+			held[card] = true;
+	}
+	for (uint32_t i = 0; i < n->n_devices; i++) {
+		/* A part of a device takes all of it from others. */
+		const struct foreign_use all = { 1000, 1000, n->devices[i].memory_mib << 20 };
+		struct foreign_use *now = &n->foreign_on[i];
+
+		changed |= held && held[i] ? now->milli != all.milli || now->bytes != all.bytes
+					   : now->milli > 0;
+		*now = held && held[i] ? all : (struct foreign_use){ 0 };
 	}
 	gpuq_arena_done(&a);
+	return changed;
 }
 
 bool node_has_class(const struct model *m, const struct node *n, const char *class_)

@@ -67,6 +67,12 @@ test_expect_success 'elements of an array, and pods of a gang: each start takes 
 	job_becomes "$c" RUNNING && job_is "$c" pods.0.instances 2 && ended "$c" && d=$(fake_job hang=true --mig 1g.5gb 2>warned) && ! grep peer-to-peer warned && ended "$d"
 '
 
+test_expect_success 'an instance that stands in for a part of a device counts as one, wherever instances are counted' '
+	offer node-0001 4g.20gb 1 && wait_for 60 has_free 4g.20gb 1 && a=$(fake_job hang=true -g 0.5 --gpu-memory 4Gi --mig-ok) && job_becomes "$a" RUNNING && job_is "$a" pods.0.mig 4g.20gb &&
+	job_is "$a" pods.0.instances 1 && has_free 4g.20gb 0 && gpuq nodes --json >nodes.out && grep -q "\"profile\":\"4g.20gb\",\"state\":\"allocated\"" nodes.out &&
+	gpuq queues --json >queues.out && grep "4g.20gb\":1[,}]" queues.out && ended "$a" && has_free 4g.20gb 1
+'
+
 refused() { # KEYS TEXT
 	echo "{name: x, command: [a], image: i, $1}" >bad.yaml && exits 1 gpuq submit --dry-run bad.yaml && says err "bad.yaml:1:[0-9]*: $2"
 }

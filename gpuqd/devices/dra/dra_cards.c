@@ -64,11 +64,10 @@ static bool is_part(const struct dra_at *all, size_t n, size_t at)
 	return false;
 }
 
-size_t dra_cards(const struct dra *d, const char *node, const struct gpuq_strlist *classes,
-		 struct gpuq_arena *a, struct dra_at **out, bool *whole)
+size_t dra_cards_among(const struct dra *d, const struct dra_at *all, size_t n,
+		       const struct gpuq_strlist *classes, struct gpuq_arena *a,
+		       struct dra_at **out)
 {
-	struct dra_at *all;
-	const size_t n = dra_node(d, node, a, &all, whole);
 	bool *counted = gpuq_arena_calloc(a, n + 1, sizeof(*counted));
 	struct dra_at *cards = gpuq_arena_calloc(a, n + 1, sizeof(*cards));
 	size_t n_cards = 0;
@@ -84,6 +83,15 @@ size_t dra_cards(const struct dra *d, const char *node, const struct gpuq_strlis
 		if (counted[i] && !is_part(all, n, i))
 			cards[n_cards++] = all[i];
 	return n_cards;
+}
+
+size_t dra_cards(const struct dra *d, const char *node, const struct gpuq_strlist *classes,
+		 struct gpuq_arena *a, struct dra_at **out, bool *whole)
+{
+	struct dra_at *all;
+	const size_t n = dra_node(d, node, a, &all, whole);
+
+	return dra_cards_among(d, all, n, classes, a, out);
 }
 
 size_t dra_card_of(const struct dra_at *cards, size_t n, const struct dra_slice *slice,

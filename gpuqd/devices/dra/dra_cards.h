@@ -19,6 +19,11 @@ bool dra_counts(const char *class_, const struct gpuq_strlist *classes);
 size_t dra_cards(const struct dra *d, const char *node, const struct gpuq_strlist *classes,
 		 struct gpuq_arena *a, struct dra_at **out, bool *whole);
 
+/* The same of n devices that dra_node() listed. */
+size_t dra_cards_among(const struct dra *d, const struct dra_at *all, size_t n,
+		       const struct gpuq_strlist *classes, struct gpuq_arena *a,
+		       struct dra_at **out);
+
 /* Return the index of the card that a device is, or is a part of; n = of none. */
 size_t dra_card_of(const struct dra_at *cards, size_t n, const struct dra_slice *slice,
 		   const struct dra_device *device);

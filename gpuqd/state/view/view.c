@@ -233,7 +233,7 @@ struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model 
 				add_held(a, out, p->job->queue,
 					 gpuq_arena_printf(a, GPUQ_RESOURCE_MIG "%s",
 							   model_pod_mig(p)),
-					 g->gpus_milli / 1000);
+					 model_pod_instances(p));
 		}
 	}
 	return out;

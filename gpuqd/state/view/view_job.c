@@ -17,14 +17,6 @@
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
 
-/* Return the number of its MIG instances. */
-static int64_t instances_of(const struct pod *p)
-{
-	const int64_t n = p->job->request->spec.groups[p->group].gpus_milli / 1000;
-
-	return n > 0 ? n : 1;
-}
-
 /* Return a pod with its devices. A device that the node no longer has is shown by its index alone. */
 static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, const struct pod *p)
 {
@@ -58,7 +50,7 @@ static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, co
 	}
 	gpuq_put(a, v, "devices", list);
 	gpuq_put(a, v, "mig", view_word(a, model_pod_mig(p)));
-	gpuq_put(a, v, "instances", gpuq_int(a, model_pod_mig(p) ? instances_of(p) : 0));
+	gpuq_put(a, v, "instances", gpuq_int(a, model_pod_instances(p)));
 	gpuq_put(a, v, "isolation", view_isolation(a, model_pod_isolation(p)));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, p->leaving && p->state < GPUQ_POD_ENDED
@@ -130,14 +122,13 @@ const char *view_trouble_who(enum trouble_whose whose)
 /* Return why no nodes can be requested for a pool; NULL = they can, or the name is of no such pool. */
 static const char *words_of_pool(const struct model *m, const char *name)
 {
-	if (m->asks_known != ASKS_OFF)
+	const struct site_pool *p =
+		m->asks_known == ASKS_OFF ? site_pool_find(m->site, name) : NULL;
+
+	if (!p || !site_pool_requests(p))
 		return NULL;
-	site_each(site_pool, m->site->pools, p)
-		if (strcmp(p->name, name) == 0 && site_pool_requests(p))
-			return m->asks_why && *m->asks_why
-				       ? m->asks_why
-				       : "this cluster takes no requests for nodes";
-	return NULL;
+	return m->asks_why && *m->asks_why ? m->asks_why
+					   : "this cluster takes no requests for nodes";
 }
 
 /* Return the words of the cluster behind a reason; NULL = there are none. */

@@ -146,6 +146,13 @@ static void lay(struct cut *c, const struct part *p)
 	gpuq_add(c->a, card->jobs, gpuq_str(c->a, view_key(c->a, p->pod->job->key)));
 }
 
+static bool has_instances(const struct pod *p, const char *profile)
+{
+	const char *has = model_pod_takes(p) ? model_pod_mig(p) : NULL;
+
+	return has && gpuq_profile_same(has, profile);
+}
+
 static void lay_profile(struct cut *c, size_t which)
 {
 	const struct mig_fact *f = &c->n->fact.mig[which];
@@ -158,13 +165,10 @@ static void lay_profile(struct cut *c, size_t which)
 	const struct pod *pod;
 
 	DL_FOREACH2(c->n->pods, pod, node_next) {
-		const struct request_group *g = &pod->job->request->spec.groups[pod->group];
-
-		if (!model_pod_takes(pod) || !model_pod_mig(pod) ||
-		    !gpuq_profile_same(model_pod_mig(pod), f->profile))
+		if (!has_instances(pod, f->profile))
 			continue;
 		p.pod = pod;
-		for (int64_t i = 0; i < g->gpus_milli / 1000 && left > 0; i++, left--)
+		for (int64_t i = 0; i < model_pod_instances(pod) && left > 0; i++, left--)
 			lay(c, &p);
 	}
 	p.pod = NULL;
@@ -250,13 +254,10 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 		const struct pod *p;
 
 		DL_FOREACH2(n->pods, p, node_next) {
-			const struct request_group *g = &p->job->request->spec.groups[p->group];
-
-			if (!model_pod_takes(p) || !model_pod_mig(p) ||
-			    !gpuq_profile_same(model_pod_mig(p), f->profile))
+			if (!has_instances(p, f->profile))
 				continue;
-			left -= g->gpus_milli / 1000;
-			gpuq_add(a, pods, view_holder(a, p, g->gpus_milli / 1000));
+			left -= model_pod_instances(p);
+			gpuq_add(a, pods, view_holder(a, p, model_pod_instances(p)));
 		}
 		gpuq_put(a, v, "profile", gpuq_str(a, f->profile));
 		gpuq_put(a, v, "count", gpuq_int(a, f->count));
