@@ -28,6 +28,13 @@ static void names(const char *sep)
 
 /* ---- kinds of words ---- */
 
+#define FILES "files" /* the kind that the shell knows by itself */
+
+static bool is_files(const char *kind)
+{
+	return kind && strcmp(kind, FILES) == 0;
+}
+
 /* Kinds, and the command that prints the words of each, the same in all three shells. */
 static const struct kind {
 	const char *name, *from;
@@ -62,6 +69,8 @@ static const struct {
 	{ "NODE", NULL, "nodes" },    { "NODES", NULL, "nodes" },
 	{ "JOB", NULL, "jobs" },      { "JOBS", NULL, "jobs" },
 	{ "LABELS", NULL, "labels" }, { "STATES", NULL, "states" },
+	{ "FILE", NULL, FILES },      { "DIR", NULL, FILES },
+	{ "PATH", NULL, FILES },
 };
 
 /* Kinds of arguments, and verbs that stand in their place. */
@@ -69,11 +78,11 @@ static const struct {
 	int (*run)(struct cli *c);
 	const char *kind, *verbs;
 } of_arguments[] = {
-	{ cmd_backup, "files", "list verify" },
-	{ cmd_apply, "files", NULL },
+	{ cmd_backup, FILES, "list verify" },
+	{ cmd_apply, FILES, NULL },
 	{ cmd_completion, NULL, "bash zsh fish" },
 	{ cmd_drain, "nodes", NULL },
-	{ cmd_import, "files", "kueue" },
+	{ cmd_import, FILES, "kueue" },
 	{ cmd_nodes, "nodes", NULL },
 	{ cmd_pools, "pools", NULL },
 	{ cmd_queues, "queues", "set stop start open close grant" },
@@ -125,17 +134,6 @@ static const char *kind_of(const struct command *c, const struct opt *o)
 	return NULL;
 }
 
-/* True if the option's value is the name of a file or directory. */
-static bool is_file(const struct opt *o)
-{
-	static const char *const metavars[] = { "FILE", "DIR", "PATH" };
-
-	for (size_t i = 0; o->metavar && i < sizeof(metavars) / sizeof(metavars[0]); i++)
-		if (strcmp(o->metavar, metavars[i]) == 0)
-			return true;
-	return false;
-}
-
 /* Return the kind of a command's arguments, and its verbs; each may be NULL. */
 static const char *kind_of_arguments(const struct command *c, const char **verbs)
 {
@@ -149,7 +147,7 @@ static const char *kind_of_arguments(const struct command *c, const char **verbs
 	if (c->takes_jobs ||
 	    (c->slurm && (strcmp(c->name, "scancel") == 0 || strcmp(c->name, "seff") == 0)))
 		return "jobs";
-	return c->stop_first ? "files" : NULL;
+	return c->stop_first ? FILES : NULL;
 }
 
 /* Print the command that prints the words of a kind. */
@@ -187,16 +185,16 @@ static void bash_option(void *arg, const struct opt *o)
 	printf(" --%s%s", o->name, o->arg == ARG_REQUIRED || o->arg == ARG_MANY ? "=" : "");
 }
 
-/* A value that is neither of a kind nor a file is "text", of which nothing is known: the words of the
+/* A value that is of no kind is "text", of which nothing is known: the words of the
  * command's arguments must not take its place. */
 static void bash_kind(void *arg, const struct opt *o)
 {
 	const char *kind = kind_of(arg, o);
 
-	if (!kind && o->arg != ARG_REQUIRED && o->arg != ARG_MANY)
+	if ((!kind || is_files(kind)) && o->arg != ARG_REQUIRED && o->arg != ARG_MANY)
 		return;
 	if (!kind)
-		kind = is_file(o) ? "files" : "text";
+		kind = "text";
 	printf(" --%s:%s", o->name, kind);
 	if (o->letter)
 		printf(" -%c:%s", o->letter, kind);
@@ -278,10 +276,10 @@ static void zsh_value(const struct command *c, const struct opt *o)
 	const char *kind = kind_of(c, o);
 
 	printf(o->arg == ARG_OPTIONAL ? "::%s:" : ":%s:", o->metavar ? o->metavar : "value");
-	if (kind)
-		printf("_sequence _gpuq_words %s", kind);
-	else if (is_file(o))
+	if (is_files(kind))
 		fputs("_files", stdout);
+	else if (kind)
+		printf("_sequence _gpuq_words %s", kind);
 }
 
 static void zsh_option(void *arg, const struct opt *o)
@@ -314,11 +312,11 @@ static void zsh_command(const struct command *c)
 	opt_each(c, zsh_option, (void *)(uintptr_t)c);
 	if (after)
 		printf(" \\\n\t\t\t'*:word:_gpuq_after \"%s\" \"%s\"'", verbs, after);
-	else if (verbs && kind && strcmp(kind, "files") != 0)
+	else if (verbs && kind && !is_files(kind))
 		printf(" \\\n\t\t\t'*:%s:_gpuq_words %s %s'", kind, kind, verbs);
 	else if (verbs)
 		printf(" \\\n\t\t\t'1:word:(%s)'", verbs);
-	else if (kind && strcmp(kind, "files") == 0)
+	else if (is_files(kind))
 		fputs(" \\\n\t\t\t'*:file:_files'", stdout);
 	else if (kind)
 		printf(" \\\n\t\t\t'*:%s:_gpuq_words %s'", kind, kind);
@@ -392,8 +390,8 @@ static void fish_option(void *arg, const struct opt *o)
 	if (o->letter)
 		printf(" -s %c", o->letter);
 	if (o->arg == ARG_REQUIRED || o->arg == ARG_MANY)
-		fputs(is_file(o) ? " -r -F" : " -x", stdout);
-	if (kind)
+		fputs(is_files(kind) ? " -r -F" : " -x", stdout);
+	if (kind && !is_files(kind))
 		printf(" -a '(__fish_complete_list , \"__gpuq_of %s\")'", kind);
 	fputs(" -d '", stdout);
 	quoted(o->doc, "");
@@ -429,7 +427,7 @@ static void fish_command(const struct command *c)
 	}
 	if (kind || verbs)
 		fish_target(c);
-	if (kind && strcmp(kind, "files") == 0)
+	if (is_files(kind))
 		fputs(" -F", stdout);
 	else if (kind)
 		printf(" -a '(__gpuq_of %s)'", kind);
