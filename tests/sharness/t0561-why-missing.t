@@ -22,7 +22,7 @@ test_expect_success 'a node that does not exist' '
 '
 
 test_expect_success 'a flavor that no node has' '
-	missing -g 1 --flavor mi300x && says why "no node of flavor mi300x would do .there are: h100." && says why "with their flavor 3 nodes would do"
+	missing -g 1 --flavor mi300x && says why "no node of flavor mi300x would do .there are: h100." && says why "with their flavor 3 nodes would do" && says why "Free *0 GPUs of its flavors"
 '
 
 test_expect_success 'nodes that are excluded' '

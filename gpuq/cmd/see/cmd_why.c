@@ -161,8 +161,10 @@ static void print_free(const struct gpuq_val *w, struct gpuq_buf *text)
 
 	if (!line_says(f))
 		return;
-	gpuq_buf_printf(text, "%" PRId64 " GPUs of its flavors, at most %" PRId64 " on one node",
-			gpuq_get_int(f, "gpus", 0), gpuq_get_int(f, "largest", 0));
+	const int64_t n = gpuq_get_int(f, "gpus", 0);
+
+	gpuq_buf_printf(text, "%" PRId64 " GPU%s of its flavors, at most %" PRId64 " on one node",
+			n, line_s(n), gpuq_get_int(f, "largest", 0));
 	line_print("Free", text);
 }
 
@@ -232,8 +234,8 @@ static void print_holders(const struct gpuq_val *w, struct gpuq_buf *text)
 			if (strcmp(words[k].why, why) == 0)
 				means = words[k].means;
 		gpuq_buf_printf(text, "%s: ", gpuq_get_str(h, "queue", "?"));
-		view_cell(text, gpuq_get(h, "gpus"));
-		gpuq_buf_printf(text, " GPUs of %" PRId64 " job%s of ", n, line_s(n));
+		line_gpus(text, gpuq_get(h, "gpus"));
+		gpuq_buf_printf(text, " of %" PRId64 " job%s of ", n, line_s(n));
 		for (size_t k = 0; k < count(users); k++)
 			if (users->items[k]->type == GPUQ_STR)
 				gpuq_buf_printf(text, "%s%s", k ? ", " : "", users->items[k]->s);

@@ -1,6 +1,7 @@
 #include "gpuqd/flow/advise/why.h"
 
 #include "gpuqd/util/amount.h"
+#include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/sched.h"
 #include "gpuqd/snapshot/snapshot_pack.h"
 #include "gpuqd/state/view/view.h"
@@ -127,8 +128,20 @@ static void put_standing(const struct why_case *c, struct gpuq_val *v)
 
 /* ---- what is free ---- */
 
-/* Report the whole devices of the flavors that it may use, on nodes that accept pods: in total, and
- * the most on one node. */
+/* True if the node is of a flavor of the request and admits some group of it that asks for devices. */
+static bool may_use(const struct snapshot *s, const struct snap_request *r, uint32_t node)
+{
+	bool flavor = false, admits = false;
+
+	for (uint32_t f = 0; f < r->n_flavor_ix; f++)
+		flavor |= r->flavor_ix[f] == s->nodes[node].flavor;
+	for (uint32_t g = 0; flavor && g < r->n_groups && !admits; g++)
+		admits = r->groups[g].gpus_milli > 0 && feasibility_allows(s, &r->groups[g], node);
+	return admits;
+}
+
+/* Report the whole devices that it may use, on nodes that accept pods: in total, and the most on one
+ * node. */
 static void put_free(const struct why_case *c, struct gpuq_val *v)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[c->job].request];
@@ -138,13 +151,10 @@ static void put_free(const struct why_case *c, struct gpuq_val *v)
 	for (uint32_t n = 0; n < c->s->n_nodes; n++) {
 		const struct snap_node *node = &c->s->nodes[n];
 		int64_t here = -node->foreign_gpus;
-		bool may = false;
 
-		for (uint32_t f = 0; f < r->n_flavor_ix; f++)
-			may |= r->flavor_ix[f] == node->flavor;
 		for (uint32_t d = 0; d < node->n_devices; d++)
 			here += c->s->devices[node->device_first + d].free_milli == SNAP_MILLI;
-		if (!may || node->state != SNAP_READY || here <= 0)
+		if (node->state != SNAP_READY || here <= 0 || !may_use(c->s, r, n))
 			continue;
 		sum += here;
 		largest = here > largest ? here : largest;

@@ -22,10 +22,10 @@ const char *feasibility_label(const struct snapshot *s, uint32_t node, const cha
 }
 
 /* True if the node meets all requirements of a term. */
-static bool term_holds(const struct cycle *c, uint32_t node, const struct gpuq_term *t)
+static bool term_holds(const struct snapshot *s, uint32_t node, const struct gpuq_term *t)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (!require_holds(&t->all[i], feasibility_label(c->s, node, t->all[i].key)))
+		if (!require_holds(&t->all[i], feasibility_label(s, node, t->all[i].key)))
 			return false;
 	return t->n > 0; /* a term without requirements matches no node */
 }
@@ -43,9 +43,9 @@ bool feasibility_tolerates(const struct snap_group *g, const struct snap_taint *
 }
 
 /* Check labels and hard taints of the node's class (and its name, where terms mention it). */
-static bool allowed(const struct cycle *c, const struct snap_group *g, uint32_t node)
+bool feasibility_allows(const struct snapshot *s, const struct snap_group *g, uint32_t node)
 {
-	const struct snap_class *cls = &c->s->classes[c->s->nodes[node].cls];
+	const struct snap_class *cls = &s->classes[s->nodes[node].cls];
 	bool any = g->n_required == 0;
 
 	for (uint32_t t = 0; t < cls->n_taints; t++)
@@ -53,7 +53,7 @@ static bool allowed(const struct cycle *c, const struct snap_group *g, uint32_t 
 		    !feasibility_tolerates(g, &cls->taints[t]))
 			return false;
 	for (uint32_t t = 0; !any && t < g->n_required; t++)
-		any = term_holds(c, node, &g->required[t]);
+		any = term_holds(s, node, &g->required[t]);
 	return any;
 }
 
@@ -64,7 +64,7 @@ static int64_t preference(const struct cycle *c, const struct snap_group *g, uin
 	int64_t points = 0;
 
 	for (uint32_t t = 0; t < g->n_preferred; t++)
-		if (term_holds(c, node, &g->preferred[t]))
+		if (term_holds(c->s, node, &g->preferred[t]))
 			points += g->preferred[t].weight;
 	for (uint32_t t = 0; t < cls->n_taints; t++)
 		if (strcmp(cls->taints[t].effect, "PreferNoSchedule") == 0 &&
@@ -198,7 +198,7 @@ const struct group_fit *feasibility_of(struct cycle *c, uint32_t request, uint32
 		if (g->exclude.n && gpuq_strlist_has(&g->exclude, s->nodes[n].name))
 			continue;
 		if (verdict[k] == UNKNOWN || by_name)
-			verdict[k] = allowed(c, g, n) ? YES : NO;
+			verdict[k] = feasibility_allows(c->s, g, n) ? YES : NO;
 		if (verdict[k] == YES && !isolated(g, &s->nodes[n])) {
 			fit->n_weak++;
 		} else if (verdict[k] == YES) {

@@ -39,6 +39,8 @@ int64_t feasibility_glance_bound(const struct cycle *c, uint32_t request, uint32
 /* The value of a label of the node, whose name counts as one (REQUIRE_NAME_KEY); NULL = it has none. */
 const char *feasibility_label(const struct snapshot *s, uint32_t node, const char *key);
 bool feasibility_tolerates(const struct snap_group *g, const struct snap_taint *t);
+/* True if the labels and taints of the node allow the group there, whatever is free. */
+bool feasibility_allows(const struct snapshot *s, const struct snap_group *g, uint32_t node);
 
 /* True if no node counted then has enough cpu and memory beside the devices for one pod; these only
  * become fewer as well. */
