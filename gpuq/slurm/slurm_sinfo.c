@@ -1,4 +1,6 @@
 /* sinfo: queues as partitions, and the nodes that their jobs may run on. */
+#include "config.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,6 +127,12 @@ static void put_gres(struct gpuq_arena *a, struct gpuq_val *line, const struct g
 	gpuq_put(a, line, "cpus", gpuq_int(a, gpuq_get_int(n, "cpu_milli", 0) / 1000));
 	gpuq_put(a, line, "memory", gpuq_int(a, gpuq_get_int(n, "memory_mib", 0)));
 	gpuq_put(a, line, "freemem", gpuq_int(a, gpuq_get_int(n, "free_memory_mib", 0)));
+	gpuq_put(a, line, "allocmem",
+		 gpuq_int(a, gpuq_get_int(n, "memory_mib", 0) -
+				     gpuq_get_int(n, "free_memory_mib", 0)));
+	gpuq_put(a, line, "sct",
+		 gpuq_str(a, gpuq_arena_printf(a, "1:%" PRId64 ":1",
+					       gpuq_get_int(n, "cpu_milli", 0) / 1000)));
 }
 
 /* A walltime of the queue as sinfo has it: 2-00:00:00. */
@@ -137,6 +145,23 @@ static void put_time(struct gpuq_arena *a, struct gpuq_val *line, const char *ke
 	if (s >= 0)
 		gpuq_duration_clock(s * GPUQ_US_PER_S, clock, sizeof(clock));
 	gpuq_put(a, line, key, gpuq_str(a, s < 0 ? none : gpuq_arena_strdup(a, clock)));
+}
+
+static bool is_used(const struct gpuq_val *n)
+{
+	static const char *const used[] = { "idle", "mix", "alloc", "resv", "plnd", NULL };
+
+	for (int i = 0; used[i]; i++)
+		if (strcmp(used[i], state_of(n, true)) == 0)
+			return true;
+	return false;
+}
+
+/* Why a node takes no jobs, as Slurm has it; what is to be said of one that does is gpuq's alone. */
+static const char *reason_of(const struct gpuq_val *n)
+{
+	return n && !is_used(n) ? gpuq_get_str(n, "note", gpuq_get_str(n, "cause", "none"))
+				: "none";
 }
 
 /* Return the node's properties that columns show without summing: nodes that differ have
@@ -156,12 +181,12 @@ static const char *likeness(struct world *w, const struct gpuq_val *n)
 				*p == 'G' ? 0.0 : view_number(gpuq_get(n, "free_gpus"), 0));
 		else if (*p && strchr("cXYzZ", *p))
 			cpus = gpuq_arena_printf(a, "%" PRId64, gpuq_get_int(n, "cpu_milli", 0));
-		else if (*p == 'm' || *p == 'e')
+		else if (*p && strchr("me$", *p))
 			memory = gpuq_arena_printf(
 				a, "%" PRId64 " %" PRId64, gpuq_get_int(n, "memory_mib", 0),
 				*p == 'm' ? 0 : gpuq_get_int(n, "free_memory_mib", 0));
 		else if (*p == 'E')
-			why = gpuq_get_str(n, "note", gpuq_get_str(n, "cause", ""));
+			why = reason_of(n);
 		else if (*p == 'H')
 			seen = gpuq_arena_printf(a, "%" PRId64, gpuq_get_int(n, "last_seen", 0));
 		else if (*p == 'f' || *p == 'b')
@@ -169,16 +194,6 @@ static const char *likeness(struct world *w, const struct gpuq_val *n)
 	}
 	return gpuq_arena_printf(a, "%s|%s|%s|%s|%s|%s|%s", state_of(n, true), gpus, cpus, memory,
 				 why, seen, features);
-}
-
-static bool is_used(const struct gpuq_val *n)
-{
-	static const char *const used[] = { "idle", "mix", "alloc", "resv", "plnd", NULL };
-
-	for (int i = 0; used[i]; i++)
-		if (strcmp(used[i], state_of(n, true)) == 0)
-			return true;
-	return false;
 }
 
 /* Whole ones; a part of one that a pod has counts as one. */
@@ -250,10 +265,7 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 	gpuq_put(a, line, "state", gpuq_str(a, first ? state_of(first, true) : "n/a"));
 	gpuq_put(a, line, "statelong", gpuq_str(a, first ? state_of(first, false) : "n/a"));
 	gpuq_put(a, line, "nodelist", text(a, &list));
-	gpuq_put(a, line, "reason",
-		 gpuq_str(a,
-			  first ? gpuq_get_str(first, "note", gpuq_get_str(first, "cause", "none"))
-				: "none"));
+	gpuq_put(a, line, "reason", gpuq_str(a, reason_of(first)));
 	gpuq_put(a, line, "flavor",
 		 gpuq_str(a, first ? gpuq_get_str(first, "flavor", "(null)") : "(null)"));
 	gpuq_put(a, line, "last_seen", first ? gpuq_get(first, "last_seen") : gpuq_null(a));
@@ -361,6 +373,14 @@ CONSTANT(all, "all")
 CONSTANT(no, "no")
 CONSTANT(size, "1-infinite")
 CONSTANT(unknown, "Unknown")
+CONSTANT(unlimited, "UNLIMITED")
+CONSTANT(zero, "0")
+CONSTANT(one, "1")
+CONSTANT(none, "")
+CONSTANT(unmeasured, "N/A")
+CONSTANT(requeue, "REQUEUE")
+CONSTANT(version, PACKAGE_VERSION)
+CONSTANT(cluster, "gpuq")
 
 /* clang-format off */
 static const struct column cols[] = {
@@ -392,6 +412,24 @@ static const struct column cols[] = {
 	{ "FREE_MEM", 'e', 0, "freemem", NULL, NULL, "" },
 	{ "REASON", 'E', 0, "reason", NULL, NULL, "" },
 	{ "TIMESTAMP", 'H', 0, NULL, seen_text, NULL, "" },
+	{ "ALLOCMEM", '$', 0, "allocmem", NULL, NULL, "" },
+	/* A node is one socket of cores with one thread each, and no partition ranks before another. */
+	{ "SOCKETS", 'X', 0, NULL, one_text, NULL, "" },
+	{ "CORES", 'Y', 0, "cpus", NULL, NULL, "" },
+	{ "THREADS", 'Z', 0, NULL, one_text, NULL, "" },
+	{ "S:C:T", 'z', 0, "sct", NULL, NULL, "" },
+	{ "MAX_CPUS_PER_NODE", 'B', 0, NULL, unlimited_text, NULL, "" },
+	{ "TMP_DISK", 'd', 0, NULL, zero_text, NULL, "" },
+	{ "CPU_LOAD", 'O', 0, NULL, unmeasured_text, NULL, "" },
+	{ "WEIGHT", 'w', 0, NULL, one_text, NULL, "" },
+	{ "PRIO_TIER", 'p', 0, NULL, one_text, NULL, "" },
+	{ "PRIO_JOB_FACTOR", 'I', 0, NULL, one_text, NULL, "" },
+	{ "PREEMPT_MODE", 'M', 0, NULL, requeue_text, NULL, "" },
+	{ "ALLOCNODES", 'S', 0, NULL, all_text, NULL, "" },
+	{ "RESERVATION", 'i', 0, NULL, none_text, NULL, "" },
+	{ "USER", 'U', 0, NULL, unknown_text, NULL, "" },
+	{ "VERSION", 'v', 0, NULL, version_text, NULL, "" },
+	{ "CLUSTER", 'V', 0, NULL, cluster_text, NULL, "" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 
@@ -401,6 +439,10 @@ static const struct slurm_field fields[] = {
 	{ "Gres", 'G' }, { "GresUsed", '&' }, { "NodeAI", 'A' }, { "DefaultTime", 'L' }, { "Features", 'f' }, { "features_act", 'b' },
 	{ "Groups", 'g' }, { "Root", 'r' }, { "OverSubscribe", 'h' }, { "Size", 's' }, { "User", 'u' }, { "NodeAddr", 'o' },
 	 { "CPUs", 'c' }, { "CPUsState", 'C' }, { "Memory", 'm' }, { "FreeMem", 'e' }, { "Reason", 'E' }, { "Timestamp", 'H' },
+	{ "AllocMem", '$' }, { "AllocNodes", 'S' }, { "Cluster", 'V' }, { "Cores", 'Y' }, { "CPUsLoad", 'O' }, { "Disk", 'd' },
+	{ "MaxCPUsPerNode", 'B' }, { "PreemptMode", 'M' }, { "PriorityJobFactor", 'I' }, { "PriorityTier", 'p' },
+	{ "Reservation", 'i' }, { "SocketCoreThread", 'z' }, { "Sockets", 'X' }, { "Threads", 'Z' }, { "UserLong", 'U' },
+	{ "Version", 'v' }, { "Weight", 'w' },
 	{ NULL, 0 },
 };
 /* clang-format on */

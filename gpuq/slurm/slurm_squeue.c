@@ -1,5 +1,6 @@
 /* squeue: one line a job, in Slurm's columns. */
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,34 @@ static void yes_text(struct gpuq_buf *out, const struct row *r)
 	gpuq_buf_adds(out, "OK");
 }
 
+static void star_text(struct gpuq_buf *out, const struct row *r)
+{
+	(void)r;
+	gpuq_buf_addc(out, '*');
+}
+
+/* The numbers that this machine knows for the user; else the name. */
+static void put_account_number(struct gpuq_buf *out, const struct row *r, bool group)
+{
+	const char *user = gpuq_get_str(r->obj, "user", "");
+	const struct passwd *pw = getpwnam(user);
+
+	if (pw)
+		gpuq_buf_printf(out, "%u", group ? pw->pw_gid : pw->pw_uid);
+	else
+		gpuq_buf_adds(out, user);
+}
+
+static void uid_text(struct gpuq_buf *out, const struct row *r)
+{
+	put_account_number(out, r, false);
+}
+
+static void gid_text(struct gpuq_buf *out, const struct row *r)
+{
+	put_account_number(out, r, true);
+}
+
 static void sockets_text(struct gpuq_buf *out, const struct row *r)
 {
 	(void)r;
@@ -281,6 +310,12 @@ static const struct column cols[] = {
 	{ "REQ_NODES", 'n', 0, "id", nothing_text, NULL, "" },
 	{ "RESERVATION", 'v', 0, "id", planned_text, NULL, "" },
 	{ "S:C:T", 'z', 0, "id", sockets_text, NULL, "" },
+	{ "SOCKETS_PER_NODE", 'H', 0, "id", star_text, NULL, "" },
+	{ "CORES_PER_SOCKET", 'I', 0, "id", star_text, NULL, "" },
+	{ "THREADS_PER_CORE", 'J', 0, "id", star_text, NULL, "" },
+	{ "CONTIGUOUS", 'O', 0, "id", zero_text, NULL, "" },
+	{ "UID", 'U', 0, "user", uid_text, NULL, "" },
+	{ "GROUP", 'G', 0, "user", gid_text, NULL, "" },
 	{ "WCKEY", 'w', 0, "id", planned_text, NULL, "" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
@@ -294,7 +329,7 @@ static const struct slurm_field fields[] = {
 	{ "StartTime", 'S' }, { "EndTime", 'e' }, { "SchedNodes", 'Y' }, { "BatchHost", 'B' }, { "Feature", 'f' },
 	{ "RestartCnt", 'X' }, { "Comment", 'k' }, { "Dependency", 'E' }, { "ExcNodes", 'x' }, { "GroupName", 'g' },
 	{ "Licenses", 'W' }, { "OverSubscribe", 'h' }, { "ReqNodes", 'n' }, { "Reservation", 'v' }, { "WCKey", 'w' },
-	{ "UserID", 'u' }, { "NumCPUs", 'C' }, { "Command", 'o' }, { "MinCpus", 'c' }, { "MinMemory", 'm' }, { "Nice", 'y' }, { "WorkDir", 'Z' }, { "tres-per-job", 'b' }, { NULL, 0 },
+	{ "UserID", 'U' }, { "GroupID", 'G' }, { "Sockets", 'H' }, { "Cores", 'I' }, { "Threads", 'J' }, { "Contiguous", 'O' }, { "NumCPUs", 'C' }, { "Command", 'o' }, { "MinCpus", 'c' }, { "MinMemory", 'm' }, { "Nice", 'y' }, { "WorkDir", 'Z' }, { "tres-per-job", 'b' }, { NULL, 0 },
 };
 /* clang-format on */
 

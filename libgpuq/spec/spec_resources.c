@@ -169,8 +169,11 @@ static int mapped_gres(struct spec_opts_state *st, const char *v, size_t n_name,
 		return gpuq_no_memory(err);
 	if (gpuq_resource_kind(one.name) != GPUQ_RESOURCE_MAPPED ||
 	    !spec_digits(&number, 0, INT32_MAX, &one.count) || *number)
-		return spec_opt_bad(err, "gpu[:TYPE]:NUMBER, or NAME:NUMBER of a gres of the site",
-				    v);
+		return gpuq_fail(
+			err, GPUQ_EINVAL,
+			"'%.80s': %.*s is no gpu: expected NAME:NUMBER with a name that gres of "
+			"the site maps to a resource, or gpu[:TYPE]:NUMBER",
+			v, (int)n_name, v);
 	for (size_t i = 0; i < st->spec->n_groups; i++) {
 		struct gpuq_group *g = &st->spec->groups[i];
 		struct gpuq_amount *items =

@@ -227,7 +227,9 @@ int spec_depends_parse(struct gpuq_arena *a, const char *text, struct gpuq_spec 
 				return depend_bad(err, text);
 			if (*p == '_') {
 				p++;
-				if (!spec_digits(&p, 0, GPUQ_ARRAY_INDEX_MAX, &d.array_index))
+				if (*p == '*') /* the whole array, as squeue of Slurm prints it */
+					p++;
+				else if (!spec_digits(&p, 0, GPUQ_ARRAY_INDEX_MAX, &d.array_index))
 					return depend_bad(err, text);
 			}
 			if (*p == '+') {

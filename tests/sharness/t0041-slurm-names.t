@@ -126,6 +126,19 @@ test_expect_success 'each letter of the manual is a column' '
 	for letter in $(sed -n 2p letters); do exits 0 sinfo -o "%$letter" || return 1; done
 '
 
+test_expect_success 'lines of sinfo and squeue from the wild' '
+	sinfo -N -h -o "%N %c %m %z %d %w %f %O" >out && says out "^$node +[0-9]+ [0-9]+ 1:[0-9]+:1 0 1 .* N/A$" &&
+	sinfo -h -O "NodeHost,Disk,CPUsLoad,SocketCoreThread,Weight,AllocMem" >out && says out "^$node +0 +N/A +1:[0-9]+:1 +1 +[0-9]+" &&
+	one=$(sh_job "exec sleep 60") && test "$(squeue -h -j $one -o "%U %G %H:%I:%J %O")" = "$(id -u) $(id -g) *:*:* 0" &&
+	squeue -h -j $one -O UserID >out && says out "^$(id -u) *$" && gpuq cancel $one
+'
+
+test_expect_success 'the job of srun has the name of its program; an array whole as a dependency; a kind of gres that is none' '
+	exits 0 srun --job-name=mine true && exits 0 srun "$(command -v true)" && sacct -n -P -o JobName -u "$(id -un)" >out && says out "^mine$" && says out "^true$" &&
+	printf "#!/bin/sh\ntrue\n" >array.sh && array=$(sbatch --parsable -a 0-1 array.sh) && next=$(sbatch --parsable -d "afterok:${array}_*" --wrap true) &&
+	exits 0 gpuq wait --timeout 60s "$next" && exits 1 sbatch --gres=tmpdisk:100G --wrap true && says err "tmpdisk is no gpu: expected NAME:NUMBER with a name that gres of the site"
+'
+
 test_expect_success 'what is ignored is said, what is refused says what to do' '
 	exits 0 squeue -M here && says err "^squeue: warning: --clusters is ignored: a server has one cluster" &&
 	exits 2 squeue --steps && says err "^squeue: error: --steps is not offered" && exits 1 scontrol suspend 1 && says err "requeuehold" &&

@@ -44,6 +44,7 @@ test_expect_success 'a site with queues, qos and a reservation, and jobs' '
 	queues: [{name: vision}, {name: speech}]
 	qos: [{name: urgent}]
 	END
+	ended=$(sh_job "true" -p vision) && exits 0 gpuq wait --timeout 60s "$ended" &&
 	id=$(sh_job "true" -p vision --hold --label team=red) && node=$(gpuq nodes -s -h -o NODE | tr -d " ") && me=$(id -un)
 '
 
@@ -56,6 +57,11 @@ test_expect_success 'bash: options by kind, lists, jobs only where jobs are' '
 	in_bash gpuq cancel -s "" && lacks "$id" && in_bash gpuq cancel --signal = "" && lacks "$id" && in_bash gpuq drain -r "" && lacks "$node" &&
 	in_bash gpuq reserve --pool "" && lacks maint && >plain && in_bash gpuq submit --output "" && has plain && in_bash gpuq submit -J "" && lacks plain &&
 	in_bash gpuq logs -f "" && has "$id" && in_bash gpuq queue --st && has "--states=" && in_bash gpuq sub && has submit
+'
+
+test_expect_success 'bash: jobs that have ended where they are meant' '
+	in_bash gpuq resubmit "" && has "$ended" && lacks "$id" && in_bash gpuq cancel "" && lacks "$ended" && in_bash gpuq logs "" && has "$id" "$ended" &&
+	in_bash gpuq usage -j "" && has "$id" "$ended" && in_bash seff "" && has "$ended" && in_bash sacct -j "" && has "$ended" && in_bash squeue -j "" && lacks "$ended"
 '
 
 test_expect_success 'bash: the names of Slurm' '

@@ -159,6 +159,9 @@ static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *
 		return gpuq_no_memory(err);
 	rc = submission_output(c, err);
 	opts->argv = c->args.job;
+	opts->default_name = command         ? base_name(command[0])
+			     : c->cmd->slurm ? "wrap" /* as sbatch has it */
+					     : NULL;
 	if (rc == 0)
 		rc = gpuq_spec_from_command(&c->arena, opts, command, spec, err);
 	if (rc == 0)

@@ -47,8 +47,10 @@ static const struct kind {
 	{ "pools", "gpuq pools -h -o NAME" },
 	{ "reservations", "gpuq reservations -h -o NAME" },
 	{ "jobs", "gpuq queue -h -o JOBID" },
+	{ "ended", "gpuq history -h -o JOBID" },
+	{ "everyjob", "gpuq queue -h -o JOBID; gpuq history -h -o JOBID" },
 	{ "labels", "gpuq queue -h -o LABELS" },
-	{ "shown", "printf '%s\\n' job node partition reservation config hostnames hostlist" },
+	{ "shown", "printf '%s\\n' job node partition config hostnames hostlist" },
 	{ "entities", "printf '%s\\n' user account association qos cluster" },
 	{ "nodestates", "printf '%s\\n' idle mixed full drained down suspect" },
 	{ "states", NULL }, /* of jobs */
@@ -93,6 +95,27 @@ static const struct {
 	{ cmd_usage, "queues", NULL },
 };
 
+/* Commands that are about jobs that have ended, alone or as well: their arguments, and their options that
+ * name jobs. */
+static const struct {
+	const char *name;
+	bool slurm;
+	const char *kind;
+} of_jobs[] = {
+	{ "resubmit", false, "ended" }, { "seff", true, "everyjob" },
+	{ "logs", false, "everyjob" },  { "status", false, "everyjob" },
+	{ "usage", false, "everyjob" }, { "history", false, "ended" },
+	{ "sacct", true, "everyjob" },  { "events", false, "everyjob" },
+};
+
+static const char *kind_of_jobs(const struct command *c)
+{
+	for (size_t i = 0; i < sizeof(of_jobs) / sizeof(of_jobs[0]); i++)
+		if (of_jobs[i].slurm == c->slurm && strcmp(of_jobs[i].name, c->name) == 0)
+			return of_jobs[i].kind;
+	return "jobs";
+}
+
 /* Kinds of arguments of names of Slurm whose first words are verbs, by the word before: "WORD=KIND ". */
 static const struct {
 	const char *name, *verbs, *after;
@@ -100,8 +123,7 @@ static const struct {
 	{ "scontrol",
 	  "show hold uhold release requeue requeuehold top update wait_job write ping version",
 	  "show=shown job=jobs hold=jobs uhold=jobs release=jobs requeue=jobs requeuehold=jobs "
-	  "top=jobs wait_job=jobs batch_script=jobs node=nodes partition=queues "
-	  "reservation=reservations" },
+	  "top=jobs wait_job=jobs batch_script=jobs node=nodes partition=queues" },
 	{ "sacctmgr", "show list", "show=entities list=entities" },
 };
 
@@ -129,6 +151,8 @@ static const char *kind_of(const struct command *c, const struct opt *o)
 		if (of_options[i].kind && strcmp(of_options[i].kind, "states") == 0 &&
 		    (c->run == cmd_nodes || strcmp(c->name, "sinfo") == 0))
 			return "nodestates";
+		if (of_options[i].kind && strcmp(of_options[i].kind, "jobs") == 0)
+			return kind_of_jobs(c);
 		return of_options[i].kind;
 	}
 	return NULL;
@@ -146,7 +170,7 @@ static const char *kind_of_arguments(const struct command *c, const char **verbs
 	}
 	if (c->takes_jobs ||
 	    (c->slurm && (strcmp(c->name, "scancel") == 0 || strcmp(c->name, "seff") == 0)))
-		return "jobs";
+		return kind_of_jobs(c);
 	return c->stop_first ? FILES : NULL;
 }
 
