@@ -161,6 +161,7 @@ static const char *const fixed[] = {
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+#define KEY_LEAST 3 /* letters of a key that is cut short */
 
 static struct gpuq_val *value_of(struct cli *c, enum kind kind, const char *text)
 {
@@ -249,6 +250,31 @@ static int update_node(struct cli *c, const char *name, const char *state, const
 	return rc < 0 ? slurm_fail(&err) : EXIT_DONE;
 }
 
+/* True if the word is the key or, as Slurm takes it, its beginning. */
+static bool begins(const char *word, const char *key)
+{
+	const size_t n = strlen(word);
+
+	return n >= KEY_LEAST && strncasecmp(word, key, n) == 0;
+}
+
+/* Return the key of that name, or the only one that begins so; N_KEYS = there is none. */
+static size_t key_of(const char *word)
+{
+	size_t found = N_KEYS;
+
+	for (size_t k = 0; k < N_KEYS; k++) {
+		if (strcasecmp(keys[k].slurm, word) == 0)
+			return k;
+		if (begins(word, keys[k].slurm)) {
+			if (found < N_KEYS)
+				return N_KEYS;
+			found = k;
+		}
+	}
+	return found;
+}
+
 static int no_key(const char *word)
 {
 	const char *known[N_KEYS + 1], *near;
@@ -278,7 +304,7 @@ static int update(struct cli *c, int n, char **words)
 	for (int i = 0; i < n; i++) {
 		char *eq = strchr(words[i], '=');
 		const char *key = words[i];
-		size_t k = 0;
+		size_t k;
 
 		/* "update job 17 TimeLimit=..." as well. */
 		if (!eq && i + 1 < n && strncasecmp(key, "job", 3) == 0) {
@@ -293,9 +319,9 @@ static int update(struct cli *c, int n, char **words)
 			*eq = eq[-1];
 			*--eq = '\0';
 		}
-		if (strcasecmp(key, "JobId") == 0)
+		if (begins(key, "JobId"))
 			job = eq + 1;
-		else if (strcasecmp(key, "NodeName") == 0)
+		else if (begins(key, "NodeName"))
 			node = eq + 1;
 		else if (strcasecmp(key, "PartitionName") == 0)
 			return refuse(
@@ -308,8 +334,7 @@ static int update(struct cli *c, int n, char **words)
 		else if (strcasecmp(key, "Reason") == 0)
 			reason = eq + 1;
 		else {
-			while (k < N_KEYS && strcasecmp(keys[k].slurm, key) != 0)
-				k++;
+			k = key_of(key);
 			if (k == N_KEYS)
 				return no_key(key);
 			gpuq_set(&c->arena, set, keys[k].ours, value_of(c, keys[k].kind, eq + 1));

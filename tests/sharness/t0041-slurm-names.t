@@ -50,7 +50,7 @@ test_expect_success 'scontrol shows, holds, changes' '
 	says out "ReqTRES=node=1,gres/gpu=2" && scontrol -o show job 1 >out && test "$(wc -l <out)" -le 2 &&
 	scontrol hold 2 && wait_for 60 job_is 2 reason HeldUser && scontrol release 2 &&
 	scontrol update jobid=2 timelimit=1-00:00:00 name=renamed nice=3 && job_is 2 time_limit_s 86400 && job_is 2 name renamed &&
-	scontrol update job 3 ArrayTaskThrottle=1 && gpuq queue -h -j 3 -o JOBID >out && says out "%1" &&
+	scontrol update job 3 ArrayTaskThrottle=1 && scontrol update job=2 TimeLim=2-00:00:00 && job_is 2 time_limit_s 172800 && gpuq queue -h -j 3 -o JOBID >out && says out "%1" &&
 	exits 1 scontrol update jobid=2 timelimt=3 && says err "TimeLimit" && exits 1 scontrol requeue 999 &&
 	test "$(scontrol show hostnames "n[01-03],x" | tr "\n" " ")" = "n01 n02 n03 x " &&
 	test "$(scontrol show hostlist n1,n2,n3)" = "n[1-3]" && scontrol ping && exits 1 scontrol showw && says err "show"
