@@ -34,7 +34,7 @@ static const struct snap_share *share_of(const struct cycle *c, uint32_t queue, 
 }
 
 /* Return the devices that limits count for the start of a job on the flavor: the most that it can be charged
- * there. What a part by its memory is charged is known when it is placed, and is no more. */
+ * there. The charge of a part by its memory is known when it is placed, and is no more. */
 static int64_t devices_need(const struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_request *r = cycle_request(c, job);
