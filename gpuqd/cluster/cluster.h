@@ -99,6 +99,14 @@ struct cluster_fence {
 	bool lived; /* the other was seen at work meanwhile: what it did is not in our ledger */
 };
 
+/* The pod that is before another on a node whose plugin serves one after another. Times are of the wall clock. */
+struct turn_wait {
+	const char *node;
+	const char *namespace_, *pod; /* the pod that is served, namespace "" = as this one's */
+	int64_t since_us, until_us; /* by then others wait for it no longer */
+	bool lock; /* the node is locked for it: devices/hami.h */
+};
+
 struct cluster_sink {
 	void *arg;
 	void (*node_seen)(void *arg, const struct node_fact *n);
@@ -135,6 +143,9 @@ struct cluster_sink {
 	/* The answer to refusal_probe(). taken: a pod would be created now, or be refused for
 	 * another reason. */
 	void (*probed)(void *arg, const char *key, bool taken);
+	/* A pod is not created yet: others of its node are served first. Reported again while
+	 * that lasts. NULL = not wanted. */
+	void (*waits)(void *arg, const char *pod, const struct turn_wait *w);
 	/* A node cannot set up what a pod needs; its state does not tell. NULL = not wanted. */
 	void (*troubled)(void *arg, const char *pod, const char *object, const char *words,
 			 enum trouble_whose whose);

@@ -16,6 +16,7 @@
 #include "gpuqd/flow/recover.h"
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/flow/told/pod_told.h"
+#include "gpuqd/flow/told/pod_trouble.h"
 #include "gpuqd/util/keyset.h"
 #include "libgpuq/units.h"
 
@@ -279,29 +280,15 @@ static bool runs_as_root(const struct pod_fact *f)
 	return strstr(f->message, "runAsNonRoot") != NULL;
 }
 
-/* Report at once what keeps it from running; flow/refusal/troubles.c limits how long it may. The
- * first pod in trouble speaks for its job. */
+/* Report at once what keeps it from running; flow/refusal/troubles.c limits how long it may. */
 static void trouble_told(struct reconcile *r, const struct pod *p, struct pod_key key,
 			 const char *object, const char *words, enum trouble_whose whose,
 			 bool unserved)
 {
-	const struct trouble *is = p->job->life->trouble;
-	struct event ev = { .type = EV_JOB_TROUBLE, .job = key.job };
+	struct event ev;
 
-	/* Nor does a plugin serve a pod only because its container has another trouble, or none yet. */
-	if (is && !object && unserved && is->whose == TROUBLE_PLUGIN)
-		return;
-	if (key.attempt != p->job->attempt || (is && is->pod != key.index) || (!is && !object) ||
-	    (is && object && strcmp(is->object, object) == 0))
-		return;
-	ev.trouble.object = object;
-	ev.trouble.words = words;
-	ev.trouble.whose = whose;
-	ev.trouble.pod = key.index;
-	if (object)
-		log_notice("pod.trouble", "job=%" PRIu32 " pod=%" PRIu32 " object=%s message=%s",
-			   key.job.id, key.index, LOGS(object), LOGS(words));
-	apply(r, &ev);
+	if (pod_trouble_told(p, &key, object, words, whose, unserved, &ev))
+		apply(r, &ev);
 }
 
 static void on_troubled(void *arg, const char *pod, const char *object, const char *words,
@@ -313,6 +300,15 @@ static void on_troubled(void *arg, const char *pod, const char *object, const ch
 
 	if (p && p->state < GPUQ_POD_RUNNING)
 		trouble_told(r, p, key, object, words, whose, false);
+}
+
+static void on_waits(void *arg, const char *pod, const struct turn_wait *w)
+{
+	struct reconcile *r = arg;
+	char words[800];
+
+	on_troubled(r, pod, pod_trouble_turn(journal_model(r->j), w, words, sizeof(words)), words,
+		    TROUBLE_TURN);
 }
 
 static void root_refused(struct reconcile *r, const struct pod *p, struct pod_key key,
@@ -931,6 +927,7 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 		.refused = on_refused,
 		.probed = on_probed,
 		.troubled = on_troubled,
+		.waits = on_waits,
 		.object_seen = on_object_seen,
 		.object_gone = on_object_gone,
 		.objects_known = on_objects_known,

@@ -180,8 +180,9 @@ int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32
 	part = snap_group_part(g);
 	if (part == 0 && memory <= 0) /* it fits on none */
 		part = SNAP_MILLI;
-	else if (memory > 0)
-		part = of_memory(g->gpu_memory_bytes, memory, part);
+	else if (memory > 0) /* one that is too small does not serve it, but a larger one may */
+		part = of_memory(g->gpu_memory_bytes < memory ? g->gpu_memory_bytes : memory,
+				 memory, part);
 	if (snap_group_parts(g) == 1)
 		return replica_of(s, flavor, part);
 	return amount_times(part, snap_group_parts(g));

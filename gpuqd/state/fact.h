@@ -122,6 +122,7 @@ enum trouble_whose {
 	TROUBLE_USERS, /* the job's own description: its image, its command */
 	TROUBLE_OPERATORS, /* an object that is missing in the namespace, or the node */
 	TROUBLE_PLUGIN, /* the plugin of the node gave it no device: another attempt may get one */
+	TROUBLE_TURN, /* it is not created yet: another pod of its node is before it */
 };
 
 /* Use of a pod, or of the pods of an attempt together; -1 = not known. */

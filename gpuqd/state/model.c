@@ -56,7 +56,6 @@ void model_free(struct model *m)
 	struct node *n, *nt;
 	struct foreign *f, *ft;
 	struct usage *u, *ut;
-	struct str *s, *st;
 
 	if (!m)
 		return;
@@ -93,10 +92,9 @@ void model_free(struct model *m)
 	}
 	free(m->queues);
 	site_free(m->site);
-	HASH_ITER(hh, m->strs, s, st) {
-		HASH_DEL(m->strs, s);
-		free(s);
-	}
+	for (uint32_t i = 0; i < m->strs.room; i++)
+		free(m->strs.at[i]);
+	table_done(&m->strs);
 	change_batch_done(&m->direct);
 	free(m->departed.items);
 	marks_clear(m);

@@ -582,7 +582,7 @@ struct model {
 	struct readers *readers; /* equivalent.h */
 	struct policy
 		policy; /* set once, before the first event; but for notify, which may change */
-	struct str *strs;
+	struct slots strs; /* of struct str, interned */
 	struct batch direct; /* records without an object any more */
 	struct departed departed; /* not stored */
 	struct marks marks; /* of the event being applied */

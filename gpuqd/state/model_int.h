@@ -74,8 +74,7 @@ void marks_clear(struct model *m); /* after they were written */
 
 /* A name shared by many objects: model_intern(). */
 struct str {
-	UT_hash_handle hh;
-	size_t len;
+	uint32_t hash;
 	char s[];
 };
 

@@ -13,35 +13,48 @@
 
 /* ---- permanent names ---- */
 
+static uint32_t str_hash(const void *item)
+{
+	return ((const struct str *)item)->hash;
+}
+
+static const char *str_find(const struct model *m, const char *s, uint32_t hash)
+{
+	struct str *p;
+
+	table_each(&m->strs, hash, p)
+		if (p->hash == hash && strcmp(p->s, s) == 0)
+			return p->s;
+	return NULL;
+}
+
 /* Interned strings live as long as the model, and equal ones have equal addresses. */
 const char *model_intern(struct model *m, const char *s)
 {
-	struct str *p = NULL;
+	const char *found;
+	struct str *p;
+	uint32_t hash;
 	size_t len;
 
 	if (!s || !*s)
 		return "";
 	len = strlen(s);
-	HASH_FIND(hh, m->strs, s, len, p);
-	if (p)
-		return p->s;
+	hash = hash_bytes(s, len);
+	found = str_find(m, s, hash);
+	if (found)
+		return found;
 	p = malloc(sizeof(*p) + len + 1);
 	if (!p)
 		abort(); /* the ledger is on disk: a restart is the recovery */
-	p->len = len;
+	p->hash = hash;
 	memcpy(p->s, s, len + 1);
-	HASH_ADD_KEYPTR(hh, m->strs, p->s, len, p);
+	table_add(&m->strs, p, str_hash);
 	return p->s;
 }
 
 const char *model_interned(const struct model *m, const char *s)
 {
-	struct str *p = NULL;
-
-	if (!s || !*s)
-		return "";
-	HASH_FIND(hh, m->strs, s, strlen(s), p);
-	return p ? p->s : NULL;
+	return s && *s ? str_find(m, s, hash_bytes(s, strlen(s))) : "";
 }
 
 /* ---- objects by name ---- */

@@ -2,7 +2,7 @@
  *
  * Owns     the table; the things, their keys and how those are hashed are the caller's.
  * Touches  memory only.
- * Used by  state/model (jobs), state/record/keys.
+ * Used by  state/model (jobs, interned strings), state/record/keys.
  *
  * Eight bytes for a thing and little more, where a chained table takes sixty: for things of
  * which there are hundreds of thousands.

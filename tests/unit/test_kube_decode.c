@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_dra.h"
 #include "gpuqd/cluster/kube/watch/decode_pod.h"
 #include "gpuqd/cluster/kube/watch/decode_node.h"
 #include "gpuqd/cluster/kube/watch/decode_object.h"
@@ -944,4 +945,34 @@ Test(kube_pod, pods_of_systems_that_are_not_served)
 		cr_expect_eq(p.n_devices ? p.devices[0] : -1, others[i].device, "%s",
 			     others[i].text);
 	}
+}
+
+Test(kube_dra, of_two_words_with_one_name_the_first_counts)
+{
+	static const char slice[] =
+		"{\"metadata\":{\"name\":\"s\"},\"spec\":{\"driver\":\"gpu.x\",\"nodeName\":\"n\","
+		"\"pool\":{"
+		"\"name\":\"n\",\"generation\":1,\"resourceSliceCount\":1},\"devices\":["
+		"{\"name\":\"a\",\"attributes\":{\"kind\":{\"string\":\"1\"},\"gpu.x/"
+		"kind\":{\"string\":\"2\"}}},"
+		"{\"name\":\"b\",\"attributes\":{\"gpu.x/"
+		"kind\":{\"string\":\"3\"},\"kind\":{\"string\":\"4\"}}},"
+		"{\"name\":\"c\",\"attributes\":{\"gpu.x/kind\":{\"string\":\"5\"},\"gpu.y/"
+		"kind\":{\"string\":"
+		"\"6\"}}}]}}";
+	static const char *const texts[] = { "1", "3", "5" };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const struct dra_device *d;
+	struct object_fact f;
+
+	kube_object_done(&object);
+	cr_assert_eq(kube_parse_item(slice, strlen(slice), &object, &err), 0, "%s", err.text);
+	cr_assert_eq(kube_read_dra(&object, OBJECT_SLICE, ID, &f, &err), 0, "%s", err.text);
+	d = f.dra.slice->devices;
+	for (size_t i = 0; i < N(texts); i++) {
+		cr_expect_eq(d[i].n_words, i == 2 ? 2 : 1, "%s", d[i].name);
+		cr_expect_str_eq(d[i].words[0].name, "gpu.x/kind");
+		cr_expect_str_eq(d[i].words[0].text, texts[i]);
+	}
+	cr_expect_str_eq(d[2].words[1].name, "gpu.y/kind");
 }

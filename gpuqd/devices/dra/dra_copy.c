@@ -63,7 +63,8 @@ static bool is_text(const struct dra_word *w)
 
 static bool same_word(const struct dra_word *a, const struct dra_word *b)
 {
-	return a->type == b->type && a->capacity == b->capacity && strcmp(a->name, b->name) == 0 &&
+	return a->type == b->type && a->capacity == b->capacity &&
+	       (a->name == b->name || strcmp(a->name, b->name) == 0) &&
 	       (is_text(a) ? strcmp(a->text, b->text) == 0 : a->number == b->number);
 }
 

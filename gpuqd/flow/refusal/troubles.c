@@ -122,7 +122,7 @@ static void look_at(struct troubles *t, const struct job *j, int64_t now)
 	const struct pod *p = why && j->life->leave_us == 0 ? pod_of(j) : NULL;
 	const int64_t timeout = dispatch_start_timeout(t->dispatch, j);
 
-	if (!p)
+	if (!p || why->whose == TROUBLE_TURN)
 		return;
 	if (why->whose == TROUBLE_PLUGIN) {
 		if (now - why->since_us >= dispatch_plugin_timeout(t->dispatch))

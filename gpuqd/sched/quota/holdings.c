@@ -33,6 +33,16 @@ static const struct snap_share *share_of(const struct cycle *c, uint32_t queue, 
 	return &c->s->shares[(size_t)queue * c->s->n_res + res];
 }
 
+/* Return the devices that limits count for the start of a job on the flavor: the most that it can be charged
+ * there. The charge of a part by its memory is known when it is placed, and is no more. */
+static int64_t devices_need(const struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_request *r = cycle_request(c, job);
+
+	return r->by_memory && flavor != SNAP_NONE ? cost_of_request(c->s, r, flavor)
+						   : r->gpus_milli;
+}
+
 int64_t holdings_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint32_t res)
 {
 	const struct snap_request *r = cycle_request(c, job);
@@ -41,7 +51,7 @@ int64_t holdings_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint
 	if (c->holdings->more)
 		return c->holdings->more[res];
 	if (res == flavor)
-		return r->by_memory ? cost_of_request(c->s, r, flavor) : r->gpus_milli;
+		return devices_need(c, job, flavor);
 	if (res == snap_cpu(c->s))
 		return r->cpu_milli;
 	if (res == snap_memory(c->s))
@@ -405,8 +415,8 @@ void holdings_start(struct cycle *c, uint32_t job, uint32_t flavor)
 	for (uint32_t res = 0; res < c->s->n_res; res++)
 		charge(c, j->queue, res, holdings_need(c, job, flavor, res), !j->preemptible);
 	count_running(c, j->queue);
-	users_count(c, job, r->gpus_milli, true);
-	caps_count(c, job, r->gpus_milli, true);
+	users_count(c, job, devices_need(c, job, flavor), true);
+	caps_count(c, job, devices_need(c, job, flavor), true);
 	budget_start(c, job, flavor);
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		c->holdings->license_free[r->licenses[i].license] -= r->licenses[i].count;
@@ -445,10 +455,9 @@ static bool within(struct plan_reason *why, enum gpuq_reason code, enum plan_uni
 }
 
 /* True unless some queue on the path limits the devices of a single job to fewer. */
-static bool job_admitted(struct cycle *c, uint32_t job, struct plan_reason *why)
+static bool job_admitted(struct cycle *c, uint32_t job, int64_t gpus, struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const int64_t gpus = cycle_request(c, job)->gpus_milli;
 
 	for (uint32_t q = j->queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
 		const struct snap_queue *queue = &c->s->queues[q];
@@ -462,10 +471,9 @@ static bool job_admitted(struct cycle *c, uint32_t job, struct plan_reason *why)
 
 /* True unless the user has reached a limit of some queue on the path. per_user is set in a queue if
  * it is set in an ancestor, so the walk may stop at the first queue without it. */
-static bool user_admitted(struct cycle *c, uint32_t job, struct plan_reason *why)
+static bool user_admitted(struct cycle *c, uint32_t job, int64_t gpus, struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const int64_t gpus = cycle_request(c, job)->gpus_milli;
 
 	for (uint32_t q = j->queue; q != SNAP_NONE && c->holdings->per_user[q];
 	     q = c->s->queues[q].parent) {
@@ -648,11 +656,13 @@ void holdings_grow(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t
  * itself, comes first. */
 bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
+	const int64_t gpus = devices_need(c, job, flavor);
+
 	*why = (struct plan_reason){ .object = "" };
-	return job_admitted(c, job, why) && user_admitted(c, job, why) &&
-	       caps_admit(c, job, cycle_request(c, job)->gpus_milli, true, why) &&
-	       queues_admit(c, job, flavor, why) && budget_admits(c, job, flavor, why) &&
-	       lenders_admit(c, job, flavor, why) && licenses_admit(c, job, why);
+	return job_admitted(c, job, gpus, why) && user_admitted(c, job, gpus, why) &&
+	       caps_admit(c, job, gpus, true, why) && queues_admit(c, job, flavor, why) &&
+	       budget_admits(c, job, flavor, why) && lenders_admit(c, job, flavor, why) &&
+	       licenses_admit(c, job, why);
 }
 
 /* ---- for the rooms above ---- */

@@ -18,7 +18,7 @@ struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli);
 struct gpuq_val *view_word(struct gpuq_arena *a, const char *s);
 /* Return the state as people see it: a pending job for which nodes were requested is PROVISIONING. */
 enum gpuq_job_state view_job_state(const struct job *j);
-/* Return the role that can end a trouble: "user", "operator". */
+/* Return the role that can end a trouble: "user", "operator"; the word for none if it ends by itself. */
 const char *view_trouble_who(enum trouble_whose whose);
 /* Return the word of an isolation; null for ISOLATION_NO_DEVICES. */
 struct gpuq_val *view_isolation(struct gpuq_arena *a, int isolation);

@@ -138,18 +138,40 @@ static void write_lock(struct lock *l, const char *version)
 }
 
 /* True if the lock may be taken: there is none, it is ours, or older than it may be. One whose time cannot be
- * read is stale. */
-static bool is_free(const struct lock *l, const char *text)
+ * read is stale. Else *at_us is since when it is held. */
+static bool is_free(const struct lock *l, const char *text, int64_t *at_us)
 {
 	const char *comma = strchr(text, ',');
 	char day[64];
-	int64_t at_us;
 
 	if (!*text || (comma && strcmp(comma + 1, l->owner) == 0))
 		return true;
 	snprintf(day, sizeof(day), "%.*s", comma ? (int)(comma - text) : 63, text);
-	at_us = kube_time_us(day);
-	return at_us == 0 || loop_wall_us(l->asks->loop) - at_us >= l->asks->lock_us;
+	*at_us = kube_time_us(day);
+	return *at_us == 0 || loop_wall_us(l->asks->loop) - *at_us >= l->asks->lock_us;
+}
+
+/* Say who holds it: "TIME,NAMESPACE,POD", or older forms without the last. */
+static void tell_wait(const struct lock *l, const char *text, int64_t at_us)
+{
+	const struct cluster_sink *sink = l->asks->sink;
+	const char *holder = strchr(text, ',');
+	const char *pod = holder ? strchr(holder + 1, ',') : NULL;
+	char namespace_[254] = "";
+	struct turn_wait w = { .node = l->node,
+			       .namespace_ = namespace_,
+			       .pod = pod      ? pod + 1
+				      : holder ? holder + 1
+					       : "(not named)",
+			       .since_us = at_us,
+			       .until_us = at_us + l->asks->lock_us,
+			       .lock = true };
+
+	if (pod)
+		snprintf(namespace_, sizeof(namespace_), "%.*s", (int)(pod - holder - 1),
+			 holder + 1);
+	if (sink->waits && !l->leaving)
+		sink->waits(sink->arg, l->pod, &w);
 }
 
 static void on_read(void *arg, const struct http_answer *answer)
@@ -160,17 +182,19 @@ static void on_read(void *arg, const struct http_answer *answer)
 	const char *text = kube_str(json_object_get(meta, "annotations"), HAMI_LOCK);
 	const char *comma = strchr(text, ',');
 	char words[300];
+	int64_t at_us;
 
 	l->req = NULL;
 	if (answer->status < 200 || answer->status >= 300 || !meta) {
 		failed(l, answer);
 	} else if (l->leaving && !(comma && strcmp(comma + 1, l->owner) == 0)) {
 		free_lock(l); /* it names another pod by now, or none */
-	} else if (l->leaving || is_free(l, text)) {
+	} else if (l->leaving || is_free(l, text, &at_us)) {
 		write_lock(l, kube_str(meta, "resourceVersion"));
 	} else {
 		snprintf(words, sizeof(words), "locked for %.250s", comma ? comma + 1 : text);
 		tell(l, words);
+		tell_wait(l, text, at_us);
 		again(l, RETRY_US);
 	}
 	json_decref(node);

@@ -17,6 +17,7 @@ struct turn {
 	struct loop_timer *silent; /* of a plugin that was given the lock */
 	struct lock *lock; /* NULL = it needs none */
 	int64_t units;
+	int64_t since_us; /* wall clock */
 	bool spent; /* it keeps others waiting no longer */
 	bool served; /* by the plugin, which removes the lock */
 	char *node, *pod;
@@ -73,6 +74,7 @@ static struct turn *note(struct asks *a, const char *node, int64_t units, const 
 		abort(); /* as loop_after() */
 	t->asks = a;
 	t->units = units;
+	t->since_us = loop_wall_us(a->loop);
 	t->node = strdup(node);
 	t->pod = strdup(pod);
 	if (!t->node || !t->pod)
@@ -95,6 +97,20 @@ static bool has_lock(struct turn *t)
 	return true;
 }
 
+/* Report which pod another waits for. */
+static void tell_wait(const struct turn *t, const char *pod)
+{
+	const struct cluster_sink *sink = t->asks->sink;
+	const struct turn_wait w = { .node = t->node,
+				     .namespace_ = "",
+				     .pod = t->pod,
+				     .since_us = t->since_us,
+				     .until_us = t->since_us + TURN_US };
+
+	if (sink->waits)
+		sink->waits(sink->arg, pod, &w);
+}
+
 bool turn_take(struct asks *a, const char *node, int64_t units, const char *namespace_,
 	       const char *pod)
 {
@@ -105,8 +121,10 @@ bool turn_take(struct asks *a, const char *node, int64_t units, const char *name
 			return has_lock(t);
 	for (t = a->turns; t; t = t->next)
 		if (!t->spent && strcmp(t->node, node) == 0 &&
-		    (t->units == units || t->units < 0 || units < 0))
+		    (t->units == units || t->units < 0 || units < 0)) {
+			tell_wait(t, pod);
 			return false;
+		}
 	t = note(a, node, units, pod);
 	if (units == UNSERVED_LOCK)
 		t->lock = lock_take(a, node, namespace_, pod);

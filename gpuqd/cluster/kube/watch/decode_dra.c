@@ -14,6 +14,12 @@
 struct reading {
 	struct kube_object *o;
 	const char *wrong;
+	bool doubled; /* a device has a name with the domain of its driver: it may have it without as well */
+	/* The names that the last device has, by their place, without and with their domain: those of the
+	 * next are mostly the same. */
+	struct {
+		const char *key, *name;
+	} last[DRA_WORDS_MAX];
 };
 
 static void *room(struct reading *r, size_t n, size_t size)
@@ -56,13 +62,15 @@ static const char *unknown(const json_t *obj, const char *const *known)
 /* ---- ResourceSlice ---- */
 
 /* Return the name with its domain: without one it is in that of the driver. */
-static const char *qualified(struct reading *r, const char *driver, const char *name)
+static const char *qualify(struct reading *r, const char *driver, const char *name)
 {
 	const size_t n_driver = strlen(driver), n_name = strlen(name);
 	char *s;
 
-	if (strchr(name, '/'))
+	if (strchr(name, '/')) {
+		r->doubled |= strncmp(name, driver, n_driver) == 0 && name[n_driver] == '/';
 		return name;
+	}
 	s = gpuq_arena_alloc(&r->o->arena, n_driver + n_name + 2);
 	if (!s) {
 		r->wrong = "no memory";
@@ -72,6 +80,16 @@ static const char *qualified(struct reading *r, const char *driver, const char *
 	s[n_driver] = '/';
 	memcpy(s + n_driver + 1, name, n_name + 1);
 	return s;
+}
+
+/* Return the same for a word of a device that has `at` words before it. */
+static const char *qualified(struct reading *r, const char *driver, const char *key, size_t at)
+{
+	if (!r->last[at].key || strcmp(r->last[at].key, key) != 0) {
+		r->last[at].key = key;
+		r->last[at].name = qualify(r, driver, key);
+	}
+	return r->last[at].name;
 }
 
 /* False: an attribute of a kind that selectors do not have. */
@@ -110,11 +128,12 @@ static bool read_milli(const json_t *v, int64_t *out)
 }
 
 /* Append a word; of two with one name, one of which has its domain by the driver, the first counts. */
-static void add_word(struct dra_device *out, struct dra_word *words, const char *name)
+static void add_word(const struct reading *r, struct dra_device *out, struct dra_word *words,
+		     const char *name)
 {
 	struct dra_word *w = &words[out->n_words];
 
-	for (uint32_t i = 0; i < out->n_words; i++)
+	for (uint32_t i = 0; r->doubled && i < out->n_words; i++)
 		if (words[i].capacity == w->capacity && strcmp(words[i].name, name) == 0)
 			return;
 	w->name = name;
@@ -143,7 +162,7 @@ static void read_words(struct reading *r, const json_t *device, const char *driv
 
 		*w = (struct dra_word){ .name = "" };
 		if (read_attribute(v, w))
-			add_word(out, words, qualified(r, driver, key));
+			add_word(r, out, words, qualified(r, driver, key, out->n_words));
 	}
 	json_object_foreach(capacity, key, v)
 	{
@@ -151,7 +170,7 @@ static void read_words(struct reading *r, const json_t *device, const char *driv
 
 		*w = (struct dra_word){ .type = GPUQ_CEL_QUANTITY, .capacity = true };
 		if (read_milli(v, &w->number))
-			add_word(out, words, qualified(r, driver, key));
+			add_word(r, out, words, qualified(r, driver, key, out->n_words));
 	}
 	out->words = words;
 }

@@ -1,0 +1,72 @@
+#include "gpuqd/flow/told/pod_trouble.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/state/model.h"
+#include "libgpuq/units.h"
+
+bool pod_trouble_told(const struct pod *p, const struct pod_key *key, const char *object,
+		      const char *words, enum trouble_whose whose, bool unserved, struct event *ev)
+{
+	const struct trouble *is = p->job->life->trouble;
+
+	/* Nor does a plugin serve a pod only because its container has another trouble, or none yet. */
+	if (is && !object && unserved && is->whose == TROUBLE_PLUGIN)
+		return false;
+	if (key->attempt != p->job->attempt || (!is && !object))
+		return false;
+	if (is && is->whose == TROUBLE_TURN && object && whose != TROUBLE_TURN)
+		; /* the first that does not end by itself */
+	else if (is &&
+		 (is->pod != key->index || (object && strcmp(is->object, object) == 0 &&
+					    (whose != TROUBLE_TURN || is->whose != TROUBLE_TURN ||
+					     strcmp(is->words, words) == 0))))
+		return false;
+	*ev = (struct event){ .type = EV_JOB_TROUBLE, .job = key->job };
+	ev->trouble.object = object;
+	ev->trouble.words = words;
+	ev->trouble.whose = whose;
+	ev->trouble.pod = key->index;
+	if (object)
+		log_notice("pod.trouble", "job=%" PRIu32 " pod=%" PRIu32 " object=%s message=%s",
+			   key->job.id, key->index, LOGS(object), LOGS(words));
+	return true;
+}
+
+/* Name the job as well where the pod is one of ours: its number is what its owner knows. */
+static void name_holder(const struct model *m, const struct turn_wait *w, char *out, size_t room)
+{
+	struct pod_key key;
+
+	if (!model_pod_name_parse(m, w->pod, &key))
+		snprintf(out, room, "pod %.100s%s%.200s", w->namespace_, *w->namespace_ ? "/" : "",
+			 w->pod);
+	else if (key.job.index < 0)
+		snprintf(out, room, "pod %.200s of job %" PRIu32, w->pod, key.job.id);
+	else
+		snprintf(out, room, "pod %.200s of job %" PRIu32 "_%" PRId32, w->pod, key.job.id,
+			 key.job.index);
+}
+
+const char *pod_trouble_turn(const struct model *m, const struct turn_wait *w, char *words,
+			     size_t room)
+{
+	char holder[400], since[32], until[32];
+
+	name_holder(m, w, holder, sizeof(holder));
+	gpuq_instant_print(w->since_us, since, sizeof(since));
+	gpuq_instant_print(w->until_us, until, sizeof(until));
+	if (w->lock) {
+		snprintf(words, room,
+			 "node %.100s is locked for %s since %s; the lock is stale at %s", w->node,
+			 holder, since, until);
+		return "NodeLock";
+	}
+	snprintf(words, room,
+		 "node %.100s serves %s before it, since %s; the turn ends at %s at the latest",
+		 w->node, holder, since, until);
+	return "DeviceTurn";
+}
