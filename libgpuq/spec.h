@@ -339,6 +339,7 @@ struct gpuq_spec_opts {
 	/* The submitter's context, copied into each spec, its environment as --export says. May
 	 * be NULL; must live as long as the arena. */
 	const struct gpuq_context *context;
+	struct gpuq_buf *warnings; /* of gpuq_spec_from_command, as below; may be NULL */
 };
 
 /* Read a file of any form into specs (all of them or none).

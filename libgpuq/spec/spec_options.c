@@ -144,7 +144,7 @@ static int spec_opt_job_name(struct spec_opts_state *st, const char *v, struct g
 		return gpuq_no_memory(err);
 	if (!spec_job_name_ok(v)) {
 		if (st->warnings)
-			gpuq_buf_printf(st->warnings, "%s--job-name: '%.80s' becomes '%s'\n",
+			gpuq_buf_printf(st->warnings, "%s--job-name: '%.300s' becomes '%s'\n",
 					st->place, v, name);
 	}
 	st->spec->name = name;

@@ -154,8 +154,12 @@ static const struct spec_case accepted[] = {
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --job-name=\"my job (1)\"\n",
-	  .want = "{\"name\":\"my-job--1\",\"cpus\":1}",
-	  .warns = "run.sh:2:9: --job-name: 'my job (1)' becomes 'my-job--1'\n" },
+	  .want = "{\"name\":\"my job (1)\",\"cpus\":1}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --job-name=\"my\377job\"\n",
+	  .want = "{\"name\":\"my-job\",\"cpus\":1}",
+	  .warns = "run.sh:2:9: --job-name: 'my\377job' becomes 'my-job'\n" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --time 10 # a comment\n"
 	  "#SBATCH\n"

@@ -265,9 +265,11 @@ int submission_read(struct cli *c, struct submission *s)
 	struct gpuq_buf warnings = GPUQ_BUF_INIT;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_context *context = gpuq_arena_alloc(&c->arena, sizeof(*context));
-	struct gpuq_spec_opts opts = {
-		.now_us = cli_now_us(), .context = context, .slurm = c->cmd->slurm, .zone = &zone
-	};
+	struct gpuq_spec_opts opts = { .now_us = cli_now_us(),
+				       .context = context,
+				       .slurm = c->cmd->slurm,
+				       .zone = &zone,
+				       .warnings = &warnings };
 	int rc, code = -1;
 
 	if (c->args.n_rest == 0 && !given_wrap(&c->args))
