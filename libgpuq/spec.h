@@ -267,6 +267,7 @@ struct gpuq_spec {
 	struct gpuq_spec_code code;
 	int64_t ntasks, ntasks_per_node; /* 0 = not given; become GPUQ_NTASKS... */
 	int64_t cpus_per_task;
+	const char *memory_per; /* "cpu", "gpu": how memory was requested; NULL = of a pod */
 	const char *chdir, *output, *error, *input; /* local cluster; patterns of sbatch */
 	bool append; /* open output for append */
 	bool input_open; /* standard input stays open for whoever attaches */

@@ -256,6 +256,8 @@ static const struct gpuq_field spec_fields[] = {
 	  .doc = "Value of GPUQ_NTASKS_PER_NODE."),
 	J("cpus_per_task", INT, cpus_per_task, .min = 0, .max = INT32_MAX,
 	  .doc = "Value of GPUQ_CPUS_PER_TASK."),
+	J("memory_per", STR, memory_per, .form = "cpu or gpu",
+	  .doc = "How memory was requested, for SLURM_MEM_PER_*; memory remains that of a pod."),
 	J("chdir", STR, chdir, .doc = "Working directory on the local cluster."),
 	J("output", STR, output, .doc = "Output file on the local cluster, with sbatch's patterns (%j, %x...)."),
 	J("error", STR, error, .doc = "Error file on the local cluster."),
