@@ -216,7 +216,7 @@ static const struct gpuq_schema context_schema = {
 
 static const struct gpuq_field spec_fields[] = {
 	J("name", STR, name, .min = 1, .max = GPUQ_JOB_NAME_BYTES_MAX, .doc = "Name of the job; default: the file's or the command's."),
-	K("queue", queues, queue, .doc = "Queue, or several with commas: the first that accepts the job; default: the user's, else `default`."),
+	K("queue", queues, queue, .doc = "Queue, or several with commas: the one that starts the job first; default: the user's, else `default`."),
 	K("account", account, account, .doc = "Recorded with the job, for reports."),
 	J("namespace", NAME, namespace_, .doc = "Must be that of the queue, if given."),
 	J("qos", NAME, qos, .doc = "Quality of service; default: normal."),
