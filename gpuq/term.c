@@ -40,26 +40,6 @@ static int decode(const char *s, size_t n, uint32_t *cp)
 	return n < want ? -1 : 0;
 }
 
-/* Characters that act on a terminal, or that make text look like another text. */
-static bool acts(uint32_t c)
-{
-	static const struct {
-		uint32_t from, to;
-	} ranges[] = {
-		{ 0x00, 0x1f },     { 0x7f, 0x9f }, /* C0, DEL, C1 */
-		{ 0xad, 0xad },     { 0x61c, 0x61c }, /* soft hyphen, Arabic letter mark */
-		{ 0x180e, 0x180e }, { 0x200b, 0x200f }, /* zero width, marks */
-		{ 0x2028, 0x202e }, { 0x2060, 0x206f }, /* separators, bidi, joiners */
-		{ 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, /* variation selectors, BOM */
-		{ 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff }, /* annotations, tags */
-	};
-
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
-		if (c >= ranges[i].from && c <= ranges[i].to)
-			return true;
-	return false;
-}
-
 static void escape_byte(struct gpuq_buf *out, unsigned char b)
 {
 	gpuq_buf_printf(out, "\\x%02x", b);
@@ -67,9 +47,9 @@ static void escape_byte(struct gpuq_buf *out, unsigned char b)
 
 static void put(struct gpuq_buf *out, const char *s, int len, uint32_t cp, bool utf8)
 {
-	if (cp < 0x80 && acts(cp))
+	if (cp < 0x80 && gpuq_utf8_acts(cp))
 		escape_byte(out, (unsigned char)cp);
-	else if (acts(cp) || (cp >= 0x80 && !utf8))
+	else if (gpuq_utf8_acts(cp) || (cp >= 0x80 && !utf8))
 		gpuq_buf_printf(out, "\\u{%x}", (unsigned)cp);
 	else
 		gpuq_buf_add(out, s, (size_t)len);
@@ -116,7 +96,7 @@ void term_clean(struct gpuq_buf *out, const char *text, size_t n, bool utf8)
 			continue;
 		}
 		if (!is_mark(cp)) {
-			marks = acts(cp) ? MARKS_MAX : 0;
+			marks = gpuq_utf8_acts(cp) ? MARKS_MAX : 0;
 		} else if (utf8 && marks++ >= MARKS_MAX) {
 			gpuq_buf_printf(out, "\\u{%x}", (unsigned)cp);
 			marks = MARKS_MAX;

@@ -93,6 +93,7 @@
 #define GPUQ_SPEC_BYTES_MAX (256u << 10) /* one encoded spec, script and env included */
 #define GPUQ_DOCS_MAX 1000u /* jobs in one file */
 #define GPUQ_NAME_BYTES_MAX 63u /* names that become labels and host names */
+#define GPUQ_JOB_NAME_BYTES_MAX 255u /* a part of an output file's path is not longer */
 #define GPUQ_QUEUES_ASKED_MAX 16u /* a job may name so many: it is checked for each */
 #define GPUQ_TEXT_BYTES_MAX 1024u /* comments and messages */
 #define GPUQ_KEY_BYTES_MAX 128u /* idempotency key */

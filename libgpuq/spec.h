@@ -267,6 +267,7 @@ struct gpuq_spec {
 	struct gpuq_spec_code code;
 	int64_t ntasks, ntasks_per_node; /* 0 = not given; become GPUQ_NTASKS... */
 	int64_t cpus_per_task;
+	const char *memory_per; /* "cpu", "gpu": how memory was requested; NULL = of a pod */
 	const char *chdir, *output, *error, *input; /* local cluster; patterns of sbatch */
 	bool append; /* open output for append */
 	bool input_open; /* standard input stays open for whoever attaches */
@@ -339,6 +340,7 @@ struct gpuq_spec_opts {
 	/* The submitter's context, copied into each spec, its environment as --export says. May
 	 * be NULL; must live as long as the arena. */
 	const struct gpuq_context *context;
+	struct gpuq_buf *warnings; /* of gpuq_spec_from_command, as below; may be NULL */
 };
 
 /* Read a file of any form into specs (all of them or none).

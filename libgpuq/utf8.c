@@ -62,3 +62,22 @@ size_t gpuq_utf8_check(const char *s, size_t n)
 	}
 	return at;
 }
+
+bool gpuq_utf8_acts(uint32_t code)
+{
+	static const struct {
+		uint32_t from, to;
+	} ranges[] = {
+		{ 0x00, 0x1f },     { 0x7f, 0x9f }, /* C0, DEL, C1 */
+		{ 0xad, 0xad },     { 0x61c, 0x61c }, /* soft hyphen, Arabic letter mark */
+		{ 0x180e, 0x180e }, { 0x200b, 0x200f }, /* zero width, marks */
+		{ 0x2028, 0x202e }, { 0x2060, 0x206f }, /* separators, bidi, joiners */
+		{ 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, /* variation selectors, BOM */
+		{ 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff }, /* annotations, tags */
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (code >= ranges[i].from && code <= ranges[i].to)
+			return true;
+	return false;
+}

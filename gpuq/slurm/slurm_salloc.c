@@ -177,6 +177,24 @@ static void set_devices(const struct surroundings *x, const struct gpuq_val *pod
 	gpuq_buf_done(&text);
 }
 
+/* One of the three, by the option that requested it. */
+static void set_memory(const struct gpuq_spec *spec, int64_t gpus)
+{
+	const struct gpuq_group *g = &spec->groups[0];
+	const char *per = spec->memory_per ? spec->memory_per : "";
+	const int64_t mib = g->memory_bytes >> 20, cpus = (g->cpu_milli + 999) / 1000;
+
+	unsetenv("SLURM_MEM_PER_NODE");
+	unsetenv("SLURM_MEM_PER_CPU");
+	unsetenv("SLURM_MEM_PER_GPU");
+	if (mib && strcmp(per, "cpu") == 0 && cpus)
+		set_job_int("MEM_PER_CPU", mib / cpus);
+	else if (mib && strcmp(per, "gpu") == 0 && gpus)
+		set_job_int("MEM_PER_GPU", mib / gpus);
+	else if (mib)
+		set_job_int("MEM_PER_NODE", mib);
+}
+
 static int take_job(void *arg, const struct gpuq_val *job)
 {
 	struct surroundings *x = arg;
@@ -210,6 +228,7 @@ static int take_job(void *arg, const struct gpuq_val *job)
 		set_job_int("NTASKS_PER_NODE", spec->ntasks_per_node);
 	if (spec->cpus_per_task)
 		set_job_int("CPUS_PER_TASK", spec->cpus_per_task);
+	set_memory(spec, (int64_t)(view_number(gpuq_get(job, "gpus"), 0) / (double)n_pods));
 	set_job_int("GPUS_ON_NODE",
 		    (int64_t)(view_number(gpuq_get(job, "gpus"), 0) / (double)n_pods));
 	set_job("CLUSTER_NAME", "gpuq");

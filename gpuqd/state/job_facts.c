@@ -7,6 +7,8 @@
 
 #include "libgpuq/units.h"
 
+#define EXIT_KILLED 137 /* 128 + SIGKILL */
+
 bool job_ranges_has(const struct gpuq_range *r, size_t n, int64_t index)
 {
 	for (size_t i = 0; i < n; i++)
@@ -149,15 +151,18 @@ void job_verdict(const struct job *j, struct event *out)
 		again = j->wish->requeue && !j->cancel_asked;
 		counts = false;
 		cause = GPUQ_CAUSE_INFRA;
-	} else if (state == GPUQ_JOB_FAILED && exit_code == JOB_EXIT_SAVED && j->wish->saves &&
-		   !j->cancel_asked) {
+	} else if ((state == GPUQ_JOB_FAILED || state == GPUQ_JOB_OUT_OF_MEMORY) &&
+		   exit_code == JOB_EXIT_SAVED && j->wish->saves && !j->cancel_asked) {
 		again = true; /* not a failure: it saved itself, to be started again */
 		counts = false;
 	} else if (j->wish->retry_limit > j->life->n_retries && !j->cancel_asked &&
 		   exit_code >= 0) {
 		again = (state == GPUQ_JOB_FAILED && (job_wish_has_exit(j->wish, exit_code) ||
 						      (j->wish->retry_on & GPUQ_RETRY_FAILURE))) ||
-			(state == GPUQ_JOB_OUT_OF_MEMORY && (j->wish->retry_on & GPUQ_RETRY_OOM)) ||
+			/* A code of its own: a process of it was killed, and it went on. */
+			(state == GPUQ_JOB_OUT_OF_MEMORY &&
+			 ((j->wish->retry_on & GPUQ_RETRY_OOM) ||
+			  (exit_code != EXIT_KILLED && job_wish_has_exit(j->wish, exit_code)))) ||
 			(state == GPUQ_JOB_TIMEOUT && j->life->leave_cause != GPUQ_CAUSE_IDLE &&
 			 (j->wish->retry_on & GPUQ_RETRY_TIMEOUT));
 	}

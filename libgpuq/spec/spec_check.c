@@ -383,9 +383,11 @@ int spec_check(struct gpuq_reader *r, const struct gpuq_val *v, void *spec)
 
 	if (s->name && !spec_job_name_ok(s->name))
 		return spec_fail(r, field_at(r, v, "name"), GPUQ_EINVAL,
-				 "expected a name of at most %u letters, digits, '.', '_' and '-', "
-				 "found '%.80s'",
-				 GPUQ_NAME_BYTES_MAX, s->name);
+				 "expected a name of 1 to %u bytes of UTF-8, found '%.80s'",
+				 GPUQ_JOB_NAME_BYTES_MAX, s->name);
+	if (s->memory_per && strcmp(s->memory_per, "cpu") != 0 && strcmp(s->memory_per, "gpu") != 0)
+		return spec_fail(r, field_at(r, v, "memory_per"), GPUQ_EINVAL,
+				 "expected cpu or gpu, found '%.80s'", s->memory_per);
 	if (s->comment && strlen(s->comment) > GPUQ_TEXT_BYTES_MAX)
 		return spec_fail(r, field_at(r, v, "comment"), GPUQ_ERANGE,
 				 "expected at most %u bytes", GPUQ_TEXT_BYTES_MAX);

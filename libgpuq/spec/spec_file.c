@@ -252,7 +252,7 @@ int gpuq_spec_from_command(struct gpuq_arena *a, const struct gpuq_spec_opts *op
 		if (spec_list_add(a, &l, gpuq_arena_strdup(a, command[i])) < 0)
 			return gpuq_no_memory(r.err);
 	spec.groups[0].command = spec_list_end(&l);
-	spec_opts_begin(&st, a, &spec, opts, NULL);
+	spec_opts_begin(&st, a, &spec, opts, opts->warnings);
 	rc = finish(&r, &st, &spec);
 	if (rc < 0)
 		return rc;

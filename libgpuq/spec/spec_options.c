@@ -144,7 +144,7 @@ static int spec_opt_job_name(struct spec_opts_state *st, const char *v, struct g
 		return gpuq_no_memory(err);
 	if (!spec_job_name_ok(v)) {
 		if (st->warnings)
-			gpuq_buf_printf(st->warnings, "%s--job-name: '%.80s' becomes '%s'\n",
+			gpuq_buf_printf(st->warnings, "%s--job-name: '%.300s' becomes '%s'\n",
 					st->place, v, name);
 	}
 	st->spec->name = name;
@@ -659,7 +659,7 @@ enum {
 	X(ntasks_per_node, "ntasks-per-node", 0, 'r', "N", PODS, "Tasks of each pod") \
 	X(open_mode, "open-mode", 0, 'r', "append|truncate", 0, "How output files are opened") \
 	X(output, "output", 'o', 'r', "FILE", 0, "Standard output (local cluster)") \
-	X(queue, "partition", 'p', 'r', "QUEUES", 0, "Queue, or several: the first that accepts the job") \
+	X(queue, "partition", 'p', 'r', "QUEUES", 0, "Queue, or several: the one that starts the job first") \
 	X(prefer, "prefer", 0, 'r', "LABELS", 0, "Prefer nodes with these labels") \
 	X(isolation, "isolation", 0, 'r', "WORD", 0, "Minimum isolation of its devices from other pods") \
 	X(priority, "priority", 0, 'r', "N", 0, "Fixed priority; operators only") \

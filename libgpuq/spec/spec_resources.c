@@ -420,6 +420,12 @@ int spec_opts_end(struct spec_opts_state *st, struct gpuq_err *err)
 			   &g->memory_bytes, err);
 	if (rc < 0)
 		return rc;
+	if (st->mem_bytes >= 0)
+		s->memory_per = NULL;
+	else if (st->mem_cpu_bytes >= 0)
+		s->memory_per = "cpu";
+	else if (st->mem_gpu_bytes >= 0)
+		s->memory_per = "gpu";
 
 	if (st->ntasks || st->ntasks_per_node)
 		s->ntasks = st->ntasks ? st->ntasks : g->pods_min * st->ntasks_per_node;

@@ -215,8 +215,8 @@ static const struct gpuq_schema context_schema = {
 };
 
 static const struct gpuq_field spec_fields[] = {
-	J("name", STR, name, .min = 1, .max = GPUQ_NAME_BYTES_MAX, .doc = "Name of the job; default: the file's or the command's."),
-	K("queue", queues, queue, .doc = "Queue, or several with commas: the first that accepts the job; default: the user's, else `default`."),
+	J("name", STR, name, .min = 1, .max = GPUQ_JOB_NAME_BYTES_MAX, .doc = "Name of the job; default: the file's or the command's."),
+	K("queue", queues, queue, .doc = "Queue, or several with commas: the one that starts the job first; default: the user's, else `default`."),
 	K("account", account, account, .doc = "Recorded with the job, for reports."),
 	J("namespace", NAME, namespace_, .doc = "Must be that of the queue, if given."),
 	J("qos", NAME, qos, .doc = "Quality of service; default: normal."),
@@ -256,6 +256,8 @@ static const struct gpuq_field spec_fields[] = {
 	  .doc = "Value of GPUQ_NTASKS_PER_NODE."),
 	J("cpus_per_task", INT, cpus_per_task, .min = 0, .max = INT32_MAX,
 	  .doc = "Value of GPUQ_CPUS_PER_TASK."),
+	J("memory_per", STR, memory_per, .form = "cpu or gpu",
+	  .doc = "How memory was requested, for SLURM_MEM_PER_*; memory remains that of a pod."),
 	J("chdir", STR, chdir, .doc = "Working directory on the local cluster."),
 	J("output", STR, output, .doc = "Output file on the local cluster, with sbatch's patterns (%j, %x...)."),
 	J("error", STR, error, .doc = "Error file on the local cluster."),

@@ -144,53 +144,32 @@ bool spec_name_ok(const char *name)
 	return true;
 }
 
-/* Return the bytes of the character of a job's name that s begins with; 0 = it is none. edge: it may be
- * the first and the last. Beyond ASCII all pass but controls: output escapes what acts on a terminal. */
-static size_t job_name_char(const char *s, bool *edge)
-{
-	uint32_t code;
-	const size_t n = gpuq_utf8_next(s, strlen(s), &code);
-
-	*edge = code >= 0xa0 || isalnum((unsigned char)*s);
-	return n > 0 && (code >= 0xa0 || (n == 1 && name_byte(*s))) ? n : 0;
-}
-
 bool spec_job_name_ok(const char *name)
 {
-	bool edge = false;
+	const size_t n = strlen(name);
 
-	if (!*name || strlen(name) > GPUQ_NAME_BYTES_MAX)
-		return false;
-	for (const char *s = name; *s;) {
-		const size_t n = job_name_char(s, &edge);
-
-		if (n == 0 || (s == name && !edge))
-			return false;
-		s += n;
-	}
-	return edge;
+	return n > 0 && n <= GPUQ_JOB_NAME_BYTES_MAX && gpuq_utf8_check(name, n) == n;
 }
 
 const char *spec_name_from(struct gpuq_arena *a, const char *text)
 {
-	char name[GPUQ_NAME_BYTES_MAX + 1];
-	size_t n = 0, end = 0, k;
-	bool edge;
+	char name[GPUQ_JOB_NAME_BYTES_MAX + 1];
+	size_t n = 0, left = strlen(text);
 
-	while (*text && !(job_name_char(text, &edge) && edge))
-		text++;
-	for (; *text; text += k ? k : 1) {
-		k = job_name_char(text, &edge);
-		if (n + (k ? k : 1) > GPUQ_NAME_BYTES_MAX)
+	while (left > 0) {
+		const size_t k = gpuq_utf8_next(text, left, NULL), step = k ? k : 1;
+
+		if (n + step > GPUQ_JOB_NAME_BYTES_MAX)
 			break;
 		if (k)
 			memcpy(name + n, text, k);
 		else
 			name[n] = '-';
-		n += k ? k : 1;
-		end = k && edge ? n : end;
+		n += step;
+		text += step;
+		left -= step;
 	}
-	return end ? gpuq_arena_strndup(a, name, end) : gpuq_arena_strdup(a, "job");
+	return n ? gpuq_arena_strndup(a, name, n) : gpuq_arena_strdup(a, "job");
 }
 
 bool gpuq_path_goes_up(const char *path)

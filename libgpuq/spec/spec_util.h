@@ -21,11 +21,12 @@ const char *spec_scalar(struct gpuq_arena *a, const struct gpuq_val *v);
 /* Cut text at sep into trimmed, non-empty words. */
 int spec_split(struct gpuq_arena *a, const char *text, char sep, struct gpuq_strlist *out);
 
-/* A name made of anything: other bytes become '-', ends are letters or digits, at
- * most 63 bytes; "job" when nothing is left. NULL without memory. */
+/* A job's name made of anything: bytes that are no UTF-8 become '-', what is too long is cut between
+ * two characters; "job" when nothing is left. NULL without memory. */
 const char *spec_name_from(struct gpuq_arena *a, const char *text);
+/* Names of what the site has: they become labels and host names. */
 bool spec_name_ok(const char *name);
-/* The same of a job, which may have letters of any script. */
+/* A job's: any UTF-8. It is cleaned where it is shown, and is no part of any object's name. */
 bool spec_job_name_ok(const char *name);
 
 /* The flavors of a job as options and annotations have them: NAME[:TIME],... */

@@ -115,6 +115,7 @@ static const char *read_play(struct play *p, const json_t *a, struct arena *mem)
 	}
 	p->hang = annotation_true(a, "gpuq.test/hang");
 	p->oom = annotation_true(a, "gpuq.test/oom");
+	p->oom_child = annotation_true(a, "gpuq.test/oom-child");
 	s = json_string_value(json_object_get(a, "gpuq.test/reject"));
 	if (s && annotation_true(a, "gpuq.test/reject") && mem)
 		p->reject = arena_strdup(mem, s);

@@ -208,6 +208,8 @@ static void kpod_end(struct kpod *p)
 		kpod_stopped(p, PHASE_FAILED, 137, "Error");
 	} else if (f->play.oom) {
 		kpod_stopped(p, PHASE_FAILED, 137, "OOMKilled");
+	} else if (f->play.oom_child) {
+		kpod_stopped(p, PHASE_SUCCEEDED, 0, "OOMKilled");
 	} else if (f->play.exit_code) {
 		kpod_stopped(p, PHASE_FAILED, f->play.exit_code, "Error");
 	} else {

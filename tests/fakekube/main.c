@@ -95,7 +95,7 @@ static void usage(FILE *f)
 	      "(the body is lines of a script).\n\n"
 	      "Pods say how they run by annotations: gpuq.test/run TIME, /start TIME, /exit-code "
 	      "N,\n"
-	      "/hang, /oom, /reject (true, or the reason), /slow-exit TIME,\n"
+	      "/hang, /oom, /oom-child, /reject (true, or the reason), /slow-exit TIME,\n"
 	      "/term-exit-code N, /waiting REASON (never starts), /log TEXT, /log-every TIME.\n\n",
 	      f);
 	fputs(script_help(), f);

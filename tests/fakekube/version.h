@@ -37,7 +37,7 @@ struct container {
 struct play {
 	int64_t start_us, run_us, slow_exit_us, log_every_us;
 	int exit_code, term_exit_code; /* of its own, and after SIGTERM */
-	bool hang, oom;
+	bool hang, oom, oom_child;
 	const char *reject; /* NULL: admit */
 	const char *waiting; /* a container that never starts, and why; or NULL */
 	const char *log; /* "" if not given */

@@ -39,7 +39,7 @@ test_expect_success 'sbatch has its list of variables' '
 		says env.3 "^SLURM_$name=." || return 1
 	done &&
 	says env.3 "^SLURM_CPUS_ON_NODE=1$" && says env.3 "^SLURM_JOB_CPUS_PER_NODE=1$" && says env.3 "^SLURM_MEM_PER_NODE=64$" &&
-	says env.3 "^SLURM_MEM_PER_CPU=64$" && says env.3 "^SLURM_JOB_UID=$(id -u)$" && says env.3 "^SLURM_SUBMIT_HOST=$(uname -n)$" &&
+	! grep "^SLURM_MEM_PER_[CG]PU=" env.3 && says env.3 "^SLURM_JOB_UID=$(id -u)$" && says env.3 "^SLURM_SUBMIT_HOST=$(uname -n)$" &&
 	! grep GPUS_PER_NODE env.3 && id=$(sbatch --parsable -G 2 -t 10 -o gpus.out --wrap "env") && exits 0 gpuq wait "$id" &&
 	says gpus.out "^SLURM_GPUS=2$" && says gpus.out "^SLURM_GPUS_PER_NODE=2$" && start=$(sed -n "s/^SLURM_JOB_START_TIME=//p" gpus.out) &&
 	says gpus.out "^SLURM_JOB_END_TIME=$((start + 600))$"

@@ -54,6 +54,12 @@ test_expect_success 'a kind that no node has is told, with those that are there'
 	job_is "$id" state PENDING && fake_job hang=true -g 1 2>err && test ! -s err && all_gone
 '
 
+test_expect_success 'what no node of the kind can hold is told, also where nodes of other kinds could' '
+	id=$(fake_job hang=true -g 1 --flavor t4 --gpu-memory 30Gi 2>err) && says err "no node can hold a pod of this job .30Gi of GPU memory requested, 15Gi on the largest node of t4.: it is pending" &&
+	fake_job hang=true -g 1 --flavor t4,a100-40g --gpu-memory 60Gi 2>err && says err "40Gi on the largest node of t4 or a100-40g" &&
+	fake_job hang=true -g 1 --flavor t4,a100-80g --gpu-memory 30Gi 2>err && test_must_be_empty err && fake_job hang=true -g 1 --gpu-memory 30Gi 2>err && test_must_be_empty err && gpuq cancel --me
+'
+
 test_expect_success 'flavors of the site mean what the site has them match' '
 	printf "version: 1\nflavors: [{name: big, match: {product: \"*A100*80GB\"}}]\n" >f.yaml && gpuq apply -f f.yaml &&
 	id=$(fake_job hang=true -g 1 --flavor big) && on "$id" node-0001 && fake_job hang=true -g 1 --flavor t4 2>err && says err "no node has devices of flavor t4" && all_gone

@@ -1,5 +1,5 @@
 #!/bin/sh
-test_description='a job that names several queues goes to the first that accepts it, and is told so'
+test_description='a job that names several queues goes to the one that starts it first, else to the first that accepts it, and is told so'
 . "$(dirname "$0")/lib.sh"
 
 names() {
@@ -19,6 +19,7 @@ test_expect_success 'queues with rules of their own' '
 		- {name: short, max_time: 1h, max_gpus: {job: 1}}
 		- {name: long, max_time: 10d}
 		- {name: others}
+		- {name: tight, limit: 1}
 	END
 	start_gpuqd --gpus 4 --site "$PWD/site.yaml" && gpuq queues close others
 '
@@ -43,6 +44,15 @@ test_expect_success 'a list in a job file, in update and in --dry-run; lists tha
 	d=$(submit --hold job.yaml) && in_queue "$d" long && gpuq update "$d" time=30m && gpuq update "$d" queue=short,long && in_queue "$d" short &&
 	exits 1 gpuq submit --queue short,,long --wrap true && exits 1 gpuq submit --queue "$(seq -s, 1 17)" --wrap true && says err "at most 16 queues" &&
 	printf "queue: \"short,\"\ncommand: [x]\n" >bad.yaml && exits 1 gpuq submit bad.yaml && says err "bad.yaml:1:.*with commas"
+'
+
+test_expect_success 'of those that accept it the one that is planned to start it first; with --key, held or alike the first' '
+	t=$(submit -p tight,long -g 1 -t 2h --wrap "sleep 1000" 2>err) && in_queue "$t" tight && job_becomes "$t" RUNNING &&
+	u=$(gpuq submit --parsable -p tight,long -g 1 -t 1h --wrap "sleep 1000" 2>err) && in_queue "$u" long && says err "queue long is the one of tight,long that would start the job first, at 2" && ! grep "is the first of" err &&
+	u=$(bin/sbatch --parsable -p others,tight,long -G 1 -t 1:00 --wrap "sleep 1000" 2>err) && in_queue "$u" long && says err "would start the job first" &&
+	u=$(gpuq submit --parsable -p tight,long -g 1 --hold --wrap true 2>err) && in_queue "$u" tight && says err "queue tight is the first of tight,long" &&
+	u=$(gpuq submit --parsable --key one -p tight,long -g 1 -t 1h --wrap true 2>err) && in_queue "$u" tight && test "$(gpuq submit --parsable --key one -p tight,long -g 1 -t 1h --wrap true 2>err)" = "$u" &&
+	gpuq cancel --me
 '
 
 test_expect_success 'accounts as Slurm has them' '

@@ -291,6 +291,20 @@ Test(kube_podspec, a_gang_has_names, .init = init)
 	json_decref(v);
 }
 
+/* The kubelet replaces $(NAME) in values, and $$ by $. A job's name and comment are any text. */
+Test(kube_podspec, values_of_the_job_are_no_references, .init = init)
+{
+	const char *keys[] = { "GPUQ_JOB_NAME", "SLURM_JOB_COMMENT" };
+	const char *vals[] = { "a/b $(HOME) \xc3\xb6", "$$1" };
+	json_t *v;
+
+	order.env = (struct gpuq_strmap){ keys, vals, 2 };
+	v = made();
+	expect(v, "spec|containers|0|env|0|value", "\"a/b $$(HOME) \xc3\xb6\"");
+	expect(v, "spec|containers|0|env|1|value", "\"$$$$1\"");
+	json_decref(v);
+}
+
 /* As the Job controller does it: annotation, label, host name; a Service of the owner's stays. */
 Test(kube_podspec, an_indexed_job_is_one, .init = init)
 {

@@ -181,6 +181,32 @@ Test(notify, nothing_begins_a_header)
 	}
 }
 
+/* Headers hold ASCII only, in lines of 78 and words of whole characters. */
+Test(notify, a_name_keeps_its_letters)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf out = GPUQ_BUF_INIT;
+	const char *text, *subject;
+
+	outbox_mail(message_of(&a, "gr\xc3\xb6\xc3\x9f"
+				   "e-\xe5\x90\x8d\xe5\x89\x8d"),
+		    "0123abcd-5", "0123abcd", "gpuq@c.example", &out);
+	text = gpuq_buf_str(&out);
+	cr_expect_not_null(strstr(text, "\nName:      gr\xc3\xb6\xc3\x9f"
+					"e-\xe5\x90\x8d\xe5\x89\x8d\n"),
+			   "%s", text);
+	subject = strstr(text, "\nSubject: =?UTF-8?Q?=67=70=75=71");
+	cr_assert_not_null(subject, "%s", text);
+	cr_expect_not_null(strstr(subject, "=C3=B6"));
+	for (const char *p = text; p < strstr(text, "\n\n"); p = strchr(p, '\n') + 1) {
+		cr_expect_leq(strcspn(p, "\n"), 78, "%s", p);
+		for (const char *q = p; *q != '\n'; q++)
+			cr_expect(*q >= ' ' && *q <= '~', "byte %d", *q);
+	}
+	gpuq_buf_done(&out);
+	gpuq_arena_done(&a);
+}
+
 Test(notify, a_mail_as_a_whole)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
@@ -195,7 +221,8 @@ Test(notify, a_mail_as_a_whole)
 					     "Auto-Submitted: auto-generated\n"
 					     "X-Gpuq-Cluster: 0123abcd\n"
 					     "MIME-Version: 1.0\n"
-					     "Content-Type: text/plain; charset=us-ascii\n"
+					     "Content-Type: text/plain; charset=utf-8\n"
+					     "Content-Transfer-Encoding: 8bit\n"
 					     "\n"
 					     "job 17 (x) FAILED, exit code 3.\n"
 					     "\n"

@@ -105,7 +105,7 @@ Test(podrecord, values_are_sanitised)
 	r = whole;
 	r.name = r.account = longest;
 	r = read_back(text_of(&r));
-	cr_expect(strlen(r.name) >= 64 && strlen(r.name) <= 128);
+	cr_expect(strlen(r.name) >= 64 && strlen(r.name) <= 256);
 	cr_expect_eq(strlen(r.name) % 2, 0);
 	cr_expect_str_eq(r.queue, "research");
 }

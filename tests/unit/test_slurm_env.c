@@ -11,19 +11,30 @@ static const struct {
 	uint32_t n_pods, n_devices;
 	int64_t cpu_milli, memory_bytes, cpus_per_task;
 	const char *want; /* NAME=VALUE NAME=VALUE; "NAME" alone: not set */
+	const char *memory_per;
 } rows[] = {
 	{ "1", "1", "0", 1, 0, 0, 0, 0,
 	  "TASKS_PER_NODE=1 GTIDS=0 PROCID=0 CPUS_ON_NODE=1 JOB_CPUS_PER_NODE=1 GPUS "
-	  "MEM_PER_NODE JOB_GPUS GPUS_ON_NODE" },
+	  "MEM_PER_NODE JOB_GPUS GPUS_ON_NODE",
+	  NULL },
 	{ "4", "2", "1", 2, 0, 0, 0, 3,
-	  "TASKS_PER_NODE=2(x2) GTIDS=2,3 PROCID=2 CPUS_ON_NODE=6 JOB_CPUS_PER_NODE=6(x2)" },
-	{ "5", "3", "1", 2, 0, 0, 0, 0, "TASKS_PER_NODE=3,2 GTIDS=3,4 PROCID=3" },
-	{ "7", "3", "2", 3, 0, 0, 0, 0, "TASKS_PER_NODE=3(x2),1 GTIDS=6 PROCID=6" },
+	  "TASKS_PER_NODE=2(x2) GTIDS=2,3 PROCID=2 CPUS_ON_NODE=6 JOB_CPUS_PER_NODE=6(x2)", NULL },
+	{ "5", "3", "1", 2, 0, 0, 0, 0, "TASKS_PER_NODE=3,2 GTIDS=3,4 PROCID=3", NULL },
+	{ "7", "3", "2", 3, 0, 0, 0, 0, "TASKS_PER_NODE=3(x2),1 GTIDS=6 PROCID=6", NULL },
 	{ "1", "1", "0", 1, 0, 2500, INT64_C(4) << 30, 0,
-	  "CPUS_ON_NODE=3 MEM_PER_NODE=4096 MEM_PER_CPU=1638 MEM_PER_GPU" },
+	  "CPUS_ON_NODE=3 MEM_PER_NODE=4096 MEM_PER_CPU MEM_PER_GPU", NULL },
+	{ "1", "1", "0", 1, 0, 2500, INT64_C(6) << 30, 0,
+	  "CPUS_ON_NODE=3 MEM_PER_NODE MEM_PER_CPU=2048 MEM_PER_GPU", "cpu" },
+	{ "1", "1", "0", 1, 0, 0, INT64_C(4) << 30, 0, "MEM_PER_NODE=4096 MEM_PER_CPU MEM_PER_GPU",
+	  "cpu" },
 	{ "2", "1", "0", 2, 4, 8000, INT64_C(64) << 30, 0,
-	  "GPUS=8 GPUS_PER_NODE=4 JOB_GPUS=0,1,2,3 GPUS_ON_NODE=4 MEM_PER_GPU=16384 CPUS_PER_GPU=2 "
-	  "MEM_PER_CPU=8192" },
+	  "GPUS=8 GPUS_PER_NODE=4 JOB_GPUS=0,1,2,3 GPUS_ON_NODE=4 MEM_PER_GPU CPUS_PER_GPU=2 "
+	  "MEM_PER_CPU MEM_PER_NODE=65536",
+	  NULL },
+	{ "2", "1", "0", 2, 4, 8000, INT64_C(64) << 30, 0,
+	  "MEM_PER_GPU=16384 MEM_PER_CPU MEM_PER_NODE", "gpu" },
+	{ "1", "1", "0", 1, 0, 1000, INT64_C(2) << 30, 0,
+	  "MEM_PER_GPU MEM_PER_CPU MEM_PER_NODE=2048", "gpu" },
 };
 
 static void check(const struct pod_env *e, size_t row)
@@ -52,7 +63,8 @@ Test(slurm_env, amounts_and_tasks)
 		const char *keys[POD_ENV_MAX], *vals[POD_ENV_MAX];
 		struct gpuq_strmap map = { keys, vals, 0 };
 		struct pod_env e = { &mem, &map };
-		struct gpuq_spec spec = { .cpus_per_task = rows[i].cpus_per_task };
+		struct gpuq_spec spec = { .cpus_per_task = rows[i].cpus_per_task,
+					  .memory_per = rows[i].memory_per };
 		const struct gpuq_group group = { .cpu_milli = rows[i].cpu_milli,
 						  .memory_bytes = rows[i].memory_bytes };
 

@@ -305,6 +305,7 @@ static void make_spec(struct dice *d, struct gpuq_spec *s)
 	s->ntasks = maybe(d) ? (int64_t)roll(d, 1000) : 0;
 	s->ntasks_per_node = maybe(d) ? (int64_t)roll(d, 1000) : 0;
 	s->cpus_per_task = maybe(d) ? (int64_t)roll(d, 1000) : 0;
+	s->memory_per = maybe(d) ? maybe(d) ? "cpu" : "gpu" : NULL;
 	if (script) {
 		s->script = gpuq_arena_printf(d->a, "#!/bin/sh\n%s", text(d));
 		s->script_bytes = strlen(s->script);
@@ -483,6 +484,7 @@ static void check_spec(const struct gpuq_spec *x, const struct gpuq_spec *y,
 	SAME(ntasks);
 	SAME(ntasks_per_node);
 	SAME(cpus_per_task);
+	SAME_STR(memory_per);
 	SAME_STR(chdir);
 	SAME_STR(output);
 	SAME_STR(error);

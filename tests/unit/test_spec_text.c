@@ -206,17 +206,21 @@ SPEC_CASES(spec_text, mig_profiles_are_known_by_their_form, migs)
 	cr_expect_eq(spec_mig_ok(migs[*ix].text), migs[*ix].ok, "'%s'", migs[*ix].text);
 }
 
+#define FIFTY "01234567890123456789012345678901234567890123456789"
+#define HUNDRED FIFTY FIFTY
+
 static const struct {
 	const char *text, *name;
 } names[] = {
 	{ "train.sh", "train.sh" },
-	{ "my job (1)", "my-job--1" },
-	{ "--x--", "x" },
+	{ "my job [1]: a/b", "my job [1]: a/b" },
+	{ "--x--", "--x--" },
 	{ "", "job" },
-	{ "\xc3\xa9t\xc3\xa9", "\xc3\xa9t\xc3\xa9" },
-	{ "...", "job" },
-	{ "0123456789012345678901234567890123456789012345678901234567890123456789",
-	  "012345678901234567890123456789012345678901234567890123456789012" },
+	{ "\xc3\xa9t\xc3\xa9\n\xe2\x80\xae", "\xc3\xa9t\xc3\xa9\n\xe2\x80\xae" },
+	{ "a\xc3", "a-" },
+	{ "\xc3(\xed\xa0\x80", "-(---" },
+	{ HUNDRED HUNDRED "0123456789012345678901234567890123456789012345678901234\xc3\xa9",
+	  HUNDRED HUNDRED "0123456789012345678901234567890123456789012345678901234" },
 };
 
 SPEC_CASES(spec_text, a_name_is_made_of_anything, names)

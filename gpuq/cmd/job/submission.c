@@ -13,7 +13,9 @@
 #include "gpuq/command.h"
 #include "gpuq/file.h"
 #include "gpuq/help.h"
+#include "gpuq/view.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/units.h"
 
 extern char **environ;
 
@@ -268,9 +270,11 @@ int submission_read(struct cli *c, struct submission *s)
 	struct gpuq_buf warnings = GPUQ_BUF_INIT;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_context *context = gpuq_arena_alloc(&c->arena, sizeof(*context));
-	struct gpuq_spec_opts opts = {
-		.now_us = cli_now_us(), .context = context, .slurm = c->cmd->slurm, .zone = &zone
-	};
+	struct gpuq_spec_opts opts = { .now_us = cli_now_us(),
+				       .context = context,
+				       .slurm = c->cmd->slurm,
+				       .zone = &zone,
+				       .warnings = &warnings };
 	int rc, code = -1;
 
 	if (c->args.n_rest == 0 && !given_wrap(&c->args))
@@ -460,12 +464,97 @@ static int send_all(struct cli *c, struct submission *s, bool dry_run, struct gp
 	return rc;
 }
 
+/* ---- of several queues the one that starts it first ---- */
+
+#define COMPARE_US (2 * GPUQ_US_PER_S) /* a busy server is not asked for long */
+#define SOONER_US GPUQ_US_PER_S /* less is no difference: the order given counts */
+
+struct start {
+	bool accepted, now;
+	int64_t at_us; /* INT64_MAX: unknown */
+};
+
+static void plan_in(struct cli *c, const struct gpuq_spec *spec, const char *queue,
+		    struct start *out)
+{
+	struct gpuq_arena *a = &c->arena;
+	struct gpuq_spec one = *spec;
+	struct gpuq_val *map = gpuq_map(a), *list = gpuq_list(a), *reply;
+	const struct gpuq_val *plans, *start;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	*out = (struct start){ .at_us = INT64_MAX };
+	one.queue = queue;
+	one.code = (struct gpuq_spec_code){ .none = spec->script != NULL };
+	gpuq_add(a, list, gpuq_spec_write(a, &one));
+	gpuq_put(a, map, "specs", list);
+	if (!gpuq_val_ok(map) || cli_call(c, "plan.get", map, "", &reply, &err) < 0)
+		return;
+	plans = gpuq_get(reply, "plans");
+	start = plans && plans->type == GPUQ_LIST && plans->n ? gpuq_get(plans->items[0], "start")
+							      : NULL;
+	out->accepted = true;
+	out->at_us = gpuq_get_int(start, "start_time", INT64_MAX);
+	out->now = strcmp(gpuq_get_str(start, "by", ""), "now") == 0;
+}
+
+static void say_sooner(struct cli *c, const char *list, const char *queue, int64_t at_us)
+{
+	struct gpuq_buf when = GPUQ_BUF_INIT;
+
+	view_time(&when, gpuq_int(&c->arena, at_us));
+	cli_say("warning: queue %s is the one of %s that would start the job first, at %s", queue,
+		list, gpuq_buf_str(&when));
+	gpuq_buf_done(&when);
+}
+
+/* Name the queue that is planned to start it first, as Slurm does, where that is another than the first
+ * that accepts it. Otherwise the order that was given counts. A key means the same job at each
+ * try, and plans change. */
+static void choose_queue(struct cli *c, struct gpuq_spec *spec)
+{
+	const char *list = spec->queue, *best = NULL;
+	const int64_t since_us = cli_now_us();
+	int64_t best_us = INT64_MAX;
+	bool first = true;
+
+	if (!list || !strchr(list, ',') || c->args.val[OPT_KEY] || spec->hold || spec->begin_us ||
+	    spec->n_depends)
+		return;
+	for (const char *at = list; *at; at += *at == ',') {
+		const size_t n = strcspn(at, ",");
+		const char *queue = gpuq_arena_strndup(&c->arena, at, n);
+		struct start s;
+
+		at += n;
+		if (!queue || cli_now_us() - since_us > COMPARE_US)
+			return;
+		plan_in(c, spec, queue, &s);
+		if (!s.accepted)
+			continue;
+		if (first || (s.at_us != INT64_MAX &&
+			      (best_us == INT64_MAX || s.at_us < best_us - SOONER_US))) {
+			best = first ? NULL : queue;
+			best_us = s.at_us;
+		}
+		first = false;
+		if (s.now)
+			break;
+	}
+	if (!best)
+		return;
+	say_sooner(c, list, best, best_us);
+	spec->queue = best;
+}
+
 int submission_send(struct cli *c, struct submission *s, bool dry_run)
 {
 	struct gpuq_val *jobs = gpuq_list(&c->arena);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int rc = cli_connect(c, &err);
 
+	if (rc == 0 && s->specs.n == 1)
+		choose_queue(c, &s->specs.items[0]);
 	if (rc == 0)
 		rc = send_all(c, s, dry_run, jobs, &err);
 	if (rc < 0 && wants_code(&err) && add_code(s)) {

@@ -517,14 +517,36 @@ static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, enum
 				much_text(largest, unit, two));
 }
 
+/* The flavors that bind the nodes of a group; NULL: none does, or no node is of them, which
+ * flavor_warn() tells. */
+static const struct gpuq_strlist *bound_to(const struct draft *d, const struct gpuq_group *g)
+{
+	if (d->spec.flavors.n == 0 || g->gpus_milli == 0)
+		return NULL;
+	node_each(d->m, n)
+		if (!n->gone && node_is_of(d->m, n, &d->spec.flavors))
+			return &d->spec.flavors;
+	return NULL;
+}
+
+static void add_flavors(struct gpuq_buf *out, const struct gpuq_strlist *flavors)
+{
+	for (size_t i = 0; i < flavors->n; i++)
+		gpuq_buf_printf(out, "%s%s", i ? " or " : " of ", flavors->items[i]);
+}
+
 /* True if a node of a pool that grows could hold a pod of the group. */
-static bool may_come(const struct model *m, const struct gpuq_group *g)
+static bool may_come(const struct model *m, const struct gpuq_group *g,
+		     const struct gpuq_strlist *flavors)
 {
 	site_each(site_pool, m->site->pools, p) {
 		const struct provision_machine *is =
 			p->provisioning ? p->provisioning->machine : NULL;
 
-		if (is && g->gpus_milli <= is->gpus * 1000 && g->n_resources == 0 &&
+		if (is &&
+		    (g->gpus_milli == 0 || flavors->n == 0 ||
+		     gpuq_strlist_has(flavors, p->flavor)) &&
+		    g->gpus_milli <= is->gpus * 1000 && g->n_resources == 0 &&
 		    (!is->cpu_milli || g->cpu_milli <= is->cpu_milli) &&
 		    (!is->memory_bytes || g->memory_bytes <= is->memory_bytes))
 			return true;
@@ -540,10 +562,11 @@ static void warn_unsatisfiable(struct draft *d)
 		int64_t gpus_milli = 0, cpu_milli = 0, memory_bytes = 0, mib = 0, migs = 0;
 		int64_t largest[GPUQ_RESOURCES_MAX] = { 0 };
 		struct gpuq_buf why = GPUQ_BUF_INIT;
-		bool fits = may_come(d->m, gr), replicas = false;
+		const struct gpuq_strlist *flavors = bound_to(d, gr);
+		bool fits = may_come(d->m, gr, &d->spec.flavors), replicas = false;
 
 		for (const struct node *n = d->m->nodes; n && !fits; n = n->hh.next) {
-			if (n->gone)
+			if (n->gone || (flavors && !node_is_of(d->m, n, flavors)))
 				continue;
 			replicas |= n->fact.replicas > 1;
 			if (n->fact.replicas <= 1)
@@ -579,6 +602,8 @@ static void warn_unsatisfiable(struct draft *d)
 					"%sdevices are offered in replicas, of which a pod gets "
 					"one, a part of a device",
 					why.len ? "; " : " (");
+		if (flavors && why.len)
+			add_flavors(&why, flavors);
 		gpuq_buf_printf(
 			&d->warnings,
 			"no node can hold a pod of this job%s%s: it is pending until one can\n",

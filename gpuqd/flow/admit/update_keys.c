@@ -37,6 +37,7 @@ static const struct update_key rows[] = {
 	{ "mail_type",           UPDATE_ALWAYS,   OWNER,    NULL },
 	{ "mail_user",           UPDATE_ALWAYS,   OWNER,    NULL },
 	{ "memory",              UPDATE_WAITING,  MANAGER,  NULL },
+	{ "memory_per",          UPDATE_WAITING,  MANAGER,  NULL },
 	{ "mig",                 UPDATE_WAITING,  MANAGER,  NULL },
 	{ "mig_ok",              UPDATE_WAITING,  MANAGER,  NULL },
 	{ "name",                UPDATE_ALWAYS,   OWNER,    NULL }, /* names output files */

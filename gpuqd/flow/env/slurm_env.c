@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libgpuq/buf.h"
 #include "libgpuq/units.h"
@@ -88,6 +89,20 @@ static void set_tasks(struct pod_env *e, const struct slurm_env_job *j)
 	pod_env_set(e, "SLURM_DISTRIBUTION", "block");
 }
 
+/* Slurm sets one of the three, by the option that was used; srun and mpirun refuse two of them. */
+static void set_memory(struct pod_env *e, const struct slurm_env_job *j, int64_t mib)
+{
+	const char *per = j->spec->memory_per ? j->spec->memory_per : "";
+	const int64_t cpus = (j->group->cpu_milli + 999) / 1000;
+
+	if (strcmp(per, "cpu") == 0 && cpus)
+		pod_env_set_int(e, "SLURM_MEM_PER_CPU", mib / cpus);
+	else if (strcmp(per, "gpu") == 0 && j->n_devices)
+		pod_env_set_int(e, "SLURM_MEM_PER_GPU", mib / j->n_devices);
+	else
+		pod_env_set_int(e, "SLURM_MEM_PER_NODE", mib);
+}
+
 /* Set cores and memory. A pod without counted cores has those of its tasks, at least one. */
 static void set_amounts(struct pod_env *e, const struct slurm_env_job *j)
 {
@@ -100,17 +115,13 @@ static void set_amounts(struct pod_env *e, const struct slurm_env_job *j)
 	pod_env_set_int(e, "SLURM_CPUS_ON_NODE", cpus);
 	set_for_each(e, "SLURM_JOB_CPUS_PER_NODE", cpus, j->n_pods);
 	if (mib)
-		pod_env_set_int(e, "SLURM_MEM_PER_NODE", mib);
-	if (mib && g->cpu_milli)
-		pod_env_set_int(e, "SLURM_MEM_PER_CPU", mib * 1000 / g->cpu_milli);
+		set_memory(e, j, mib);
 	if (!j->n_devices) /* Slurm sets none of these then, and programs ask whether they are set */
 		return;
 	pod_env_set(e, "SLURM_GPUS_ON_NODE", pod_env_get(e, "GPUQ_GPUS"));
 	pod_env_set(e, "SLURM_JOB_GPUS", pod_env_get(e, "GPUQ_DEVICES"));
 	pod_env_set_int(e, "SLURM_GPUS", (int64_t)j->n_devices * j->n_pods);
 	pod_env_set_int(e, "SLURM_GPUS_PER_NODE", j->n_devices);
-	if (mib)
-		pod_env_set_int(e, "SLURM_MEM_PER_GPU", mib / j->n_devices);
 	if (g->cpu_milli)
 		pod_env_set_int(e, "SLURM_CPUS_PER_GPU", g->cpu_milli / 1000 / j->n_devices);
 }

@@ -6,8 +6,10 @@
 #include <time.h>
 
 #include "libgpuq/units.h"
+#include "libgpuq/utf8.h"
 
 #define LINE_BYTES_MAX 400 /* of a value in a mail */
+#define ENCODED_BYTES_MAX 57u /* between =?UTF-8?Q? and ?=: a line of 78 */
 
 void outbox_id(const char *cluster_id, uint64_t number, char *id)
 {
@@ -75,18 +77,57 @@ void outbox_json(const struct gpuq_val *msg, const char *id, const char *cluster
 
 /* ---- mail ---- */
 
-/* Append one line of printable ASCII: any other byte becomes '?'. */
+/* Append one line of text: what is none, acts on a terminal or turns text becomes '?'. */
 static void clean(struct gpuq_buf *out, const char *s)
 {
-	for (size_t n = 0; *s && n < LINE_BYTES_MAX; s++, n++)
-		gpuq_buf_addc(out, *s >= ' ' && *s <= '~' ? *s : '?');
+	uint32_t code;
+
+	for (size_t left = strnlen(s, LINE_BYTES_MAX); left > 0;) {
+		const size_t k = gpuq_utf8_next(s, left, &code), step = k ? k : 1;
+
+		if (k && !gpuq_utf8_acts(code))
+			gpuq_buf_add(out, s, k);
+		else
+			gpuq_buf_addc(out, '?');
+		s += step;
+		left -= step;
+	}
+}
+
+/* Append text as encoded words of RFC 2047, each of whole characters and at most 75 bytes. */
+static void encoded_words(struct gpuq_buf *out, const char *s)
+{
+	size_t line = 0;
+
+	for (size_t left = strlen(s), k; left > 0; s += k, left -= k) {
+		k = gpuq_utf8_next(s, left, NULL);
+		k = k ? k : 1;
+		if (line == 0 || line + 3 * k > ENCODED_BYTES_MAX) {
+			gpuq_buf_adds(out, line ? "?=\n =?UTF-8?Q?" : "=?UTF-8?Q?");
+			line = 0;
+		}
+		for (size_t i = 0; i < k; i++)
+			gpuq_buf_printf(out, "=%02X", (unsigned char)s[i]);
+		line += 3 * k;
+	}
+	gpuq_buf_adds(out, line ? "?=" : "");
 }
 
 static void header(struct gpuq_buf *out, const char *name, const char *value)
 {
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	bool ascii = true;
+
+	clean(&text, value);
+	for (const char *s = gpuq_buf_str(&text); *s; s++)
+		ascii = ascii && (unsigned char)*s < 0x80;
 	gpuq_buf_printf(out, "%s: ", name);
-	clean(out, value);
+	if (ascii)
+		gpuq_buf_adds(out, gpuq_buf_str(&text));
+	else
+		encoded_words(out, gpuq_buf_str(&text));
 	gpuq_buf_addc(out, '\n');
+	gpuq_buf_done(&text);
 }
 
 static void date(struct gpuq_buf *out, int64_t at_us)
@@ -201,7 +242,8 @@ void outbox_mail(const struct gpuq_val *msg, const char *id, const char *cluster
 	header(out, "Auto-Submitted", "auto-generated");
 	header(out, "X-Gpuq-Cluster", cluster_id);
 	header(out, "MIME-Version", "1.0");
-	header(out, "Content-Type", "text/plain; charset=us-ascii");
+	header(out, "Content-Type", "text/plain; charset=utf-8");
+	header(out, "Content-Transfer-Encoding", "8bit");
 	gpuq_buf_addc(out, '\n');
 	gpuq_buf_adds(out, gpuq_buf_str(&text) + strlen("gpuq: "));
 	gpuq_buf_adds(out, ".\n\n");

@@ -115,7 +115,7 @@ static bool write_cut(const struct podrecord *r, size_t name_max, struct gpuq_bu
 
 int podrecord_write(const struct podrecord *r, struct gpuq_buf *out, struct gpuq_err *err)
 {
-	for (size_t most = 128; most > 0; most /= 4)
+	for (size_t most = TEXT_BYTES_MAX; most > 0; most /= 4)
 		if (write_cut(r, most, out))
 			return 0;
 	return gpuq_fail(err, GPUQ_ETOOBIG, "the record of the pod takes more than %u bytes",

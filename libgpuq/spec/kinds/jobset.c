@@ -169,10 +169,10 @@ static int add_groups(struct manifest *m, const struct rjob *j, const struct rjo
 	int rc = 0;
 
 	for (int64_t i = 0; rc == 0 && i < j->replicas; i++) {
+		/* With the number behind it, it is still a name. */
 		g[i].name = j->replicas == 1
 				    ? j->name
-				    : spec_name_from(a, gpuq_arena_printf(a, "%s-%lld", j->name,
-									  (long long)i));
+				    : gpuq_arena_printf(a, "%.50s-%lld", j->name, (long long)i);
 		rc = manifest_other_name(m, j->v, &g[i]);
 	}
 	if (rc < 0)

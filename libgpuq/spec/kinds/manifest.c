@@ -457,7 +457,15 @@ static int read_name(struct manifest *m)
 				 name);
 	}
 	if (name || base) {
-		m->out->name = spec_name_from(r->arena, name ? name : base);
+		const char *text = gpuq_arena_strdup(r->arena, name ? name : base);
+		size_t n = text ? strlen(text) : 0;
+
+		/* The mark before what Kubernetes would append belongs to no name. */
+		if (!name)
+			while (n > 1 && (text[n - 1] == '-' || text[n - 1] == '.'))
+				n--;
+		text = text ? gpuq_arena_strndup(r->arena, text, n) : NULL;
+		m->out->name = text ? spec_name_from(r->arena, text) : NULL;
 		if (!m->out->name)
 			return gpuq_no_memory(r->err);
 	}

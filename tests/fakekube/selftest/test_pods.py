@@ -204,6 +204,9 @@ class Kubelet(Case):
         self.assertEqual(self.end(self.phase("bad", "Failed"))["exitCode"], 3)
         t = self.end(self.phase("oom", "Failed"))
         self.assertEqual((t["reason"], t["exitCode"]), ("OOMKilled", 137))
+        self.create(pod("child", run="10ms", oom_child="true"))
+        t = self.end(self.phase("child", "Succeeded"))
+        self.assertEqual((t["reason"], t["exitCode"]), ("OOMKilled", 0))
         self.assertEqual(self.phase("late", "Failed")["status"]["reason"], "DeadlineExceeded")
 
     def test_running_status(self):

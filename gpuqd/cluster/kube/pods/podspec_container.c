@@ -91,9 +91,23 @@ static void put_addresses(const struct pod_order *o, const char *value, struct g
 	}
 }
 
+/* The kubelet reads $(NAME) as a reference and $$ as $, and a job's name may be any text. */
+static const char *as_it_stands(const char *value, struct gpuq_buf *room)
+{
+	if (!strchr(value, '$'))
+		return value;
+	gpuq_buf_clear(room);
+	for (; *value; value++) {
+		if (*value == '$')
+			gpuq_buf_addc(room, '$');
+		gpuq_buf_addc(room, *value);
+	}
+	return gpuq_buf_str(room);
+}
+
 static void put_order_env(const struct pod_order *o, json_t *env)
 {
-	struct gpuq_buf value = GPUQ_BUF_INIT;
+	struct gpuq_buf value = GPUQ_BUF_INIT, room = GPUQ_BUF_INIT;
 	/* How all pods of the gang are called; few values hold that. */
 	const char *last = strrchr(o->name, '-');
 	char stem[PODSPEC_NAME_ROOM];
@@ -106,9 +120,10 @@ static void put_order_env(const struct pod_order *o, json_t *env)
 			put_addresses(o, o->env.vals[i], &value);
 		else
 			gpuq_buf_adds(&value, o->env.vals[i]);
-		set_env(env, o->env.keys[i], gpuq_buf_str(&value));
+		set_env(env, o->env.keys[i], as_it_stands(gpuq_buf_str(&value), &room));
 	}
 	gpuq_buf_done(&value);
+	gpuq_buf_done(&room);
 }
 
 /* Which devices a container sees is for the device plugin to say. Without any it must

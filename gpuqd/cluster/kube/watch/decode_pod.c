@@ -2,6 +2,7 @@
 #include "gpuqd/cluster/kube/watch/decode_amounts.h"
 #include "gpuqd/cluster/kube/watch/decode_mig.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -189,6 +190,28 @@ static void failed(const json_t *status, const struct ends *e, struct pod_fact *
 	}
 }
 
+/* A process of a container was killed for memory, and the others went on to exit with 0: the runtime
+ * says so in its reason, and the pod has the phase Succeeded. Slurm counts such a job as out of memory. */
+static void succeeded(const json_t *statuses, struct pod_fact *out)
+{
+	size_t i;
+	json_t *c;
+
+	json_array_foreach(statuses, i, c)
+	{
+		const json_t *t = kube_path(c, "state", "terminated");
+
+		if (!t || fault_of_container(t) != POD_FAULT_OOM)
+			continue;
+		out->phase = POD_FAILED;
+		out->fault = POD_FAULT_OOM;
+		out->exit_code = 128 + SIGKILL; /* 0 would read as success */
+		out->reason = kube_str(t, "reason");
+		out->message = kube_str(t, "message");
+		return;
+	}
+}
+
 /* Return the cluster's words for why it is about to end a pod that runs; NULL = it is not. */
 static const char *disrupted(const json_t *status)
 {
@@ -299,6 +322,8 @@ void kube_read_outcome(struct gpuq_arena *a, const json_t *status, struct pod_fa
 		failed(status, &e, out);
 		say_unpacking(a, &e, out);
 		kube_read_shortage(a, out);
+	} else if (out->phase == POD_SUCCEEDED) {
+		succeeded(main_, out);
 	}
 }
 

@@ -420,10 +420,20 @@ static enum pod_how how_it_ended(const struct run *r, int *code, const char **te
 		*text = "it exceeded its time limit without being stopped";
 		return HOW_DEADLINE;
 	}
-	if (exit_code == 128 + SIGKILL && memlimit_hit(&r->limit)) {
-		snprintf(words, sizeof(words), "killed at its memory limit of %lld bytes",
-			 (long long)r->o->memory_bytes);
+	/* As in Slurm, also where one process of several was killed and the rest went on. */
+	if (memlimit_hit(&r->limit)) {
+		const long long limit = r->o->memory_bytes;
+
+		if (exit_code == 128 + SIGKILL)
+			snprintf(words, sizeof(words), "killed at its memory limit of %lld bytes",
+				 limit);
+		else
+			snprintf(words, sizeof(words),
+				 "a process of it was killed at the memory limit of %lld bytes; "
+				 "it ended with %d",
+				 limit, exit_code);
 		*text = words;
+		*code = exit_code ? exit_code : 128 + SIGKILL; /* 0 would read as success */
 		return HOW_OOM;
 	}
 	if (by_signal) {

@@ -31,7 +31,7 @@
 	X(NOT, "not")                                                                              \
 	X(EXIT, "exit") /* code = exit code */                                                     \
 	X(SIGNAL, "signal") /* code = signal number */                                             \
-	X(OOM, "oom") /* killed at its memory limit; code = signal or exit code + 128 */           \
+	X(OOM, "oom") /* it or a process of it was killed at its memory limit; code = exit code */ \
 	X(DEADLINE, "deadline") /* the shepherd's own safety net */                                \
 	X(DELETED, "deleted") /* signalled to end before it was started */                         \
 	X(INFRA, "infra") /* the shepherd or the machine failed it */
