@@ -164,13 +164,8 @@ static void shape(struct taking *t, const struct site_pool *p, struct snap_node 
 	snapshot_pools_tolerate(p, taints, &sn->n_taints);
 	for (size_t i = 0; i < m->resources.n; i++) {
 		const char *name = m->resources.keys[i];
-		int64_t n = 0;
 
-		if (!gpuq_resource_is_bytes(name))
-			n = strtoll(m->resources.vals[i], NULL, 10);
-		else if (gpuq_bytes_parse(m->resources.vals[i], &n, NULL) < 0)
-			continue;
-		more[sn->n_resources++] = (struct snap_resource){ name, n, 0 };
+		more[sn->n_resources++] = (struct snap_resource){ name, provision_has(m, name), 0 };
 	}
 	sn->resources = more;
 }
