@@ -28,7 +28,7 @@ enum verdict { GOOD, WARN, BAD };
 /* Replies of the server, and the data to judge them by. */
 struct exam {
 	struct cli *c;
-	const struct gpuq_val *diag;
+	const struct gpuq_val *diag, *status;
 	const struct gpuq_val *rights; /* NULL = not known */
 	struct gpuq_val *nodes, *findings;
 	int64_t asked_us, answered_us;
@@ -257,26 +257,6 @@ static bool has_ill_gpus(const struct gpuq_val *node)
 	return false;
 }
 
-static int on_pool(void *arg, const struct gpuq_val *item)
-{
-	bool *grows = arg;
-
-	*grows |= item && strcmp(gpuq_get_str(item, "state", "fixed"), "fixed") != 0;
-	return 0;
-}
-
-static bool some_pool_grows(struct exam *x)
-{
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_val *reply;
-	bool grows = false;
-
-	/* Older servers know no pools. */
-	if (gpuq_stream(x->c->conn, "pool.list", NULL, 0, on_pool, &grows, &x->c->arena, &reply, &err) < 0)
-		grows = false;
-	return grows;
-}
-
 static void check_nodes(struct exam *x)
 {
 	static const struct {
@@ -296,10 +276,6 @@ static void check_nodes(struct exam *x)
 	const uint32_t n = x->nodes->n;
 	bool well = true;
 
-	if (n == 0 && some_pool_grows(x)) {
-		find(x, GOOD, "nodes", "", "there are no nodes; pools that grow get them when jobs need them");
-		return;
-	}
 	if (n == 0) {
 		find(x, BAD, "nodes", "check that gpuqd may list nodes, and that pools select them",
 		     "there are no nodes");
