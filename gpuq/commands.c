@@ -193,7 +193,7 @@ static const struct opt reserve_opts[] = {
 static const struct opt reservations_opts[] = {
 	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "include reservations that are over" },
 	{ OPT_CALENDAR, "calendar", 0, ARG_NONE, NULL, "show a chart of the coming days, by pool" },
-	{ OPT_DAYS, "days", 0, ARG_REQUIRED, "N", "days of the calendar (14)" },
+	{ OPT_DAYS, "days", 0, ARG_REQUIRED, "N", "days of the calendar (14), which this shows as well" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 

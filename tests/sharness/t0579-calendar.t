@@ -40,6 +40,7 @@ test_expect_success 'start at 03:00, with 16 devices reserved for b from 08:00' 
 	clock_to 03:00 && cat >site.yaml <<-END &&
 	version: 1
 	qos: [{name: firm, preemptible: false}]
+	pools: [{name: big, selector: {size: big}}]
 	queues: [{name: a, quota: 16}, {name: b, quota: 0}]
 	END
 	clock_start && exits 0 gpuq reserve --start 2035-03-05T08:00Z --duration 72h --gpus 16 --queue b &&
@@ -84,6 +85,23 @@ test_expect_success 'the picture of the days' '
 	GPUs reserved on each day; ~ part of the day; m maintenance
 	END
 	test_cmp expected out
+'
+
+test_expect_success 'a pool that has no nodes is in the picture, and a number of days is one of it' '
+	exits 0 gpuq reserve later -g 4 -t 1d -q a --pool big --start 2035-03-06T00:00Z &&
+	shimmed gpuq reservations --days 3 later >out && cat >expected <<-\END &&
+	                     Mar
+	                     Mon Tue Wed
+	                       5   6   7
+	pool big, 0 GPUs
+	  later                .   4   .
+	GPUs reserved on each day; ~ part of the day; m maintenance
+	END
+	test_cmp expected out && exits 0 gpuq reserve --delete later
+'
+
+test_expect_success 'how often it comes again is in the list' '
+	gpuq reservations -h -o NAME,EVERY >out && says out "b-1 *-$" && says out "course *1d$"
 '
 
 test_expect_success 'the same as JSON' '

@@ -42,12 +42,20 @@ int calendar_days(const struct cli *c)
 	return (int)n;
 }
 
+/* A pool with reservations is drawn even while it has no node. */
 static int on_reservation(void *arg, const struct gpuq_val *item)
 {
 	struct picture *p = arg;
+	struct gpuq_arena *a = &p->c->arena;
+	const struct gpuq_val *pools = item ? gpuq_get(item, "pools") : NULL;
 
-	if (item)
-		gpuq_add(&p->c->arena, p->reservations, gpuq_val_copy(&p->c->arena, item));
+	if (!item)
+		return 0;
+	gpuq_add(a, p->reservations, gpuq_val_copy(a, item));
+	for (uint32_t i = 0; pools && pools->type == GPUQ_MAP && i < pools->n; i++)
+		if (*pools->pairs[i].key)
+			gpuq_set(a, p->pools, gpuq_arena_strdup(a, pools->pairs[i].key),
+				 gpuq_int(a, 0));
 	return 0;
 }
 

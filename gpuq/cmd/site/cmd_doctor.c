@@ -28,7 +28,7 @@ enum verdict { GOOD, WARN, BAD };
 /* Replies of the server, and the data to judge them by. */
 struct exam {
 	struct cli *c;
-	const struct gpuq_val *diag, *status;
+	const struct gpuq_val *diag;
 	const struct gpuq_val *rights; /* NULL = not known */
 	struct gpuq_val *nodes, *findings;
 	int64_t asked_us, answered_us;
@@ -257,6 +257,22 @@ static bool has_ill_gpus(const struct gpuq_val *node)
 	return false;
 }
 
+/* True if a pool gets its nodes when jobs want them: none is no fault then. */
+static bool grows(struct exam *x)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const struct gpuq_val *pools;
+	struct gpuq_val *status;
+
+	if (cli_call(x->c, "status.get", NULL, "", &status, &err) < 0)
+		return false;
+	pools = gpuq_get(status, "pools");
+	for (uint32_t i = 0; pools && pools->type == GPUQ_LIST && i < pools->n; i++)
+		if (gpuq_get_int(pools->items[i], "max_nodes", 0) > 0)
+			return true;
+	return false;
+}
+
 static void check_nodes(struct exam *x)
 {
 	static const struct {
@@ -276,6 +292,10 @@ static void check_nodes(struct exam *x)
 	const uint32_t n = x->nodes->n;
 	bool well = true;
 
+	if (n == 0 && grows(x)) {
+		find(x, GOOD, "nodes", "", "there are no nodes now; pools that can grow get them");
+		return;
+	}
 	if (n == 0) {
 		find(x, BAD, "nodes", "check that gpuqd may list nodes, and that pools select them",
 		     "there are no nodes");

@@ -28,13 +28,24 @@ static double rank_end(const struct row *r)
 	return view_number(gpuq_get(r->obj, "end_time"), 0);
 }
 
+static void cell_span(struct gpuq_buf *out, const struct row *r, const char *key)
+{
+	const int64_t s = gpuq_get_int(r->obj, key, 0);
+	char text[32] = "-";
+
+	if (s)
+		gpuq_duration_print(s * GPUQ_US_PER_S, text, sizeof(text));
+	gpuq_buf_adds(out, text);
+}
+
 static void cell_duration(struct gpuq_buf *out, const struct row *r)
 {
-	char text[32];
+	cell_span(out, r, "duration_s");
+}
 
-	gpuq_duration_print(gpuq_get_int(r->obj, "duration_s", 0) * GPUQ_US_PER_S, text,
-			    sizeof(text));
-	gpuq_buf_adds(out, text);
+static void cell_every(struct gpuq_buf *out, const struct row *r)
+{
+	cell_span(out, r, "every_s");
 }
 
 static void cell_nodes(struct gpuq_buf *out, const struct row *r)
@@ -61,6 +72,7 @@ static const struct column cols[] = {
 	{ "START", 0, 0, NULL, cell_start, rank_start, "start; for a recurring one, the current or next start" },
 	{ "END", 0, 0, NULL, cell_end, rank_end, "end" },
 	{ "DURATION", 0, COL_RIGHT, NULL, cell_duration, NULL, "duration" },
+	{ "EVERY", 0, COL_RIGHT, NULL, cell_every, NULL, "how often it comes again; - for once" },
 	{ "GPUS", 0, COL_RIGHT, "gpus", NULL, NULL, "reserved devices" },
 	{ "FLAVOR", 0, 0, "flavor", NULL, NULL, "flavor of the devices" },
 	{ "POOL", 0, 0, "pool", NULL, NULL, "pool of the devices" },
@@ -75,16 +87,22 @@ static const struct column cols[] = {
 
 static const struct out_def reservation_list = {
 	.cols = cols,
-	.usual = "NAME,STATE,START,DURATION,GPUS,NODES,QUEUE,USERS,FLAGS",
-	.spare = "USERS,QUEUE,FLAGS",
+	.usual = "NAME,STATE,START,DURATION,EVERY,GPUS,NODES,QUEUE,USERS,FLAGS",
+	.spare = "USERS,QUEUE,FLAGS,EVERY",
 	.sort = "START",
 };
+
+/* A number of days is one of the calendar. */
+static bool wants_calendar(const struct cli *c)
+{
+	return opt_given(&c->args, OPT_CALENDAR) || opt_given(&c->args, OPT_DAYS);
+}
 
 static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
 	(void)err;
 	list_names(c, OPT_NAMES, params);
-	if (opt_given(&c->args, OPT_CALENDAR))
+	if (wants_calendar(c))
 		gpuq_put(&c->arena, params, "days", gpuq_int(&c->arena, calendar_days(c)));
 	return 0;
 }
@@ -101,7 +119,7 @@ int cmd_reservations(struct cli *c)
 
 	if (days < 0)
 		return EXIT_USAGE;
-	if (opt_given(&c->args, OPT_CALENDAR) && !opt_given(&c->args, OPT_JSON))
+	if (wants_calendar(c) && !opt_given(&c->args, OPT_JSON))
 		return calendar_print(c, days);
 	return list_run(c, "reservation.list", &reservation_list, NULL, fill, keep);
 }

@@ -98,6 +98,12 @@ static bool is_late(const struct model *m, const struct site_reservation *r)
 	return n_ready < r->count;
 }
 
+/* Seconds; null for 0, which stands for never. */
+static struct gpuq_val *whole_s(struct gpuq_arena *a, int64_t us)
+{
+	return us ? gpuq_int(a, us / GPUQ_US_PER_S) : gpuq_null(a);
+}
+
 static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m,
 			     const struct site_reservation *r, int64_t now)
 {
@@ -134,6 +140,8 @@ static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m,
 	gpuq_put(a, v, "queue", gpuq_str(a, r->queue));
 	gpuq_put(a, v, "users", strings(a, &r->users));
 	gpuq_put(a, v, "flags", strings(a, &r->flags));
+	gpuq_put(a, v, "every_s", whole_s(a, site_reservation_every_us(r)));
+	gpuq_put(a, v, "release_after_s", whole_s(a, site_reservation_release_us(r)));
 	gpuq_put(a, v, "until_time",
 		 r->until_us ? gpuq_int(a, walltime_to_ledger(r->until_us, m->ahead_us))
 			     : gpuq_null(a));

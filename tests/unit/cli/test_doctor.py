@@ -105,6 +105,13 @@ class Doctor(Case):
     def test_no_nodes(self):
         self.bad("nodes", "bad", "there are no nodes", nodes=())
 
+    def test_no_nodes_yet_of_pools_that_grow(self):
+        self.serve(diag_get=lambda call: diag(), node_list=lambda call: {},
+                   status_get=lambda call: {"pools": [{"name": "t4", "nodes": 0, "max_nodes": 4}]})
+        code, out, _ = self.run_gpuq("doctor")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"ok +nodes +there are no nodes now; pools that can grow get them")
+
     def test_some_nodes_down(self):
         self.bad("nodes", "warning", "1 of 2 nodes is down: n2",
                  nodes=(node(), node("n2", state="down")))
