@@ -583,11 +583,13 @@ static bool place_on(struct cycle *c, uint32_t job, struct growing *g, bool aski
 
 /* In which order nodes that may come are tried: those of flavors that the job has waited for as long as it would
  * are the last, unless they are on their way. */
-static const struct try {
+static const struct
+try {
 	bool given_up, asking, on_its_way;
-} tries[] = {
+}
+tries[] = {
 	{ .given_up = false, .asking = false }, { .given_up = true, .on_its_way = true },
-	{ .given_up = false, .asking = true },	{ .given_up = true, .asking = false },
+	{ .given_up = false, .asking = true },  { .given_up = true, .asking = false },
 	{ .given_up = true, .asking = true },
 };
 
@@ -609,7 +611,8 @@ static bool serve(struct cycle *c, uint32_t job)
 				continue;
 			for (uint32_t k = 0; !placed && k < p->n_pools; k++)
 				placed = p->pools[k].flavor == flavor &&
-					 place_on(c, job, &p->pools[k], tries[t].asking, tries[t].on_its_way);
+					 place_on(c, job, &p->pools[k], tries[t].asking,
+						  tries[t].on_its_way);
 			if (!placed || c->failed)
 				continue;
 			note_places(c, job);

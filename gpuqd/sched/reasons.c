@@ -30,7 +30,8 @@ struct survey {
 	 * requests all of its nodes there. */
 	uint64_t room;
 	const char *pool; /* of the last node that does not exist; NULL = there was none */
-	uint64_t pool_room, made_up_room; /* pods that would fit in it, and in the pool with most room */
+	uint64_t pool_room,
+		made_up_room; /* pods that would fit in it, and in the pool with most room */
 	int64_t devices, largest; /* whole devices: in total, on one node */
 	bool replicas; /* some of them offer devices in replicas alone */
 	int64_t parts, part; /* thousandths of devices: in total, of one device */

@@ -553,7 +553,8 @@ static void count_machines(const struct model *m, const struct gpuq_group *g, st
 			continue;
 		l->gpus_milli = most(l->gpus_milli, is->gpus * 1000);
 		l->cpu_milli = most(l->cpu_milli, is->cpu_milli ? is->cpu_milli : INT64_MAX);
-		l->memory_bytes = most(l->memory_bytes, is->memory_bytes ? is->memory_bytes : INT64_MAX);
+		l->memory_bytes =
+			most(l->memory_bytes, is->memory_bytes ? is->memory_bytes : INT64_MAX);
 		for (size_t i = 0; i < g->n_resources; i++)
 			l->resources[i] =
 				most(l->resources[i], provision_has(is, g->resources[i].name));
@@ -582,10 +583,10 @@ static void warn_unsatisfiable(struct draft *d)
 			mib = most(mib, device_mib(n, 0));
 			migs = gr->mig ? most(migs, instances(n, gr->mig)) : 0;
 			for (size_t i = 0; i < gr->n_resources; i++)
-				l.resources[i] =
-					most(l.resources[i], gpuq_amounts_get(n->fact.resources,
-									  n->fact.n_resources,
-									  gr->resources[i].name));
+				l.resources[i] = most(l.resources[i],
+						      gpuq_amounts_get(n->fact.resources,
+								       n->fact.n_resources,
+								       gr->resources[i].name));
 			fits = (has_devices(n, gr) || snapshot_choices_on(d->m, n, gr)) &&
 			       has_resources(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
 			       n->fact.memory_bytes >= gr->memory_bytes;
