@@ -17,7 +17,7 @@ static struct reason_fact fact_of(const struct plan_reason *r)
 						[PLAN_BYTES] = GPUQ_UNIT_BYTES,
 						[PLAN_TIME] = GPUQ_UNIT_TIME };
 
-	return (struct reason_fact){ r->code, r->object, units[r->unit], r->have, r->need };
+	return (struct reason_fact){ r->code, r->object, units[r->unit], r->have, r->need, r->ask };
 }
 
 static void take_facts(struct told *t, const struct plan_reason *why, uint32_t n)

@@ -468,7 +468,8 @@ static void note_places(struct cycle *c, uint32_t job)
 	*why = (struct plan_reason){ .code = GPUQ_R_PROVISIONING,
 				     .unit = PLAN_COUNT,
 				     .need = n,
-				     .object = pool ? pool : "" };
+				     .object = pool ? pool : "",
+				     .ask = n_seen > 0 ? c->plan.asks[seen[0]].ask : 0 };
 	if (bits_has(p->asked, job)) {
 		c->plan.n_reasons--;
 		return;
@@ -552,6 +553,46 @@ static void note_refused(struct cycle *c, uint32_t job, uint32_t cls)
 	p->classes[cls].why = (struct plan_why){ first, c->plan.n_reasons - first };
 }
 
+/* True if the job has waited for the flavor for as long as it would. */
+static bool is_given_up(const struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_request *r = cycle_request(c, job);
+
+	return r->wait_ix_us && flavor + 1 < cycle_flavors(c, job) && r->wait_ix_us[flavor] != 0;
+}
+
+/* Place it on nodes that were requested, or request some; on_its_way: on those alone that the cloud has said
+ * it provides. */
+static bool place_on(struct cycle *c, uint32_t job, struct growing *g, bool asking, bool on_its_way)
+{
+	bool placed;
+
+	if (!could_be_on(c, job, g->node))
+		return false;
+	placed = asking ? extend(c, job, g) : has_room(c, job, g) && pack_open(c, job, g);
+	for (uint32_t i = 0; placed && on_its_way && i < c->places.n_pods; i++) {
+		const uint32_t node = c->places.pods[i].node;
+
+		if (!bits_has(c->provision->made_up, node) || c->s->nodes[node].coming)
+			continue;
+		pack_undo(c, job);
+		placed = false;
+	}
+	return placed;
+}
+
+/* In which order nodes that may come are tried: those of flavors that the job has waited for as long as it would
+ * are the last, unless they are on their way. */
+static const struct
+try {
+	bool given_up, asking, on_its_way;
+}
+tries[] = {
+	{ .given_up = false, .asking = false }, { .given_up = true, .on_its_way = true },
+	{ .given_up = false, .asking = true },  { .given_up = true, .asking = false },
+	{ .given_up = true, .asking = true },
+};
+
 /* Give the next element of a job places, on nodes that may come. */
 static bool serve(struct cycle *c, uint32_t job)
 {
@@ -560,21 +601,18 @@ static bool serve(struct cycle *c, uint32_t job)
 	struct provision *p = c->provision;
 	struct plan_reason why;
 
-	for (int asking = 0; asking < 2 && r->gpus_milli > 0; asking++)
+	for (size_t t = 0; t < sizeof(tries) / sizeof(*tries) && r->gpus_milli > 0; t++)
 		for (uint32_t i = 0; i < n && !c->failed; i++) {
 			const uint32_t flavor = r->flavor_ix[i];
 			bool placed = false;
 
-			if (!holdings_admits(c, job, flavor, &why))
+			if (is_given_up(c, job, i) != tries[t].given_up ||
+			    !holdings_admits(c, job, flavor, &why))
 				continue;
-			for (uint32_t k = 0; !placed && k < p->n_pools; k++) {
-				struct growing *g = &p->pools[k];
-
-				if (g->flavor != flavor || !could_be_on(c, job, g->node))
-					continue;
-				placed = asking ? extend(c, job, g)
-						: has_room(c, job, g) && pack_open(c, job, g);
-			}
+			for (uint32_t k = 0; !placed && k < p->n_pools; k++)
+				placed = p->pools[k].flavor == flavor &&
+					 place_on(c, job, &p->pools[k], tries[t].asking,
+						  tries[t].on_its_way);
 			if (!placed || c->failed)
 				continue;
 			note_places(c, job);

@@ -1,5 +1,7 @@
 #include "gpuqd/sched/reasons.h"
 
+#include <string.h>
+
 #include "gpuqd/sched/place/devices.h"
 #include "gpuqd/sched/place/ends.h"
 #include "gpuqd/sched/place/feasibility.h"
@@ -24,7 +26,12 @@ struct request_verdict {
 /* Totals over the nodes where a group may run. */
 struct survey {
 	uint32_t nodes; /* how many there are */
-	uint64_t room; /* pods that would fit, up to the number requested */
+	/* Pods that would fit, up to the number requested; of nodes that do not exist those of one pool, since a job
+	 * requests all of its nodes there. */
+	uint64_t room;
+	const char *pool; /* of the last node that does not exist; NULL = there was none */
+	uint64_t pool_room,
+		made_up_room; /* pods that would fit in it, and in the pool with most room */
 	int64_t devices, largest; /* whole devices: in total, on one node */
 	bool replicas; /* some of them offer devices in replicas alone */
 	int64_t parts, part; /* thousandths of devices: in total, of one device */
@@ -98,6 +105,23 @@ static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const
 		out->pods_by_devices += pods;
 }
 
+/* Add the room of a node. Those of a pool that do not exist follow one another. */
+static void add_room(const struct snap_node *n, uint32_t room, struct survey *out)
+{
+	if (!n->made_up) {
+		out->room += room;
+		return;
+	}
+	if (!out->pool || strcmp(out->pool, n->pool) != 0)
+		out->pool_room = 0;
+	out->pool = n->pool;
+	out->pool_room += room;
+	if (out->pool_room <= out->made_up_room)
+		return;
+	out->room += out->pool_room - out->made_up_room;
+	out->made_up_room = out->pool_room;
+}
+
 /* Add a node to the survey from which the reason is read: as it is now, or as it is when empty. */
 static void look_at(const struct cycle *c, uint32_t node, enum view view, const struct need *one,
 		    uint32_t pods, struct survey *out)
@@ -112,7 +136,7 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 	if (!now && n->n_layouts && room < pods)
 		room = (uint32_t)larger(room, layouts_room_most(c, node, one, pods));
 	out->nodes++;
-	out->room += room;
+	add_room(n, room, out);
 	out->vacant += bits_has(avail->vacant, node);
 	if (room && out->first == SNAP_NONE)
 		out->first = node;

@@ -82,6 +82,18 @@ static const struct gpuq_field machine_fields[] = {
 	END,
 };
 
+int64_t provision_has(const struct provision_machine *m, const char *resource)
+{
+	const char *val = gpuq_strmap_get(&m->resources, resource);
+	int64_t n = 0;
+
+	if (val && !gpuq_resource_is_bytes(resource))
+		n = strtoll(val, NULL, 10);
+	else if (val && gpuq_bytes_parse(val, &n, NULL) < 0)
+		n = 0;
+	return n;
+}
+
 /* Check that its further resources are ones that are counted by their names. */
 static int check_resources(struct gpuq_reader *r, const struct gpuq_val *v,
 			   const struct provision_machine *m)

@@ -78,4 +78,7 @@ extern const struct gpuq_custom provision_custom;
 int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct provision *p,
 		    const struct gpuq_strmap *selector, const char *flavor);
 
+/* Return how much of a countable resource a machine has. */
+int64_t provision_has(const struct provision_machine *m, const char *resource);
+
 #endif

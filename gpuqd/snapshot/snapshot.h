@@ -150,6 +150,7 @@ struct snap_node {
 	bool lasts; /* that is as long as its pool lets any run */
 	bool cuts; /* preemptible jobs may be cut short there */
 	uint32_t ask; /* SNAP_ASKED: number of the request that it is part of, from 1 */
+	bool coming; /* SNAP_ASKED: the cloud has said that it provides it */
 	/* Requests of its pool that are under way, and that may be at once. */
 	uint32_t n_asks, max_asks;
 	bool closed; /* SNAP_DOWN and made up: requests of its pool failed; nothing is asked for now */

@@ -82,6 +82,7 @@ void snapshot_pools_node(const struct taking *t, const struct node *n, struct sn
 		/* Booked for others than its jobs, or about to go: nothing starts there. */
 		sn->state = c->stale ? SNAP_DOWN : SNAP_ASKED;
 		sn->ask = c->stale ? 0 : c->ask->number;
+		sn->coming = !c->stale;
 		return;
 	}
 }
@@ -163,13 +164,8 @@ static void shape(struct taking *t, const struct site_pool *p, struct snap_node 
 	snapshot_pools_tolerate(p, taints, &sn->n_taints);
 	for (size_t i = 0; i < m->resources.n; i++) {
 		const char *name = m->resources.keys[i];
-		int64_t n = 0;
 
-		if (!gpuq_resource_is_bytes(name))
-			n = strtoll(m->resources.vals[i], NULL, 10);
-		else if (gpuq_bytes_parse(m->resources.vals[i], &n, NULL) < 0)
-			continue;
-		more[sn->n_resources++] = (struct snap_resource){ name, n, 0 };
+		more[sn->n_resources++] = (struct snap_resource){ name, provision_has(m, name), 0 };
 	}
 	sn->resources = more;
 }
@@ -239,11 +235,13 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 		sn.lasts = true;
 		sn.cuts = how->evictable;
 		set_run(p, a, &sn);
+		sn.coming = a->state == ASK_STATE_PROVISIONED || a->state == ASK_STATE_SERVED;
 		/* One that boots is there, and not what it will be. */
 		for (uint32_t k = ask_lacks(a) + ask_boots(t->m, a); k > 0; k--)
 			add(t, &sn, &n, SNAP_ASKED, a->number);
 	}
 	sn.closed = failed;
+	sn.coming = false;
 	sn.run_us = most_us;
 	sn.lasts = true;
 	sn.cuts = how->evictable;

@@ -133,6 +133,8 @@ struct reason_fact {
 	enum gpuq_unit unit;
 	int64_t have, /* in the unit of the reason */
 		need; /* devices and cores in thousandths, times in us; 0 0 where it has none */
+	uint32_t
+		ask; /* PROVISIONING: number of the request whose nodes it waits for; 0 = not known */
 };
 
 /* Recent utilization of the devices of a running job. */

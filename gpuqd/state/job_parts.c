@@ -125,7 +125,7 @@ bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_
 
 	for (size_t i = 0; i < n && same; i++)
 		same = items[i].code == o->reasons[i].code && items[i].have == o->reasons[i].have &&
-		       items[i].need == o->reasons[i].need &&
+		       items[i].need == o->reasons[i].need && items[i].ask == o->reasons[i].ask &&
 		       strcmp(items[i].object ? items[i].object : "", o->reasons[i].object) == 0;
 	return same;
 }
@@ -145,6 +145,7 @@ static void fill_reasons(struct model *m, const struct outlook *old,
 	for (size_t i = 0; i < n; i++) {
 		out[i].code = (uint16_t)items[i].code;
 		out[i].unit = (uint16_t)items[i].unit;
+		out[i].ask = items[i].ask;
 		out[i].object = model_intern(m, items[i].object);
 		out[i].have = items[i].have;
 		out[i].need = items[i].need;

@@ -73,6 +73,7 @@ struct trouble {
 struct reason {
 	uint16_t code; /* enum gpuq_reason */
 	uint16_t unit; /* enum gpuq_unit */
+	uint32_t ask; /* PROVISIONING: number of the request; 0 = not known */
 	const char *object; /* interned */
 	int64_t have, need, since_us;
 };

@@ -155,12 +155,21 @@ static bool is_maintenance(const struct gpuq_val *r)
 	return !*gpuq_get_str(r, "queue", "") && (!users || users->n == 0);
 }
 
+/* True if none of its nodes is there. */
+static bool is_unknown(const struct gpuq_val *devices)
+{
+	return devices->type == GPUQ_INT && devices->i == 0;
+}
+
 static void put_amount(struct gpuq_buf *out, const struct gpuq_val *r,
 		       const struct gpuq_val *devices)
 {
 	if (is_maintenance(r))
 		gpuq_buf_addc(out, 'm');
-	view_cell(out, devices);
+	if (is_unknown(devices))
+		gpuq_buf_addc(out, '?');
+	else
+		view_cell(out, devices);
 }
 
 /* Columns of a cell: the widest amount with its mark, and a space. */
@@ -223,6 +232,18 @@ static void put_block(struct gpuq_buf *out, const struct picture *p, int from, i
 	put_pool(out, p, "", from, to);
 }
 
+static bool some_is_unknown(const struct picture *p)
+{
+	for (uint32_t i = 0; i < p->reservations->n; i++) {
+		const struct gpuq_val *pools = gpuq_get(p->reservations->items[i], "pools");
+
+		for (uint32_t k = 0; pools && pools->type == GPUQ_MAP && k < pools->n; k++)
+			if (is_unknown(pools->pairs[k].val))
+				return true;
+	}
+	return false;
+}
+
 static int draw(struct picture *p)
 {
 	const int width = term_width(stdout) ? term_width(stdout) : WIDTH;
@@ -243,7 +264,8 @@ static int draw(struct picture *p)
 			gpuq_buf_addc(&out, '\n');
 		put_block(&out, p, from, from + n < p->days ? from + n : p->days);
 	}
-	gpuq_buf_adds(&out, "GPUs reserved on each day; ~ part of the day; m maintenance\n");
+	gpuq_buf_printf(&out, "GPUs reserved on each day; ~ part of the day; m maintenance%s\n",
+			some_is_unknown(p) ? "; ? not known before its nodes are there" : "");
 	fputs(gpuq_buf_str(&out), stdout);
 	gpuq_buf_done(&out);
 	return EXIT_DONE;

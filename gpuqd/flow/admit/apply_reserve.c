@@ -210,14 +210,16 @@ int apply_reserve_allowed(const struct model *m, const struct site *new_,
 	const char *name = strchr(gpuq_get_str(change, "object", "/"), '/') + 1;
 	const struct site_reservation *was = find(m->site, name), *is = find(new_, name);
 	const bool managed = (!was || is_managed(&x, was)) && (!is || is_managed(&x, is));
-	const bool theirs = (!was || is_theirs(&x, was)) && (!is || is_theirs(&x, is));
+	/* With a queue it would count in what the managers of that have reserved. */
+	const bool theirs =
+		(!was || is_theirs(&x, was)) && (!is || (is_theirs(&x, is) && !is->queue));
 
 	if (!managed && !theirs)
 		return gpuq_fail(
 			err, GPUQ_EPERM,
 			"reservation %s: only an operator may do that; managers may reserve for "
 			"queues that they manage, users with reserve in the site for "
-			"themselves alone (--users %s)",
+			"themselves alone (--users %s, without --queue)",
 			name, who);
 	if (!is)
 		return 0;

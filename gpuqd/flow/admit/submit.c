@@ -535,23 +535,58 @@ static void add_flavors(struct gpuq_buf *out, const struct gpuq_strlist *flavors
 		gpuq_buf_printf(out, "%s%s", i ? " or " : " of ", flavors->items[i]);
 }
 
+/* Return the machine that a pool could get for the group; NULL = none, or one of another flavor. */
+static const struct provision_machine *machine_for(const struct site_pool *p,
+						   const struct gpuq_group *g,
+						   const struct gpuq_strlist *flavors)
+{
+	if (g->gpus_milli > 0 && flavors->n > 0 && !gpuq_strlist_has(flavors, p->flavor))
+		return NULL;
+	return p->provisioning ? p->provisioning->machine : NULL;
+}
+
 /* True if a node of a pool that grows could hold a pod of the group. */
 static bool may_come(const struct model *m, const struct gpuq_group *g,
 		     const struct gpuq_strlist *flavors)
 {
 	site_each(site_pool, m->site->pools, p) {
-		const struct provision_machine *is =
-			p->provisioning ? p->provisioning->machine : NULL;
+		const struct provision_machine *is = machine_for(p, g, flavors);
+		bool all = is && g->gpus_milli <= is->gpus * 1000 &&
+			   (!is->cpu_milli || g->cpu_milli <= is->cpu_milli) &&
+			   (!is->memory_bytes || g->memory_bytes <= is->memory_bytes);
 
-		if (is &&
-		    (g->gpus_milli == 0 || flavors->n == 0 ||
-		     gpuq_strlist_has(flavors, p->flavor)) &&
-		    g->gpus_milli <= is->gpus * 1000 && g->n_resources == 0 &&
-		    (!is->cpu_milli || g->cpu_milli <= is->cpu_milli) &&
-		    (!is->memory_bytes || g->memory_bytes <= is->memory_bytes))
+		for (size_t i = 0; all && i < g->n_resources; i++)
+			all = g->resources[i].count <= provision_has(is, g->resources[i].name) ||
+			      strcmp(g->resources[i].name, GPUQ_RESOURCE_STORAGE) == 0;
+		if (all)
 			return true;
 	}
 	return false;
+}
+
+/* The most of each amount that a node has, or one that a pool could get. */
+struct largest {
+	int64_t gpus_milli, cpu_milli, memory_bytes;
+	int64_t resources[GPUQ_RESOURCES_MAX];
+};
+
+/* Count the machines of pools that grow. */
+static void count_machines(const struct model *m, const struct gpuq_group *g,
+			   const struct gpuq_strlist *flavors, struct largest *l)
+{
+	site_each(site_pool, m->site->pools, p) {
+		const struct provision_machine *is = machine_for(p, g, flavors);
+
+		if (!is)
+			continue;
+		l->gpus_milli = most(l->gpus_milli, is->gpus * 1000);
+		l->cpu_milli = most(l->cpu_milli, is->cpu_milli ? is->cpu_milli : INT64_MAX);
+		l->memory_bytes =
+			most(l->memory_bytes, is->memory_bytes ? is->memory_bytes : INT64_MAX);
+		for (size_t i = 0; i < g->n_resources; i++)
+			l->resources[i] =
+				most(l->resources[i], provision_has(is, g->resources[i].name));
+	}
 }
 
 /* Warn if no node, even empty, could hold a pod. Nodes come and go, so it is only a warning. */
@@ -559,27 +594,28 @@ static void warn_unsatisfiable(struct draft *d)
 {
 	for (size_t g = 0; g < d->spec.n_groups; g++) {
 		const struct gpuq_group *gr = &d->spec.groups[g];
-		int64_t gpus_milli = 0, cpu_milli = 0, memory_bytes = 0, mib = 0, migs = 0;
-		int64_t largest[GPUQ_RESOURCES_MAX] = { 0 };
+		int64_t mib = 0, migs = 0;
+		struct largest l = { 0 };
 		struct gpuq_buf why = GPUQ_BUF_INIT;
 		const struct gpuq_strlist *flavors = bound_to(d, gr);
 		bool fits = may_come(d->m, gr, &d->spec.flavors), replicas = false;
 
+		count_machines(d->m, gr, &d->spec.flavors, &l);
 		for (const struct node *n = d->m->nodes; n && !fits; n = n->hh.next) {
 			if (n->gone || (flavors && !node_is_of(d->m, n, flavors)))
 				continue;
 			replicas |= n->fact.replicas > 1;
 			if (n->fact.replicas <= 1)
-				gpus_milli = most(gpus_milli, (int64_t)n->n_devices * 1000);
-			cpu_milli = most(cpu_milli, n->fact.cpu_milli);
-			memory_bytes = most(memory_bytes, n->fact.memory_bytes);
+				l.gpus_milli = most(l.gpus_milli, (int64_t)n->n_devices * 1000);
+			l.cpu_milli = most(l.cpu_milli, n->fact.cpu_milli);
+			l.memory_bytes = most(l.memory_bytes, n->fact.memory_bytes);
 			mib = most(mib, device_mib(n, 0));
 			migs = gr->mig ? most(migs, instances(n, gr->mig)) : 0;
 			for (size_t i = 0; i < gr->n_resources; i++)
-				largest[i] =
-					most(largest[i], gpuq_amounts_get(n->fact.resources,
-									  n->fact.n_resources,
-									  gr->resources[i].name));
+				l.resources[i] = most(l.resources[i],
+						      gpuq_amounts_get(n->fact.resources,
+								       n->fact.n_resources,
+								       gr->resources[i].name));
 			fits = (has_devices(n, gr) || snapshot_choices_on(d->m, n, gr)) &&
 			       has_resources(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
 			       n->fact.memory_bytes >= gr->memory_bytes;
@@ -589,15 +625,15 @@ static void warn_unsatisfiable(struct draft *d)
 		if (gr->mig)
 			warn_much(&why, gr->gpus_milli, migs * 1000, MILLI, gr->mig);
 		else
-			warn_much(&why, gr->gpus_milli, gpus_milli, MILLI, "GPUs");
+			warn_much(&why, gr->gpus_milli, l.gpus_milli, MILLI, "GPUs");
 		warn_much(&why, gr->gpu_memory_bytes, mib << 20, BYTES, "of GPU memory");
-		warn_much(&why, gr->cpu_milli, cpu_milli, MILLI, "CPUs");
-		warn_much(&why, gr->memory_bytes, memory_bytes, GIB, "GiB of memory");
+		warn_much(&why, gr->cpu_milli, l.cpu_milli, MILLI, "CPUs");
+		warn_much(&why, gr->memory_bytes, l.memory_bytes, GIB, "GiB of memory");
 		for (size_t i = 0; i < gr->n_resources; i++)
-			warn_much(&why, gr->resources[i].count, largest[i],
+			warn_much(&why, gr->resources[i].count, l.resources[i],
 				  gpuq_resource_is_bytes(gr->resources[i].name) ? BYTES : COUNT,
 				  gr->resources[i].name);
-		if (replicas && gpus_milli == 0 && gr->gpus_milli >= 1000 && !gr->mig)
+		if (replicas && l.gpus_milli == 0 && gr->gpus_milli >= 1000 && !gr->mig)
 			gpuq_buf_printf(&why,
 					"%sdevices are offered in replicas, of which a pod gets "
 					"one, a part of a device",

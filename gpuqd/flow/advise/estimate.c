@@ -171,8 +171,8 @@ static bool fill_waits(struct gpuq_arena *a, const struct estimate *e, struct st
 		const struct plan_reason *r = &e->changes[i].why;
 
 		waits[i].at_us = e->changes[i].at_us;
-		waits[i].why = (struct reason_fact){ r->code, r->object, units[r->unit], r->have,
-						     r->need };
+		waits[i].why = (struct reason_fact){ r->code, r->object, units[r->unit],
+						     r->have, r->need,   r->ask };
 	}
 	out->waits = waits;
 	out->n_waits = e->n_changes;

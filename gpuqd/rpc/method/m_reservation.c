@@ -84,6 +84,9 @@ static void put_calendar(struct gpuq_arena *a, const struct model *m,
 	}
 	if (r->gpus_milli > 0)
 		gpuq_put(a, pools, r->pool ? r->pool : "", gpuq_get(v, "gpus"));
+	/* Its nodes are not there yet. */
+	if (pools->n == 0)
+		gpuq_put(a, pools, r->pool ? r->pool : "", gpuq_int(a, 0));
 	gpuq_put(a, v, "occurrences", times);
 	gpuq_put(a, v, "pools", pools);
 }

@@ -76,6 +76,7 @@ struct plan_reason {
 	enum plan_unit unit;
 	int64_t have, need;
 	const char *object; /* queue, node, user, resource, job... that it is about; "" */
+	uint32_t ask; /* PROVISIONING: number of the request; 0 = it is made in this cycle */
 };
 
 /* Consecutive reasons in plan.reasons. */

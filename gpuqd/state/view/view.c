@@ -286,6 +286,19 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	return v;
 }
 
+/* Return how many jobs are in a state, as it is shown: some that are pending wait for requested nodes. */
+static int64_t n_jobs_in(const struct model *m, enum gpuq_job_state state)
+{
+	const struct job *j;
+	int64_t n = 0;
+
+	if (state != GPUQ_JOB_PENDING && state != GPUQ_JOB_PROVISIONING)
+		return m->n_jobs_by_state[state];
+	DL_FOREACH2(m->jobs_by_state[GPUQ_JOB_PENDING], j, state_next)
+		n += view_job_state(j) == state;
+	return n;
+}
+
 struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_t now_us)
 {
 	struct gpuq_val *v = gpuq_map(a), *d = gpuq_map(a), *jobs = gpuq_map(a),
@@ -316,7 +329,7 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_
 	gpuq_put(a, v, "reserved", reserved);
 	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
 		gpuq_put(a, jobs, gpuq_job_state_word((enum gpuq_job_state)i),
-			 gpuq_int(a, m->n_jobs_by_state[i]));
+			 gpuq_int(a, n_jobs_in(m, (enum gpuq_job_state)i)));
 	gpuq_put(a, v, "jobs", jobs);
 	node_each(m, n)
 		if (n->frozen)

@@ -354,24 +354,20 @@ static struct gpuq_val *view_depends(struct gpuq_arena *a, const struct job *j)
 	return list;
 }
 
-/* Return the ask that the job waits for: the one it owns, else the only one of the pool that its reason
- * names, which others own; NULL = none, or which one is not known. */
+/* Return the ask that the job waits for: the one it owns, else that of another job, or of its array's elements,
+ * that it has a place on; NULL = none, or which one is not known. */
 static const struct ask *ask_for(const struct model *m, const struct job *j, bool *rides)
 {
 	const struct outlook *o = j->outlook;
-	const struct ask *own = ask_of_job(m, j->key), *only = NULL;
+	const struct ask *a = ask_of_job(m, j->key);
 
-	*rides = !own;
-	if (own || !o->n_reasons || o->reasons[0].code != GPUQ_R_PROVISIONING)
-		return own && own->state != ASK_STATE_SERVED ? own : NULL;
-	for (const struct ask *a = m->asks; a; a = a->hh.next) {
-		if (strcmp(a->pool, o->reasons[0].object) != 0 || a->state == ASK_STATE_ENDED)
-			continue;
-		if (only)
-			return NULL;
-		only = a;
-	}
-	return only;
+	*rides = !a;
+	if (a)
+		return a->state != ASK_STATE_SERVED ? a : NULL;
+	for (uint32_t i = 0; i < o->n_reasons && !a; i++)
+		if (o->reasons[i].code == GPUQ_R_PROVISIONING && o->reasons[i].ask)
+			a = ask_find(m, o->reasons[i].ask);
+	return a && a->state != ASK_STATE_ENDED ? a : NULL;
 }
 
 /* Return how long the request may take; 0 = that is not known. */
