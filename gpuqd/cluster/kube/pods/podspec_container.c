@@ -200,6 +200,9 @@ static void put_resources(const struct pod_order *o, const struct gpuq_group *g,
 	for (size_t i = 0; i < g->n_resources; i++) {
 		snprintf(text, sizeof(text), "%" PRId64, g->resources[i].count);
 		set(podspec_object(res, "limits"), g->resources[i].name, text);
+		/* The apiserver wants CPU or memory named beside huge pages, if only as none. */
+		if (strncmp(g->resources[i].name, "hugepages-", strlen("hugepages-")) == 0)
+			set(podspec_object(res, "requests"), "cpu", "0");
 	}
 	podspec_machine(g, container);
 }
