@@ -2,6 +2,7 @@
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/cuts/cut.h"
+#include "gpuqd/state/objects/foreign_part.h"
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/health.h"
 
@@ -444,66 +445,28 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 	return 0;
 }
 
-/* True if foreign pods' devices are counted by the resource that they request: replicas, and devices
- * of which the cluster's side does not know that they are such. */
-static bool by_resource(const struct node *n)
-{
-	return n->fact.replicas > 1 || (n->fact.device && *n->fact.device &&
-					gpuq_resource_kind(n->fact.device) != GPUQ_RESOURCE_DEVICE);
-}
-
-/* Return what a foreign pod holds of such. */
-static int64_t resource_milli(const struct node *n, const struct foreign *f)
-{
-	const int64_t r = n->fact.replicas > 1 ? n->fact.replicas : 1;
-
-	return gpuq_amounts_get(f->resources, f->n_resources, n->fact.device) * (1000 / r);
-}
-
-/* Return what a foreign pod holds of each of its devices. */
-static struct foreign_use part_of(const struct node *n, const struct foreign *f)
-{
-	const int64_t least = n->fact.slots ? (1000 + n->fact.slots - 1) / n->fact.slots : 0;
-	const int64_t told = f->gpus_milli / (f->n_uuids ? f->n_uuids : f->n_devices);
-	const int64_t milli = told < least ? least : told;
-	const int64_t whole = n->n_devices ? n->devices[0].memory_mib : 0;
-	const int64_t mib = f->device_bytes > 0 ? f->device_bytes >> 20 : whole * milli / 1000;
-	int64_t memory = milli;
-
-	if (f->device_bytes > 0 && whole > 0)
-		memory = mib < whole ? (mib * 1000 + whole - 1) / whole : 1000;
-	return (struct foreign_use){ (uint32_t)(memory > milli ? memory : milli), (uint32_t)milli,
-				     mib << 20 };
-}
-
-/* Return the index of the device with that UUID; n_devices = the node has none. */
-static uint32_t device_named(const struct node *n, const char *uuid)
-{
-	uint32_t i = 0;
-
-	while (i < n->n_devices && strcmp(n->devices[i].uuid, uuid) != 0)
-		i++;
-	return i;
-}
-
 /* Add the amounts of a foreign pod to its node, or subtract them (sign -1). Devices that the node
  * does not have count as unnamed ones. */
 static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 {
 	struct node *n = model_find_node(m, f->node);
+	uint32_t single;
 	bool counted;
 
 	if (!n)
 		return;
+	single = foreign_instances(n, f);
 	/* Its devices are those of its claims (node_count_claims). */
-	counted = by_resource(n) || node_is_of_claims(n);
+	counted = single || foreign_by_resource(n) || node_is_of_claims(n);
 	n->foreign_cpu_milli += sign * f->cpu_milli;
 	n->foreign_memory_bytes += sign * f->memory_bytes;
-	if (by_resource(n))
-		n->foreign_gpus_milli += sign * resource_milli(n, f);
+	if (single)
+		n->foreign_mig[n->fact.n_mig - 1] += (uint32_t)sign * single;
+	else if (foreign_by_resource(n))
+		n->foreign_gpus_milli += sign * foreign_milli(n, f);
 	for (uint32_t i = 0; !counted && i < f->n_devices + f->n_uuids; i++) {
-		const struct foreign_use part = part_of(n, f);
-		const uint32_t at = f->n_uuids ? device_named(n, f->uuids[i]) : f->devices[i];
+		const struct foreign_use part = foreign_part(n, f);
+		const uint32_t at = f->n_uuids ? foreign_device(n, f->uuids[i]) : f->devices[i];
 
 		if (at < n->n_devices) {
 			struct foreign_use *on = &n->foreign_on[at];

@@ -9,6 +9,7 @@
 #include "gpuqd/site/inventory.h"
 #include "gpuqd/site/product.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/resource.h"
 
 /* The offer of a node as the site has it: resources that the site calls devices, the table of its
  * inventory for nodes that do not report their devices, and replicas that count as devices. The
@@ -200,6 +201,19 @@ static void take_inventory(struct offer *o, const struct site_inventory *i)
 	}
 }
 
+/* Where devices are offered in replicas, and neither the node nor the site says in how many, none is used. */
+static void count_none(struct offer *o)
+{
+	const char *device = o->f->device;
+
+	if (!o->odd && device && o->f->n_devices == 0 && o->f->n_mig == 0 && o->f->ready &&
+	    (strcmp(device, GPUQ_RESOURCE_GPU) == 0 || strcmp(device, GPUQ_RESOURCE_SHARED) == 0) &&
+	    gpuq_amounts_get(o->f->resources, o->f->n_resources, device) > 0)
+		o->odd = "its devices are shared, and label nvidia.com/gpu.replicas does not say "
+			 "in how "
+			 "many replicas: none is used";
+}
+
 /* Count each replica as a device. */
 static void count_replicas(struct offer *o)
 {
@@ -300,6 +314,7 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 	i = inventory_of(m->site, &told->labels);
 	if (i)
 		take_inventory(&o, i);
+	count_none(&o);
 	b = backend_of(gpuq_strmap_text(&out->labels, SHARE_LABEL));
 	site_each(site_pool, m->site->pools, p) {
 		if (!inventory_selects(&p->selector, &told->labels))

@@ -24,6 +24,8 @@ const char *const gpuq_resource_words[] = {
 	"aliyun.com/gpu-mem",  "aliyun.com/gpu-count",         NULL,
 };
 
+static const char *const remarks[] = { "nvidia.com/priority", "aliyun.com/gpu-count", NULL };
+
 static const char *const own[] = { "cpu", "memory", "pods", NULL };
 
 static bool is_among(const char *const *list, const char *name)
@@ -72,6 +74,11 @@ bool gpuq_resource_is_bytes(const char *name)
 bool gpuq_resource_is_accelerator(const char *name)
 {
 	return is_among(gpuq_resource_accelerators, name);
+}
+
+bool gpuq_resource_is_remark(const char *name)
+{
+	return is_among(remarks, name);
 }
 
 static int by_name(const void *a, const void *b)

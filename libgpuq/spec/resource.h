@@ -39,6 +39,8 @@ enum gpuq_resource_kind {
 
 enum gpuq_resource_kind gpuq_resource_kind(const char *name);
 bool gpuq_resource_is_bytes(const char *name);
+/* Words that request nothing by themselves: nvidia.com/priority, aliyun.com/gpu-count. */
+bool gpuq_resource_is_remark(const char *name);
 
 /* Compare MIG profiles: "1g.10gb+me" of a job file is "1g.10gb.me" where a resource has that
  * name. */

@@ -12,6 +12,7 @@
 
 #define COUNT_MAX INT64_C(100000000)
 /* Less than what a node has that does not count the resource. */
+#define MIB (INT64_C(1) << 20)
 #define BYTES_MAX (INT64_MAX / 8)
 
 /* ---- cores of a device: N, or {request: N, limit: M} ---- */
@@ -82,7 +83,10 @@ static const char *refused(const char *name)
 {
 	switch (gpuq_resource_kind(name)) {
 	case GPUQ_RESOURCE_OWN:
-		return "is requested by cpus or memory";
+		return strcmp(name, "pods") == 0
+			       ? "counts the pods of a node: expected pods beside "
+				 "resources"
+			       : "is requested by cpus or memory";
 	case GPUQ_RESOURCE_WORD:
 		return "belongs to one system that shares devices: request gpus, gpu_memory or "
 		       "gpu_cores";
@@ -94,6 +98,27 @@ static const char *refused(const char *name)
 	default:
 		return NULL;
 	}
+}
+
+/* Huge pages are requested as a whole number of them: "hugepages-2Mi" has their size. */
+static int check_pages(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t bytes)
+{
+	static const char huge[] = "hugepages-";
+	const char *size = p->key + sizeof(huge) - 1;
+	int64_t page = 0, next;
+
+	if (r->stored || strncmp(p->key, huge, sizeof(huge) - 1) != 0)
+		return 0;
+	if (gpuq_bytes_parse(size, &page, NULL) != 0 || page < 1 || page > BYTES_MAX)
+		return spec_fail(r, p->val, GPUQ_EINVAL,
+				 "expected the size of a page in the name, such as hugepages-2Mi");
+	if (bytes % page == 0)
+		return 0;
+	next = (bytes / page + 1) * page;
+	return next % MIB ? spec_fail(r, p->val, GPUQ_EINVAL, "expected a multiple of %.20s", size)
+			  : spec_fail(r, p->val, GPUQ_EINVAL,
+				      "expected a multiple of %.20s, such as %lldMi", size,
+				      (long long)(next / MIB));
 }
 
 static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t *out)
@@ -110,7 +135,7 @@ static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t
 		  : !spec_digits(&at, 1, COUNT_MAX, out) || *at)
 		return spec_fail(r, p->val, GPUQ_EINVAL, "expected %s, not '%.40s'",
 				 bytes ? "an amount such as 2Gi" : "a number from 1", text);
-	return 0;
+	return bytes ? check_pages(r, p, *out) : 0;
 }
 
 static int resources_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)

@@ -50,18 +50,55 @@ static int check_option(struct gpuq_reader *r, const struct gpuq_val *v, int64_t
 	return check_selectors(r, v, selectors);
 }
 
+/* A name that Kubernetes accepts for an object, or, with 63 bytes and no dots, for a claim in a pod. Jobs that were
+ * stored with another one keep it: they fail where they start. */
+static int check_name(struct gpuq_reader *r, const struct gpuq_val *v, const char *key,
+		      const char *name, bool label)
+{
+	const char *letters = label ? "abcdefghijklmnopqrstuvwxyz0123456789-"
+				    : "abcdefghijklmnopqrstuvwxyz0123456789-.";
+	const size_t n = name ? strlen(name) : 0;
+	const struct gpuq_val *at = gpuq_get(v, key);
+
+	if (!name || r->stored ||
+	    (n > 0 && n <= (label ? 63 : 253) && strspn(name, letters) == n &&
+	     !strchr("-.", name[0]) && !strchr("-.", name[n - 1])))
+		return 0;
+	gpuq_reader_enter(r, key);
+	return spec_fail(
+		r, at ? at : v, GPUQ_EINVAL,
+		"expected lower-case letters, digits%s and '-', as in names of Kubernetes, not "
+		"'%.70s'",
+		label ? "" : ", '.'", name);
+}
+
 static int option_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct gpuq_claim_option *o = obj;
+	const int rc = check_name(r, v, "class", o->class_, false);
 
-	return check_option(r, v, o->count, o->all, &o->selectors);
+	return rc < 0 ? rc : check_option(r, v, o->count, o->all, &o->selectors);
+}
+
+static int check_names(struct gpuq_reader *r, const struct gpuq_val *v, const struct gpuq_claim *c)
+{
+	int rc = check_name(r, v, "name", c->name, true);
+
+	if (rc == 0)
+		rc = check_name(r, v, "claim", c->claim, false);
+	if (rc == 0)
+		rc = check_name(r, v, "template", c->template_, false);
+	return rc == 0 ? check_name(r, v, "class", c->class_, false) : rc;
 }
 
 static int claim_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct gpuq_claim *c = obj;
 	const int n = !!c->claim + !!c->template_ + !!c->class_ + (c->n_first > 0);
+	const int rc = check_names(r, v, c);
 
+	if (rc < 0)
+		return rc;
 	if (n != 1)
 		return spec_fail(r, v, GPUQ_EINVAL,
 				 "expected exactly one of claim, template, class, first");

@@ -28,6 +28,9 @@
 #define R_HAMI_MEM "nvidia.com/gpumem"
 #define R_HAMI_PERCENT "nvidia.com/gpumem-percentage"
 #define R_HAMI_CORES "nvidia.com/gpucores"
+#define R_HAMI_PRIORITY "nvidia.com/priority"
+#define R_ALIYUN_COUNT "aliyun.com/gpu-count"
+#define A_CORE_LIMIT "tencent.com/vcuda-core-limit"
 #define A_FRACTION "gpu-fraction"
 #define A_MEMORY "gpu-memory"
 #define A_DEVICES "gpu-fraction-num-devices"
@@ -208,6 +211,45 @@ struct found {
 	bool several; /* more containers than the sharer ask */
 };
 
+/* Names that no device comes with: a pod that requests them would ask for what nobody counts. */
+static int look_at_remark(struct gpuq_reader *r, const struct gpuq_pair *p, bool asks)
+{
+	const char *text = spec_scalar(r->arena, p->val);
+	const char *problem = strcmp(p->key, R_ALIYUN_COUNT) == 0
+				      ? "tells how many devices a node has: request " R_ALIYUN
+			      : strcmp(p->key, R_HAMI_PRIORITY) == 0 && !asks
+				      ? "expected " R_GPU
+					" beside it: it is the priority of a pod with devices"
+				      : NULL;
+
+	if (!problem || r->stored || (text && strcmp(text, "0") == 0))
+		return 0;
+	gpuq_reader_enter(r, p->key);
+	return spec_fail(r, p->val, GPUQ_EINVAL, "%s", problem);
+}
+
+/* Those of the requests and limits of a container, when it is known whether it requests devices. */
+static int look_at_remarks(struct gpuq_reader *r, const struct gpuq_val *container, bool asks)
+{
+	static const char *const kinds[] = { "requests", "limits" };
+	const size_t mark = gpuq_reader_enter(r, "resources");
+
+	for (int m = 0; m < 2; m++) {
+		const struct gpuq_val *map = gpuq_path(container, "resources", kinds[m], NULL);
+		const size_t at = gpuq_reader_enter(r, kinds[m]);
+
+		for (size_t j = 0; map && map->type == GPUQ_MAP && j < map->n; j++) {
+			int rc = look_at_remark(r, &map->pairs[j], asks);
+
+			if (rc < 0)
+				return rc;
+		}
+		gpuq_reader_leave(r, at);
+	}
+	gpuq_reader_leave(r, mark);
+	return 0;
+}
+
 static int look_at_key(struct gpuq_reader *r, const struct gpuq_pair *p, struct found *f,
 		       bool *asks, bool *shares)
 {
@@ -269,6 +311,8 @@ static int look(struct gpuq_reader *r, const struct gpuq_val *spec, struct found
 				gpuq_reader_leave(r, at);
 			}
 			askers += asks;
+			if (look_at_remarks(r, list->items[i], asks) < 0)
+				return GPUQ_EINVAL;
 			if (asks && (!f->sharer || shares)) {
 				f->sharer = list->items[i];
 				f->share_list = lists[k];
@@ -363,6 +407,10 @@ static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const
 	if (mem && percent)
 		return share_fail(r, f, R_HAMI_PERCENT,
 				  "expected either nvidia.com/gpumem or a percentage, not both");
+	if (n == 0 && !r->stored &&
+	    (gpuq_path(res, "limits", R_GPU, NULL) || gpuq_path(res, "requests", R_GPU, NULL)))
+		return share_fail(r, f, R_GPU,
+				  "expected at least 1 beside " R_HAMI_MEM " and " R_HAMI_CORES);
 	if (n == 0)
 		n = 1; /* as HAMi's webhook has it */
 	if (percent && percent < 100 && n > 1)
@@ -446,6 +494,28 @@ static int read_tencent(struct gpuq_reader *r, const struct gpuq_val *spec, stru
 	if (rc == 0)
 		g->gpus_milli = 10 * total;
 	return rc;
+}
+
+/* How far a pod of gpu-manager may use idle cores, which its owner writes. */
+static int check_core_limit(struct gpuq_reader *r, const struct gpuq_val *annotations,
+			    const struct gpuq_group *g)
+{
+	const struct gpuq_val *v = gpuq_get(annotations, A_CORE_LIMIT);
+	const int64_t core = g->gpus_milli < 1000 ? g->gpus_milli / 10 : 100;
+	const char *text = v ? spec_scalar(r->arena, v) : NULL, *p = text;
+	int64_t n = 0;
+	size_t mark;
+
+	if (!v || r->stored || (text && spec_digits(&p, 1, 100, &n) && !*p && n >= core))
+		return 0;
+	mark = gpuq_reader_enter(r, "metadata");
+	gpuq_reader_enter(r, "annotations");
+	gpuq_reader_enter(r, A_CORE_LIMIT);
+	spec_fail(r, v, GPUQ_EINVAL,
+		  "expected \"%lld\" to \"100\", percent of a device: at least " R_CORE,
+		  (long long)core);
+	gpuq_reader_leave(r, mark);
+	return GPUQ_EINVAL;
 }
 
 /* gpushare counts GiB, or MiB where its plugin was told so; no device has 1024 GiB,
@@ -548,6 +618,11 @@ int spec_devices_read(struct gpuq_reader *r, const struct gpuq_val *meta,
 		break;
 	case TENCENT:
 		rc = read_tencent(r, spec, &f, &ask);
+		if (rc == 0) {
+			gpuq_reader_leave(r, mark);
+			rc = check_core_limit(r, annotations, &ask);
+			gpuq_reader_enter(r, "spec");
+		}
 		break;
 	case ALIYUN:
 		rc = read_aliyun(r, &f, &ask);

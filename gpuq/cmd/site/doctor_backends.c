@@ -72,7 +72,8 @@ static bool no_plugin(const struct gpuq_val *node)
 	return (labelled(node, "nvidia.com/gpu.present", "true") ||
 		labelled(node, "feature.node.kubernetes.io/pci-10de.present", "true") ||
 		*label(node, "nvidia.com/gpu.product")) &&
-	       gpuq_get_int(node, "gpus", 0) == 0 && !*gpuq_get_str(node, "sharing", "");
+	       gpuq_get_int(node, "gpus", 0) == 0 && !*gpuq_get_str(node, "sharing", "") &&
+	       !*gpuq_get_str(node, "note", ""); /* which says what is wrong */
 }
 
 static bool no_discovery(const struct gpuq_val *node)

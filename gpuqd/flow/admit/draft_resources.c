@@ -197,11 +197,16 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 		n = most_of_a_node(d, g, specs, n_specs, &classes);
 	if (g->mig || g->gpu_memory_bytes || g->gpu_cores ||
 	    (g->gpus_milli && g->gpus_milli != n * 1000))
-		return gpuq_fail_field(
-			err, GPUQ_EINVAL, "claims",
-			"the devices of claims are counted, %lld of each pod: expected "
-			"no gpus, mig, gpu_memory and gpu_cores beside them",
-			(long long)n);
+		return n == 0 ? gpuq_fail_field(err, GPUQ_EINVAL, "claims",
+						"GPUs of a device plugin and claims in one pod are "
+						"not served: "
+						"expected a claim for the GPUs as well, or none")
+			      : gpuq_fail_field(
+					err, GPUQ_EINVAL, "claims",
+					"the devices of claims are counted, %lld of each pod: "
+					"expected "
+					"no gpus, mig, gpu_memory and gpu_cores beside them",
+					(long long)n);
 	g->gpus_milli = n * 1000;
 	return 0;
 }

@@ -241,6 +241,16 @@ static struct gpuq_val *view_holder(struct gpuq_arena *a, const struct pod *p, i
 	return v;
 }
 
+/* Return what foreign pods hold of its instances, in devices. */
+static int64_t foreign_mig_milli(const struct node *n)
+{
+	int64_t milli = 0;
+
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		milli += n->foreign_mig[i] * cost_of_profile(n->fact.mig[i].profile);
+	return milli;
+}
+
 /* Return the instances of MIG profiles: how many there are, and how many are free. */
 static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 {
@@ -580,15 +590,17 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "free_cpu_milli", gpuq_int(a, cpu_milli > 0 ? cpu_milli : 0));
 	gpuq_put(a, v, "free_memory_mib", gpuq_int(a, memory_bytes > 0 ? memory_bytes >> 20 : 0));
 	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
-	gpuq_put(a, v, "foreign_gpus", view_devices(a, n->foreign_gpus_milli));
+	gpuq_put(a, v, "foreign_gpus",
+		 view_devices(a, n->foreign_gpus_milli + foreign_mig_milli(n)));
 	gpuq_put(a, v, "cause", view_word(a, node_cause(n, *cut ? cut : NULL, refuses)));
 	gpuq_put(a, v, "note",
-		 view_word(a, n->frozen  ? n->frozen_why
-			      : n->drain ? n->drain_why
-			      : n->ill   ? n->ill
-			      : refuses  ? refuses
-			      : *cut     ? cut
-					 : n->fact.note));
+		 view_word(a, n->frozen                                       ? n->frozen_why
+			      : n->drain                                      ? n->drain_why
+			      : n->ill                                        ? n->ill
+			      : refuses                                       ? refuses
+			      : *cut                                          ? cut
+			      : n->odd && n->n_devices == 0 && !*n->fact.note ? n->odd
+									      : n->fact.note));
 	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));
 	gpuq_put(a, v, "last_seen", view_instant(a, n->seen_us));
 	for (size_t i = 0; i < n->fact.labels.n; i++)

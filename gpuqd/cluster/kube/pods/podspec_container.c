@@ -215,6 +215,9 @@ static void put_resources(const struct pod_order *o, const struct gpuq_group *g,
 	for (size_t i = 0; i < g->n_resources; i++) {
 		snprintf(text, sizeof(text), "%" PRId64, g->resources[i].count);
 		set(podspec_object(res, "limits"), g->resources[i].name, text);
+		/* The apiserver wants CPU or memory named beside huge pages, if only as none. */
+		if (strncmp(g->resources[i].name, "hugepages-", strlen("hugepages-")) == 0)
+			set(podspec_object(res, "requests"), "cpu", "0");
 	}
 	podspec_machine(g, container);
 }
@@ -376,6 +379,8 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		       struct gpuq_err *err)
 {
 	json_t *list = podspec_array(spec, "containers"), *first, *c;
+	/* A job of no devices sees none, whatever its containers request. */
+	const bool none = !g->gpus_milli && !g->mig && g->n_claims == 0;
 	bool one_has;
 	size_t i;
 	int rc;
@@ -402,13 +407,13 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		podspec_output(o, g, first);
 	put_terminal(o, first);
 	/* Where no container says so, the devices of the group are the first one's. */
-	one_has = podspec_asks_devices(list) || (!g->gpus_milli && !g->mig) || g->n_claims > 0;
-	json_array_foreach(list, i, c)
-		put_env(o, g, c, i == 0, !podspec_container_asks(c) && (one_has || i > 0));
+	one_has = none || podspec_asks_devices(o, list) || g->n_claims > 0;
+	json_array_foreach(list, i, c) put_env(
+		o, g, c, i == 0, none || (!podspec_container_asks(o, c) && (one_has || i > 0)));
 	json_array_foreach(json_object_get(spec, "initContainers"), i, c)
 	{
 		drop_env(json_object_get(c, "env"), VISIBLE);
-		if (!podspec_container_asks(c))
+		if (none || !podspec_container_asks(o, c))
 			set_env(podspec_array(c, "env"), VISIBLE, "void");
 		if (gpuq_path(g->template_, "metadata", "annotations", GPUQ_COMPLETION_INDEX, NULL))
 			put_completion_index(o, c);

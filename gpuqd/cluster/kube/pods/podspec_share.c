@@ -7,21 +7,31 @@
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/podspec_int.h"
 #include "gpuqd/devices/backend.h"
+#include "libgpuq/spec/resource.h"
 
 #define SHARE_BYTES_MAX (1 << 20) /* what a backend writes on one pod */
 
 /* Every way to request devices: where the node shares them, only its own may stay. */
-static const char *const dialects[] = { "nvidia.com/", "tencent.com/", "aliyun.com/", "amd.com/" };
-
-static bool is_device(const char *resource)
+static bool is_device(const char *resource, const char *device)
 {
-	for (size_t i = 0; i < sizeof(dialects) / sizeof(dialects[0]); i++)
-		if (strncmp(resource, dialects[i], strlen(dialects[i])) == 0)
-			return true;
-	return false;
+	switch (gpuq_resource_kind(resource)) {
+	case GPUQ_RESOURCE_DEVICE:
+	case GPUQ_RESOURCE_REPLICA:
+	case GPUQ_RESOURCE_INSTANCE:
+	case GPUQ_RESOURCE_WORD:
+		return true;
+	default:
+		return device && strcmp(resource, device) == 0;
+	}
 }
 
-static bool drop_devices(json_t *list)
+static bool is_word(const char *resource, const char *device)
+{
+	(void)device;
+	return gpuq_resource_kind(resource) == GPUQ_RESOURCE_WORD;
+}
+
+static bool drop(json_t *list, bool (*which)(const char *, const char *), const char *device)
 {
 	const char *key;
 	json_t *v;
@@ -30,7 +40,7 @@ static bool drop_devices(json_t *list)
 
 	json_object_foreach_safe(list, next, key, v)
 	{
-		if (!is_device(key))
+		if (!which(key, device))
 			continue;
 		json_object_del(list, key);
 		any = true;
@@ -38,24 +48,31 @@ static bool drop_devices(json_t *list)
 	return any;
 }
 
-bool podspec_container_asks(const json_t *container)
+/* Return whether its container sees a device: by one word it says how many a node has, or who goes first. */
+static bool shows_device(const char *resource, const char *device)
+{
+	return is_device(resource, device) && !gpuq_resource_is_remark(resource);
+}
+
+bool podspec_container_asks(const struct pod_order *o, const json_t *container)
 {
 	const char *key;
 	json_t *v;
 
 	json_object_foreach(
 		json_object_get(json_object_get(container, "resources"), "limits"), key,
-		v) if (is_device(key) && !(json_is_integer(v) && json_integer_value(v) == 0) &&
+		v) if (shows_device(key, o->device) &&
+		       !(json_is_integer(v) && json_integer_value(v) == 0) &&
 		       !(json_is_string(v) && strcmp(json_string_value(v), "0") == 0)) return true;
 	return false;
 }
 
-bool podspec_asks_devices(const json_t *containers)
+bool podspec_asks_devices(const struct pod_order *o, const json_t *containers)
 {
 	size_t i;
 	json_t *c;
 
-	json_array_foreach(containers, i, c) if (podspec_container_asks(c)) return true;
+	json_array_foreach(containers, i, c) if (podspec_container_asks(o, c)) return true;
 	return false;
 }
 
@@ -97,9 +114,9 @@ bool podspec_shared(const struct pod_order *o, enum backend_turn *turn, int64_t 
 	return is;
 }
 
-/* Remove requests for devices in every dialect. Returns the first container that had one; 0 where
- * none had. */
-static size_t drop_all(json_t *containers)
+/* Remove such requests. Returns the first container that had one; 0 where none had. */
+static size_t drop_all(json_t *containers, bool (*which)(const char *, const char *),
+		       const char *device)
 {
 	size_t at = 0, i;
 	bool found = false;
@@ -108,9 +125,9 @@ static size_t drop_all(json_t *containers)
 	json_array_foreach(containers, i, c)
 	{
 		json_t *res = json_object_get(c, "resources");
-		bool has = drop_devices(json_object_get(res, "limits"));
+		bool has = drop(json_object_get(res, "limits"), which, device);
 
-		has = drop_devices(json_object_get(res, "requests")) || has;
+		has = drop(json_object_get(res, "requests"), which, device) || has;
 		if (has && !found) {
 			at = i;
 			found = true;
@@ -132,11 +149,13 @@ int podspec_share(const struct pod_order *o, json_t *meta, json_t *spec, struct 
 	int rc;
 
 	if (!podspec_shared(o, NULL, NULL)) {
-		/* Either devices are requested as they are, or it fails. */
+		/* Either devices are requested as they are, or it fails. No other system reads its words here. */
+		drop_all(containers, is_word, NULL);
+		drop_all(json_object_get(spec, "initContainers"), is_word, NULL);
 		rc = place(o, &ask, &mem, &b, &p, err);
 		goto out;
 	}
-	ask.at = drop_all(containers);
+	ask.at = drop_all(containers, is_device, o->device);
 	rc = place(o, &ask, &mem, &b, &p, err);
 	if (rc != 0)
 		goto out;

@@ -13,7 +13,7 @@
 int podspec_share(const struct pod_order *o, json_t *meta, json_t *spec, struct gpuq_err *err);
 
 /* Does a container request devices, in any dialect? */
-bool podspec_asks_devices(const json_t *containers);
-bool podspec_container_asks(const json_t *container);
+bool podspec_asks_devices(const struct pod_order *o, const json_t *containers);
+bool podspec_container_asks(const struct pod_order *o, const json_t *container);
 
 #endif

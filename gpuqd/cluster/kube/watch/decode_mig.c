@@ -56,6 +56,35 @@ int kube_read_node_mig(struct kube_object *o, struct node_fact *out)
 	return 0;
 }
 
+bool kube_profile_ok(const char *profile)
+{
+	const char *p = profile;
+	int slices = 0;
+
+	while (*p >= '0' && *p <= '9' && slices < 100)
+		slices = slices * 10 + (*p++ - '0');
+	return slices >= 1 && slices <= MIG_SLICES && (*p == 'g' || *p == 'c') && strstr(p, "gb");
+}
+
+const char *kube_mig_lie(struct kube_object *o, const struct node_fact *n)
+{
+	for (size_t i = 0; i < n->n_mig; i++) {
+		const struct mig_fact *f = &n->mig[i];
+		const char *why = NULL;
+
+		if (!kube_profile_ok(f->profile))
+			why = gpuq_arena_printf(&o->arena, MIG "%.40s: no MIG profile", f->profile);
+		else if (f->count >= MIG_MAX)
+			why = gpuq_arena_printf(&o->arena,
+						MIG "%.40s: more instances than %u cards can have",
+						f->profile, GPUQ_GPUS_PER_POD_MAX);
+		else
+			continue;
+		return why ? why : MIG;
+	}
+	return NULL;
+}
+
 static const json_t *limits_of(const json_t *container)
 {
 	return kube_path(json_object_get(container, "resources"), "limits", NULL);

@@ -3,6 +3,7 @@
 #include "gpuqd/cluster/kube/watch/decode_hami.h"
 #include "gpuqd/cluster/kube/watch/decode_mig.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
@@ -162,7 +163,8 @@ static const char *device_resource(const json_t *capacity)
 }
 
 /* Add the instances of the single strategy to those of the mixed one; after kube_read_node_mig(). */
-static int read_single(struct kube_object *o, struct node_fact *out, const char *profile)
+static int read_single(struct kube_object *o, struct node_fact *out, const char *profile,
+		       const char **wrong)
 {
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
 	const int64_t n = count_of(alloc, out->device) / replicas_of(out);
@@ -170,12 +172,33 @@ static int read_single(struct kube_object *o, struct node_fact *out, const char 
 
 	if (!mig)
 		return GPUQ_ENOMEM;
+	/* "-MIG-INVALID": the plugin offers cards that are not all cut alike. */
+	if (!kube_profile_ok(profile)) {
+		*wrong = gpuq_arena_printf(
+			&o->arena,
+			"nvidia.com/gpu.product: expected a MIG profile behind -MIG-, "
+			"not '%.40s'",
+			profile);
+		return *wrong ? 0 : GPUQ_ENOMEM;
+	}
 	for (size_t i = 0; i < out->n_mig; i++)
 		mig[i] = out->mig[i];
-	mig[out->n_mig++] = (struct mig_fact){ profile, (uint32_t)(n < 65536 ? n : 65536) };
+	mig[out->n_mig++] = (struct mig_fact){ profile, (uint32_t)(n < MIG_MAX ? n : MIG_MAX) };
 	out->mig = mig;
 	tell(out, SHARE_LABEL, "mig");
 	return 0;
+}
+
+/* True if feature discovery calls the devices shared, in however many replicas. */
+static bool is_shared(const struct node_fact *n)
+{
+	static const char mark[] = "-SHARED";
+	const char *strategy = gpuq_strmap_text(&n->labels, "nvidia.com/gpu.sharing-strategy"),
+		   *product = gpuq_strmap_text(&n->labels, "nvidia.com/gpu.product");
+	const size_t len = strlen(product), tail = sizeof(mark) - 1;
+
+	return strcmp(strategy, "time-slicing") == 0 || strcmp(strategy, "mps") == 0 ||
+	       (len > tail && strcmp(product + len - tail, mark) == 0);
 }
 
 /* Count cards where replicas of them are offered: what the plugin offers, divided; no more than
@@ -188,11 +211,13 @@ static const char *count_cards(struct node_fact *out, int64_t *there, int64_t *w
 				"mps") == 0;
 	const bool renamed = strcmp(out->device, GPUQ_RESOURCE_SHARED) == 0;
 
-	/* A renamed replica without its label is a part of a device, and not known which. */
-	if (r == 1 && renamed)
+	/* A replica without its label is a part of a device, and not known which: see node_offer.c. */
+	if (r == 1 && (renamed || is_shared(out))) {
 		*there = *works = 0;
+		return "";
+	}
 	if (r == 1)
-		return renamed ? "" : "whole";
+		return "whole";
 	*there /= r;
 	*works /= r;
 	if (seen > 0 && *there > seen)
@@ -245,14 +270,14 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 		 strcmp(out->device, GPUQ_RESOURCE_SHARED) == 0;
 	profile = nvidia ? single_profile(o, out) : NULL;
 	if (profile)
-		return read_single(o, out, profile);
+		return read_single(o, out, profile, wrong);
 	if (there < works)
 		there = works;
 	if (nvidia && there > 0 && kube_read_hami(o, &cards) != 0)
 		return GPUQ_ENOMEM;
 	if (cards.wrong) {
-		*wrong = cards.wrong;
-		return 0;
+		*wrong = gpuq_arena_printf(&o->arena, HAMI_REGISTER ": %s", cards.wrong);
+		return *wrong ? 0 : GPUQ_ENOMEM;
 	}
 	if (cards.n > 0) {
 		hami_devices(out, &cards, there, works, product_of(o, out));
@@ -271,8 +296,12 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 		tell(out, SHARE_DEVICES, out->device);
 	if (there < works)
 		there = works;
-	if (there > GPUQ_GPUS_PER_POD_MAX)
-		there = GPUQ_GPUS_PER_POD_MAX;
+	if (there > GPUQ_GPUS_PER_POD_MAX) {
+		*wrong = gpuq_arena_printf(&o->arena,
+					   "it offers %" PRId64 " devices: at most %u are credible",
+					   there, GPUQ_GPUS_PER_POD_MAX);
+		return *wrong ? 0 : GPUQ_ENOMEM;
+	}
 	if (there == 0)
 		return 0;
 	product = product_of(o, out);
@@ -408,11 +437,12 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 		n.ready = false;
 		n.note = "it lists more resources than can be counted";
 	}
+	if (!wrong)
+		wrong = kube_mig_lie(o, &n);
 	if (wrong) {
+		n.n_mig = 0;
 		n.ready = false;
-		n.note = gpuq_arena_printf(&o->arena, HAMI_REGISTER ": %s", wrong);
-		if (!n.note)
-			n.note = HAMI_REGISTER;
+		n.note = wrong;
 	}
 	*out = n;
 	return 0;

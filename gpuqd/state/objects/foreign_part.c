@@ -1,0 +1,56 @@
+#include "gpuqd/state/objects/foreign_part.h"
+
+#include <string.h>
+
+#include "libgpuq/spec/resource.h"
+
+bool foreign_by_resource(const struct node *n)
+{
+	return n->fact.replicas > 1 || (n->fact.device && *n->fact.device &&
+					gpuq_resource_kind(n->fact.device) != GPUQ_RESOURCE_DEVICE);
+}
+
+int64_t foreign_milli(const struct node *n, const struct foreign *f)
+{
+	const int64_t r = n->fact.replicas > 1 ? n->fact.replicas : 1;
+
+	return gpuq_amounts_get(f->resources, f->n_resources, n->fact.device) * (1000 / r);
+}
+
+struct foreign_use foreign_part(const struct node *n, const struct foreign *f)
+{
+	const int64_t least = n->fact.slots ? (1000 + n->fact.slots - 1) / n->fact.slots : 0;
+	const int64_t told = f->gpus_milli / (f->n_uuids ? f->n_uuids : f->n_devices);
+	const int64_t milli = told < least ? least : told;
+	const int64_t whole = n->n_devices ? n->devices[0].memory_mib : 0;
+	const int64_t mib = f->device_bytes > 0 ? f->device_bytes >> 20 : whole * milli / 1000;
+	int64_t memory = milli;
+
+	if (f->device_bytes > 0 && whole > 0)
+		memory = mib < whole ? (mib * 1000 + whole - 1) / whole : 1000;
+	return (struct foreign_use){ (uint32_t)(memory > milli ? memory : milli), (uint32_t)milli,
+				     mib << 20 };
+}
+
+uint32_t foreign_device(const struct node *n, const char *uuid)
+{
+	uint32_t i = 0;
+
+	while (i < n->n_devices && strcmp(n->devices[i].uuid, uuid) != 0)
+		i++;
+	return i;
+}
+
+uint32_t foreign_instances(const struct node *n, const struct foreign *f)
+{
+	const int64_t replicas = n->fact.replicas > 1 ? n->fact.replicas : 1;
+	int64_t held;
+
+	if (n->n_devices > 0 || n->fact.n_mig == 0 || !n->fact.device || !*n->fact.device)
+		return 0;
+	held = gpuq_amounts_get(f->resources, f->n_resources, n->fact.device);
+	if (held == 0)
+		held = f->gpus_milli / 1000;
+	held = (held + replicas - 1) / replicas;
+	return held < UINT16_MAX ? (uint32_t)held : UINT16_MAX;
+}

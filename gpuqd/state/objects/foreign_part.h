@@ -1,0 +1,24 @@
+/* foreign_part.h - what a pod that gpuq did not create holds of the devices of its node
+ *
+ * Touches  memory only.
+ * Used by  node.c.
+ */
+#ifndef GPUQD_STATE_OBJECTS_FOREIGN_PART_H
+#define GPUQD_STATE_OBJECTS_FOREIGN_PART_H
+
+#include "gpuqd/state/model.h"
+
+/* True if foreign pods' devices are counted by the resource that they request: replicas, and devices
+ * of which the cluster's side does not know that they are such. */
+bool foreign_by_resource(const struct node *n);
+/* Return what a foreign pod holds of such. */
+int64_t foreign_milli(const struct node *n, const struct foreign *f);
+/* Return what a foreign pod holds of each of its devices. */
+struct foreign_use foreign_part(const struct node *n, const struct foreign *f);
+/* Return the index of the device with that UUID; n_devices = the node has none. */
+uint32_t foreign_device(const struct node *n, const char *uuid);
+/* Under the single strategy instances have the name of whole devices: return how many of these a foreign pod
+ * holds; 0 on other nodes. They are the last of the node's instances. */
+uint32_t foreign_instances(const struct node *n, const struct foreign *f);
+
+#endif
