@@ -269,6 +269,23 @@ static int no_key(const char *word)
 	return 1;
 }
 
+/* Return the key of this name, or the only one that begins with it; N_KEYS = there is none. */
+static size_t key_of(const char *name)
+{
+	size_t found = N_KEYS;
+
+	for (size_t i = 0; i < N_KEYS; i++) {
+		if (strcasecmp(keys[i].slurm, name) == 0)
+			return i;
+		if (strlen(name) < 4 || strncasecmp(keys[i].slurm, name, strlen(name)) != 0)
+			continue;
+		if (found != N_KEYS && strcmp(keys[found].ours, keys[i].ours) != 0)
+			return N_KEYS;
+		found = i;
+	}
+	return found;
+}
+
 static int update(struct cli *c, int n, char **words)
 {
 	struct gpuq_val *set = gpuq_map(&c->arena);
@@ -278,7 +295,7 @@ static int update(struct cli *c, int n, char **words)
 	for (int i = 0; i < n; i++) {
 		char *eq = strchr(words[i], '=');
 		const char *key = words[i];
-		size_t k = 0;
+		size_t k;
 
 		/* "update job 17 TimeLimit=..." as well. */
 		if (!eq && i + 1 < n && strncasecmp(key, "job", 3) == 0) {
@@ -293,7 +310,7 @@ static int update(struct cli *c, int n, char **words)
 			*eq = eq[-1];
 			*--eq = '\0';
 		}
-		if (strcasecmp(key, "JobId") == 0)
+		if (strcasecmp(key, "JobId") == 0 || strcasecmp(key, "Job") == 0)
 			job = eq + 1;
 		else if (strcasecmp(key, "NodeName") == 0)
 			node = eq + 1;
@@ -308,8 +325,7 @@ static int update(struct cli *c, int n, char **words)
 		else if (strcasecmp(key, "Reason") == 0)
 			reason = eq + 1;
 		else {
-			while (k < N_KEYS && strcasecmp(keys[k].slurm, key) != 0)
-				k++;
+			k = key_of(key);
 			if (k == N_KEYS)
 				return no_key(key);
 			gpuq_set(&c->arena, set, keys[k].ours, value_of(c, keys[k].kind, eq + 1));

@@ -291,6 +291,16 @@ static int start_tasks(struct cli *c, struct gpuq_spec *spec)
 	return 0;
 }
 
+/* The name of the program, if it can be that of a job; NULL. */
+static const char *name_of_program(const struct cli *c)
+{
+	const char *path = c->args.n_rest ? c->args.rest[0] : "", *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	return *name && strspn(name, letters) == strlen(name) ? name : NULL;
+}
+
 int slurm_srun(struct cli *c)
 {
 	struct submission s = { .jobs = NULL };
@@ -301,7 +311,7 @@ int slurm_srun(struct cli *c)
 	struct gpuq_spec *spec;
 	int code;
 
-	if (immediate_us < 0 || !slurm_environment(c, "SLURM", NULL))
+	if (immediate_us < 0 || !slurm_environment(c, "SLURM", name_of_program(c)))
 		return 1;
 	if (!slurm_srun_command(c, &code))
 		return code;

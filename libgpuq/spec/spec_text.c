@@ -227,7 +227,10 @@ int spec_depends_parse(struct gpuq_arena *a, const char *text, struct gpuq_spec 
 				return depend_bad(err, text);
 			if (*p == '_') {
 				p++;
-				if (!spec_digits(&p, 0, GPUQ_ARRAY_INDEX_MAX, &d.array_index))
+				/* "12_*" is all of it, as squeue prints it. */
+				if (*p == '*')
+					p++;
+				else if (!spec_digits(&p, 0, GPUQ_ARRAY_INDEX_MAX, &d.array_index))
 					return depend_bad(err, text);
 			}
 			if (*p == '+') {

@@ -47,8 +47,10 @@ static const struct kind {
 	{ "pools", "gpuq pools -h -o NAME" },
 	{ "reservations", "gpuq reservations -h -o NAME" },
 	{ "jobs", "gpuq queue -h -o JOBID" },
+	{ "ended", "gpuq history -h -o JOBID --limit 100" },
+	{ "anyjobs", "gpuq queue -h -o JOBID; gpuq history -h -o JOBID --limit 100" },
 	{ "labels", "gpuq queue -h -o LABELS" },
-	{ "shown", "printf '%s\\n' job node partition reservation config hostnames hostlist" },
+	{ "shown", "printf '%s\\n' job node partition config hostnames hostlist" },
 	{ "entities", "printf '%s\\n' user account association qos cluster" },
 	{ "nodestates", "printf '%s\\n' idle mixed full drained down suspect" },
 	{ "states", NULL }, /* of jobs */
@@ -86,8 +88,10 @@ static const struct {
 	{ cmd_nodes, "nodes", NULL },
 	{ cmd_pools, "pools", NULL },
 	{ cmd_queues, "queues", "set stop start open close grant" },
+	{ cmd_logs, "anyjobs", NULL },
 	{ cmd_reservations, "reservations", NULL },
 	{ cmd_reserve, "reservations", NULL },
+	{ cmd_resubmit, "ended", NULL },
 	{ cmd_resume, "nodes", NULL },
 	{ cmd_shares, "queues", NULL },
 	{ cmd_usage, "queues", NULL },
@@ -129,6 +133,9 @@ static const char *kind_of(const struct command *c, const struct opt *o)
 		if (of_options[i].kind && strcmp(of_options[i].kind, "states") == 0 &&
 		    (c->run == cmd_nodes || strcmp(c->name, "sinfo") == 0))
 			return "nodestates";
+		if (of_options[i].kind && strcmp(of_options[i].kind, "jobs") == 0 &&
+		    (c->run == cmd_usage || strcmp(c->name, "sacct") == 0))
+			return "anyjobs";
 		return of_options[i].kind;
 	}
 	return NULL;
@@ -144,8 +151,9 @@ static const char *kind_of_arguments(const struct command *c, const char **verbs
 		*verbs = of_arguments[i].verbs;
 		return of_arguments[i].kind;
 	}
-	if (c->takes_jobs ||
-	    (c->slurm && (strcmp(c->name, "scancel") == 0 || strcmp(c->name, "seff") == 0)))
+	if (c->slurm && strcmp(c->name, "seff") == 0)
+		return "ended";
+	if (c->takes_jobs || (c->slurm && strcmp(c->name, "scancel") == 0))
 		return "jobs";
 	return c->stop_first ? FILES : NULL;
 }
