@@ -185,7 +185,6 @@ const struct opt scontrol_opts[] = {
 	IGNORED("compress", 0, ARG_OPTIONAL, "nothing is copied"), \
 	IGNORED("cpu-bind", 0, ARG_REQUIRED, "tasks are not bound to cores"), \
 	IGNORED("disable-status", 'X', ARG_NONE, "an interrupt ends the tasks"), \
-	IGNORED("exact", 0, ARG_NONE, "CPUs are counted, not bound"), \
 	IGNORED("external", 0, ARG_NONE, "steps are processes of the job"), \
 	IGNORED("msg-timeout", 0, ARG_REQUIRED, "there are no messages"), \
 	IGNORED("preserve-env", 'E', ARG_NONE, "the environment is set for each step"), \
@@ -220,7 +219,7 @@ const struct opt srun_opts[] = {
 	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the job when srun has been gone for DURATION" },
 	{ OPT_S_MPI, "mpi", 0, ARG_REQUIRED, "TYPE", "how MPI programs start; list prints the types (PMI, PMIx)" },
 	IGNORED("overlap", 0, ARG_NONE, "srun outside a job creates a job of its own"), IGNORED("wait", 'W', ARG_REQUIRED, "tasks end when the first has failed"),
-	IGNORED("interactive", 0, ARG_NONE, "use --pty"),
+	IGNORED("interactive", 0, ARG_NONE, "use --pty"), IGNORED("exact", 0, ARG_NONE, "CPUs are counted, not bound"),
 	REFUSED("gpus-per-socket", 0, ARG_REQUIRED, "use --gpus-per-node"),
 	SRUN_IGNORED,
 	END
@@ -235,7 +234,14 @@ const struct opt step_opts[] = {
 	{ OPT_S_LABEL, "label", 'l', ARG_NONE, NULL, "begin each line with the number of its task" },
 	{ OPT_S_CHDIR, "chdir", 'D', ARG_REQUIRED, "DIR", "run there" },
 	{ OPT_S_EXPORT, "export", 0, ARG_REQUIRED, "LIST", "environment: ALL, NONE, or NAME[=VALUE],..." },
-	{ OPT_S_GPUS_PER_TASK, "gpus-per-task", 0, ARG_REQUIRED, "N", "each task sees N devices of its own" },
+	{ OPT_S_GPUS_PER_TASK, "gpus-per-task", 0, ARG_REQUIRED, "N", "each task sees N devices of its own, which no other step has" },
+	{ OPT_S_GPUS, "gpus", 'G', ARG_REQUIRED, "[TYPE:]N", "the step sees N devices that no other step has" },
+	{ OPT_S_GPUS_PER_NODE, "gpus-per-node", 0, ARG_REQUIRED, "[TYPE:]N", "the step sees N devices of each pod that no other step has" },
+	{ OPT_S_GRES, "gres", 0, ARG_REQUIRED, "gpu[:TYPE]:N", "same as --gpus-per-node; none: no device" },
+	{ OPT_S_EXCLUSIVE, "exclusive", 0, ARG_OPTIONAL, "VALUE", "wait until other such steps leave the CPUs for its tasks" },
+	{ OPT_S_EXACT, "exact", 0, ARG_NONE, NULL, "same as --exclusive" },
+	{ OPT_S_CPUS_PER_TASK, "cpus-per-task", 'c', ARG_REQUIRED, "N", "CPUs of each task, for --exclusive" },
+	{ OPT_S_OVERLAP, "overlap", 0, ARG_NONE, NULL, "see devices that other steps have as well" },
 	{ OPT_S_INPUT, "input", 'i', ARG_REQUIRED, "FILE", "input file of the first task; none: no input" },
 	{ OPT_S_OUTPUT, "output", 'o', ARG_REQUIRED, "FILE", "output file: %j %t %n %N %x %u; none: discard" },
 	{ OPT_S_ERROR, "error", 'e', ARG_REQUIRED, "FILE", "error file (the output file)" },
@@ -244,18 +250,16 @@ const struct opt step_opts[] = {
 	{ OPT_S_KILL_ON_BAD_EXIT, "kill-on-bad-exit", 'K', ARG_OPTIONAL, "0|1", "whether a task that fails ends the others (1)" },
 	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print only errors" },
 	{ OPT_S_MPI, "mpi", 0, ARG_REQUIRED, "TYPE", "how MPI programs start; list prints the types (PMI, PMIx)" },
-	ANYWAY("overlap", 0, ARG_NONE, "steps share the devices of the job"), ANYWAY("oversubscribe", 's', ARG_NONE, "steps share the devices of the job"),
+	{ OPT_S_OVERLAP, "oversubscribe", 's', ARG_NONE, NULL, "same as --overlap" },
 	ANYWAY("job-name", 'J', ARG_REQUIRED, "steps are not recorded"), ANYWAY("comment", 0, ARG_REQUIRED, "steps are not recorded"),
 	IGNORED("account", 'A', ARG_REQUIRED, "steps use that of the job"), IGNORED("partition", 'p', ARG_REQUIRED, "steps use that of the job"),
 	IGNORED("qos", 'q', ARG_REQUIRED, "steps use that of the job"), IGNORED("reservation", 0, ARG_REQUIRED, "steps use that of the job"),
 	IGNORED("constraint", 'C', ARG_REQUIRED, "the nodes of the job are fixed"), IGNORED("exclude", 'x', ARG_REQUIRED, "the nodes of the job are fixed"),
 	IGNORED("container-image", 0, ARG_REQUIRED, "steps run in the container of their pod"), IGNORED("container-mounts", 0, ARG_REQUIRED, "steps run in the container of their pod"),
 	IGNORED("container-name", 0, ARG_REQUIRED, "steps run in the container of their pod"), IGNORED("container-workdir", 0, ARG_REQUIRED, "use --chdir"),
-	ANYWAY("cpus-per-task", 'c', ARG_REQUIRED, "CPUs are counted for the job"), ANYWAY("cpus-per-gpu", 0, ARG_REQUIRED, "CPUs are counted for the job"),
-	IGNORED("distribution", 'm', ARG_REQUIRED, "tasks are numbered by blocks"), ANYWAY("exclusive", 0, ARG_OPTIONAL, "accepted without effect; devices belong to the job"),
-	IGNORED("gpu-bind", 0, ARG_REQUIRED, "--gpus-per-task gives each task its own"), IGNORED("gpus", 'G', ARG_REQUIRED, "tasks see the devices of their pod; --gpus-per-task gives each its own"),
-	IGNORED("gpus-per-node", 0, ARG_REQUIRED, "tasks see the devices of their pod; --gpus-per-task gives each its own"),
-	IGNORED("gres", 0, ARG_REQUIRED, "tasks see the devices of their pod; --gpus-per-task gives each its own"),
+	ANYWAY("cpus-per-gpu", 0, ARG_REQUIRED, "CPUs are counted for the job"),
+	IGNORED("distribution", 'm', ARG_REQUIRED, "tasks are numbered by blocks"),
+	IGNORED("gpu-bind", 0, ARG_REQUIRED, "--gpus-per-task gives each task its own"),
 	IGNORED("hint", 0, ARG_REQUIRED, "tasks are not bound to cores"), IGNORED("immediate", 'I', ARG_OPTIONAL, "steps start at once"),
 	IGNORED("interactive", 0, ARG_NONE, "use --pty"),
 	IGNORED("mem", 0, ARG_REQUIRED, "memory is counted for the job"), IGNORED("mem-bind", 0, ARG_REQUIRED, "memory is not bound"),

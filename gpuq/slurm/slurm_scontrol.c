@@ -267,7 +267,7 @@ static size_t key_of(const char *word)
 		if (strcasecmp(keys[k].slurm, word) == 0)
 			return k;
 		if (begins(word, keys[k].slurm)) {
-			if (found < N_KEYS)
+			if (found < N_KEYS && strcmp(keys[found].ours, keys[k].ours) != 0)
 				return N_KEYS;
 			found = k;
 		}

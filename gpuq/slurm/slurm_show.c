@@ -1,7 +1,9 @@
 /* scontrol show: jobs, nodes, partitions as blocks of key=value; lists of nodes. */
 #include "gpuq/slurm/slurm_show.h"
 
+#include <grp.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +77,24 @@ static void file_pair(struct block *b, const char *name, const struct gpuq_val *
 	gpuq_buf_done(&text);
 }
 
+/* "ann(1000)", with the numbers that this machine knows them by. */
+static void pair_user(struct block *b, const char *user)
+{
+	const struct passwd *who = *user ? getpwnam(user) : NULL;
+	const struct group *group = who ? getgrgid(who->pw_gid) : NULL;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	gpuq_buf_adds(&text, user);
+	if (who)
+		gpuq_buf_printf(&text, "(%ju)", (uintmax_t)who->pw_uid);
+	pair_buf(b, true, "UserId", &text);
+	if (group) {
+		gpuq_buf_printf(&text, "%s(%ju)", group->gr_name, (uintmax_t)group->gr_gid);
+		pair_buf(b, false, "GroupId", &text);
+	}
+	gpuq_buf_done(&text);
+}
+
 static int print_job(void *arg, const struct gpuq_val *job)
 {
 	struct block *b = arg;
@@ -93,7 +113,7 @@ static int print_job(void *arg, const struct gpuq_val *job)
 			     gpuq_get_str(gpuq_get(job, "array"), "indices", ""));
 	}
 	pair(b, false, "JobName", gpuq_get_str(job, "name", ""));
-	pair(b, true, "UserId", gpuq_get_str(job, "user", ""));
+	pair_user(b, gpuq_get_str(job, "user", ""));
 	pair_int(b, true, "Priority", gpuq_get_int(job, "priority", 0));
 	pair_int(b, false, "Nice", gpuq_get_int(job, "nice", 0));
 	pair(b, false, "Account", gpuq_get_str(job, "account", "(null)"));
@@ -107,7 +127,10 @@ static int print_job(void *arg, const struct gpuq_val *job)
 	pair_buf(b, false, "ExitCode", &text);
 	slurm_elapsed(&text, view_job_elapsed_us(job, cli_now_us()));
 	pair_buf(b, true, "RunTime", &text);
-	slurm_limit(&text, job);
+	if (gpuq_get_int(job, "time_limit_s", 0) > 0)
+		slurm_elapsed(&text, gpuq_get_int(job, "time_limit_s", 0) * GPUQ_US_PER_S);
+	else
+		slurm_limit(&text, job);
 	pair_buf(b, false, "TimeLimit", &text);
 	if (min_s > 0)
 		gpuq_duration_clock(min_s * GPUQ_US_PER_S, clock, sizeof(clock));
@@ -364,6 +387,6 @@ int slurm_show(struct cli *c, int n, char **words)
 			cli_say("error: show %s is not offered: %s", what, elsewhere[i].instead);
 			return 1;
 		}
-	return cli_usage(c, "show %s: expected job, node, partition, hostnames or hostlist", what),
+	return cli_usage(c, "show %s: expected job, node, partition, config, hostnames or hostlist", what),
 	       1;
 }

@@ -19,6 +19,7 @@
 #include "gpuq/slurm/mpi/launch.h"
 #include "gpuq/slurm/mpi/mpi.h"
 #include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_claim.h"
 #include "gpuq/slurm/slurm_words.h"
 #include "gpuq/slurm/slurm_submit.h"
 #include "gpuq/slurm/slurm_tasks.h"
@@ -612,6 +613,62 @@ static int start_mpi(struct plan *p)
 	return mpi_start(&s, &p->mpi, &err) < 0 ? slurm_fail(&err) : 0;
 }
 
+/* ---- devices and CPUs of its own ---- */
+
+static const int of_devices[] = { OPT_S_GPUS, OPT_S_GPUS_PER_NODE, OPT_S_GRES };
+
+#define N_OF_DEVICES (sizeof(of_devices) / sizeof(of_devices[0]))
+
+/* The devices that this step wants in our pod for its tasks here, or -1; -2 = it cannot be read. */
+static long wanted(const struct plan *p, long n_tasks)
+{
+	const char *const *val = p->c->args.val;
+
+	if (p->gpus_per_task > 0)
+		return p->gpus_per_task * n_tasks;
+	for (size_t i = 0; i < N_OF_DEVICES; i++) {
+		const char *text = val[of_devices[i]];
+		const long n = text ? claim_number(text, of_devices[i] == OPT_S_GRES) : -1;
+
+		if (text && n < 0 && of_devices[i] != OPT_S_GRES) {
+			cli_usage(p->c, "--gpus: expected a number of devices such as 2 or a100:2, not '%s'", text);
+			return -2;
+		}
+		if (text && n >= 0)
+			return of_devices[i] == OPT_S_GPUS ? (n + p->n_chosen - 1) / p->n_chosen : n;
+	}
+	return -1;
+}
+
+/* From outside the devices of a pod are known to it alone. */
+static void warn_outside(const struct plan *p)
+{
+	for (size_t i = 0; i < N_OF_DEVICES; i++)
+		if (p->c->args.val[of_devices[i]]) {
+			cli_say("warning: tasks see the devices of their pod: --gpus, --gres and --gpus-per-node "
+				"work inside of a job only");
+			return;
+		}
+}
+
+static int claim(const struct plan *p, long n_tasks)
+{
+	const struct args *args = &p->c->args;
+	const bool shared = opt_given(args, OPT_S_OVERLAP);
+	const bool alone = !shared && (opt_given(args, OPT_S_EXCLUSIVE) || opt_given(args, OPT_S_EXACT));
+	const long each = number(args->val[OPT_S_CPUS_PER_TASK], number(getenv("GPUQ_CPUS_PER_TASK"), 1));
+	const struct claim c = { .devices = wanted(p, n_tasks),
+				 .cpus = alone ? n_tasks * (each > 0 ? each : 1) : 0,
+				 .shared = shared,
+				 .quiet = opt_given(args, OPT_S_QUIET) };
+
+	if (c.devices == -2)
+		return EXIT_USAGE;
+	if (c.devices < 0 && c.cpus == 0)
+		return 0;
+	return claim_take(&p->c->arena, &c) < 0 ? 1 : 0;
+}
+
 bool slurm_srun_command(const struct cli *c, int *code)
 {
 	const char *type = c->args.val[OPT_S_MPI];
@@ -673,6 +730,12 @@ int slurm_step(struct cli *c)
 	if (rc)
 		return rc;
 	t.n = ours(p);
+	if (p->job)
+		warn_outside(p);
+	else if (t.n > 0)
+		rc = claim(p, t.n);
+	if (rc)
+		return rc;
 	t.label &= !p->by_srun;
 	t.first = first_rank(p);
 	t.truncate = t.first == 0;

@@ -155,9 +155,11 @@ static void set_tasks(struct pod_env *e, const struct job *j, const struct gpuq_
 	const int64_t n = spec->ntasks ? spec->ntasks : (a_pod ? a_pod : 1) * n_pods;
 
 	pod_env_set(e, "GPUQ_QOS", j->qos);
-	/* Scripts change to it: a pod that carries its files has them elsewhere. */
+	/* Scripts change to it: where the pod has no such directory it is the one that it runs in. */
 	pod_env_set(e, "GPUQ_SUBMIT_DIR",
-		    spec->code.digest && !local && g->workdir ? g->workdir : spec->context.cwd);
+		    !local && g->workdir && (spec->code.digest || !gpuq_group_below(g, spec->context.cwd))
+			    ? g->workdir
+			    : spec->context.cwd);
 	pod_env_set_int(e, "GPUQ_RESTART_COUNT", j->attempt);
 	pod_env_set_int(e, "GPUQ_NTASKS", n);
 	pod_env_set_int(e, "GPUQ_NTASKS_PER_NODE", a_pod ? a_pod : (n + n_pods - 1) / n_pods);

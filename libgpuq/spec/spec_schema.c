@@ -24,6 +24,20 @@ static bool is_object_name(const char *name)
 	return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
 }
 
+/* True for a place that pods have for the script or the code of their job. */
+static bool is_ours(const char *path)
+{
+	static const char *const ours[] = { GPUQ_SCRIPT_PATH, GPUQ_CODE_PATH };
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		const size_t n = strlen(ours[i]);
+
+		if (strncmp(path, ours[i], n) == 0 && (path[n] == '\0' || path[n] == '/'))
+			return true;
+	}
+	return false;
+}
+
 /* Check the names that the cluster would refuse; a job or site that was accepted before keeps its own. */
 static int volume_names(struct gpuq_reader *r, const struct gpuq_val *v,
 			const struct gpuq_volume *o)
@@ -39,6 +53,10 @@ static int volume_names(struct gpuq_reader *r, const struct gpuq_val *v,
 					 keys[i], names[i]);
 	if (!r->stored && gpuq_path_goes_up(o->path))
 		return spec_fail(r, v, GPUQ_EINVAL, "expected path without '..', not '%.80s'",
+				 o->path);
+	if (!r->stored && is_ours(o->path))
+		return spec_fail(r, v, GPUQ_EINVAL,
+				 "expected another path than '%.80s': scripts and code of jobs are there",
 				 o->path);
 	if (!r->stored && strchr(o->path, ':'))
 		return spec_fail(r, v, GPUQ_EINVAL, "expected path without ':', not '%.80s'",

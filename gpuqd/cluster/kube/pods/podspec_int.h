@@ -4,7 +4,7 @@
 
 #include "gpuqd/cluster/kube/pods/podspec.h"
 
-#define SCRIPT_DIR "/gpuq"
+#define SCRIPT_DIR GPUQ_SCRIPT_PATH
 #define SCRIPT_VOLUME "gpuq-script"
 #define CODE_ARCHIVE "code.tgz" /* in SCRIPT_DIR */
 
