@@ -78,6 +78,11 @@ struct backend_place {
 	int64_t units; /* by which TURN_EQUAL distinguishes pods */
 };
 
+/* What is free of one device. */
+struct backend_room {
+	int64_t milli, mib;
+};
+
 /* Devices of a pod, as it reports them. */
 struct backend_seen {
 	const int *devices; /* indexes, ascending, each once; in the arena */
@@ -88,6 +93,7 @@ struct backend_seen {
 	/* Not served by the plugin yet: units as in backend_place, or UNSERVED_*; 0 = served. */
 	int64_t unserved;
 	bool failed; /* nor will it be */
+	bool chosen; /* by the plugin of its node, from what is free there: room.h */
 };
 
 struct backend {
@@ -112,6 +118,13 @@ struct backend {
 	/* place: GPUQ_EINVAL when the devices cannot hold it. NULL = it is requested as it is. */
 	int (*place)(const struct backend *b, const struct backend_ask *ask, struct gpuq_arena *a,
 		     struct backend_place *out, struct gpuq_err *err);
+	/* choose: the first device that the plugin will choose for a pod that was placed with these limits, by what
+	 * is free of the n devices of its node; -1 = none, the pod would be refused. NULL = it does not choose.
+	 * The choice is written under `index` and the number of the container; with `demand` on the pod the plugin
+	 * refuses it when it chooses another. */
+	int (*choose)(const struct gpuq_amount *limits, size_t n_limits,
+		      const struct backend_room *devices, size_t n);
+	const char *index, *demand;
 	/* observe: fill in what the annotations of a pod report, and leave the rest as it is. asks: the
 	 * words of dialects that its containers request. NULL = pods tell nothing. */
 	int (*observe)(const struct gpuq_strmap *notes, const struct gpuq_amount *asks,
