@@ -68,6 +68,7 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 	if (!part) {
 		out->limits[out->n_limits++] =
 			(struct gpuq_amount){ VCUDA_CORE, CORES * (int64_t)ask->n_devices };
+		out->want.milli = 1000 * (int64_t)ask->n_devices;
 		return 0;
 	}
 	if (ask->n_devices != 1)
@@ -82,6 +83,7 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 				 blocks, device);
 	out->limits[out->n_limits++] = (struct gpuq_amount){ VCUDA_CORE, cores };
 	out->limits[out->n_limits++] = (struct gpuq_amount){ VCUDA_MEMORY, blocks };
+	out->want = (struct backend_room){ cores * 10, blocks * b->unit_mib };
 	if (soft_limit(g, a, out) != 0)
 		return gpuq_no_memory(err);
 	/* All of the cores of one are a whole device to the plugin, which then chooses freely. */
@@ -104,11 +106,9 @@ static int64_t asked(const struct gpuq_amount *asks, size_t n, const char *name)
 	return 0;
 }
 
-static int choose(const struct gpuq_amount *limits, size_t n_limits,
-		  const struct backend_room *devices, size_t n)
+static int choose(struct backend_room want, const struct backend_room *devices, size_t n)
 {
-	const int64_t milli = asked(limits, n_limits, VCUDA_CORE) * 10;
-	const int64_t mib = asked(limits, n_limits, VCUDA_MEMORY) * VCUDA_BLOCK_MIB;
+	const int64_t milli = want.milli, mib = want.mib;
 	int64_t wanted = milli / 1000;
 	int best = -1;
 

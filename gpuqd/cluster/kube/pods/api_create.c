@@ -44,8 +44,7 @@ struct create {
 	char *node;
 	int64_t share_units; /* see turn_take(); 0 = any number may be under way */
 	const struct backend *chooser; /* the plugin of the node chooses by what is free; NULL = it does not */
-	struct gpuq_amount limits[BACKEND_LIMITS_MAX]; /* for it */
-	size_t n_limits;
+	struct backend_room want; /* for it */
 	uint32_t n_node_devices;
 	int64_t device_mib;
 	bool told; /* that it waits for room */
@@ -367,7 +366,7 @@ static int chosen(struct create *c, bool *alone)
 	if (!rooms)
 		abort();
 	*alone = rooms_of(c->asks->rooms, c->node, c->device_mib, rooms, c->n_node_devices) == 0;
-	device = c->chooser->choose(c->limits, c->n_limits, rooms, c->n_node_devices);
+	device = c->chooser->choose(c->want, rooms, c->n_node_devices);
 	free(rooms);
 	return device;
 }
@@ -570,8 +569,7 @@ void asks_create(struct asks *a, const struct pod_order *o)
 							: UNSERVED_NODE;
 	if (b && b->choose) {
 		c->chooser = b;
-		memcpy(c->limits, p.limits, sizeof(c->limits)); /* their names are static */
-		c->n_limits = p.n_limits;
+		c->want = p.want;
 		c->n_node_devices = o->n_node_devices;
 		c->device_mib = o->device_mib;
 	}
