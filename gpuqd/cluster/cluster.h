@@ -220,6 +220,7 @@ struct pod_order {
 	const char
 		*device; /* the resource that the node offers its devices as; "" = not reported */
 	int64_t device_mib; /* memory of the first of the devices; 0 not known */
+	uint32_t n_node_devices; /* how many the node has */
 	int64_t milli; /* of each device */
 	int64_t now_us;
 	uint32_t job, attempt, index; /* index counts over all groups */

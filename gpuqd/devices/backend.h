@@ -68,6 +68,11 @@ struct backend_word {
 #define BACKEND_LIMITS_MAX 3
 #define BACKEND_NOTES_MAX 8
 
+/* What is free of one device, or wanted of it. */
+struct backend_room {
+	int64_t milli, mib;
+};
+
 /* Means by which the plugin finds the pod and its devices. */
 struct backend_place {
 	struct gpuq_amount limits[BACKEND_LIMITS_MAX]; /* of the container that has the devices */
@@ -76,6 +81,7 @@ struct backend_place {
 	size_t n_notes;
 	struct backend_word label; /* key NULL = none */
 	int64_t units; /* by which TURN_EQUAL distinguishes pods */
+	struct backend_room want; /* for choose: of all of its devices together */
 };
 
 /* Devices of a pod, as it reports them. */
@@ -88,6 +94,7 @@ struct backend_seen {
 	/* Not served by the plugin yet: units as in backend_place, or UNSERVED_*; 0 = served. */
 	int64_t unserved;
 	bool failed; /* nor will it be */
+	bool chosen; /* by the plugin of its node, from what is free there: room.h */
 };
 
 struct backend {
@@ -112,6 +119,12 @@ struct backend {
 	/* place: GPUQ_EINVAL when the devices cannot hold it. NULL = it is requested as it is. */
 	int (*place)(const struct backend *b, const struct backend_ask *ask, struct gpuq_arena *a,
 		     struct backend_place *out, struct gpuq_err *err);
+	/* choose: the first device that the plugin will choose for a pod that wants so much, by what is free of
+	 * the n devices of its node; -1 = none, the pod would be refused. NULL = it does not choose.
+	 * The choice is written under `index` and the number of the container; with `demand` on the pod the plugin
+	 * refuses it when it chooses another. */
+	int (*choose)(struct backend_room want, const struct backend_room *devices, size_t n);
+	const char *index, *demand;
 	/* observe: fill in what the annotations of a pod report, and leave the rest as it is. asks: the
 	 * words of dialects that its containers request. NULL = pods tell nothing. */
 	int (*observe)(const struct gpuq_strmap *notes, const struct gpuq_amount *asks,

@@ -2,7 +2,11 @@
  * the first pod that waits on its node with the number of cores it is asked for, and chooses the device
  * itself: a pod with annotations that name another one is refused. So an index is a prediction, made for the
  * first attempt alone; whole devices are left to the plugin, which writes down what it chose. Pods that
- * wait with equal cores could be confused, so one is under way at a time. */
+ * wait with equal cores could be confused, so one is under way at a time.
+ *
+ * The plugin chooses by what the pods there hold when the kubelet asks it, not by what was planned for pods that
+ * wait for their turn: it is predicted when the turn has come. Should a pod of the node end before the kubelet asks,
+ * the choice may be another: a pod demands the device that it names only on a node without other pods. */
 #include "gpuqd/devices/gpu_manager.h"
 
 #include <inttypes.h>
@@ -64,6 +68,7 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 	if (!part) {
 		out->limits[out->n_limits++] =
 			(struct gpuq_amount){ VCUDA_CORE, CORES * (int64_t)ask->n_devices };
+		out->want.milli = 1000 * (int64_t)ask->n_devices;
 		return 0;
 	}
 	if (ask->n_devices != 1)
@@ -78,6 +83,7 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 				 blocks, device);
 	out->limits[out->n_limits++] = (struct gpuq_amount){ VCUDA_CORE, cores };
 	out->limits[out->n_limits++] = (struct gpuq_amount){ VCUDA_MEMORY, blocks };
+	out->want = (struct backend_room){ cores * 10, blocks * b->unit_mib };
 	if (soft_limit(g, a, out) != 0)
 		return gpuq_no_memory(err);
 	/* All of the cores of one are a whole device to the plugin, which then chooses freely. */
@@ -100,6 +106,25 @@ static int64_t asked(const struct gpuq_amount *asks, size_t n, const char *name)
 	return 0;
 }
 
+static int choose(struct backend_room want, const struct backend_room *devices, size_t n)
+{
+	const int64_t milli = want.milli, mib = want.mib;
+	int64_t wanted = milli / 1000;
+	int best = -1;
+
+	/* Whole devices: those that nobody has a part of, the last ones first. */
+	for (size_t d = n; wanted > 0 && d-- > 0;)
+		if (devices[d].milli == 1000 && --wanted == 0)
+			return (int)d;
+	for (size_t d = 0; milli < 1000 && d < n; d++)
+		if (devices[d].milli >= milli && devices[d].mib >= mib &&
+		    (best < 0 || devices[d].milli < devices[best].milli ||
+		     (devices[d].milli == devices[best].milli &&
+		      devices[d].mib < devices[best].mib)))
+			best = (int)d;
+	return best;
+}
+
 static int observe(const struct gpuq_strmap *notes, const struct gpuq_amount *asks, size_t n_asks,
 		   struct gpuq_arena *a, struct backend_seen *out)
 {
@@ -110,6 +135,7 @@ static int observe(const struct gpuq_strmap *notes, const struct gpuq_amount *as
 	int *list;
 
 	if (cores > 0) {
+		out->chosen = true;
 		/* Absent, it is neither a prediction nor a choice that was made. */
 		out->unserved = !*assigned || strcmp(assigned, "false") == 0 ? UNSERVED_NODE : 0;
 		out->gpus_milli = cores < INT64_MAX / 10 ? cores * 10 : INT64_MAX;
@@ -148,4 +174,7 @@ const struct backend backend_gpu_manager = { .word = "gpu-manager",
 					     .takes = takes,
 					     .validate = validate,
 					     .place = place,
+					     .choose = choose,
+					     .index = VCUDA_INDEX,
+					     .demand = VCUDA_TIME,
 					     .observe = observe };

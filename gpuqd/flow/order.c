@@ -617,6 +617,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.n_devices = p->n_devices;
 	o.sharing = p->node->backend ? p->node->backend->word : "";
 	o.device = p->node->fact.device;
+	o.n_node_devices = p->node->n_devices;
 	if (p->n_devices) {
 		o.milli = model_pod_cores(p);
 		if (p->devices[0] < p->node->n_devices)

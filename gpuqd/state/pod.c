@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/devices/backend.h"
 #include "libgpuq/units.h"
 
 /* A pod from its placement until the cluster no longer has it. News may come late, twice or in the
@@ -361,6 +362,91 @@ static struct pod *holder_of(const struct pod *p, int device)
 	return NULL;
 }
 
+/* ---- nodes whose plugin chooses by what is free ---- */
+
+static bool chooses(const struct node *n)
+{
+	return n->backend && n->backend->choose;
+}
+
+/* Return what a pod holds of each of its devices, in units of the backend. */
+static struct backend_room held_of(const struct pod *p)
+{
+	const int64_t device = p->n_devices ? p->node->devices[0].memory_mib : 0;
+	const int64_t unit = p->node->backend->unit_mib, milli = model_pod_cores(p);
+	const struct request *r = p->job->request;
+	const int64_t bytes = r ? r->spec.groups[p->group].gpu_memory_bytes : 0;
+	const int64_t mib = (bytes + (1 << 20) - 1) >> 20;
+
+	if (milli >= 1000)
+		return (struct backend_room){ milli, device };
+	return (struct backend_room){ milli, bytes ? (mib + unit - 1) / unit * unit
+						   : device * milli / 1000 / unit * unit };
+}
+
+static void take(struct backend_room *rooms, const struct pod *p)
+{
+	const struct backend_room held = held_of(p);
+
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i] < p->node->n_devices) {
+			rooms[p->devices[i]].milli -= held.milli;
+			rooms[p->devices[i]].mib -= held.mib;
+		}
+}
+
+/* Choose as the plugin will; a pod for which there is no room keeps its plan. */
+static void choose_for(struct model *m, struct pod *p, struct backend_room *rooms)
+{
+	const struct node *n = p->node;
+	const struct backend_room held = held_of(p);
+	uint16_t *out = must(calloc(p->n_devices + 1, sizeof(*out)));
+	uint32_t done = 0;
+
+	for (; done < p->n_devices; done++) {
+		const int d = n->backend->choose(held, rooms, n->n_devices);
+		uint32_t i = done;
+
+		if (d < 0)
+			break;
+		rooms[d].milli -= held.milli;
+		rooms[d].mib -= held.mib;
+		for (; i > 0 && out[i - 1] > d; i--)
+			out[i] = out[i - 1];
+		out[i] = (uint16_t)d;
+	}
+	if (done < p->n_devices) {
+		for (uint32_t i = 0; i < done; i++) {
+			rooms[out[i]].milli += held.milli;
+			rooms[out[i]].mib += held.mib;
+		}
+		take(rooms, p);
+	} else if (memcmp(out, p->devices, p->n_devices * sizeof(*out)) != 0) {
+		memcpy(p->devices, out, p->n_devices * sizeof(*out));
+		p->devices_from = DEVICES_EXCHANGED;
+		touch(m, p);
+	}
+	free(out);
+}
+
+/* Plan anew which devices those pods get for which the plugin has not chosen yet, by what it will find free. */
+static void plan_anew(struct model *m, struct node *n)
+{
+	struct backend_room *rooms = must(calloc(n->n_devices + 1, sizeof(*rooms)));
+	struct pod *p;
+
+	for (uint32_t d = 0; d < n->n_devices; d++)
+		rooms[d] = (struct backend_room){ 1000, n->devices[d].memory_mib };
+	DL_FOREACH2(n->pods, p, node_next)
+		if (model_pod_takes(p) && model_pod_devices_known(p))
+			take(rooms, p);
+	DL_FOREACH2(n->pods, p, node_next)
+		if (model_pod_takes(p) && !model_pod_devices_known(p) && p->n_devices &&
+		    !model_pod_mig(p))
+			choose_for(m, p, rooms);
+	free(rooms);
+}
+
 /* Take the devices that a device plugin chose instead of the planned ones. Two pods cannot have the
  * same device: one that was only planned for another pod is exchanged for one that this pod does not
  * have after all; a report that contradicts another one is refused. */
@@ -382,7 +468,8 @@ int pod_apply_devices(struct model *m, const struct event *ev, struct gpuq_err *
 			return gpuq_fail(err, GPUQ_EINVAL, "device %d is not there", d);
 		o = p->gpus_milli < 1000 ? NULL /* a share: other pods may be on the same device */
 					 : holder_of(p, d);
-		if (o && (model_pod_devices_known(o) || o->gpus_milli / o->n_devices < 1000))
+		if (o && (model_pod_devices_known(o) ||
+			  (!chooses(p->node) && o->gpus_milli / o->n_devices < 1000)))
 			return gpuq_fail(err, GPUQ_EINVAL, "device %d is job %u's", d,
 					 o->job->key.id);
 	}
@@ -390,7 +477,7 @@ int pod_apply_devices(struct model *m, const struct event *ev, struct gpuq_err *
 		const int d = ev->devices.items[i];
 		uint32_t k = 0;
 
-		o = p->gpus_milli < 1000 ? NULL : holder_of(p, d);
+		o = p->gpus_milli < 1000 || chooses(p->node) ? NULL : holder_of(p, d);
 		if (!o)
 			continue;
 		/* As many of its devices are not reported as reported ones are not its own. */
@@ -405,6 +492,8 @@ int pod_apply_devices(struct model *m, const struct event *ev, struct gpuq_err *
 		p->devices[i] = (uint16_t)ev->devices.items[i];
 	p->devices_from = DEVICES_TOLD;
 	touch(m, p);
+	if (chooses(p->node))
+		plan_anew(m, p->node);
 	return 0;
 }
 

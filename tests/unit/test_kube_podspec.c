@@ -567,8 +567,8 @@ Test(podspec, restricted_is_said_where_the_owner_did_not, .init = init)
 
 Test(podspec, a_part_of_a_device_by_gpushare, .init = init)
 {
-	enum backend_turn turn;
-	int64_t units;
+	const struct backend *b;
+	struct backend_place p;
 	json_t *pod;
 
 	group.gpus_milli = 1000;
@@ -579,9 +579,9 @@ Test(podspec, a_part_of_a_device_by_gpushare, .init = init)
 	order.device_mib = 15 * 1024;
 	order.milli = 333;
 	order.now_us = 1000000;
-	cr_expect(podspec_shared(&order, &turn, &units));
-	cr_expect_eq(turn, TURN_EQUAL);
-	cr_expect_eq(units, 5);
+	cr_expect(podspec_shared(&order, &b, &p));
+	cr_expect_eq(b->turn, TURN_EQUAL);
+	cr_expect_eq(p.units, 5);
 	pod = made();
 	cr_expect_str_eq(at(pod, "spec|containers|0|resources|limits"),
 			 "{\"aliyun.com/gpu-mem\":\"5\"}");

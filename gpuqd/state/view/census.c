@@ -1,3 +1,4 @@
+#include "gpuqd/devices/backend.h"
 #include "gpuqd/state/view/census.h"
 
 #include <inttypes.h>
@@ -247,12 +248,21 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 	return true;
 }
 
+/* True if it is known which devices it has: until the plugin of its node has chosen them, pods of a node are planned
+ * where there may be no room after all. */
+static bool is_settled(const struct pod *p)
+{
+	const struct backend *b = p->node->backend;
+
+	return model_pod_takes(p) && (!b || !b->choose || model_pod_devices_known(p));
+}
+
 int census_check(const struct node *n, struct gpuq_err *err)
 {
 	const struct pod *p, *o;
 
 	DL_FOREACH2(n->pods, p, node_next) {
-		if (!model_pod_takes(p) || p->n_devices == 0)
+		if (!is_settled(p) || p->n_devices == 0)
 			continue;
 		if (p->gpus_milli <= 0 || p->gpus_milli / p->n_devices > 1000)
 			return gpuq_fail(err, GPUQ_ECORRUPT,
@@ -267,7 +277,7 @@ int census_check(const struct node *n, struct gpuq_err *err)
 						 "job %" PRIu32 " has device %u of %" PRIu32,
 						 p->job->key.id, p->devices[i], n->n_devices);
 			DL_FOREACH2(n->pods, o, node_next)
-				for (uint32_t k = 0; model_pod_takes(o) && k < o->n_devices; k++)
+				for (uint32_t k = 0; is_settled(o) && k < o->n_devices; k++)
 					if (o->devices[k] == p->devices[i])
 						sum += model_pod_cores(o);
 			if (sum > 1000)

@@ -11,6 +11,7 @@
 
 #include "gpuqd/cluster/kube/pods/podspec.h"
 #include "gpuqd/cluster/kube/http/url.h"
+#include "gpuqd/devices/room.h"
 
 #define SECOND_US INT64_C(1000000)
 #define BURST_US SECOND_US /* creates of one second may go at once */
@@ -44,6 +45,7 @@ int asks_new(struct loop *l, struct http *h, const char *namespace_, const char 
 	a->namespace_ = namespace_;
 	a->cluster_id = cluster_id;
 	a->sink = sink;
+	a->rooms = rooms_new();
 	a->plugin_us = a->lock_us = INT64_MAX / 4;
 	a->gap_us = creates_per_s > 0 ? SECOND_US / creates_per_s : 0;
 	*out = a;
@@ -70,6 +72,7 @@ void asks_free(struct asks *a)
 	lock_free_all(a);
 	refused_free_all(a);
 	bindings_free_all(a);
+	rooms_free(a->rooms);
 	HASH_ITER(hh, a->rests, r, next_rest) {
 		HASH_DEL(a->rests, r);
 		loop_cancel(r->begun);
@@ -210,6 +213,19 @@ void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const ch
 	}
 }
 
+/* Note what it holds of devices that a plugin chooses, before what waits for it goes on. True if it has left some. */
+static bool note_room(struct asks *a, const struct pod_fact *f, bool gone, const char *name)
+{
+	const int64_t each = f->n_devices ? f->gpus_milli / (int64_t)f->n_devices : 0;
+
+	if (gone || f->phase == POD_SUCCEEDED || f->phase == POD_FAILED)
+		return rooms_leave(a->rooms, name);
+	if (f->chosen && f->n_devices && *f->node)
+		rooms_hold(a->rooms, name, f->node, f->devices, f->n_devices, each,
+			   f->device_bytes >> 20);
+	return false;
+}
+
 static void note_turn(struct asks *a, const struct pod_fact *f, bool gone, int64_t units,
 		      const char *name)
 {
@@ -221,16 +237,24 @@ static void note_turn(struct asks *a, const struct pod_fact *f, bool gone, int64
 
 void asks_shown(struct asks *a, const struct pod_fact *f, bool gone)
 {
+	const bool left = note_room(a, f, gone, f->name);
+
 	create_shown(a, f);
 	note_turn(a, f, gone, f->unserved, f->name);
+	if (left)
+		creates_go_on(a);
 }
 
 void asks_shown_foreign(struct asks *a, const struct pod_fact *f, bool gone)
 {
 	char name[600];
+	bool left;
 
 	/* No pod of ours has such a name. */
 	snprintf(name, sizeof(name), "%s/%s", f->namespace_, f->name);
+	left = note_room(a, f, gone, name);
 	if (f->unserved || a->turns)
 		note_turn(a, f, gone, f->unserved < 0 ? UNSERVED_NODE : f->unserved, name);
+	if (left)
+		creates_go_on(a);
 }

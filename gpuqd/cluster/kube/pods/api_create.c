@@ -18,7 +18,9 @@
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/podspec.h"
 #include "gpuqd/cluster/kube/pods/podspec_code.h"
+#include "gpuqd/cluster/kube/pods/podspec_share.h"
 #include "gpuqd/cluster/kube/http/url.h"
+#include "gpuqd/devices/room.h"
 
 enum { BESIDE_SCRIPT, BESIDE_SERVICE, N_BESIDES };
 
@@ -41,6 +43,11 @@ struct create {
 	char *uid; /* the watch has shown it; NULL = not yet */
 	char *node;
 	int64_t share_units; /* see turn_take(); 0 = any number may be under way */
+	const struct backend *chooser; /* the plugin of the node chooses by what is free; NULL = it does not */
+	struct backend_room want; /* for it */
+	uint32_t n_node_devices;
+	int64_t device_mib;
+	bool told; /* that it waits for room */
 	int64_t grace_us;
 };
 
@@ -349,12 +356,54 @@ static void pod_refused(void *arg, const struct refusal *r)
 	finish_refused(c, r);
 }
 
+/* Return the first device that the plugin of the node will choose, by what the pods hold that are there by now, not
+ * those that wait; -1 = it would refuse the pod. Sets alone: nothing of them can change before it chooses. */
+static int chosen(struct create *c, bool *alone)
+{
+	struct backend_room *rooms = calloc(c->n_node_devices + 1, sizeof(*rooms));
+	int device;
+
+	if (!rooms)
+		abort();
+	*alone = rooms_of(c->asks->rooms, c->node, c->device_mib, rooms, c->n_node_devices) == 0;
+	device = c->chooser->choose(c->want, rooms, c->n_node_devices);
+	free(rooms);
+	return device;
+}
+
+/* True if there is room for it. What was planned for it may be held by another pod, for which the plugin has chosen
+ * otherwise: pods that end make room. */
+static bool has_room(struct create *c)
+{
+	const struct cluster_sink *sink = c->asks->sink;
+	bool alone;
+
+	if (!c->chooser || chosen(c, &alone) >= 0)
+		return true;
+	if (!c->told)
+		sink->created(sink->arg, c->name, ASK_RETRY, "",
+			      "the device plugin of its node has chosen its devices for other pods");
+	c->told = true;
+	return false;
+}
+
+static void write_choice(struct create *c)
+{
+	bool alone;
+	const int device = chosen(c, &alone);
+	char *text;
+
+	if (podspec_choice(c->pod, c->chooser, device, alone, &text) != 0)
+		abort(); /* as loop_after() */
+	free(c->pod);
+	c->pod = text;
+}
+
 static void go_on(struct create *c)
 {
 	struct post_call call = { .namespace_ = c->namespace_,
 				  .plural = "pods",
 				  .name = c->name,
-				  .body = c->pod,
 				  .paced = true,
 				  .metadata = true,
 				  .ours = pod_ours,
@@ -369,8 +418,13 @@ static void go_on(struct create *c)
 			c->next++; /* waiting for it; what follows comes after */
 			return;
 		}
-	if (c->share_units && !turn_take(c->asks, c->node, c->share_units, c->namespace_, c->name))
+	if (c->share_units &&
+	    (!has_room(c) ||
+	     !turn_take(c->asks, c->node, c->share_units, c->namespace_, c->name)))
 		return;
+	if (c->chooser)
+		write_choice(c);
+	call.body = c->pod;
 	c->post = post_start(c->asks, &call);
 }
 
@@ -493,8 +547,8 @@ void asks_create(struct asks *a, const struct pod_order *o)
 	const char *ns = o->namespace_ && *o->namespace_ ? o->namespace_ : a->namespace_;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct create *c = find(a, ns, o->name);
-	enum backend_turn turn;
-	int64_t units;
+	const struct backend *b;
+	struct backend_place p;
 
 	if (c) /* asked again: it is being seen to */
 		return;
@@ -509,10 +563,16 @@ void asks_create(struct asks *a, const struct pod_order *o)
 	c->token = strdup(o->token);
 	c->node = strdup(o->node);
 	c->pod_policy = strdup(o->walls.pod_policy ? o->walls.pod_policy : "");
-	if (podspec_shared(o, &turn, &units) && turn != TURN_MANY)
-		c->share_units = turn == TURN_EQUAL  ? units
-				 : turn == TURN_LOCK ? UNSERVED_LOCK
-						     : UNSERVED_NODE;
+	if (podspec_shared(o, &b, &p) && b->turn != TURN_MANY)
+		c->share_units = b->turn == TURN_EQUAL  ? p.units
+				 : b->turn == TURN_LOCK ? UNSERVED_LOCK
+							: UNSERVED_NODE;
+	if (b && b->choose) {
+		c->chooser = b;
+		c->want = p.want;
+		c->n_node_devices = o->n_node_devices;
+		c->device_mib = o->device_mib;
+	}
 	if (!c->node || !c->pod_policy || !c->namespace_ || !c->name || !c->token)
 		abort();
 	HASH_ADD_KEYPTR(hh, a->creates, c->key, strlen(c->key), c);

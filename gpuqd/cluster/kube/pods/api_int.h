@@ -35,6 +35,7 @@ struct rest;
 struct turn;
 struct lock;
 struct binding;
+struct rooms;
 
 struct made_key {
 	int64_t array_index;
@@ -58,6 +59,7 @@ struct asks {
 	struct loop_timer *bind_again; /* binding is not allowed; NULL = it is */
 	struct loop_timer *claim_again; /* nor is writing to claims of devices */
 	struct turn *turns; /* pods that their node's plugin has not served yet */
+	struct rooms *rooms; /* what pods hold of devices that a plugin chooses */
 	struct lock *locks; /* of nodes */
 	int64_t plugin_us, lock_us; /* see asks_plugin_times() */
 	struct refused *refused; /* by the refusal's key */

@@ -25,9 +25,10 @@
 int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err);
 
 /* True if the backend of the node writes down the devices of the pod, rather than that they are
- * requested as they are. Sets which pods of that node may be under way beside it, and by which units
- * they are distinguished; either may be NULL. */
-bool podspec_shared(const struct pod_order *o, enum backend_turn *turn, int64_t *units);
+ * requested as they are. Sets the backend, and how it places the pod, but for what is written on it; either may be
+ * NULL. */
+bool podspec_shared(const struct pod_order *o, const struct backend **which,
+		    struct backend_place *out);
 
 /* The script, and the archive that the job carries, as an immutable ConfigMap, one for all pods of a job. archive: its
  * bytes in base64; NULL = it carries none. */

@@ -97,19 +97,23 @@ static int place(const struct pod_order *o, struct backend_ask *ask, struct gpuq
 	return backend_place(o->sharing ? o->sharing : "", ask, a, which, out, err);
 }
 
-bool podspec_shared(const struct pod_order *o, enum backend_turn *turn, int64_t *units)
+bool podspec_shared(const struct pod_order *o, const struct backend **which,
+		    struct backend_place *out)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(SHARE_BYTES_MAX);
 	struct backend_ask ask = { .n_containers = 1 };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	const struct backend *b;
-	struct backend_place p;
+	struct backend_place p = { .n_limits = 0 };
 	const bool is = place(o, &ask, &mem, &b, &p, &err) == 0 && b;
 
-	if (turn)
-		*turn = is ? b->turn : TURN_MANY;
-	if (units)
-		*units = is ? p.units : 0;
+	if (which)
+		*which = is ? b : NULL;
+	/* The words are in the arena. */
+	p.n_notes = 0;
+	p.label = (struct backend_word){ NULL, NULL };
+	if (is && out)
+		*out = p;
 	gpuq_arena_done(&mem);
 	return is;
 }
@@ -174,4 +178,27 @@ int podspec_share(const struct pod_order *o, json_t *meta, json_t *spec, struct 
 out:
 	gpuq_arena_done(&mem);
 	return rc;
+}
+
+int podspec_choice(const char *pod, const struct backend *b, int device, bool certain, char **out)
+{
+	json_t *v = json_loads(pod, JSON_ALLOW_NUL, NULL), *note;
+	json_t *notes = json_object_get(json_object_get(v, "metadata"), "annotations");
+	const char *key;
+	char text[24];
+	void *next;
+	int rc = v ? 0 : GPUQ_ENOMEM;
+
+	*out = NULL;
+	snprintf(text, sizeof(text), "%d", device);
+	json_object_foreach_safe(notes, next, key, note)
+	{
+		if (strncmp(key, b->index, strlen(b->index)) == 0)
+			rc |= json_string_set(note, text);
+		else if (!certain && strcmp(key, b->demand) == 0)
+			rc |= json_object_del(notes, key);
+	}
+	*out = rc == 0 ? json_dumps(v, JSON_COMPACT) : NULL;
+	json_decref(v);
+	return *out ? 0 : GPUQ_ENOMEM;
 }

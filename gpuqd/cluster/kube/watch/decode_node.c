@@ -290,6 +290,10 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 	} else if ((b = shared_devices(o, &there, &works, &memory_mib)) != NULL) {
 		word = b->word;
 		out->slots = b->slots;
+		/* A pod has one unit at least: where a device has fewer than parts of a thousandth there are, that
+		 * is its smallest part. */
+		if (b->by_memory && b->unit_mib > 0 && memory_mib / b->unit_mib < 1000)
+			out->slots = (uint32_t)(memory_mib / b->unit_mib);
 	}
 	tell(out, SHARE_LABEL, word);
 	if (!nvidia)

@@ -413,6 +413,7 @@ static int read_devices(struct kube_object *o, struct pod_fact *out)
 	out->uuids = seen.uuids;
 	out->device_bytes = seen.memory_bytes;
 	out->unserved = seen.unserved;
+	out->chosen = seen.chosen;
 	if (seen.failed && !out->waiting_bad && out->phase == POD_PENDING) {
 		out->waiting_bad = true;
 		out->trouble = BACKEND_TROUBLE;
