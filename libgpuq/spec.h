@@ -207,6 +207,7 @@ struct gpuq_context {
 
 /* Where its files are in a pod. */
 #define GPUQ_CODE_PATH "/gpuq-code"
+#define GPUQ_STEPS_PATH "/gpuq-steps" /* gpuq, in pods whose image has none */
 
 /* A directory that travels with the job, as an archive that the server has by its digest. */
 struct gpuq_spec_code {

@@ -14,6 +14,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "gpuq/file.h"
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
 #include "gpuq/slurm/mpi/launch.h"
@@ -25,6 +26,7 @@
 #include "gpuq/view.h"
 #include "libgpuq/base/fnv.h"
 #include "libgpuq/hostlist.h"
+#include "libgpuq/spec.h"
 
 #define PODS_MAX 4096
 
@@ -233,7 +235,7 @@ static bool is_sent(const struct plan *p, const char *entry)
 	return p->local && strlen(entry) < 4096;
 }
 
-#define SRUN_WORDS 8
+#define SRUN_WORDS 12
 
 /* The srun of a pod, with what decides on our plan and on how its tasks run. Returns how many words. */
 static size_t put_srun(const struct plan *p, const char **argv)
@@ -242,6 +244,10 @@ static size_t put_srun(const struct plan *p, const char **argv)
 	const char *const *val = p->c->args.val;
 	size_t n = 0;
 
+	argv[n++] = "/bin/sh";
+	argv[n++] = "-c";
+	argv[n++] = "PATH=$PATH:" GPUQ_STEPS_PATH "; export PATH; exec \"$@\"";
+	argv[n++] = "sh";
 	argv[n++] = "srun";
 	argv[n++] = gpuq_arena_printf(a, "--mpi=%s", val[OPT_S_MPI]);
 	argv[n++] = gpuq_arena_printf(a, "--ntasks=%ld", p->ntasks);
@@ -265,8 +271,8 @@ static void __attribute__((noreturn)) become_session(void *arg, long i)
 	const bool tty = opt_given(&p->c->args, OPT_S_PTY);
 	const char *dir = p->c->args.val[OPT_S_CHDIR], *server = p->c->args.val[OPT_SERVER];
 	size_t n_env = 0, n = 0, n_command = 0;
+	char self[FILE_PATH_BYTES], *cwd = NULL;
 	const char **argv;
-	char *cwd = NULL;
 	long pod, local;
 
 	place_of(p, i, &pod, &local);
@@ -306,7 +312,8 @@ static void __attribute__((noreturn)) become_session(void *arg, long i)
 	for (size_t k = 0; k < n_command; k++)
 		argv[n++] = p->command[k];
 	free(cwd);
-	execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
+	if (file_self(self, sizeof(self)) > 0)
+		execv(self, (char *const *)(uintptr_t)argv);
 	_exit(127);
 }
 

@@ -22,6 +22,7 @@
 
 #include "gpuq/file.h"
 #include "gpuq/cli.h"
+#include "gpuq/slurm/carry.h"
 #include "gpuq/slurm/mpi/exchange.h"
 #include "gpuq/slurm/mpi/launch.h"
 #include "gpuq/slurm/mpi/mpi_gate.h"
@@ -119,6 +120,7 @@ static int start_pmix(struct server *s, char ***env, char why[256])
 	char *file = mpi_module();
 	void *lib = file ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
 	const struct pmix_module *m = lib ? dlsym(lib, PMIX_MODULE_SYMBOL) : NULL;
+	char components[FILE_PATH_BYTES];
 	struct pmix_step step;
 
 	snprintf(why, 256, "%s",
@@ -141,6 +143,9 @@ static int start_pmix(struct server *s, char ***env, char why[256])
 				   .asks = s->exchange ? exchange_asks(s->exchange) : -1 };
 	/* Files that the ranks share would stay when all are killed. */
 	setenv("PMIX_MCA_gds", "hash", 1);
+	/* Carried into a pod, libpmix has its components there. */
+	if (file_beside(CARRY_COMPONENTS, components))
+		setenv("PMIX_MCA_mca_base_component_path", components, 1);
 	if (m->start(&step, env, why) < 0)
 		return -1;
 	s->pmix = m;
