@@ -284,6 +284,7 @@ struct gpuq_spec {
 	int isolation; /* at least; enum gpuq_isolation */
 	int spot; /* enum gpuq_spot */
 	bool slurm_env; /* SLURM_* beside GPUQ_* variables; scripts with #SBATCH lines have them */
+	bool launch; /* of several pods only the first runs the script: it launches in the others */
 };
 
 extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema, gpuq_volume_schema;

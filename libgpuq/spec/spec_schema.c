@@ -264,6 +264,8 @@ static const struct gpuq_field spec_fields[] = {
 	J("stdin", BOOL, input_open, .doc = "Keep standard input open, for gpuq attach."),
 	J("tty", BOOL, tty, .doc = "Allocate a terminal for standard input and output."),
 	J("slurm_env", BOOL, slurm_env, .doc = "Set SLURM_* variables in addition to GPUQ_* ones; default for scripts with #SBATCH lines."),
+	J("launch", BOOL, launch,
+	  .doc = "Run it in the first of several pods alone, as srun --mpi=launch does: mpirun in it finds the others."),
 	J("comment", STR, comment, .doc = "Any text."),
 	J("mail_type", STRLIST, mail_type, .doc = "Events that are mailed to mail_user: BEGIN, END, FAIL..."),
 	J("mail_user", STR, mail_user, .doc = "Recipient of mails; default: the submitter."),

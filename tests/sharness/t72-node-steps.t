@@ -11,10 +11,11 @@ hello_of openmpi -DHOST || skip_all='the Debian packages openmpi-bin and libopen
 
 cluster_for_gpuqd --with "$test_source/etc/kubernetes/optional/exec.yaml" --no-kwok --real-node --real-gpus 4
 
-# gang COMMAND...: a script of two pods, with two tasks in each
+# gang "OPTION..." COMMAND...: a script of two pods
 gang() {
-	printf '#!/bin/sh\n#SBATCH -N 2 --ntasks-per-node=2 -c 1 -J world\nexport OMPI_MCA_mca_base_component_show_load_errors=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n%s\n' "$*" >gang.sh &&
-		submit gang.sh
+	printf '#!/bin/sh\n#SBATCH -N 2 -c 1 -J world %s\nexport OMPI_MCA_mca_base_component_show_load_errors=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n' "$1" >gang.sh
+	shift
+	echo "$*" >>gang.sh && submit gang.sh
 }
 
 # ends JOB CODE: it does, with the logs of both pods in out
@@ -25,8 +26,10 @@ ends() {
 	cat out wait.out && test $ended = "$2"
 }
 
+# whole_world N SUM: the ranks of both pods are in out
 whole_world() {
-	seq 0 3 | sed "s/.*/rank & of 4 sum 6/" >want && grep "rank" out | sed "s/^.*rank/rank/; s/ on .*//" | sort >got && test_cmp want got && test "$(grep "rank" out | sed "s/.* on //" | sort -u | wc -l)" = 2
+	seq 0 $(($1 - 1)) | sed "s/.*/rank & of $1 sum $2/" >want && grep "rank" out | sed "s/^.*rank/rank/; s/ on .*//" | sort >got && test_cmp want got &&
+		test "$(grep "rank" out | sed "s/.* on //" | sort -u | wc -l)" = 2
 }
 
 site() {
@@ -43,16 +46,20 @@ test_expect_success 'an image with gpuq, and one with OpenMPI alone' '
 '
 
 test_expect_success 'steps: {image} without gpuq is named' '
-	id=$(gang "srun hello") && job_becomes "$id" FAILED 120 && gpuq status "$id" >out && cat out && says out "gpuq was not copied into the pod"
+	id=$(gang "" srun --ntasks-per-node=2 hello) && job_becomes "$id" FAILED 120 && gpuq status "$id" >out && cat out && says out "gpuq was not copied into the pod"
 '
 
 test_expect_success 'ranks of two pods, whose image has no gpuq, are one world' '
-	site steps:1 && gpuq apply -f site.yaml && id=$(gang "srun hello") && ends "$id" 0 && whole_world
+	site steps:1 && gpuq apply -f site.yaml && id=$(gang "" srun --ntasks-per-node=2 hello) && ends "$id" 0 && whole_world 4 6
 '
 
 test_expect_success 'from salloc an srun in each pod starts its ranks' '
 	mkdir bin && ln -s "$test_build/gpuq/gpuq" bin/salloc && ln -s "$test_build/gpuq/gpuq" bin/srun && PATH=$PWD/bin:$PATH &&
-	exits 0 salloc -Q -N 2 -c 1 srun --mpi=pmix --label --ntasks-per-node=2 hello && cat out err && whole_world
+	exits 0 salloc -Q -N 2 -c 1 srun --mpi=pmix --label --ntasks-per-node=2 hello && cat out err && whole_world 4 6
+'
+
+test_expect_success '--launch: the script runs in the first pod alone, mpirun in it in both' '
+	id=$(gang --launch "echo begun; mpirun hello; echo code \$?; mpirun hello 9") && ends "$id" 9 && whole_world 2 1 && test "$(grep -c "^begun" out)" = 1 && says out "^code 0$"
 '
 
 test_expect_success 'a job of one pod has nothing of it' '

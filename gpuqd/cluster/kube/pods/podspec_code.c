@@ -131,8 +131,12 @@ static bool has_path(const struct pod_order *o, const json_t *command)
 void podspec_steps(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
 		   json_t *container)
 {
+	static const char *const launch[] = { "gpuq", "slurm", "srun", "--mpi=launch", "--" };
 	json_t *command = json_object_get(container, "command"), *init;
+	const bool launches = o->spec->launch && o->n_pods > 1 && json_array_size(command) > 0;
 
+	for (size_t i = 0; i < sizeof(launch) / sizeof(launch[0]) && launches; i++)
+		json_array_insert_new(command, i, json_string(launch[i]));
 	if (!o->steps_image)
 		return;
 	init = json_pack("{s:s, s:s, s:[s,s,s,s], s:s, s:[{s:s,s:s}]}", "name",
@@ -147,6 +151,6 @@ void podspec_steps(const struct pod_order *o, const struct gpuq_group *g, json_t
 	json_array_append_new(podspec_array(container, "volumeMounts"),
 			      json_pack("{s:s, s:s, s:b}", "name", STEPS_VOLUME, "mountPath",
 					GPUQ_STEPS_PATH, "readOnly", 1));
-	if (has_path(o, command))
+	if (launches || has_path(o, command))
 		json_array_insert_new(command, 0, json_string(GPUQ_STEPS_PATH "/enter"));
 }

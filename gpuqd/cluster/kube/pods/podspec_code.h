@@ -14,7 +14,7 @@ void podspec_code(const struct pod_order *o, const struct gpuq_group *g, json_t 
 
 /* The pods of a gang start tasks together by srun, which few images have: give the pod of this main container the srun
  * of an image that has it, if its order names one. It comes with its loader and libraries, whatever the job's image is
- * made of. */
+ * made of. A job that launches runs its command by that srun, or the one of its image. */
 void podspec_steps(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
 		   json_t *container);
 
