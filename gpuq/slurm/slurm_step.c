@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "gpuq/file.h"
@@ -19,6 +20,7 @@
 #include "gpuq/job.h"
 #include "gpuq/slurm/mpi/launch.h"
 #include "gpuq/slurm/mpi/mpi.h"
+#include "gpuq/slurm/mpi/spread.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/slurm/slurm_words.h"
 #include "gpuq/slurm/slurm_submit.h"
@@ -39,9 +41,13 @@ struct plan {
 	long chosen[PODS_MAX], n_chosen; /* the pods that tasks start in */
 	long ntasks, per_pod, gpus_per_task;
 	bool local; /* from outside: its pods are processes of this machine */
+	bool launched; /* the first pod alone runs the script, whose sruns start those of the others */
+	bool alone; /* with the tasks of all */
 	bool by_srun; /* from outside: an srun in each pod starts its tasks, which are one world there */
 	char **command;
 	struct mpi *mpi;
+	pid_t *others; /* of spread.h */
+	long n_others;
 };
 
 static long number(const char *text, long dflt)
@@ -423,6 +429,8 @@ static int count(struct plan *p)
 
 	if (p->job && val[OPT_S_JOBID])
 		of = all = NULL; /* those of another job, if any */
+	if (p->alone)
+		of = NULL;
 	p->ntasks = number(val[OPT_S_NTASKS], 0);
 	p->per_pod = number(val[OPT_S_PER_NODE], 0);
 	if (!p->per_pod && p->ntasks)
@@ -524,6 +532,12 @@ static int plan_inside(struct plan *p)
 	const char *nodes = of_job("GPUQ_NODELIST", "SLURM_JOB_NODELIST");
 
 	p->pods = number(getenv("GPUQ_NNODES"), 1);
+	/* On the local cluster all tasks are of this pod. */
+	if (p->launched && !getenv("GPUQ_GANG_KEY")) {
+		p->launched = false;
+		p->alone = true;
+		p->pods = 1;
+	}
 	p->pod = number(getenv("GPUQ_POD_INDEX"), 0);
 	p->gpus_per_task = number(p->c->args.val[OPT_S_GPUS_PER_TASK], 0);
 	return choose(p, nodes ? nodes : "");
@@ -551,8 +565,11 @@ static const char *name_of(const struct plan *p)
 {
 	const char *job = of_job("GPUQ_JOB_ID", "SLURM_JOB_ID"), *attempt = getenv("GPUQ_ATTEMPT"),
 		   *element = getenv("GPUQ_ARRAY_TASK_ID");
+	const char *given = getenv(SPREAD_NAME);
 	uint64_t hash = GPUQ_FNV_START;
 
+	if (given)
+		return gpuq_arena_strdup(&p->c->arena, given);
 	for (char **word = p->c->argv; *word; word++)
 		hash = gpuq_fnv(hash, *word, strlen(*word) + 1);
 	return gpuq_arena_printf(&p->c->arena, "%s-%s-%s-%" PRIx64, job ? job : "0",
@@ -619,6 +636,27 @@ static int start_mpi(struct plan *p)
 	return mpi_start(&s, &p->mpi, &err) < 0 ? slurm_fail(&err) : 0;
 }
 
+/* Start the sruns of the other pods. Returns 0 or an exit code. */
+static int spread(struct plan *p)
+{
+	const long parts = (n_total(p) - 1) / p->per_pod + 1;
+
+	if (!p->launched || parts < 2 || p->chosen[0] != p->pod)
+		return 0;
+	p->others = spread_start(name_of(p), p->c->argv, p->chosen + 1, parts - 1);
+	if (!p->others)
+		return 1;
+	p->n_others = parts - 1;
+	return 0;
+}
+
+static int wait_for_others(struct plan *p, int rc, bool go_on)
+{
+	const int code = p->others ? spread_end(p->others, p->n_others, rc && !go_on) : 0;
+
+	return code > rc ? code : rc;
+}
+
 bool slurm_srun_command(const struct cli *c, int *code)
 {
 	const char *type = c->args.val[OPT_S_MPI];
@@ -674,6 +712,7 @@ int slurm_step(struct cli *c)
 		t.output = NULL;
 	if (t.error && strcmp(t.error, "all") == 0)
 		t.error = NULL;
+	p->launched = !p->job && getenv(LAUNCH_VARIABLE);
 	rc = p->job ? plan_outside(p) : plan_inside(p);
 	if (rc == 0)
 		rc = count(p);
@@ -690,7 +729,11 @@ int slurm_step(struct cli *c)
 	}
 	if (t.n == 0)
 		return EXIT_DONE;
-	rc = start_mpi(p);
+	rc = spread(p);
+	if (rc == 0)
+		rc = start_mpi(p);
+	unsetenv(SPREAD_NAME);
+	unsetenv(LAUNCH_VARIABLE);
 	if (rc == 0 && !p->by_srun && mpi_is_launch(type_of(p))) {
 		t.n = 1;
 		rc = t.first == 0 ? tasks_run(&t) : mpi_wait(p->mpi);
@@ -699,5 +742,7 @@ int slurm_step(struct cli *c)
 		rc = tasks_run(&t);
 		mpi_stop(p->mpi, t.go_on ? 0 : rc);
 	}
+	if (!p->job)
+		rc = wait_for_others(p, rc, t.go_on);
 	return rc;
 }

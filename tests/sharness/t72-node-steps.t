@@ -28,8 +28,8 @@ ends() {
 
 # whole_world N SUM: the ranks of both pods are in out
 whole_world() {
-	seq 0 $(($1 - 1)) | sed "s/.*/rank & of $1 sum $2/" >want && grep "rank" out | sed "s/^.*rank/rank/; s/ on .*//" | sort >got && test_cmp want got &&
-		test "$(grep "rank" out | sed "s/.* on //" | sort -u | wc -l)" = 2
+	seq 0 $(($1 - 1)) | sed "s/.*/rank & of $1 sum $2/" >want && grep "rank [0-9]* of" out | sed "s/^.*rank/rank/; s/ on .*//" | sort >got && test_cmp want got &&
+		test "$(grep "rank [0-9]* of" out | sed "s/.* on //" | sort -u | wc -l)" = 2
 }
 
 site() {
@@ -60,6 +60,10 @@ test_expect_success 'from salloc an srun in each pod starts its ranks' '
 
 test_expect_success '--launch: the script runs in the first pod alone, mpirun in it in both' '
 	id=$(gang --launch "echo begun; mpirun hello; echo code \$?; mpirun hello 9") && ends "$id" 9 && whole_world 2 1 && test "$(grep -c "^begun" out)" = 1 && says out "^code 0$"
+'
+
+test_expect_success 'srun in it starts the tasks of both' '
+	id=$(gang --launch "srun --ntasks-per-node=2 hello; echo code \$?") && ends "$id" 0 && whole_world 4 6 && test "$(grep -c "^code 0" out)" = 1
 '
 
 test_expect_success 'a job of one pod has nothing of it' '

@@ -288,8 +288,14 @@ static void begin(struct launch *l, struct asker *a)
 	const char *end = a->in.len ? memchr(a->in.data, '\0', a->in.len) : NULL;
 	long part = end ? parts_of(l) - 1 : -1;
 
-	while (part >= 0 && strcmp(host_of(l, part), a->in.data) != 0)
-		part--;
+	if (end && strncmp(a->in.data, LAUNCH_PART, strlen(LAUNCH_PART)) == 0) {
+		const long n = strtol(a->in.data + strlen(LAUNCH_PART), NULL, 10);
+
+		part = n >= 0 && n <= part ? n : -1;
+	} else {
+		while (part >= 0 && strcmp(host_of(l, part), a->in.data) != 0)
+			part--;
+	}
 	a->id = ++l->last_id;
 	a->part = part;
 	if (part < 0)
