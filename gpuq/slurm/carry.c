@@ -17,7 +17,7 @@
 
 #include "gpuq/cli.h"
 #include "gpuq/file.h"
-#include "gpuq/slurm/mpi/mpi_int.h"
+#include "gpuq/slurm/mpi/mpi.h"
 #include "gpuq/slurm/mpi/pmix.h"
 
 #define MODULE_FOLDER "slurm/mpi/.libs" /* where file_beside looks for it */

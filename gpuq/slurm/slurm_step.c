@@ -48,6 +48,7 @@ struct plan {
 	struct mpi *mpi;
 	pid_t *others; /* of spread.h */
 	long n_others;
+	bool mpi_served;
 };
 
 static long number(const char *text, long dflt)
@@ -560,20 +561,26 @@ static int aborted(void *arg)
 	return p->mpi ? mpi_aborted(p->mpi) : -1;
 }
 
-/* A name for one step of this job, whose sruns have the same command line. */
+/* Sruns of one step have this in common: their command line, or a name that they are told. */
+static const char *step_of(const struct plan *p)
+{
+	uint64_t hash = GPUQ_FNV_START;
+
+	if (getenv(SPREAD_NAME))
+		return gpuq_arena_strdup(&p->c->arena, getenv(SPREAD_NAME));
+	for (char **word = p->c->argv; *word; word++)
+		hash = gpuq_fnv(hash, *word, strlen(*word) + 1);
+	return gpuq_arena_printf(&p->c->arena, "%" PRIx64, hash);
+}
+
+/* A name for one step of this job. */
 static const char *name_of(const struct plan *p)
 {
 	const char *job = of_job("GPUQ_JOB_ID", "SLURM_JOB_ID"), *attempt = getenv("GPUQ_ATTEMPT"),
-		   *element = getenv("GPUQ_ARRAY_TASK_ID");
-	const char *given = getenv(SPREAD_NAME);
-	uint64_t hash = GPUQ_FNV_START;
+		   *element = getenv("GPUQ_ARRAY_TASK_ID"), *step = step_of(p);
 
-	if (given)
-		return gpuq_arena_strdup(&p->c->arena, given);
-	for (char **word = p->c->argv; *word; word++)
-		hash = gpuq_fnv(hash, *word, strlen(*word) + 1);
-	return gpuq_arena_printf(&p->c->arena, "%s-%s-%s-%" PRIx64, job ? job : "0",
-				 element ? element : "", attempt ? attempt : "", hash);
+	return gpuq_arena_printf(&p->c->arena, "%s-%s-%s-%s", job ? job : "0",
+				 element ? element : "", attempt ? attempt : "", step ? step : "");
 }
 
 static const char *type_of(const struct plan *p)
@@ -643,7 +650,7 @@ static int spread(struct plan *p)
 
 	if (!p->launched || parts < 2 || p->chosen[0] != p->pod)
 		return 0;
-	p->others = spread_start(name_of(p), p->c->argv, p->chosen + 1, parts - 1);
+	p->others = spread_start(step_of(p), p->c->argv, p->chosen + 1, parts - 1);
 	if (!p->others)
 		return 1;
 	p->n_others = parts - 1;
@@ -652,7 +659,9 @@ static int spread(struct plan *p)
 
 static int wait_for_others(struct plan *p, int rc, bool go_on)
 {
-	const int code = p->others ? spread_end(p->others, p->n_others, rc && !go_on) : 0;
+	/* Where MPI is served the others end by that, and remove their files. */
+	const bool hasten = rc && !go_on && !p->mpi_served;
+	const int code = p->others ? spread_end(p->others, p->n_others, hasten) : 0;
 
 	return code > rc ? code : rc;
 }
@@ -732,6 +741,7 @@ int slurm_step(struct cli *c)
 	rc = spread(p);
 	if (rc == 0)
 		rc = start_mpi(p);
+	p->mpi_served = p->mpi != NULL;
 	unsetenv(SPREAD_NAME);
 	unsetenv(LAUNCH_VARIABLE);
 	if (rc == 0 && !p->by_srun && mpi_is_launch(type_of(p))) {

@@ -87,14 +87,32 @@ test_expect_success 'start' '
 	mkdir bin "$TMPDIR/files" && ln -s "$test_build/gpuq/gpuq" bin/srun && PATH=$PWD/bin:$PATH && TMPDIR=$TMPDIR/files && export PATH TMPDIR && unset SLURM_MPI_TYPE
 '
 
+# beside_first, in_place_of_first: gate.py, and the srun of that pod or of another, which is ended then
+beside_first() {
+	echo "until [ -e done ]; do sleep 0.1; done" >until_done
+	in_pod 0 srun -n 3 sh until_done >out.0 2>err.0 &
+	srun=$!
+	/usr/bin/python3 gate.py wrong srun -n 3 sh until_done >out 2>&1
+	echo >"done"
+	wait $srun
+	cat out err.0
+}
+
+in_place_of_first() {
+	in_pod 1 srun --mpi=pmi2 -n 3 true >out.1 2>err.1 &
+	srun=$!
+	/usr/bin/python3 gate.py listen srun --mpi=pmi2 -n 3 true >out 2>&1
+	kill $srun
+	wait $srun
+	cat out err.1
+}
+
 test_expect_success 'who does not show the key is hung up on, also with what another has shown; an older srun is told of' '
-	echo "until [ -e done ]; do sleep 0.1; done" >until_done && { in_pod 0 srun -n 3 sh until_done >out.0 2>err.0 & first=$!; } &&
-	{ /usr/bin/python3 gate.py wrong srun -n 3 sh until_done >out 2>&1; cat out; >done; wait $first; cat err.0; } && says out "^as it should$" && says err.0 "gpuq of another pod is older"
+	beside_first && says out "^as it should$" && says err.0 "gpuq of another pod is older"
 '
 
 test_expect_success 'a listener does not hear the key, and one that does not have it learns no proof' '
-	{ in_pod 1 srun --mpi=pmi2 -n 3 true >out.1 2>err.1 & second=$!; } &&
-	{ /usr/bin/python3 gate.py listen srun --mpi=pmi2 -n 3 true >out 2>&1; cat out; kill $second; wait $second; } ; says out "^as it should$"
+	in_place_of_first && says out "^as it should$"
 '
 
 test_expect_success 'nothing is left' no_folder_left

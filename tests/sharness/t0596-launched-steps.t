@@ -34,7 +34,7 @@ test_expect_success 'tasks of all pods, with the directory and the variables of 
 	echo "$SLURM_PROCID of $SLURM_NTASKS on $(hostname) $WORDS ${PWD##*/} ${GPUQ_STEP_NAME-} ${GPUQ_LAUNCH-} $GPUQ_POD_INDEX"
 	END
 	launched "cd \"a b\"; WORDS=\"it'\''s new\"; export WORDS; srun --ntasks-per-node=2 sh task.sh; echo code \$?" && all_end 0 &&
-	for rank in 0 1 2 3 4 5; do echo "$rank of 6 on pod-$((rank / 2)) it'\''s new a b   $((rank / 2))"; done >want && cat out.* | grep -v ^code | sort >got && test_cmp want got &&
+	for rank in 0 1 2 3 4 5; do echo "$rank of 6 on pod-$((rank / 2)) it'\''s new a b   $((rank / 2))" || return 1; done >want && cat out.* | grep -v ^code | sort >got && test_cmp want got &&
 	says out.0 "^code 0$" && test "$(cat out.* | grep -c ^code)" = 1
 '
 
@@ -53,6 +53,6 @@ test_expect_success OPENMPI,PMIX 'OpenMPI, and a rank that aborts' '
 	launched "srun --ntasks-per-node=2 ./hello.openmpi" && all_end 0 && whole_world && launched "srun --ntasks-per-node=2 ./hello.openmpi 9" && all_end 9
 '
 
-test_expect_success 'nothing is left' no_folder_left
+test_expect_success 'nothing is left' 'wait_for 20 no_folder_left'
 
 test_done

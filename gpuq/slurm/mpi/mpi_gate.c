@@ -105,7 +105,7 @@ static enum mpi_heard answer(const struct mpi_step *s, struct mpi_caller *c)
 	c->answered = true;
 	c->n = 0;
 	return send(c->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) == n ? MPI_HEARD_SOME
-									     : MPI_HEARD_WRONG;
+									      : MPI_HEARD_WRONG;
 }
 
 enum mpi_heard mpi_gate_hear(const struct mpi_step *s, struct mpi_caller *c)

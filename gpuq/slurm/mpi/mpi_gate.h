@@ -10,7 +10,7 @@
  *	serves: gpuq-mpi2 NUMBER PROOF
  *	joins:  PROOF
  * A proof is the HMAC of a word for the side, both numbers and the name. The strings of mpi_int.h come then, after their
- * length, 4 bytes in network order. What follows is neither secret nor signed. Before, the line was "gpuq-mpi KEY NAME":
+ * length, 4 bytes in network order. Later traffic is neither secret nor signed. Before, the line was "gpuq-mpi KEY NAME":
  * one that sends it is hung up on, and told of.
  */
 #ifndef GPUQ_SLURM_MPI_MPI_GATE_H
@@ -28,7 +28,7 @@ int mpi_gate_open(const struct mpi_step *s);
 #define MPI_NUMBER_BYTES 33
 #define MPI_PROOF_BYTES 65
 
-/* What the side that serves keeps of a connection until that has shown the key. */
+/* A connection at the side that serves, until it has shown the key. */
 struct mpi_caller {
 	int fd; /* -1 = none */
 	bool answered; /* its first line has been, by ours; want is its proof, with a line feed */

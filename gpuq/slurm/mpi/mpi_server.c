@@ -349,7 +349,7 @@ static void dismiss(struct mpi_caller *c)
 	c->fd = -1;
 }
 
-/* What a caller says, of which none can guess a part. */
+/* Words of a caller, of which none can guess a part. */
 static void listen_to(struct server *s, struct mpi_caller *c)
 {
 	const uint32_t size = htonl((uint32_t)s->hello.len);

@@ -31,11 +31,12 @@ static void add_quoted(struct gpuq_buf *out, const char *text)
 /* True for a variable that another pod has for itself, or that leads to files of this one. */
 static bool is_of_pod(const char *entry)
 {
-	static const char *const starts[] = { "GPUQ_",   "SLURM_",      "CUDA_",      "NVIDIA_",
-					      "PET_",    "KUBERNETES_", "OMPI_MCA_",  "PRTE_MCA_",
-					      "HYDRA_",  "PMI_",        "PMIX_",      "JOB_COMPLETION_",
-					      "RANK=",   "LOCAL_RANK=", "HOSTNAME=",  "HOME=",
-					      "PWD=",    "OLDPWD=",     "SHLVL=",     "_=" };
+	static const char *const starts[] = {
+		"GPUQ_",     "SLURM_",      "CUDA_",     "NVIDIA_", "PET_",  "KUBERNETES_",
+		"OMPI_MCA_", "PRTE_MCA_",   "HYDRA_",    "PMI_",    "PMIX_", "JOB_COMPLETION_",
+		"RANK=",     "LOCAL_RANK=", "HOSTNAME=", "HOME=",   "PWD=",  "OLDPWD=",
+		"SHLVL=",    "_="
+	};
 
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
 		if (strncmp(entry, starts[i], strlen(starts[i])) == 0)
@@ -52,7 +53,7 @@ static bool is_plain(const char *entry)
 	return n > 0 && entry[n] == '=' && strlen(entry) < 32768;
 }
 
-static int build(struct gpuq_buf *out, const char *name, char *const *words)
+static int build(struct gpuq_buf *out, const char *step, char *const *words)
 {
 	char self[FILE_PATH_BYTES], *cwd = getcwd(NULL, 0);
 	const ssize_t n = file_self(self, sizeof(self));
@@ -64,7 +65,7 @@ static int build(struct gpuq_buf *out, const char *name, char *const *words)
 	for (char **e = environ; *e; e++)
 		if (is_plain(*e) && !is_of_pod(*e))
 			add_quoted(out, *e);
-	gpuq_buf_printf(out, " " SPREAD_NAME "=%s", name);
+	gpuq_buf_printf(out, " " SPREAD_NAME "=%s", step);
 	if (n <= 0)
 		return -1;
 	add_quoted(out, self);
@@ -75,14 +76,14 @@ static int build(struct gpuq_buf *out, const char *name, char *const *words)
 	return out->failed ? -1 : 0;
 }
 
-pid_t *spread_start(const char *name, char *const *words, const long *parts, long n)
+pid_t *spread_start(const char *step, char *const *words, const long *parts, long n)
 {
 	const char *socket = getenv(LAUNCH_VARIABLE);
 	struct gpuq_buf command = GPUQ_BUF_INIT;
 	pid_t *pids = calloc((size_t)n + 1, sizeof(*pids));
 	char host[24], *one[2] = { NULL, NULL };
 
-	if (!pids || build(&command, name, words) < 0) {
+	if (!pids || build(&command, step, words) < 0) {
 		cli_say("error: out of memory");
 		gpuq_buf_done(&command);
 		free(pids);

@@ -13,11 +13,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define SPREAD_NAME "GPUQ_STEP_NAME" /* of the step: what the other sruns would not find out */
+#define SPREAD_NAME                                                                                \
+	"GPUQ_STEP_NAME" /* in place of the command line, by which sruns know their step */
 
-/* Start srun with these words (its own name first) in some parts of the launching step, by number. Returns as many
+/* Start the srun of a step with these words (its own name first) in some parts of the launching step, by number. Returns as many
  * processes, which must be freed, or NULL. */
-pid_t *spread_start(const char *name, char *const *words, const long *parts, long n);
+pid_t *spread_start(const char *step, char *const *words, const long *parts, long n);
 
 /* Wait for them; hasten ends them first. Returns the highest exit code. */
 int spread_end(pid_t *pids, long n, bool hasten);

@@ -272,6 +272,8 @@ static size_t put_launch(const char **argv)
 	static const char *const words[LAUNCH_WORDS] = { "gpuq", "slurm", "srun", "--mpi=launch",
 							 "--" };
 
+	/* The script of each pod has a path of its own, by which sruns would not know their step. */
+	setenv("GPUQ_STEP_NAME", "launch", 1);
 	memcpy(argv, words, sizeof(words));
 	return LAUNCH_WORDS;
 }
