@@ -552,6 +552,7 @@ int cli_main(int argc, char **argv)
 	/* gpuq slurm squeue: without a link of that name. */
 	if (strcmp(argv[at], "slurm") == 0 && at + 1 < argc) {
 		at++;
+		c.argv = argv + at;
 		c.cmd = slurm_find(argc - at, argv + at);
 		if (c.cmd)
 			cli_say_as(c.cmd->name);

@@ -53,10 +53,26 @@ int file_read(const char *path, struct gpuq_buf *out, struct gpuq_err *err)
 
 /* ---- files of gpuq ---- */
 
+ssize_t file_self(char *out, size_t room)
+{
+	static const char loader[] = "/" FILE_CARRIED_LOADER;
+	const size_t tail = sizeof(loader) - 1;
+	const ssize_t n = readlink("/proc/self/exe", out, room - 1);
+
+	if (n <= 0)
+		return -1;
+	out[n] = '\0';
+	/* Carried into a pod, where its loader runs it (carry.h). */
+	if ((size_t)n <= tail || strcmp(out + n - tail, loader) != 0)
+		return n;
+	snprintf(out + n - tail, tail, "/gpuq");
+	return (ssize_t)strlen(out);
+}
+
 static bool path_beside(const char *file, char out[FILE_PATH_BYTES])
 {
 	const size_t room = FILE_PATH_BYTES - strlen(file) - 2;
-	const ssize_t n = readlink("/proc/self/exe", out, room);
+	const ssize_t n = file_self(out, room);
 	char *slash;
 
 	out[n > 0 ? n : 0] = '\0';

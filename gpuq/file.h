@@ -7,6 +7,7 @@
 #define GPUQ_FILE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "libgpuq/buf.h"
 #include "libgpuq/err.h"
@@ -15,8 +16,14 @@
  * it. Returns 0, GPUQ_EIO (with the system's reason), GPUQ_ETOOBIG, GPUQ_ENOMEM. */
 int file_read(const char *path, struct gpuq_buf *out, struct gpuq_err *err);
 
+/* The loader that runs it where it was carried to (slurm/carry.h), from its directory there. */
+#define FILE_CARRIED_LOADER "lib/ld.so"
+
 /* Files of gpuq lie beside this program in a tree that is not installed. */
 #define FILE_PATH_BYTES 4096
+
+/* The path by which this program is started again; returns its length, or -1. */
+ssize_t file_self(char *out, size_t room);
 
 /* The path of a file by its place relative to the directory of this program. False: there is none to read. */
 bool file_beside(const char *file, char out[FILE_PATH_BYTES]);

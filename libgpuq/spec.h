@@ -208,6 +208,7 @@ struct gpuq_context {
 /* Where its files are in a pod. */
 #define GPUQ_CODE_PATH "/gpuq-code"
 #define GPUQ_SCRIPT_PATH "/gpuq" /* where its script is */
+#define GPUQ_STEPS_PATH "/gpuq-steps" /* gpuq, in pods whose image has none */
 
 /* A directory that travels with the job, as an archive that the server has by its digest. */
 struct gpuq_spec_code {
@@ -285,6 +286,7 @@ struct gpuq_spec {
 	int isolation; /* at least; enum gpuq_isolation */
 	int spot; /* enum gpuq_spot */
 	bool slurm_env; /* SLURM_* beside GPUQ_* variables; scripts with #SBATCH lines have them */
+	bool launch; /* of several pods only the first runs the script: it launches in the others */
 };
 
 extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema, gpuq_volume_schema;

@@ -218,6 +218,7 @@ const struct opt srun_opts[] = {
 	{ OPT_S_KILL_ON_BAD_EXIT, "kill-on-bad-exit", 'K', ARG_OPTIONAL, "0|1", "whether a task that fails ends the others (1)" },
 	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the job when srun has been gone for DURATION" },
 	{ OPT_S_MPI, "mpi", 0, ARG_REQUIRED, "TYPE", "how MPI programs start; list prints the types (PMI, PMIx)" },
+	{ OPT_S_CARRY_TO, "carry-to", 0, ARG_REQUIRED, "DIR", "copy gpuq there, to run in any image" },
 	IGNORED("overlap", 0, ARG_NONE, "srun outside a job creates a job of its own"), IGNORED("wait", 'W', ARG_REQUIRED, "tasks end when the first has failed"),
 	IGNORED("interactive", 0, ARG_NONE, "use --pty"), IGNORED("exact", 0, ARG_NONE, "CPUs are counted, not bound"),
 	REFUSED("gpus-per-socket", 0, ARG_REQUIRED, "use --gpus-per-node"),

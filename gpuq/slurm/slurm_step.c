@@ -12,12 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/types.h>
 #include <unistd.h>
 
+#include "gpuq/file.h"
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
 #include "gpuq/slurm/mpi/launch.h"
 #include "gpuq/slurm/mpi/mpi.h"
+#include "gpuq/slurm/mpi/spread.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/slurm/slurm_claim.h"
 #include "gpuq/slurm/slurm_words.h"
@@ -26,6 +29,7 @@
 #include "gpuq/view.h"
 #include "libgpuq/base/fnv.h"
 #include "libgpuq/hostlist.h"
+#include "libgpuq/spec.h"
 
 #define PODS_MAX 4096
 
@@ -38,9 +42,14 @@ struct plan {
 	long chosen[PODS_MAX], n_chosen; /* the pods that tasks start in */
 	long ntasks, per_pod, gpus_per_task;
 	bool local; /* from outside: its pods are processes of this machine */
+	bool launched; /* the first pod alone runs the script, whose sruns start those of the others */
+	bool alone; /* with the tasks of all */
 	bool by_srun; /* from outside: an srun in each pod starts its tasks, which are one world there */
 	char **command;
 	struct mpi *mpi;
+	pid_t *others; /* of spread.h */
+	long n_others;
+	bool mpi_served;
 };
 
 static long number(const char *text, long dflt)
@@ -234,7 +243,7 @@ static bool is_sent(const struct plan *p, const char *entry)
 	return p->local && strlen(entry) < 4096;
 }
 
-#define SRUN_WORDS 8
+#define SRUN_WORDS 12
 
 /* The srun of a pod, with what decides on our plan and on how its tasks run. Returns how many words. */
 static size_t put_srun(const struct plan *p, const char **argv)
@@ -243,6 +252,10 @@ static size_t put_srun(const struct plan *p, const char **argv)
 	const char *const *val = p->c->args.val;
 	size_t n = 0;
 
+	argv[n++] = "/bin/sh";
+	argv[n++] = "-c";
+	argv[n++] = "PATH=$PATH:" GPUQ_STEPS_PATH "; export PATH; exec \"$@\"";
+	argv[n++] = "sh";
 	argv[n++] = "srun";
 	argv[n++] = gpuq_arena_printf(a, "--mpi=%s", val[OPT_S_MPI]);
 	argv[n++] = gpuq_arena_printf(a, "--ntasks=%ld", p->ntasks);
@@ -266,8 +279,8 @@ static void __attribute__((noreturn)) become_session(void *arg, long i)
 	const bool tty = opt_given(&p->c->args, OPT_S_PTY);
 	const char *dir = p->c->args.val[OPT_S_CHDIR], *server = p->c->args.val[OPT_SERVER];
 	size_t n_env = 0, n = 0, n_command = 0;
+	char self[FILE_PATH_BYTES], *cwd = NULL;
 	const char **argv;
-	char *cwd = NULL;
 	long pod, local;
 
 	place_of(p, i, &pod, &local);
@@ -307,7 +320,8 @@ static void __attribute__((noreturn)) become_session(void *arg, long i)
 	for (size_t k = 0; k < n_command; k++)
 		argv[n++] = p->command[k];
 	free(cwd);
-	execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
+	if (file_self(self, sizeof(self)) > 0)
+		execv(self, (char *const *)(uintptr_t)argv);
 	_exit(127);
 }
 
@@ -417,6 +431,8 @@ static int count(struct plan *p)
 
 	if (p->job && val[OPT_S_JOBID])
 		of = all = NULL; /* those of another job, if any */
+	if (p->alone)
+		of = NULL;
 	p->ntasks = number(val[OPT_S_NTASKS], 0);
 	p->per_pod = number(val[OPT_S_PER_NODE], 0);
 	if (!p->per_pod && p->ntasks)
@@ -518,6 +534,12 @@ static int plan_inside(struct plan *p)
 	const char *nodes = of_job("GPUQ_NODELIST", "SLURM_JOB_NODELIST");
 
 	p->pods = number(getenv("GPUQ_NNODES"), 1);
+	/* On the local cluster all tasks are of this pod. */
+	if (p->launched && !getenv("GPUQ_GANG_KEY")) {
+		p->launched = false;
+		p->alone = true;
+		p->pods = 1;
+	}
 	p->pod = number(getenv("GPUQ_POD_INDEX"), 0);
 	p->gpus_per_task = number(p->c->args.val[OPT_S_GPUS_PER_TASK], 0);
 	return choose(p, nodes ? nodes : "");
@@ -540,17 +562,26 @@ static int aborted(void *arg)
 	return p->mpi ? mpi_aborted(p->mpi) : -1;
 }
 
-/* A name for one step of this job, whose sruns have the same command line. */
+/* Sruns of one step have this in common: their command line, or a name that they are told. */
+static const char *step_of(const struct plan *p)
+{
+	uint64_t hash = GPUQ_FNV_START;
+
+	if (getenv(SPREAD_NAME))
+		return gpuq_arena_strdup(&p->c->arena, getenv(SPREAD_NAME));
+	for (char **word = p->c->argv; *word; word++)
+		hash = gpuq_fnv(hash, *word, strlen(*word) + 1);
+	return gpuq_arena_printf(&p->c->arena, "%" PRIx64, hash);
+}
+
+/* A name for one step of this job. */
 static const char *name_of(const struct plan *p)
 {
 	const char *job = of_job("GPUQ_JOB_ID", "SLURM_JOB_ID"), *attempt = getenv("GPUQ_ATTEMPT"),
-		   *element = getenv("GPUQ_ARRAY_TASK_ID");
-	uint64_t hash = GPUQ_FNV_START;
+		   *element = getenv("GPUQ_ARRAY_TASK_ID"), *step = step_of(p);
 
-	for (char **word = p->c->argv; *word; word++)
-		hash = gpuq_fnv(hash, *word, strlen(*word) + 1);
-	return gpuq_arena_printf(&p->c->arena, "%s-%s-%s-%" PRIx64, job ? job : "0",
-				 element ? element : "", attempt ? attempt : "", hash);
+	return gpuq_arena_printf(&p->c->arena, "%s-%s-%s-%s", job ? job : "0",
+				 element ? element : "", attempt ? attempt : "", step ? step : "");
 }
 
 static const char *type_of(const struct plan *p)
@@ -631,11 +662,15 @@ static long wanted(const struct plan *p, long n_tasks)
 		const long n = text ? claim_number(text, of_devices[i] == OPT_S_GRES) : -1;
 
 		if (text && n < 0 && of_devices[i] != OPT_S_GRES) {
-			cli_usage(p->c, "--gpus: expected a number of devices such as 2 or a100:2, not '%s'", text);
+			cli_usage(p->c,
+				  "--gpus: expected a number of devices such as 2 or a100:2, not "
+				  "'%s'",
+				  text);
 			return -2;
 		}
 		if (text && n >= 0)
-			return of_devices[i] == OPT_S_GPUS ? (n + p->n_chosen - 1) / p->n_chosen : n;
+			return of_devices[i] == OPT_S_GPUS ? (n + p->n_chosen - 1) / p->n_chosen
+							   : n;
 	}
 	return -1;
 }
@@ -645,7 +680,8 @@ static void warn_outside(const struct plan *p)
 {
 	for (size_t i = 0; i < N_OF_DEVICES; i++)
 		if (p->c->args.val[of_devices[i]]) {
-			cli_say("warning: tasks see the devices of their pod: --gpus, --gres and --gpus-per-node "
+			cli_say("warning: tasks see the devices of their pod: --gpus, --gres and "
+				"--gpus-per-node "
 				"work inside of a job only");
 			return;
 		}
@@ -655,8 +691,10 @@ static int claim(const struct plan *p, long n_tasks)
 {
 	const struct args *args = &p->c->args;
 	const bool shared = opt_given(args, OPT_S_OVERLAP);
-	const bool alone = !shared && (opt_given(args, OPT_S_EXCLUSIVE) || opt_given(args, OPT_S_EXACT));
-	const long each = number(args->val[OPT_S_CPUS_PER_TASK], number(getenv("GPUQ_CPUS_PER_TASK"), 1));
+	const bool alone =
+		!shared && (opt_given(args, OPT_S_EXCLUSIVE) || opt_given(args, OPT_S_EXACT));
+	const long each =
+		number(args->val[OPT_S_CPUS_PER_TASK], number(getenv("GPUQ_CPUS_PER_TASK"), 1));
 	const struct claim c = { .devices = wanted(p, n_tasks),
 				 .cpus = alone ? n_tasks * (each > 0 ? each : 1) : 0,
 				 .shared = shared,
@@ -667,6 +705,29 @@ static int claim(const struct plan *p, long n_tasks)
 	if (c.devices < 0 && c.cpus == 0)
 		return 0;
 	return claim_take(&p->c->arena, &c) < 0 ? 1 : 0;
+}
+
+/* Start the sruns of the other pods. Returns 0 or an exit code. */
+static int spread(struct plan *p)
+{
+	const long parts = (n_total(p) - 1) / p->per_pod + 1;
+
+	if (!p->launched || parts < 2 || p->chosen[0] != p->pod)
+		return 0;
+	p->others = spread_start(step_of(p), p->c->argv, p->chosen + 1, parts - 1);
+	if (!p->others)
+		return 1;
+	p->n_others = parts - 1;
+	return 0;
+}
+
+static int wait_for_others(struct plan *p, int rc, bool go_on)
+{
+	/* Where MPI is served the others end by that, and remove their files. */
+	const bool hasten = rc && !go_on && !p->mpi_served;
+	const int code = p->others ? spread_end(p->others, p->n_others, hasten) : 0;
+
+	return code > rc ? code : rc;
 }
 
 bool slurm_srun_command(const struct cli *c, int *code)
@@ -724,6 +785,7 @@ int slurm_step(struct cli *c)
 		t.output = NULL;
 	if (t.error && strcmp(t.error, "all") == 0)
 		t.error = NULL;
+	p->launched = !p->job && getenv(LAUNCH_VARIABLE);
 	rc = p->job ? plan_outside(p) : plan_inside(p);
 	if (rc == 0)
 		rc = count(p);
@@ -746,7 +808,12 @@ int slurm_step(struct cli *c)
 	}
 	if (t.n == 0)
 		return EXIT_DONE;
-	rc = start_mpi(p);
+	rc = spread(p);
+	if (rc == 0)
+		rc = start_mpi(p);
+	p->mpi_served = p->mpi != NULL;
+	unsetenv(SPREAD_NAME);
+	unsetenv(LAUNCH_VARIABLE);
 	if (rc == 0 && !p->by_srun && mpi_is_launch(type_of(p))) {
 		t.n = 1;
 		rc = t.first == 0 ? tasks_run(&t) : mpi_wait(p->mpi);
@@ -755,5 +822,7 @@ int slurm_step(struct cli *c)
 		rc = tasks_run(&t);
 		mpi_stop(p->mpi, t.go_on ? 0 : rc);
 	}
+	if (!p->job)
+		rc = wait_for_others(p, rc, t.go_on);
 	return rc;
 }

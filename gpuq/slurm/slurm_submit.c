@@ -11,6 +11,8 @@
 
 #include "gpuq/cmd/job/attend.h"
 #include "gpuq/command.h"
+#include "gpuq/file.h"
+#include "gpuq/slurm/carry.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/slurm/slurm_command.h"
 #include "gpuq/slurm/slurm_words.h"
@@ -262,13 +264,12 @@ static int start_tasks(struct cli *c, struct gpuq_spec *spec)
 			"(torchrun, mpirun), or run srun in salloc");
 		return 1;
 	}
-	len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	len = file_self(exe, sizeof(exe));
 	more = gpuq_arena_calloc(&c->arena, command->n + 12, sizeof(*more));
 	if (len <= 0 || !more) {
 		cli_say("error: out of memory");
 		return 1;
 	}
-	exe[len] = '\0';
 	more[n++] = gpuq_arena_strdup(&c->arena, exe);
 	more[n++] = "slurm";
 	more[n++] = "srun";
@@ -301,6 +302,8 @@ int slurm_srun(struct cli *c)
 	struct gpuq_spec *spec;
 	int code;
 
+	if (c->args.val[OPT_S_CARRY_TO])
+		return carry_to(c->args.val[OPT_S_CARRY_TO]);
 	if (immediate_us < 0 || !slurm_environment(c, "SLURM", NULL))
 		return 1;
 	if (!slurm_srun_command(c, &code))

@@ -239,6 +239,7 @@ struct pod_order {
 	const char *code_ca; /* certificates that it needs to do so, PEM; NULL = none */
 	const struct gpuq_volume *code_volume; /* that it is on, by its sub_path; NULL = on none */
 	const char *code_image; /* of the container that unpacks it; NULL = the pod's own */
+	const char *steps_image; /* gpuq is copied into the pod from it; NULL = from none */
 	struct gpuq_strmap env; /* GPUQ_* and rendezvous variables, made by dispatch */
 	int64_t time_limit_us; /* GPUQ_UNLIMITED: none; a safety net above our own kill */
 	int64_t grace_us;

@@ -145,7 +145,7 @@ bool order_binds(const struct queue *q)
 static bool has_tasks(const struct gpuq_spec *spec)
 {
 	return spec->script || spec->slurm_env || spec->ntasks || spec->ntasks_per_node ||
-	       spec->cpus_per_task;
+	       spec->cpus_per_task || spec->launch;
 }
 
 static void set_tasks(struct pod_env *e, const struct job *j, const struct gpuq_spec *spec,
@@ -157,7 +157,8 @@ static void set_tasks(struct pod_env *e, const struct job *j, const struct gpuq_
 	pod_env_set(e, "GPUQ_QOS", j->qos);
 	/* Scripts change to it: where the pod has no such directory it is the one that it runs in. */
 	pod_env_set(e, "GPUQ_SUBMIT_DIR",
-		    !local && g->workdir && (spec->code.digest || !gpuq_group_below(g, spec->context.cwd))
+		    !local && g->workdir &&
+				    (spec->code.digest || !gpuq_group_below(g, spec->context.cwd))
 			    ? g->workdir
 			    : spec->context.cwd);
 	pod_env_set_int(e, "GPUQ_RESTART_COUNT", j->attempt);
@@ -226,6 +227,12 @@ static void set_gang(struct pod_env *e, const struct pod *p, const struct gpuq_g
 	}
 }
 
+/* True if sruns of several pods may start tasks together. */
+static bool has_steps(const struct gpuq_spec *spec, bool local, const struct pod_order *o)
+{
+	return has_tasks(spec) && !local && o->n_pods > 1;
+}
+
 /* By it sruns in pods of a gang know one another. It follows from the token of the attempt, and tells nothing of it. */
 static void set_gang_key(struct pod_env *e, const char *token)
 {
@@ -286,7 +293,7 @@ static void fill_env(struct pod_env *e, const struct model *m, const struct job 
 		set_nodelist(e, j, p);
 	if (!alone)
 		set_gang(e, p, g, local, o);
-	if (tasks && !local && o->n_pods > 1)
+	if (has_steps(spec, local, o))
 		set_gang_key(e, o->token);
 	if (spec->slurm_env)
 		slurm_env_fill(e, &(struct slurm_env_job){ .spec = spec,
@@ -641,6 +648,8 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.time_limit_us = j->time_limit_us;
 	o.grace_us = spec->grace_us ? spec->grace_us : JOB_GRACE_DEFAULT_US;
 	fill_env(&(struct pod_env){ a, &o.env }, m, j, p, spec, local, &o);
+	if (m->site->steps && !spec->groups[p->group].template_ && has_steps(spec, local, &o))
+		o.steps_image = m->site->steps->image;
 	*out = o;
 	return 0;
 }

@@ -688,6 +688,16 @@ static const struct gpuq_schema code_schema = { .name = "code",
 						.fields = code_fields,
 						.defaults = code_defaults };
 
+static const struct gpuq_field steps_fields[] = {
+	F(site_steps, "image", GPUQ_K_STR, image, .flags = GPUQ_F_REQUIRED,
+	  .doc = "image with gpuq, which a container copies into pods that run srun with others"),
+	END,
+};
+
+static const struct gpuq_schema steps_schema = { .name = "steps",
+						 .size = sizeof(struct site_steps),
+						 .fields = steps_fields };
+
 static const struct gpuq_field site_fields[] = {
 	F(site, "version", GPUQ_K_INT, version, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 1,
 	  .doc = "version of this form: 1"),
@@ -719,6 +729,8 @@ static const struct gpuq_field site_fields[] = {
 	  .doc = "of queues that have none: {time, size}; default: output goes with the pod"),
 	F(site, "code", GPUQ_K_OBJECT_PTR, code, .sub = &code_schema,
 	  .doc = "directories that jobs carry (--code): see gpuq-submit(1)"),
+	F(site, "steps", GPUQ_K_OBJECT_PTR, steps, .sub = &steps_schema,
+	  .doc = "srun for jobs of several pods whose images have no gpuq"),
 	F(site, "inventory", GPUQ_K_OBJECTS, inventory, .sub = &site_inventory_schema,
 	  .doc = "devices of nodes that do not report them"),
 	F(site, "gres", GPUQ_K_STRMAP, gres, .doc = "resources of nodes by the names of --gres"),

@@ -207,6 +207,11 @@ struct site_code {
 	int64_t keep_us; /* how long an archive stays once no job names it */
 };
 
+/* Where pods of several get srun from. */
+struct site_steps {
+	const char *image; /* that has gpuq */
+};
+
 /* A condition or a taint of nodes that keeps new work away. */
 struct site_health {
 	const char *condition; /* glob of types; "!" before it: harmful when it is False */
@@ -226,6 +231,7 @@ struct site {
 	struct site_pod_keys pod; /* of the pods of all queues */
 	struct site_logs_keep *logs_keep; /* of queues that have none; NULL = none is kept */
 	struct site_code *code; /* NULL = the defaults */
+	struct site_steps *steps; /* NULL = their images have it, or not */
 	struct gpuq_objects inventory; /* devices of nodes that do not report them */
 	struct gpuq_strmap gres; /* names of --gres to resources of nodes */
 	struct gpuq_objects health; /* rules by which a node is ill */

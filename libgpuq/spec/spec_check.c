@@ -461,6 +461,11 @@ int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpu
 			return spec_fail(r, field_at(r, v, "code"), GPUQ_EINVAL,
 					 "expected none with a pod template, which says itself "
 					 "what it mounts");
+	for (size_t i = 0; i < s->n_groups; i++)
+		if (s->launch && s->groups[i].template_)
+			return spec_fail(r, field_at(r, v, "launch"), GPUQ_EINVAL,
+					 "expected none with a pod template, which says itself "
+					 "what its pods run");
 	if (spec_mig_check_job(s, &err) < 0)
 		return spec_fail(r, field_at(r, v, groups ? "groups" : "mig"), err.code, "%s",
 				 err.text);

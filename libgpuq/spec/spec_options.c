@@ -180,6 +180,14 @@ static int spec_opt_slurm_env(struct spec_opts_state *st, const char *v, struct 
 	return 0;
 }
 
+static int spec_opt_launch(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	(void)v;
+	(void)err;
+	st->spec->launch = true;
+	return 0;
+}
+
 static int spec_opt_open_mode(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	if (strcmp(v, "append") != 0 && strcmp(v, "truncate") != 0)
@@ -684,6 +692,7 @@ enum {
 	X(grace, "grace", 0, 'r', "TIME", 0, "Grace period between TERM and KILL") \
 	X(image, "image", 0, 'r', "IMAGE", PODS, "Container image") \
 	X(label, "label", 0, 'r', "KEY=VALUE", 0, "Label of the job and its pods") \
+	X(launch, "launch", 0, 'n', NULL, NOT_MANIFEST, "Run in the first pod alone; mpirun finds the others") \
 	X(mig, "mig", 0, 'r', "PROFILES", PODS, "MIG profile or profiles; --gpus counts instances") \
 	X(mig_ok, "mig-ok", 0, 'n', NULL, PODS, "Accept a MIG instance that has --gpu-memory") \
 	X(job_name, "name", 0, 'r', "NAME", 0, "Same as --job-name") \

@@ -27,7 +27,7 @@ static bool is_object_name(const char *name)
 /* True for a place that pods have for the script or the code of their job. */
 static bool is_ours(const char *path)
 {
-	static const char *const ours[] = { GPUQ_SCRIPT_PATH, GPUQ_CODE_PATH };
+	static const char *const ours[] = { GPUQ_SCRIPT_PATH, GPUQ_CODE_PATH, GPUQ_STEPS_PATH };
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
 		const size_t n = strlen(ours[i]);
@@ -55,9 +55,10 @@ static int volume_names(struct gpuq_reader *r, const struct gpuq_val *v,
 		return spec_fail(r, v, GPUQ_EINVAL, "expected path without '..', not '%.80s'",
 				 o->path);
 	if (!r->stored && is_ours(o->path))
-		return spec_fail(r, v, GPUQ_EINVAL,
-				 "expected another path than '%.80s': scripts and code of jobs are there",
-				 o->path);
+		return spec_fail(
+			r, v, GPUQ_EINVAL,
+			"expected another path than '%.80s': scripts and code of jobs are there",
+			o->path);
 	if (!r->stored && strchr(o->path, ':'))
 		return spec_fail(r, v, GPUQ_EINVAL, "expected path without ':', not '%.80s'",
 				 o->path);
@@ -284,6 +285,8 @@ static const struct gpuq_field spec_fields[] = {
 	J("stdin", BOOL, input_open, .doc = "Keep standard input open, for gpuq attach."),
 	J("tty", BOOL, tty, .doc = "Allocate a terminal for standard input and output."),
 	J("slurm_env", BOOL, slurm_env, .doc = "Set SLURM_* variables in addition to GPUQ_* ones; default for scripts with #SBATCH lines."),
+	J("launch", BOOL, launch,
+	  .doc = "Run it in the first of several pods alone, as srun --mpi=launch does: mpirun in it finds the others."),
 	J("comment", STR, comment, .doc = "Any text."),
 	J("mail_type", STRLIST, mail_type, .doc = "Events that are mailed to mail_user: BEGIN, END, FAIL..."),
 	J("mail_user", STR, mail_user, .doc = "Recipient of mails; default: the submitter."),

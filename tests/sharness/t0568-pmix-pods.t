@@ -83,13 +83,23 @@ hello_of openmpi || without openmpi
 
 # knock.py WORD...: as a pod that has the key, at the gate of the srun with these words
 cat >knock.py <<'END_OF_PYTHON'
-import socket, struct, sys, time
+import hashlib, hmac, socket, struct, sys, time
 
 def fnv(data):
     h = 0xcbf29ce484222325
     for b in data:
         h = (h ^ b) * 0x100000001b3 % 2**64
     return h
+
+def proof(side, joins, serves):
+    words = "gpuq-mpi2", side, joins, serves, name
+    return hmac.new(b"0123456789abcdef", b"".join(w.encode() + b"\0" for w in words), hashlib.sha256).hexdigest()
+
+def line(s):
+    out = b""
+    while not out.endswith(b"\n"):
+        out += s.recv(1)
+    return out.decode()
 
 name = "8--0-%x" % fnv(b"".join(w.encode() + b"\0" for w in sys.argv[1:]))
 for frames in b"GET / HTTP/1.0\r\n\r\n", struct.pack("!8I", 0, 0, 0, 1, 0, 2, 1, 2**30):
@@ -99,7 +109,11 @@ for frames in b"GET / HTTP/1.0\r\n\r\n", struct.pack("!8I", 0, 0, 0, 1, 0, 2, 1,
             break
         except OSError:
             time.sleep(0.1)
-    s.sendall(f"gpuq-mpi 0123456789abcdef {name}\n".encode())
+    ours = "%032x" % 7
+    s.sendall(f"gpuq-mpi2 {ours} {name}\n".encode())
+    greeting, theirs, shown = line(s).split()
+    assert greeting == "gpuq-mpi2" and shown == proof("serves", ours, theirs)
+    s.sendall(f"{proof('joins', ours, theirs)}\n".encode())
     n = struct.unpack("!I", s.recv(4, socket.MSG_WAITALL))[0]
     assert b"PMIX_NAMESPACE=" in s.recv(n, socket.MSG_WAITALL)
     s.sendall(frames)

@@ -19,6 +19,7 @@
 #include <utlist.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/file.h"
 
 #define ASKERS_MAX (LAUNCH_FDS - 1)
 #define COMMAND_BYTES_MAX (1u << 20)
@@ -90,12 +91,11 @@ static int write_hosts(const struct launch *l, const char *path, const char *bet
 static int write_script(const char *path)
 {
 	char self[4096];
-	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const ssize_t n = file_self(self, sizeof(self));
 	FILE *f = n > 0 ? fopen(path, "w") : NULL;
 
 	if (!f)
 		return -1;
-	self[n] = '\0';
 	fprintf(f, "#!/bin/sh\nhost=$1\nshift\nexec '%s'%s --nodelist=\"$host\" -- \"$@\"\n", self,
 		n >= 5 && strcmp(self + n - 5, "/srun") == 0 ? "" : " slurm srun");
 	return fclose(f) == 0 && chmod(path, 0700) == 0 ? 0 : -1;
@@ -288,8 +288,14 @@ static void begin(struct launch *l, struct asker *a)
 	const char *end = a->in.len ? memchr(a->in.data, '\0', a->in.len) : NULL;
 	long part = end ? parts_of(l) - 1 : -1;
 
-	while (part >= 0 && strcmp(host_of(l, part), a->in.data) != 0)
-		part--;
+	if (end && strncmp(a->in.data, LAUNCH_PART, strlen(LAUNCH_PART)) == 0) {
+		const long n = strtol(a->in.data + strlen(LAUNCH_PART), NULL, 10);
+
+		part = n >= 0 && n <= part ? n : -1;
+	} else {
+		while (part >= 0 && strcmp(host_of(l, part), a->in.data) != 0)
+			part--;
+	}
 	a->id = ++l->last_id;
 	a->part = part;
 	if (part < 0)

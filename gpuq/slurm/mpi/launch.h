@@ -44,6 +44,8 @@ bool launch_is_busy(const struct launch *l);
 /* End what runs here. */
 void launch_end(struct launch *l);
 
+#define LAUNCH_PART "#" /* before a number, in place of the host of that part */
+
 /* In srun --nodelist=HOST of that script: run the words, joined as ssh does, and return their exit code. */
 int launch_ask(const char *socket, const char *host, char **words);
 

@@ -200,7 +200,8 @@ static int join(struct mpi *m, const struct mpi_step *s, const struct type *t, s
 			return gpuq_fail(err, GPUQ_ECANCELED, "interrupted");
 		if (cli_mono_us() >= begun_us + limit_us)
 			return gpuq_fail(err, GPUQ_ETIMEOUT,
-					 "the first pod has not started its part of this step");
+					 "the first pod has not started its part of this step%s",
+					 s->host ? ", or its gpuq is older" : "");
 		if (!told && waits && cli_mono_us() >= begun_us + TELL_US) {
 			cli_say("waiting for the first pod to start its part of this step");
 			told = true;

@@ -3,7 +3,7 @@
  * Owns     a process beside the tasks, which serves PMI-1 (MPICH) and PMIx (OpenMPI) to the ranks
  *          of one step, until mpi_stop or the end of srun.
  * Touches  sockets, the network between pods, a folder in $TMPDIR or /tmp while it runs.
- * Used by  slurm_step.c.
+ * Used by  slurm_step.c; carry.c (mpi_module).
  *
  * A task is offered both; a program that speaks neither does not notice. PMIx needs openpmix on
  * this machine (module libgpuq-pmix.so); without it only PMI-1 is served.
@@ -60,6 +60,9 @@ int mpi_aborted(struct mpi *m);
 
 /* True for a variable ("NAME=VALUE") that mpi_become sets. */
 bool mpi_is_variable(const char *entry);
+
+/* The module's file; NULL where it is not there. It must be freed. */
+char *mpi_module(void);
 
 /* Print the types, as --mpi=list asks. */
 void mpi_print_types(void);

@@ -49,7 +49,4 @@ socklen_t mpi_address(struct sockaddr_un *a, const char *shared);
 /* True if the other end of fd is a process of our user. */
 bool mpi_is_ours(int fd);
 
-/* The module's file; NULL where it is not there. It must be freed. */
-char *mpi_module(void);
-
 #endif

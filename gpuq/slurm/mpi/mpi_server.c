@@ -22,6 +22,7 @@
 
 #include "gpuq/file.h"
 #include "gpuq/cli.h"
+#include "gpuq/slurm/carry.h"
 #include "gpuq/slurm/mpi/exchange.h"
 #include "gpuq/slurm/mpi/launch.h"
 #include "gpuq/slurm/mpi/mpi_gate.h"
@@ -47,20 +48,13 @@ struct conn {
 	char in[PMI_LINE_MAX];
 };
 
-/* A connection at the gate of another machine, until it has said its line. */
-struct caller {
-	int fd; /* -1 = none */
-	size_t n;
-	char in[MPI_LINE_MAX];
-};
-
 struct server {
 	const struct mpi_step *step;
 	int control; /* -1 = srun has ended its part */
 	int listener, gate; /* for ranks; for other sruns. -1 = none */
 	int guests[GUESTS_MAX]; /* sruns that joined; -1 = has ended */
 	int n_guests, n_admitted; /* all that joined, also those of other machines */
-	struct caller callers[CALLERS_MAX];
+	struct mpi_caller callers[CALLERS_MAX];
 	struct gpuq_buf hello;
 	uint32_t id_base;
 	int n_wrong;
@@ -73,7 +67,7 @@ struct server {
 	struct exchange *exchange; /* NULL = all ranks are of this machine */
 	struct launch *launch; /* NULL = ranks are served */
 	bool launched; /* its command has been let go */
-	bool told; /* that it waits */
+	bool told, told_older; /* that it waits; that one could not join */
 	int64_t begun_us;
 	int out; /* standard output, of commands that are launched */
 	int ended; /* the exit code of our tasks, which failed */
@@ -119,6 +113,7 @@ static int start_pmix(struct server *s, char ***env, char why[256])
 	char *file = mpi_module();
 	void *lib = file ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
 	const struct pmix_module *m = lib ? dlsym(lib, PMIX_MODULE_SYMBOL) : NULL;
+	char components[FILE_PATH_BYTES];
 	struct pmix_step step;
 
 	snprintf(why, 256, "%s",
@@ -141,6 +136,9 @@ static int start_pmix(struct server *s, char ***env, char why[256])
 				   .asks = s->exchange ? exchange_asks(s->exchange) : -1 };
 	/* Files that the ranks share would stay when all are killed. */
 	setenv("PMIX_MCA_gds", "hash", 1);
+	/* Carried into a pod, libpmix has its components there. */
+	if (file_beside(CARRY_COMPONENTS, components))
+		setenv("PMIX_MCA_mca_base_component_path", components, 1);
 	if (m->start(&step, env, why) < 0)
 		return -1;
 	s->pmix = m;
@@ -345,38 +343,25 @@ static void admit(struct server *s, int fd)
 	}
 }
 
-static void dismiss(struct caller *c)
+static void dismiss(struct mpi_caller *c)
 {
 	close(c->fd);
 	c->fd = -1;
 }
 
-static bool differs(const char *a, const char *b, size_t n)
+/* Words of a caller, of which none can guess a part. */
+static void listen_to(struct server *s, struct mpi_caller *c)
 {
-	unsigned char d = 0;
-
-	for (size_t i = 0; i < n; i++)
-		d |= (unsigned char)(a[i] ^ b[i]);
-	return d != 0;
-}
-
-/* The line of a caller, which none can guess a part of. */
-static void listen_to(struct server *s, struct caller *c)
-{
-	const ssize_t n = recv(c->fd, c->in + c->n, sizeof(c->in) - c->n, MSG_DONTWAIT);
 	const uint32_t size = htonl((uint32_t)s->hello.len);
-	char line[MPI_LINE_MAX];
-	size_t len;
-	int fd = c->fd;
+	const enum mpi_heard heard = mpi_gate_hear(s->step, c);
+	const int fd = c->fd;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (heard == MPI_HEARD_SOME)
 		return;
-	c->n += n > 0 ? (size_t)n : 0;
-	mpi_gate_line(s->step, line);
-	len = strlen(line);
-	if (n > 0 && c->n < len && !memchr(c->in, '\n', c->n))
-		return;
-	if (n <= 0 || c->n != len || differs(c->in, line, len) || s->gate < 0 ||
+	if (heard == MPI_HEARD_OLDER && !s->told_older)
+		cli_say("error: the gpuq of another pod is older, and cannot join this step");
+	s->told_older |= heard == MPI_HEARD_OLDER;
+	if (heard != MPI_HEARD_KEY || s->gate < 0 ||
 	    send(fd, &size, sizeof(size), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(size)) {
 		dismiss(c);
 		return;
@@ -395,8 +380,7 @@ static void open_door(struct server *s)
 	}
 	for (int i = 0; i < CALLERS_MAX && fd >= 0 && s->step->host; i++)
 		if (s->callers[i].fd < 0) {
-			s->callers[i].fd = fd;
-			s->callers[i].n = 0;
+			s->callers[i] = (struct mpi_caller){ .fd = fd };
 			return;
 		}
 	if (fd >= 0)

@@ -1,5 +1,7 @@
 #include "gpuqd/cluster/kube/pods/podspec_code.h"
 
+#include <string.h>
+
 #include "gpuqd/cluster/kube/pods/podspec_int.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 
@@ -112,4 +114,43 @@ void podspec_code(const struct pod_order *o, const struct gpuq_group *g, json_t 
 	json_array_append_new(podspec_array(container, "volumeMounts"),
 			      json_pack("{s:s, s:s}", "name", VOLUME, "mountPath", GPUQ_CODE_PATH));
 	put_variable(container, "GPUQ_CODE_DIR", GPUQ_CODE_PATH);
+}
+
+/* ---- gpuq, for steps ---- */
+
+#define STEPS_VOLUME "gpuq-steps"
+
+/* A script, and a command that is srun, find it; what else runs need not have a shell. */
+static bool has_path(const struct pod_order *o, const json_t *command)
+{
+	const char *first = json_string_value(json_array_get(command, 0));
+
+	return o->spec->script || (first && strcmp(first, "srun") == 0);
+}
+
+void podspec_steps(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
+		   json_t *container)
+{
+	static const char *const launch[] = { "gpuq", "slurm", "srun", "--mpi=launch", "--" };
+	json_t *command = json_object_get(container, "command"), *init;
+	const bool launches = o->spec->launch && o->n_pods > 1 && json_array_size(command) > 0;
+
+	for (size_t i = 0; i < sizeof(launch) / sizeof(launch[0]) && launches; i++)
+		json_array_insert_new(command, i, json_string(launch[i]));
+	if (!o->steps_image)
+		return;
+	init = json_pack("{s:s, s:s, s:[s,s,s,s], s:s, s:[{s:s,s:s}]}", "name",
+			 KUBE_STEPS_CONTAINER, "image", o->steps_image, "command", "gpuq", "slurm",
+			 "srun", "--carry-to=" GPUQ_STEPS_PATH, "terminationMessagePolicy",
+			 "FallbackToLogsOnError", "volumeMounts", "name", STEPS_VOLUME, "mountPath",
+			 GPUQ_STEPS_PATH);
+	podspec_machine(g, init); /* as that of the code: no more than the pod has anyway */
+	json_array_append_new(podspec_array(spec, "initContainers"), init);
+	json_array_append_new(podspec_array(spec, "volumes"),
+			      json_pack("{s:s, s:{}}", "name", STEPS_VOLUME, "emptyDir"));
+	json_array_append_new(podspec_array(container, "volumeMounts"),
+			      json_pack("{s:s, s:s, s:b}", "name", STEPS_VOLUME, "mountPath",
+					GPUQ_STEPS_PATH, "readOnly", 1));
+	if (launches || has_path(o, command))
+		json_array_insert_new(command, 0, json_string(GPUQ_STEPS_PATH "/enter"));
 }

@@ -404,6 +404,8 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 	if (!g->template_ && o->spec->code.digest)
 		podspec_code(o, g, spec, first);
 	if (!g->template_)
+		podspec_steps(o, g, spec, first);
+	if (!g->template_)
 		podspec_output(o, g, first);
 	put_terminal(o, first);
 	/* Where no container says so, the devices of the group are the first one's. */

@@ -49,6 +49,7 @@
 #define KUBE_A_CANCELLED "gpuq.io/cancelled" /* of such a Job: the job that was cancelled */
 #define KUBE_L_KUEUE "kueue.x-k8s.io/queue-name" /* of a Job that a queueing system is to start */
 #define KUBE_CODE_CONTAINER "gpuq-code" /* the init container that unpacks what a job carries */
+#define KUBE_STEPS_CONTAINER "gpuq-steps" /* the one that copies gpuq into the pod */
 
 enum kube_event { KUBE_ADDED, KUBE_MODIFIED, KUBE_DELETED, KUBE_BOOKMARK, KUBE_ERROR };
 

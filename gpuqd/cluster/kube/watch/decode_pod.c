@@ -223,17 +223,22 @@ static const char *disrupted(const json_t *status)
 }
 
 /* The job has not begun: its owner did not write the container that failed. */
-static void say_unpacking(struct gpuq_arena *a, const struct ends *e, struct pod_fact *out)
+static void say_ours(struct gpuq_arena *a, const struct ends *e, struct pod_fact *out)
 {
-	const char *text;
+	static const struct {
+		const char *name, *text;
+	} ours[] = {
+		{ KUBE_CODE_CONTAINER, "the code of the job was not unpacked, which takes sh, tar "
+				       "and gzip of its image, or of code: {image} of the site" },
+		{ KUBE_STEPS_CONTAINER, "gpuq was not copied into the pod, which takes a gpuq that "
+					"knows srun --carry-to in steps: {image} of the site" },
+	};
+	const char *text = NULL;
 
-	if (!e->first || strcmp(e->name, KUBE_CODE_CONTAINER) != 0)
-		return;
-	text = gpuq_arena_printf(a,
-				 "the code of the job was not unpacked, which takes sh, tar and "
-				 "gzip of its image, or of "
-				 "code: {image} of the site%s%.200s",
-				 *out->message ? ": " : "", out->message);
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]) && e->first; i++)
+		if (strcmp(e->name, ours[i].name) == 0)
+			text = gpuq_arena_printf(a, "%s%s%.200s", ours[i].text,
+						 *out->message ? ": " : "", out->message);
 	if (text)
 		out->message = text;
 }
@@ -320,7 +325,7 @@ void kube_read_outcome(struct gpuq_arena *a, const json_t *status, struct pod_fa
 	out->end_us = e.last_us;
 	if (out->phase == POD_FAILED) {
 		failed(status, &e, out);
-		say_unpacking(a, &e, out);
+		say_ours(a, &e, out);
 		kube_read_shortage(a, out);
 	} else if (out->phase == POD_SUCCEEDED) {
 		succeeded(main_, out);

@@ -37,6 +37,7 @@ static const struct field {
 	{ "script", BOOL, offsetof(struct order, script) },
 	{ "batch_only", BOOL, offsetof(struct order, batch_only) },
 	{ "append", BOOL, offsetof(struct order, append) },
+	{ "launch", BOOL, offsetof(struct order, launch) },
 	{ "input_open", BOOL, offsetof(struct order, input_open) },
 	{ "tty", BOOL, offsetof(struct order, tty) },
 	{ "no_new_privs", BOOL, offsetof(struct order, no_new_privs) },

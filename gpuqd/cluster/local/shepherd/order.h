@@ -38,6 +38,7 @@ struct order {
 	bool script; /* argv[1..] are the arguments of the file `script` */
 	bool batch_only; /* signals go to the first process alone */
 	bool append; /* do not empty the output file first */
+	bool launch; /* run by srun --mpi=launch */
 	bool input_open; /* standard input stays open for whoever attaches */
 	bool tty; /* standard input and output are a terminal */
 	bool no_new_privs, device_cgroup; /* gpuqd.yaml(5) */

@@ -265,10 +265,35 @@ static int exit_code_of(int why)
 	return why == ENOENT || why == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
+#define LAUNCH_WORDS 5
+
+static size_t put_launch(const char **argv)
+{
+	static const char *const words[LAUNCH_WORDS] = { "gpuq", "slurm", "srun", "--mpi=launch",
+							 "--" };
+
+	/* The script of each pod has a path of its own, by which sruns would not know their step. */
+	setenv("GPUQ_STEP_NAME", "launch", 1);
+	memcpy(argv, words, sizeof(words));
+	return LAUNCH_WORDS;
+}
+
+/* Become the command, behind srun where that launches it. */
+static void run_command(const struct shepherd_child *c, const struct gpuq_strlist *command)
+{
+	const char **argv = calloc(command->n + LAUNCH_WORDS + 1, sizeof(*argv));
+	const size_t n = argv && !c->command && c->order->launch ? put_launch(argv) : 0;
+
+	if (!argv)
+		return;
+	memcpy(argv + n, command->items, command->n * sizeof(*argv));
+	execvp(argv[0], (char **)argv);
+}
+
 static void __attribute__((noreturn))
 run_script(const struct shepherd_child *c, int fd, const struct gpuq_strlist *args)
 {
-	const char **argv = calloc(args->n + 4, sizeof(*argv));
+	const char **argv = calloc(args->n + LAUNCH_WORDS + 4, sizeof(*argv));
 	const char *program, *argument;
 	char line[4096], path[4200];
 	size_t n = 0;
@@ -282,14 +307,16 @@ run_script(const struct shepherd_child *c, int fd, const struct gpuq_strlist *ar
 		snprintf(path, sizeof(path), "/dev/fd/%d", fd);
 		fcntl(fd, F_SETFD, 0);
 	}
+	if (c->order->launch)
+		n = put_launch(argv);
 	argv[n++] = program;
 	if (argument)
 		argv[n++] = argument;
 	argv[n++] = path;
 	for (size_t i = 0; i < args->n; i++)
 		argv[n++] = args->items[i];
-	execv(program, (char **)argv);
-	give_up(c, exit_code_of(errno), "cannot run the script's interpreter '%s': %s", program,
+	execvp(argv[0], (char **)argv);
+	give_up(c, exit_code_of(errno), "cannot run the script's interpreter '%s': %s", argv[0],
 		strerror(errno));
 }
 
@@ -384,6 +411,6 @@ void shepherd_child_run(const struct shepherd_child *c)
 	environ = environment(c, pw, cwd);
 	if (script >= 0)
 		run_script(c, script, &o->argv);
-	execvp(argv->items[0], (char **)argv->items);
+	run_command(c, argv);
 	give_up(c, exit_code_of(errno), "cannot run '%s': %s", argv->items[0], strerror(errno));
 }
