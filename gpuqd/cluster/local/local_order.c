@@ -25,11 +25,15 @@ static int by_key(const void *a, const void *b)
 	return d ? d : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static void gather(struct variable *vars, size_t *n, const struct gpuq_strmap *map)
+/* not: the prefix of variables that are left out; NULL = none. */
+static void gather(struct variable *vars, size_t *n, const struct gpuq_strmap *map,
+		   const char * not )
 {
 	for (size_t i = 0; i < map->n; i++) {
 		if (!map->keys[i][0] || strchr(map->keys[i], '='))
 			continue; /* no environment can hold it */
+		if (not &&strncmp(map->keys[i], not, strlen(not )) == 0)
+			continue;
 		vars[*n].key = map->keys[i];
 		vars[*n].val = map->vals[i] ? map->vals[i] : "";
 		vars[*n].rank = *n;
@@ -59,8 +63,11 @@ static int build_env(struct gpuq_arena *a, const struct pod_order *in, const str
 	out->items = gpuq_arena_calloc(a, room + 1, sizeof(*out->items));
 	if (!vars || !out->items)
 		return GPUQ_ENOMEM;
+	/* One of these is set, and another of the job that submitted this one would contradict it. */
 	for (size_t i = 0; i < 4; i++)
-		gather(vars, &n, maps[i]);
+		gather(vars, &n, maps[i],
+		       i == 0 && gpuq_strmap_get(&in->env, "SLURM_JOB_ID") ? "SLURM_MEM_PER_"
+									   : NULL);
 	qsort(vars, n, sizeof(*vars), by_key);
 	for (size_t i = 0; i < n; i++) {
 		if (i + 1 < n && strcmp(vars[i].key, vars[i + 1].key) == 0)
