@@ -2,7 +2,7 @@
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/cuts/cut.h"
-#include "gpuqd/state/objects/foreign_part.h"
+#include "gpuqd/state/cuts/foreign_part.h"
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/health.h"
 

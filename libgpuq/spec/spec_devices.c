@@ -211,7 +211,7 @@ struct found {
 	bool several; /* more containers than the sharer ask */
 };
 
-/* Names that no device comes with: a pod that requests them would ask for what nobody counts. */
+/* Names that no device comes with, and that are not counted. */
 static int look_at_remark(struct gpuq_reader *r, const struct gpuq_pair *p, bool asks)
 {
 	const char *text = spec_scalar(r->arena, p->val);

@@ -3,8 +3,8 @@
  * Touches  memory only.
  * Used by  node.c.
  */
-#ifndef GPUQD_STATE_OBJECTS_FOREIGN_PART_H
-#define GPUQD_STATE_OBJECTS_FOREIGN_PART_H
+#ifndef GPUQD_STATE_CUTS_FOREIGN_PART_H
+#define GPUQD_STATE_CUTS_FOREIGN_PART_H
 
 #include "gpuqd/state/model.h"
 

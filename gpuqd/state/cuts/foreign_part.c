@@ -1,4 +1,4 @@
-#include "gpuqd/state/objects/foreign_part.h"
+#include "gpuqd/state/cuts/foreign_part.h"
 
 #include <string.h>
 
