@@ -67,8 +67,8 @@ struct held {
 
 static uint64_t scope(void)
 {
-	static const char *const words[] = { "GPUQ_POD_UID", "GPUQ_JOB_ID", "GPUQ_ARRAY_TASK_ID", "GPUQ_ATTEMPT",
-					     "GPUQ_POD_INDEX" };
+	static const char *const words[] = { "GPUQ_POD_UID", "GPUQ_JOB_ID", "GPUQ_ARRAY_TASK_ID",
+					     "GPUQ_ATTEMPT", "GPUQ_POD_INDEX" };
 	const char *outer = getenv(SCOPE);
 	uint64_t h = GPUQ_FNV_START;
 
@@ -90,16 +90,16 @@ static int have(struct held *h, uint64_t where, const char *kind, const char *na
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	const int fd = h->n < NAMES_MAX ? socket(AF_UNIX, SOCK_DGRAM, 0) : -1;
 	/* The first byte stays 0: it is no file. */
-	const int len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "gpuq-step-%016" PRIx64 "-%s-%.*s", where,
-				 kind, (int)n, name);
+	const int len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1,
+				 "gpuq-step-%016" PRIx64 "-%s-%.*s", where, kind, (int)n, name);
 
 	if (fd < 0 || len < 0 || (size_t)len >= sizeof(at.sun_path) - 1) {
 		if (fd >= 0)
 			close(fd);
 		return -1;
 	}
-	if (bind(fd, (const struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) <
-	    0) {
+	if (bind(fd, (const struct sockaddr *)&at,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) < 0) {
 		const int why = errno;
 
 		close(fd);
@@ -143,7 +143,8 @@ static long count_of(const char *list)
 }
 
 /* As many of the list as are wanted, into mine. */
-static int take_devices(struct held *h, uint64_t where, const char *list, long wanted, bool shared, struct gpuq_buf *mine)
+static int take_devices(struct held *h, uint64_t where, const char *list, long wanted, bool shared,
+			struct gpuq_buf *mine)
 {
 	for (; *list && wanted > 0;) {
 		const size_t n = strcspn(list, ",");
@@ -180,7 +181,7 @@ static long cpus(void)
 {
 	const char *here = getenv("SLURM_CPUS_ON_NODE"), *tasks = getenv("GPUQ_NTASKS_PER_NODE"),
 		   *each = getenv("GPUQ_CPUS_PER_TASK");
-	const long n = here  ? strtol(here, NULL, 10)
+	const long n = here    ? strtol(here, NULL, 10)
 		       : tasks ? strtol(tasks, NULL, 10) * (each ? strtol(each, NULL, 10) : 1)
 			       : 1;
 
@@ -192,7 +193,8 @@ int claim_take(struct gpuq_arena *a, const struct claim *c)
 	static struct held held; /* until the process ends */
 	const char *list = visible(a);
 	const uint64_t where = scope();
-	const long n_devices = c->devices < count_of(list) ? c->devices : count_of(list), n_cpus = cpus();
+	const long n_devices = c->devices < count_of(list) ? c->devices : count_of(list),
+		   n_cpus = cpus();
 	const long want_cpus = c->cpus < n_cpus ? c->cpus : n_cpus;
 	struct gpuq_buf mine = GPUQ_BUF_INIT;
 	char name[40];
@@ -205,7 +207,8 @@ int claim_take(struct gpuq_arena *a, const struct claim *c)
 		/* One at a time takes: two that have a half each would wait for ever. */
 		rc = have(&gate, where, "gate", "", 0);
 		if (rc > 0)
-			rc = take_devices(&held, where, list, n_devices > 0 ? n_devices : 0, c->shared, &mine);
+			rc = take_devices(&held, where, list, n_devices > 0 ? n_devices : 0,
+					  c->shared, &mine);
 		if (rc > 0)
 			rc = take_cpus(&held, where, n_cpus, want_cpus);
 		if (rc <= 0) {
@@ -217,14 +220,16 @@ int claim_take(struct gpuq_arena *a, const struct claim *c)
 			if (rc < 0)
 				break;
 			if (!told)
-				cli_say("waiting: other steps have the %s", n_devices > 0 ? "devices" : "CPUs");
+				cli_say("waiting: other steps have the %s",
+					n_devices > 0 ? "devices" : "CPUs");
 			told = true;
 			nanosleep(&pause, NULL);
 		}
 		give_back(&gate);
 	}
 	if (rc < 0)
-		cli_say("error: the steps of this pod cannot divide its devices: %s", strerror(errno));
+		cli_say("error: the steps of this pod cannot divide its devices: %s",
+			strerror(errno));
 	if (rc > 0 && c->devices >= 0) {
 		setenv("CUDA_VISIBLE_DEVICES", gpuq_buf_str(&mine), 1);
 		setenv("SLURM_STEP_GPUS", gpuq_buf_str(&mine), 1);

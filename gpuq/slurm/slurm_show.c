@@ -387,6 +387,7 @@ int slurm_show(struct cli *c, int n, char **words)
 			cli_say("error: show %s is not offered: %s", what, elsewhere[i].instead);
 			return 1;
 		}
-	return cli_usage(c, "show %s: expected job, node, partition, config, hostnames or hostlist", what),
+	return cli_usage(c, "show %s: expected job, node, partition, config, hostnames or hostlist",
+			 what),
 	       1;
 }

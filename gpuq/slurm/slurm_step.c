@@ -631,11 +631,15 @@ static long wanted(const struct plan *p, long n_tasks)
 		const long n = text ? claim_number(text, of_devices[i] == OPT_S_GRES) : -1;
 
 		if (text && n < 0 && of_devices[i] != OPT_S_GRES) {
-			cli_usage(p->c, "--gpus: expected a number of devices such as 2 or a100:2, not '%s'", text);
+			cli_usage(p->c,
+				  "--gpus: expected a number of devices such as 2 or a100:2, not "
+				  "'%s'",
+				  text);
 			return -2;
 		}
 		if (text && n >= 0)
-			return of_devices[i] == OPT_S_GPUS ? (n + p->n_chosen - 1) / p->n_chosen : n;
+			return of_devices[i] == OPT_S_GPUS ? (n + p->n_chosen - 1) / p->n_chosen
+							   : n;
 	}
 	return -1;
 }
@@ -645,7 +649,8 @@ static void warn_outside(const struct plan *p)
 {
 	for (size_t i = 0; i < N_OF_DEVICES; i++)
 		if (p->c->args.val[of_devices[i]]) {
-			cli_say("warning: tasks see the devices of their pod: --gpus, --gres and --gpus-per-node "
+			cli_say("warning: tasks see the devices of their pod: --gpus, --gres and "
+				"--gpus-per-node "
 				"work inside of a job only");
 			return;
 		}
@@ -655,8 +660,10 @@ static int claim(const struct plan *p, long n_tasks)
 {
 	const struct args *args = &p->c->args;
 	const bool shared = opt_given(args, OPT_S_OVERLAP);
-	const bool alone = !shared && (opt_given(args, OPT_S_EXCLUSIVE) || opt_given(args, OPT_S_EXACT));
-	const long each = number(args->val[OPT_S_CPUS_PER_TASK], number(getenv("GPUQ_CPUS_PER_TASK"), 1));
+	const bool alone =
+		!shared && (opt_given(args, OPT_S_EXCLUSIVE) || opt_given(args, OPT_S_EXACT));
+	const long each =
+		number(args->val[OPT_S_CPUS_PER_TASK], number(getenv("GPUQ_CPUS_PER_TASK"), 1));
 	const struct claim c = { .devices = wanted(p, n_tasks),
 				 .cpus = alone ? n_tasks * (each > 0 ? each : 1) : 0,
 				 .shared = shared,

@@ -296,7 +296,8 @@ static const char *name_of_program(const struct cli *c)
 {
 	const char *path = c->args.n_rest ? c->args.rest[0] : "", *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 
 	return *name && strspn(name, letters) == strlen(name) ? name : NULL;
 }

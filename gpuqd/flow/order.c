@@ -157,7 +157,8 @@ static void set_tasks(struct pod_env *e, const struct job *j, const struct gpuq_
 	pod_env_set(e, "GPUQ_QOS", j->qos);
 	/* Scripts change to it: where the pod has no such directory it is the one that it runs in. */
 	pod_env_set(e, "GPUQ_SUBMIT_DIR",
-		    !local && g->workdir && (spec->code.digest || !gpuq_group_below(g, spec->context.cwd))
+		    !local && g->workdir &&
+				    (spec->code.digest || !gpuq_group_below(g, spec->context.cwd))
 			    ? g->workdir
 			    : spec->context.cwd);
 	pod_env_set_int(e, "GPUQ_RESTART_COUNT", j->attempt);

@@ -55,9 +55,10 @@ static int volume_names(struct gpuq_reader *r, const struct gpuq_val *v,
 		return spec_fail(r, v, GPUQ_EINVAL, "expected path without '..', not '%.80s'",
 				 o->path);
 	if (!r->stored && is_ours(o->path))
-		return spec_fail(r, v, GPUQ_EINVAL,
-				 "expected another path than '%.80s': scripts and code of jobs are there",
-				 o->path);
+		return spec_fail(
+			r, v, GPUQ_EINVAL,
+			"expected another path than '%.80s': scripts and code of jobs are there",
+			o->path);
 	if (!r->stored && strchr(o->path, ':'))
 		return spec_fail(r, v, GPUQ_EINVAL, "expected path without ':', not '%.80s'",
 				 o->path);
