@@ -23,7 +23,7 @@
 
 /* ---- numbers ---- */
 
-/* Of "gpu", "gpu:2", "gpu:a100:2", "a100:2" and "2": the last word, if it is a number. */
+/* Read "gpu", "gpu:2", "gpu:a100:2", "a100:2" and "2": the last word, if it is a number. */
 static long last_number(const char *word, size_t n, long dflt)
 {
 	char *end;

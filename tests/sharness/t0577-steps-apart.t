@@ -38,12 +38,17 @@ test_expect_success 'one that finds none waits, and gets those of a step that ha
 	says out "^second 0,1$" && says out "^third 0,1,2,3$" && says err "^srun: waiting: other steps have the devices$"
 '
 
+# in_job OPTION...: srun in a job of four devices
+in_job() {
+	env GPUQ_JOB_ID=1 "$devices" SLURM_CPUS_ON_NODE=2 timeout 60 srun "$@"
+}
+devices=CUDA_VISIBLE_DEVICES=4,5,6,7
+
 test_expect_success 'a step in a step divides what that has; --overlap does not ask, and none sees none' '
 	cat >in.sh <<-\END &&
 	srun -n1 --gpus-per-task=1 sh -c "echo inner \$CUDA_VISIBLE_DEVICES"
 	srun -n1 --overlap --gres=gpu:1 sh -c "echo beside \$CUDA_VISIBLE_DEVICES"
 	END
-	in_job() { env GPUQ_JOB_ID=1 CUDA_VISIBLE_DEVICES=4,5,6,7 SLURM_CPUS_ON_NODE=2 timeout 60 srun "$@"; } &&
 	in_job -n1 --gpus=1 --exclusive sh in.sh >out && test "$(tr "\n" , <out)" = "inner 4,beside 4," &&
 	in_job -n1 --gres=none sh -c "echo none \$CUDA_VISIBLE_DEVICES." >out && test "$(cat out)" = "none ." &&
 	in_job -n2 --gpus-per-task=2 sh -c "echo \$SLURM_PROCID \$CUDA_VISIBLE_DEVICES" | sort >out && test "$(tr "\n" ";" <out)" = "0 4,5;1 6,7;" &&
@@ -52,7 +57,7 @@ test_expect_success 'a step in a step divides what that has; --overlap does not 
 
 test_expect_success 'without a list of the devices, as in a container, they are numbered from 0' '
 	for how in gpus-per-task=2 gres=gpu:2; do
-		env -u CUDA_VISIBLE_DEVICES GPUQ_JOB_ID=1 GPUQ_GPUS=4 SLURM_CPUS_ON_NODE=1 srun -n1 --$how sh -c "echo \$CUDA_VISIBLE_DEVICES" >out &&
+		env GPUQ_JOB_ID=1 GPUQ_GPUS=4 SLURM_CPUS_ON_NODE=1 srun -n1 --$how sh -c "echo \$CUDA_VISIBLE_DEVICES" >out &&
 		test "$(cat out)" = 0,1 || return 1
 	done
 '
@@ -67,7 +72,7 @@ test_expect_success '--exclusive: as many at once as the job has CPUs for' '
 	END
 	steps= && for i in 1 2 3 4 5 6; do
 		env GPUQ_JOB_ID=1 SLURM_CPUS_ON_NODE=2 SELF=$i srun -Q -n1 --exclusive sh one.sh $i &
-		steps="$steps $!"
+		steps="$steps $!" || return 1
 	done && wait $steps && test "$(wc -l <most)" = 6 && test "$(sort -n most | tail -n 1)" -le 2 && ! ls here.*
 '
 

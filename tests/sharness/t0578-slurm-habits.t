@@ -17,7 +17,7 @@ test_expect_success 'scontrol show job: numbers of user and group, limits with h
 
 test_expect_success 'keys of update may be abbreviated while they mean one thing' '
 	scontrol update job="$held" timel=20 comm=text && job_is "$held" time_limit_s 1200 && job_is "$held" comment text &&
-	exits 1 scontrol update job="$held" time=5 && says err "no key time" && exits 1 scontrol update job="$held" nam=x &&
+	exits 1 scontrol update job="$held" time=5 && says err "no key time" && exits 1 scontrol update job="$held" qo=x &&
 	job_is "$held" time_limit_s 1200
 '
 
@@ -44,10 +44,10 @@ test_expect_success 'completion offers ended jobs where those are asked for' '
 		offered $line "" | tr " " "\n" | grep -qx "$done" || { echo "$line"; offered $line ""; return 1; }
 	done &&
 	for line in "scancel" "gpuq cancel"; do
-		! offered $line "" | tr " " "\n" | grep -qx "$done" || { echo "$line"; return 1; }
+		offered $line "" >words && ! grep -qw "$done" words || { echo "$line"; return 1; }
 	done &&
-	! offered seff "" | tr " " "\n" | grep -qx "$held" && offered gpuq logs "" | tr " " "\n" | grep -qx "$held" &&
-	! offered scontrol show "" | grep -q reservation && stop_gpuqd
+	offered seff "" >words && ! grep -qw "$held" words && offered gpuq logs "" >words && grep -qw "$held" words &&
+	offered scontrol show "" >words && ! grep -q reservation words && stop_gpuqd
 '
 
 test_done

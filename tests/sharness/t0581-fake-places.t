@@ -25,15 +25,15 @@ test_expect_success 'queues with a working directory, with a volume, with neithe
 	version: 1
 	image: base
 	queues:
-	- {name: dir, workdir: /work/%u}
-	- {name: home, workdir: /work, volumes: [{claim: home, path: "$PWD"}]}
+	- {name: placed, workdir: /jobs/%u}
+	- {name: home, workdir: /jobs, volumes: [{claim: home, path: "$PWD"}]}
 	- {name: none}
 	END
 	start_fake && start_fake_gpuqd --site "$PWD/site.yaml"
 '
 
 test_expect_success 'a script changes to a directory that its pod has' '
-	a=$(script -p dir) && there "$a" "/work/$(id -un)" && b=$(script -p dir --chdir /elsewhere) && there "$b" "/work/$(id -un)" &&
+	a=$(script -p placed) && there "$a" "/jobs/$(id -un)" && b=$(script -p placed --chdir /elsewhere) && there "$b" "/jobs/$(id -un)" &&
 	c=$(script -p home) && there "$c" "$PWD" && d=$(script -p home --chdir "$PWD/sub") && there "$d" "$PWD" &&
 	e=$(script -p none) && there "$e" "$PWD" && gpuq cancel "$a" "$b" "$c" "$d" "$e"
 '
