@@ -99,14 +99,6 @@ struct cluster_fence {
 	bool lived; /* the other was seen at work meanwhile: what it did is not in our ledger */
 };
 
-/* The pod that is before another on a node whose plugin serves one after another. Times are of the wall clock. */
-struct turn_wait {
-	const char *node;
-	const char *namespace_, *pod; /* the pod that is served, namespace "" = as this one's */
-	int64_t since_us, until_us; /* by then others wait for it no longer */
-	bool lock; /* the node is locked for it: devices/hami.h */
-};
-
 struct cluster_sink {
 	void *arg;
 	void (*node_seen)(void *arg, const struct node_fact *n);

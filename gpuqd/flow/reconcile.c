@@ -280,15 +280,18 @@ static bool runs_as_root(const struct pod_fact *f)
 	return strstr(f->message, "runAsNonRoot") != NULL;
 }
 
-/* Report at once what keeps it from running; flow/refusal/troubles.c limits how long it may. */
 static void trouble_told(struct reconcile *r, const struct pod *p, struct pod_key key,
 			 const char *object, const char *words, enum trouble_whose whose,
 			 bool unserved)
 {
 	struct event ev;
 
-	if (pod_trouble_told(p, &key, object, words, whose, unserved, &ev))
-		apply(r, &ev);
+	if (!pod_trouble_told(p, &key, object, words, whose, unserved, &ev))
+		return;
+	if (object)
+		log_notice("pod.trouble", "job=%" PRIu32 " pod=%" PRIu32 " object=%s message=%s",
+			   key.job.id, key.index, LOGS(object), LOGS(words));
+	apply(r, &ev);
 }
 
 static void on_troubled(void *arg, const char *pod, const char *object, const char *words,
@@ -307,8 +310,8 @@ static void on_waits(void *arg, const char *pod, const struct turn_wait *w)
 	struct reconcile *r = arg;
 	char words[800];
 
-	on_troubled(r, pod, pod_trouble_turn(journal_model(r->j), w, words, sizeof(words)), words,
-		    TROUBLE_TURN);
+	const char *object = pod_trouble_turn(journal_model(r->j), w, words, sizeof(words));
+	on_troubled(r, pod, object, words, TROUBLE_TURN);
 }
 
 static void root_refused(struct reconcile *r, const struct pod *p, struct pod_key key,

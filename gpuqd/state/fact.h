@@ -125,6 +125,14 @@ enum trouble_whose {
 	TROUBLE_TURN, /* it is not created yet: another pod of its node is before it */
 };
 
+/* The pod that is before another on a node whose plugin serves one after another. Times are of the wall clock. */
+struct turn_wait {
+	const char *node;
+	const char *namespace_, *pod; /* the pod that is served, namespace "" = as this one's */
+	int64_t since_us, until_us; /* by then others wait for it no longer */
+	bool lock; /* the node is locked for it: devices/hami.h */
+};
+
 /* Use of a pod, or of the pods of an attempt together; -1 = not known. */
 struct used {
 	int64_t user_us, system_us; /* of CPUs */

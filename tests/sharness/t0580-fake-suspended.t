@@ -107,6 +107,20 @@ test_expect_success 'the Job is deleted while it waits, and while its first pod 
 	suspended d 1 && wait_for 60 is_started d && id=$(ids d) && api DELETE "$jobs/d" >/dev/null && job_becomes "$id" CANCELLED && wait_for 60 all_free
 '
 
+# waiting N: so many of the jobs of Jobs wait, each Job has one
+waiting() {
+	gpuq queue --json -t PENDING >queue.out && test "$(/usr/bin/python3 -c '
+import json, sys
+names = [(json.loads(line).get("origin") or {}).get("name") for line in open("queue.out")]
+print(sum(1 for n in set(names) if n and n.startswith("many-") and names.count(n) == 1))')" = "$1"
+}
+
+test_expect_success 'more Jobs than are read at once: when the namespaces change, each is queued once' '
+	for i in $(seq 50); do suspended "many-$i" 9 || return 1; done && wait_for 60 waiting 50 &&
+	echo "{version: 1, adopt: {namespaces: [{name: team}, {name: other}]}}" >more.yaml && gpuq apply -f more.yaml && wait_for 60 waiting 50 &&
+	for i in $(seq 50); do api DELETE "$jobs/many-$i" >/dev/null || return 1; done && wait_for 60 waiting 0
+'
+
 test_expect_success 'deleted while gpuqd is away: likewise' '
 	suspended big 5 && wait_for 60 n_ids 1 big && a=$(ids big) && suspended e 1 && wait_for 60 is_started e && b=$(ids e) && stop_gpuqd && api DELETE "$jobs/big" >/dev/null && api DELETE "$jobs/e" >/dev/null && start_fake_gpuqd &&
 	job_becomes "$a" CANCELLED && job_becomes "$b" CANCELLED && wait_for 60 all_free

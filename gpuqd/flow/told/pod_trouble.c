@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/base/log.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 
@@ -30,9 +29,6 @@ bool pod_trouble_told(const struct pod *p, const struct pod_key *key, const char
 	ev->trouble.words = words;
 	ev->trouble.whose = whose;
 	ev->trouble.pod = key->index;
-	if (object)
-		log_notice("pod.trouble", "job=%" PRIu32 " pod=%" PRIu32 " object=%s message=%s",
-			   key->job.id, key->index, LOGS(object), LOGS(words));
 	return true;
 }
 

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "gpuqd/cluster/cluster.h"
 #include "gpuqd/state/event.h"
 
 struct model;

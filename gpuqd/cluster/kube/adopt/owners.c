@@ -6,6 +6,7 @@
 
 #define uthash_fatal(msg) abort() /* as loop_after(): the caller waits for an end */
 #include <uthash.h>
+#include <utlist.h>
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
@@ -21,6 +22,8 @@
 #define MOST_US INT64_C(30000000)
 #define HELD_US INT64_C(30000000) /* between looks whether a Workload has gone */
 #define OWNERS_MAX 100000u
+#define READS_MAX                                                                                  \
+	32 /* under way of those that only wait: after a restart all of them are to be read */
 #define REFUSED_MAX 3 /* tries to suspend: the right may come back */
 
 /* A pod that leaves once its owner makes no other. */
@@ -40,6 +43,9 @@ struct owner {
 	json_t *job; /* as it was seen last; NULL = it was dealt with, or is `due` */
 	uint64_t version; /* of that */
 	bool due; /* it is to be read */
+	bool reading; /* a request for that is under way */
+	struct owner *prev, *next; /* of those that wait for it */
+	bool in_line;
 	char *as; /* it is to be started, for this pod; NULL = it is not */
 	bool stopping; /* it is to be suspended, before it may be started */
 	uint32_t cancelled; /* to be noted then */
@@ -63,7 +69,10 @@ struct owners {
 	struct adopts *adopts;
 	owners_leave_fn leave;
 	void *leave_arg;
+	struct kueue *kueue;
 	struct owner *all;
+	struct owner *line; /* to be read, in this order, as soon as fewer reads are under way */
+	uint32_t n_reading;
 };
 
 static void go(struct owner *it);
@@ -89,10 +98,25 @@ static void leaver_free(struct leaver *p)
 	free(p);
 }
 
+static void leave_line(struct owner *it)
+{
+	if (it->in_line)
+		DL_DELETE(it->in->line, it);
+	it->in_line = false;
+}
+
+static void has_read(struct owner *it)
+{
+	it->in->n_reading -= it->reading;
+	it->reading = false;
+}
+
 static void owner_free(struct owner *it)
 {
 	struct leaver *p;
 
+	leave_line(it);
+	has_read(it);
 	HASH_DEL(it->in->all, it);
 	http_cancel(it->req);
 	kueue_cancel(it->check);
@@ -198,15 +222,27 @@ static void let_leave(struct owner *it)
 	}
 }
 
+static void read_next(struct owners *o)
+{
+	struct owner *it;
+
+	while (o->n_reading < READS_MAX && (it = o->line) != NULL) {
+		leave_line(it);
+		go(it);
+	}
+}
+
 static void gone(struct owner *it)
 {
-	const struct cluster_sink *sink = it->in->sink;
+	struct owners *o = it->in;
+	const struct cluster_sink *sink = o->sink;
 
 	tell(it, OWNER_LEFT, "its Job was deleted");
 	if (it->as && sink->not_bound)
 		sink->not_bound(sink->arg, it->as, "its Job was deleted");
 	let_leave(it);
 	owner_free(it);
+	read_next(o);
 }
 
 /* ---- requests ---- */
@@ -315,11 +351,13 @@ static void pass_answered(enum step step)
 static void answered(void *arg, const struct http_answer *a)
 {
 	struct owner *it = arg;
+	struct owners *o = it->in;
 	json_t *job;
 	struct status st;
 
 	pass_answered(it->step);
 	it->req = NULL;
+	has_read(it);
 	status_read(a, &st);
 	switch (st.kind) {
 	case STATUS_DONE:
@@ -355,6 +393,7 @@ static void answered(void *arg, const struct http_answer *a)
 		refused(it, &st);
 		break;
 	}
+	read_next(o);
 }
 
 static void pass(enum step step)
@@ -410,6 +449,9 @@ static void send(struct owner *it, enum step step)
 		call.content_type = NULL;
 	pass(step);
 	it->step = step;
+	it->reading = step == READ;
+	it->in->n_reading += it->reading;
+	leave_line(it);
 	gpuq_buf_adds(&path, "/apis/batch/v1/namespaces/");
 	url_escape(&path, it->namespace_);
 	gpuq_buf_adds(&path, "/jobs/");
@@ -456,7 +498,7 @@ static void on_checked(void *arg, enum kueue_answer is, const char *words, int64
 
 static void check(struct owner *it)
 {
-	it->check = kueue_ask(it->in->loop, it->in->http, it->job, on_checked, it);
+	it->check = kueue_ask(it->in->kueue, it->job, on_checked, it);
 }
 
 /* ---- decisions ---- */
@@ -548,6 +590,12 @@ static void go(struct owner *it)
 
 	if (it->req || it->check || it->timer)
 		return;
+	if (!it->job && it->due && !it->stopping && !it->as && it->in->n_reading >= READS_MAX) {
+		if (!it->in_line)
+			DL_APPEND(it->in->line, it);
+		it->in_line = true;
+		return;
+	}
 	if (!it->job) {
 		if (it->due || it->stopping || it->as)
 			send(it, READ);
@@ -689,6 +737,11 @@ int owners_new(struct loop *l, struct http *h, const struct cluster_sink *sink,
 			      .adopts = adopts,
 			      .leave = leave,
 			      .leave_arg = arg };
+	o->kueue = kueue_new(l, h);
+	if (!o->kueue) {
+		free(o);
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+	}
 	*out = o;
 	return 0;
 }
@@ -701,5 +754,6 @@ void owners_free(struct owners *o)
 		return;
 	HASH_ITER(hh, o->all, it, next)
 		owner_free(it);
+	kueue_free(o->kueue);
 	free(o);
 }
