@@ -122,8 +122,7 @@ size_t rooms_of(const struct rooms *r, const char *node, int64_t device_mib,
 	HASH_FIND_STR(r->nodes, node, at);
 	if (!at)
 		return 0;
-	LIST_FOREACH(h, &at->holders, beside)
-	{
+	LIST_FOREACH(h, &at->holders, beside) {
 		n_pods++;
 		for (size_t i = 0; i < h->n; i++) {
 			const size_t d = (size_t)h->devices[i];

@@ -43,7 +43,8 @@ struct create {
 	char *uid; /* the watch has shown it; NULL = not yet */
 	char *node;
 	int64_t share_units; /* see turn_take(); 0 = any number may be under way */
-	const struct backend *chooser; /* the plugin of the node chooses by what is free; NULL = it does not */
+	const struct backend
+		*chooser; /* the plugin of the node chooses by what is free; NULL = it does not */
 	struct backend_room want; /* for it */
 	uint32_t n_node_devices;
 	int64_t device_mib;
@@ -381,8 +382,9 @@ static bool has_room(struct create *c)
 	if (!c->chooser || chosen(c, &alone) >= 0)
 		return true;
 	if (!c->told)
-		sink->created(sink->arg, c->name, ASK_RETRY, "",
-			      "the device plugin of its node has chosen its devices for other pods");
+		sink->created(
+			sink->arg, c->name, ASK_RETRY, "",
+			"the device plugin of its node has chosen its devices for other pods");
 	c->told = true;
 	return false;
 }
@@ -419,8 +421,7 @@ static void go_on(struct create *c)
 			return;
 		}
 	if (c->share_units &&
-	    (!has_room(c) ||
-	     !turn_take(c->asks, c->node, c->share_units, c->namespace_, c->name)))
+	    (!has_room(c) || !turn_take(c->asks, c->node, c->share_units, c->namespace_, c->name)))
 		return;
 	if (c->chooser)
 		write_choice(c);
