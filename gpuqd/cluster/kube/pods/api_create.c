@@ -20,7 +20,7 @@
 #include "gpuqd/cluster/kube/pods/podspec_code.h"
 #include "gpuqd/cluster/kube/pods/podspec_share.h"
 #include "gpuqd/cluster/kube/http/url.h"
-#include "gpuqd/devices/room.h"
+#include "gpuqd/cluster/kube/watch/room.h"
 
 enum { BESIDE_SCRIPT, BESIDE_SERVICE, N_BESIDES };
 
