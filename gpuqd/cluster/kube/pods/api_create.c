@@ -372,7 +372,7 @@ static int chosen(struct create *c, bool *alone)
 	return device;
 }
 
-/* True if there is room for it. What was planned for it may be held by another pod, for which the plugin has chosen
+/* True if there is room for it. Devices that were planned for it may be held by another pod, for which the plugin has chosen
  * otherwise: pods that end make room. */
 static bool has_room(struct create *c)
 {
