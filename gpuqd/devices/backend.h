@@ -68,7 +68,7 @@ struct backend_word {
 #define BACKEND_LIMITS_MAX 3
 #define BACKEND_NOTES_MAX 8
 
-/* What is free of one device, or wanted of it. */
+/* Free of one device, or wanted of it. */
 struct backend_room {
 	int64_t milli, mib;
 };
@@ -94,7 +94,7 @@ struct backend_seen {
 	/* Not served by the plugin yet: units as in backend_place, or UNSERVED_*; 0 = served. */
 	int64_t unserved;
 	bool failed; /* nor will it be */
-	bool chosen; /* by the plugin of its node, from what is free there: room.h */
+	bool chosen; /* by the plugin of its node, from what is free there */
 };
 
 struct backend {

@@ -112,7 +112,7 @@ static int choose(struct backend_room want, const struct backend_room *devices, 
 	int64_t wanted = milli / 1000;
 	int best = -1;
 
-	/* Whole devices: those that nobody has a part of, the last ones first. */
+	/* Whole devices: those without parts, the last ones first. */
 	for (size_t d = n; wanted > 0 && d-- > 0;)
 		if (devices[d].milli == 1000 && --wanted == 0)
 			return (int)d;

@@ -401,6 +401,41 @@ Test(gpu_manager, what_the_plugin_reads, .init = init, .fini = done)
 	}
 }
 
+/* Devices of which so much is free, and which the plugin chooses for a pod that wants so much. */
+static const struct {
+	const char *name;
+	struct backend_room free[3], want;
+	int chosen;
+} choices[] = {
+	{ "AC-GAIA-1: fewest cores",
+	  { { 400, 5120 }, { 600, 7680 }, { 1000, 16128 } },
+	  { 300, 3840 },
+	  0 },
+	{ "too little memory",
+	  { { 400, 5120 }, { 600, 7680 }, { 1000, 16128 } },
+	  { 300, 6400 },
+	  1 },
+	{ "less memory among equals",
+	  { { 400, 5120 }, { 400, 2560 }, { 400, 5120 } },
+	  { 300, 2560 },
+	  1 },
+	{ "the first among equals",
+	  { { 1000, 16128 }, { 1000, 16128 }, { 1000, 16128 } },
+	  { 1, 256 },
+	  0 },
+	{ "none", { { 400, 5120 }, { 200, 16128 }, { 0, 0 } }, { 300, 6400 }, -1 },
+	{ "a whole one: the last", { { 1000, 1 }, { 1000, 1 }, { 990, 1 } }, { 1000, 0 }, 1 },
+	{ "two whole ones", { { 1000, 1 }, { 990, 1 }, { 1000, 1 } }, { 2000, 0 }, 0 },
+	{ "two of one", { { 1000, 1 }, { 990, 1 }, { 990, 1 } }, { 2000, 0 }, -1 },
+};
+
+Test(gpu_manager, what_the_plugin_chooses)
+{
+	for (size_t i = 0; i < N(choices); i++)
+		cr_expect_eq(backend_of("gpu-manager")->choose(choices[i].want, choices[i].free, 3),
+			     choices[i].chosen, "%s", choices[i].name);
+}
+
 /* ---- what pods tell ---- */
 
 static const struct {

@@ -11,7 +11,7 @@
 
 #include "gpuqd/cluster/kube/pods/podspec.h"
 #include "gpuqd/cluster/kube/http/url.h"
-#include "gpuqd/devices/room.h"
+#include "gpuqd/cluster/kube/watch/room.h"
 
 #define SECOND_US INT64_C(1000000)
 #define BURST_US SECOND_US /* creates of one second may go at once */

@@ -20,7 +20,7 @@
 #include "gpuqd/cluster/kube/pods/podspec_code.h"
 #include "gpuqd/cluster/kube/pods/podspec_share.h"
 #include "gpuqd/cluster/kube/http/url.h"
-#include "gpuqd/devices/room.h"
+#include "gpuqd/cluster/kube/watch/room.h"
 
 enum { BESIDE_SCRIPT, BESIDE_SERVICE, N_BESIDES };
 
@@ -372,7 +372,7 @@ static int chosen(struct create *c, bool *alone)
 	return device;
 }
 
-/* True if there is room for it. What was planned for it may be held by another pod, for which the plugin has chosen
+/* True if there is room for it. Devices that were planned for it may be held by another pod, for which the plugin has chosen
  * otherwise: pods that end make room. */
 static bool has_room(struct create *c)
 {

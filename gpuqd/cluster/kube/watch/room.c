@@ -1,4 +1,4 @@
-#include "gpuqd/devices/room.h"
+#include "gpuqd/cluster/kube/watch/room.h"
 
 #include <stdlib.h>
 #include <string.h>

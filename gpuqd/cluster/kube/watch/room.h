@@ -1,13 +1,13 @@
-/* room.h - what pods hold of devices that their node's plugin chooses
+/* room.h - devices held by pods where their node's plugin chooses them
  *
- * Owns     the pods, by name, and the nodes that they are on. Touches memory only.
+ * Owns     these pods by name, and their nodes. Touches memory only.
  * Used by  cluster/kube/pods (before a pod is created on such a node).
  *
- * Of the pods that wait for their turn on a node only the next one matters to the plugin: what gpuqd planned for
+ * Among pods that wait for their turn on a node only the next one matters to the plugin: what gpuqd planned for
  * the others is not held here.
  */
-#ifndef GPUQD_DEVICES_ROOM_H
-#define GPUQD_DEVICES_ROOM_H
+#ifndef GPUQD_CLUSTER_KUBE_WATCH_ROOM_H
+#define GPUQD_CLUSTER_KUBE_WATCH_ROOM_H
 
 #include "gpuqd/devices/backend.h"
 
