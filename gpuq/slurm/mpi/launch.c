@@ -149,6 +149,13 @@ int launch_open(struct launch *l, const char *folder, struct gpuq_buf *env)
 		{ "OMPI_MCA_orte_leave_session_attached=1", "" },
 		{ "OMPI_MCA_plm_rsh_agent=srun --nodelist", "" },
 		{ "OMPI_MCA_orte_default_hostfile=", "/hosts" },
+		/* The same of OpenMPI 5. */
+		{ "PRTE_MCA_plm=ssh", "" },
+		{ "PRTE_MCA_ras=^slurm", "" },
+		{ "PRTE_MCA_plm_ssh_no_tree_spawn=1", "" },
+		{ "PRTE_MCA_prte_leave_session_attached=1", "" },
+		{ "PRTE_MCA_plm_ssh_agent=srun --nodelist", "" },
+		{ "PRTE_MCA_prte_default_hostfile=", "/hosts" },
 		{ "HYDRA_LAUNCHER=rsh", "" },
 		{ "HYDRA_LAUNCHER_EXEC=", "/rsh" },
 		{ "HYDRA_HOST_FILE=", "/hosts.hydra" },

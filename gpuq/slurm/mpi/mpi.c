@@ -320,6 +320,9 @@ void mpi_become(const struct mpi *m, long rank)
 		set_number("PMIX_RANK", rank);
 	if (!m->pmi)
 		return;
+	/* MPICH 5 does not choose where it is offered both. */
+	if (getenv("PMIX_RANK"))
+		setenv("MPIR_CVAR_PMI_VERSION", "1", 0);
 	if (m->fd >= 0) {
 		fcntl(m->fd, F_SETFD, 0);
 		set_number("PMI_FD", m->fd);
