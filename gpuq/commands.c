@@ -183,6 +183,7 @@ static const struct opt reserve_opts[] = {
 	{ OPT_TIMEZONE, "timezone", 0, ARG_REQUIRED, "ZONE", "time zone, such as Europe/Berlin (UTC)" },
 	{ OPT_EXTERNAL, "external", 0, ARG_NONE, NULL, "nodes that a cloud provides: --nodes is their number" },
 	{ OPT_RELEASE_AFTER, "release-after", 0, ARG_REQUIRED, "DURATION", "release unused devices this long after the start" },
+	{ OPT_AT_END, "at-end", 0, ARG_REQUIRED, "evict|keep", "signal jobs before the end, or let them keep running (evict)" },
 	{ OPT_DELETE, "delete", 0, ARG_NONE, NULL, "delete the named reservations" },
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print the changes and the evictions they cause" },
 	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "apply even if up to N jobs are evicted" },

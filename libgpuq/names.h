@@ -156,7 +156,8 @@ enum gpuq_cause {
 	X(YIELD_PLANNED, "yield-to-planned-start", "3.4",                                          \
 	  "it was backfilled ahead of a planned start, which is due")                              \
 	X(YIELD_RESERVATION, "yield-to-reservation", "3.6", "a reservation begins on its nodes")   \
-	X(SPOT, "spot", "", "its cloud took a node of a spot pool away")
+	X(SPOT, "spot", "", "its cloud took a node of a spot pool away")                           \
+	X(RESERVATION_ENDS, "reservation-ends", "", "the reservation that it ran in ends")
 
 enum gpuq_rule {
 #define X(sym, word, before, doc) GPUQ_RULE_##sym,

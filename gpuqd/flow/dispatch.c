@@ -160,6 +160,10 @@ static void create(struct look *k, const struct pod *p)
 
 	if (keyset_has(&k->d->asked, &key) || !need_spec(k))
 		return;
+	if (ask_keeps_back(k->m, p->node)) {
+		dispatch_touch(k->d, k->j->key);
+		return;
+	}
 	if (order_fill(k->m, k->j, p, &k->spec, k->d->opts.local, &k->a, &o, &err) < 0) {
 		log_err("dispatch.order", "job=%" PRIu32 " error=%s", k->j->key.id, LOGS(err.text));
 		return;

@@ -30,8 +30,9 @@ struct provision {
 	uint64_t *made_up; /* nodes that do not exist */
 	uint64_t *open; /* of made_up: those that a job may use without asking for more */
 	struct growing *pools; /* by price, then name */
-	uint32_t n_pools, n_left; /* n_left: nodes that could still be requested */
+	uint32_t n_pools, room_pools, n_left; /* n_left: nodes that could still be requested */
 	uint32_t latest; /* pool_of() */
+	uint32_t *pool_ix; /* by node that does not exist: its pool, before they are sorted */
 	uint32_t *shapes, n_shapes; /* one node of each kind of them */
 	uint32_t *ask_of; /* by node: into plan.asks; SNAP_NONE */
 	uint64_t *asked; /* jobs with an element that has a place there */
@@ -52,28 +53,33 @@ static bool is_in(const struct growing *g, const struct snap_node *n)
 	return g->flavor == n->flavor && (g->pool == n->pool || strcmp(g->pool, n->pool) == 0);
 }
 
-/* Return the pool of a node that does not exist; a new one where it is the first. Nodes of one
- * pool follow one another. */
-static struct growing *pool_of(struct provision *p, const struct snapshot *s, uint32_t node)
+/* Return the index of the pool of a node that does not exist; a new one where it is the first. Nodes of
+ * one pool follow one another. SNAP_NONE without memory. */
+static uint32_t pool_of(struct cycle *c, struct provision *p, uint32_t node)
 {
-	const struct snap_node *n = &s->nodes[node];
+	const struct snap_node *n = &c->s->nodes[node];
+	struct growing *g;
 	uint32_t i = 0;
 
 	if (p->latest < p->n_pools && is_in(&p->pools[p->latest], n))
-		return &p->pools[p->latest];
+		return p->latest;
 	while (i < p->n_pools && !is_in(&p->pools[i], n))
 		i++;
 	p->latest = i;
-	if (i == p->n_pools)
-		p->pools[p->n_pools++] = (struct growing){
-			.pool = n->pool,
-			.flavor = n->flavor,
-			.node = node,
-			.price = n->price,
-			.n_asks = n->n_asks,
-			.max_asks = n->max_asks,
-		};
-	return &p->pools[i];
+	if (i < p->n_pools)
+		return i;
+	g = CYCLE_PUSH(c, p, pools, 1);
+	if (!g)
+		return SNAP_NONE;
+	*g = (struct growing){
+		.pool = n->pool,
+		.flavor = n->flavor,
+		.node = node,
+		.price = n->price,
+		.n_asks = n->n_asks,
+		.max_asks = n->max_asks,
+	};
+	return i;
 }
 
 static int by_price(const void *ctx, uint32_t x, uint32_t y)
@@ -117,34 +123,51 @@ static void part(struct cycle *c, const struct provision *p, struct growing *g)
 	}
 }
 
-/* Find the pools, and note their nodes in the order of their names, which is that of the snapshot. */
-static void find_pools(struct cycle *c, struct provision *p, uint32_t n_planned, uint32_t n_asked)
+/* Find the pools and count their nodes. */
+static void find_pools(struct cycle *c, struct provision *p)
+{
+	const struct snapshot *s = c->s;
+
+	p->made_up = cycle_alloc(c, cycle_words(c), sizeof(*p->made_up));
+	p->pool_ix = cycle_alloc(c, s->n_nodes, sizeof(*p->pool_ix));
+	for (uint32_t n = 0; !c->failed && n < s->n_nodes; n++)
+		if (is_made_up(&s->nodes[n])) {
+			const uint32_t ix = pool_of(c, p, n);
+
+			if (ix == SNAP_NONE)
+				return;
+			p->pool_ix[n] = ix;
+			bits_add(p->made_up, n);
+			p->pools[ix].n_nodes++;
+			p->pools[ix].n_open += s->nodes[n].state == SNAP_ASKED;
+		}
+}
+
+/* Note the nodes of the pools in the order of their names, which is that of the snapshot: those that were
+ * requested, then the others. */
+static void list_nodes(struct cycle *c, struct provision *p, uint32_t n_planned, uint32_t n_asked)
 {
 	const struct snapshot *s = c->s;
 	uint32_t *nodes = cycle_alloc(c, n_planned + n_asked, sizeof(*nodes)), used = 0;
 
-	p->pools = cycle_alloc(c, n_planned + n_asked, sizeof(*p->pools));
-	for (uint32_t n = 0; !c->failed && n < s->n_nodes; n++)
-		if (is_made_up(&s->nodes[n])) {
-			struct growing *g = pool_of(p, s, n);
-
-			bits_add(p->made_up, n);
-			g->n_nodes++;
-			g->n_open += s->nodes[n].state == SNAP_ASKED;
-		}
 	for (uint32_t i = 0; i < p->n_pools; i++) {
 		p->pools[i].nodes = nodes + used;
 		used += p->pools[i].n_nodes;
 		p->pools[i].n_nodes = 0;
 	}
 	for (int state = SNAP_ASKED; state <= SNAP_PLANNED; state++)
-		for (uint32_t n = 0; !c->failed && n < s->n_nodes; n++)
-			if (bits_has(p->made_up, n) && s->nodes[n].state == state) {
-				struct growing *g = pool_of(p, s, n);
+		for (uint32_t w = 0; !c->failed && w < cycle_words(c); w++) {
+			uint64_t word = p->made_up[w];
 
-				g->nodes[g->n_nodes++] = n;
+			while (word) {
+				const uint32_t n = bits_pop(&word, w * 64);
+				struct growing *g = &p->pools[p->pool_ix[n]];
+
+				if (s->nodes[n].state == state)
+					g->nodes[g->n_nodes++] = n;
 			}
-	for (uint32_t i = 0; i < p->n_pools; i++)
+		}
+	for (uint32_t i = 0; !c->failed && i < p->n_pools; i++)
 		part(c, p, &p->pools[i]);
 	p->n_left = n_planned;
 	if (!c->failed)
@@ -196,16 +219,6 @@ static void open_asked(struct cycle *c, uint32_t n_asked)
 		c->provision->ask_of[nodes[i]] = c->plan.n_asks - 1;
 		open_node(c, nodes[i], true);
 	}
-}
-
-/* Return how many nodes of the state there are; 0 = none. */
-static uint32_t count(const struct cycle *c, int state)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < c->s->n_nodes; i++)
-		n += is_made_up(&c->s->nodes[i]) && c->s->nodes[i].state == state;
-	return n;
 }
 
 /* True if a pod of some group with devices could be on such a node. */
@@ -265,15 +278,18 @@ static bool could_be(struct cycle *c, const struct provision *p, uint32_t job)
 	return false;
 }
 
-/* Unblock the classes with jobs that could be on such nodes, and block the others. */
-static void unblock(struct cycle *c, struct provision *p)
+/* Unblock the classes with jobs that could be on such nodes, and block the others. True if there are
+ * such. */
+static bool unblock(struct cycle *c, struct provision *p)
 {
+	bool any = false;
+
 	for (uint32_t i = 0; i < c->s->lines.n_runs; i++)
 		if (c->classes.of_run[i] != SNAP_NONE && c->classes.of_run[i] >= p->n_classes)
 			p->n_classes = c->classes.of_run[i] + 1;
 	p->classes = cycle_alloc(c, p->n_classes, sizeof(*p->classes));
 	if (c->failed)
-		return;
+		return false;
 	memcpy(p->classes, c->classes.items, p->n_classes * sizeof(*p->classes));
 	for (uint32_t i = 0; i < p->n_classes; i++) {
 		c->classes.items[i].blocked = true;
@@ -285,29 +301,53 @@ static void unblock(struct cycle *c, struct provision *p)
 
 		if (cls != SNAP_NONE && c->classes.items[cls].blocked)
 			c->classes.items[cls].blocked = !could_be(c, p, c->s->lines.runs[i].first);
+		any |= cls != SNAP_NONE && !c->classes.items[cls].blocked;
 	}
+	return any;
+}
+
+/* Jobs that could be in no pool ask for nothing: the state of the nodes is not copied for them. */
+static void leave_out(struct cycle *c, const struct provision *p)
+{
+	const uint64_t max_steps = c->s->config.max_steps;
+
+	memcpy(c->classes.items, p->classes, p->n_classes * sizeof(*p->classes));
+	if (max_steps && c->steps >= max_steps)
+		c->plan.cut_short = true;
 }
 
 void provision_begin(struct cycle *c)
 {
-	const uint32_t n_planned = count(c, SNAP_PLANNED), n_asked = count(c, SNAP_ASKED);
 	const uint32_t n = c->s->n_nodes;
+	uint32_t n_planned = 0, n_asked = 0;
 	struct provision *p;
+	bool any;
 
+	for (uint32_t i = 0; i < n; i++)
+		if (is_made_up(&c->s->nodes[i])) {
+			n_planned += c->s->nodes[i].state == SNAP_PLANNED;
+			n_asked += c->s->nodes[i].state == SNAP_ASKED;
+		}
 	if (n_planned + n_asked == 0)
 		return;
 	p = cycle_alloc(c, 1, sizeof(*p));
 	if (!p)
 		return;
+	find_pools(c, p);
+	any = !c->failed && unblock(c, p);
+	if (c->failed)
+		return;
+	if (!any && n_asked == 0) {
+		leave_out(c, p);
+		return;
+	}
 	p->before = nodes_amounts_new(c, true, true);
-	p->made_up = cycle_alloc(c, cycle_words(c), sizeof(*p->made_up));
 	p->open = cycle_alloc(c, cycle_words(c), sizeof(*p->open));
 	p->ask_of = cycle_alloc(c, n, sizeof(*p->ask_of));
 	p->asked = cycle_alloc(c, bits_words(c->s->n_jobs) + 1, sizeof(*p->asked));
 	if (!c->failed)
-		find_pools(c, p, n_planned, n_asked);
+		list_nodes(c, p, n_planned, n_asked);
 	holdings_keep(c);
-	unblock(c, p);
 	if (c->failed)
 		return;
 	for (uint32_t i = 0; i < n; i++)

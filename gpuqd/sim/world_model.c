@@ -220,6 +220,7 @@ static bool set_reservations(const struct world *w, struct site *s)
 			.every_us = world_us(w, in->every),
 			.release_after_us = world_us(w, in->release_after),
 			.nodes = in->nodes,
+			.at_end = in->at_end,
 		};
 		if (in->node) {
 			const char **names =

@@ -179,10 +179,15 @@ struct site_zone {
 	struct zone zone;
 };
 
+/* The fate of jobs that still run in a reservation when it ends: they are signalled before, or continue. */
+enum site_at_end { SITE_AT_END_EVICT, SITE_AT_END_KEEP };
+extern const char *const site_at_ends[]; /* their words */
+
 struct site_reservation {
 	const char *name, *queue, *flavor, *pool;
 	int64_t start_us, duration_us, gpus_milli; /* gpus_milli 0 = what it names, whole */
 	int64_t every_us, release_after_us; /* 0 = as the flags say */
+	int at_end; /* enum site_at_end */
 	int64_t until_us; /* of one that recurs; 0 = no end */
 	struct site_days except; /* days on which it does not begin */
 	struct site_zone timezone; /* whose wall clock periods of whole days keep */

@@ -15,6 +15,8 @@
 const char *const site_reservation_flags[] = { "maintenance", "daily",          "weekly",
 					       "recurring",   "release-unused", NULL };
 
+const char *const site_at_ends[] = { "evict", "keep", NULL };
+
 bool site_reservation_has(const struct site_reservation *r, const char *flag)
 {
 	return gpuq_strlist_has(&r->flags, flag);
@@ -274,12 +276,29 @@ static int check_external(struct gpuq_reader *r, const struct gpuq_val *v,
 	return 0;
 }
 
+/* Check the key at_end: jobs of others end before a maintenance, and a cloud takes its nodes away. */
+static int check_at_end(struct gpuq_reader *r, const struct gpuq_val *v,
+			const struct site_reservation *x)
+{
+	if (x->at_end != SITE_AT_END_KEEP)
+		return 0;
+	if (x->external)
+		return gpuq_reader_fail_key(r, v, "at_end",
+					    "expected evict: the nodes are external");
+	if (site_reservation_has(x, "maintenance") || (!x->queue && x->users.n == 0))
+		return gpuq_reader_fail_key(
+			r, v, "at_end", "expected a queue or users: no job runs in a maintenance");
+	return 0;
+}
+
 /* Check across keys, and read instants anew that are by the clock of its zone. */
 static int reservation_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	struct site_reservation *x = obj;
 	int rc = check_external(r, v, x);
 
+	if (rc == 0)
+		rc = check_at_end(r, v, x);
 	if (x->external && x->grace_us == 0)
 		x->grace_us = GRACE_US;
 	if (rc < 0 || !x->timezone.name)
@@ -313,6 +332,9 @@ static const struct gpuq_field reservation_fields[] = {
 	  .doc = "time after the start at which unused devices are released; 15 minutes with the "
 		 "flag "
 		 "release-unused"),
+	F("at_end", GPUQ_K_ENUM, at_end, .names = site_at_ends,
+	  .doc = "fate of jobs that still run in it when it ends: evict (they are "
+		 "signalled their grace period before, and requeued) or keep (they keep running)"),
 	F("gpus", GPUQ_K_MILLI, gpus_milli, .doc = "number of devices, on any nodes"),
 	F("nodes", GPUQ_K_STRLIST, nodes, .doc = "whole nodes"),
 	F("flavor", GPUQ_K_NAME, flavor, .doc = "flavor of the devices"),

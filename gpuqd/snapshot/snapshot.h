@@ -395,6 +395,7 @@ struct snap_job {
 	int64_t grace_us; /* grace period between signal and kill */
 	int64_t yield_us; /* of a running job: when its places go to another job, see plan.h; 0 */
 	int64_t start_us; /* of a running job; else 0 */
+	int64_t placed_us; /* of a running job: when it was placed; 0 = start_us */
 	bool starting; /* some of its pods are not running yet: its walltime has not begun */
 	bool preemptible;
 	bool spared; /* running on nodes that it was given for a time: not preempted for others */
@@ -472,6 +473,7 @@ struct snap_reservation {
 	/* From this long after its start it keeps only what jobs of its owners that have started by
 	 * then hold: an amount keeps nothing further; 0 = it keeps all to its end. */
 	int64_t release_us;
+	bool ends_jobs; /* jobs that still run in it are signalled before its end */
 };
 
 /* Pending jobs of one queue that differ only in how long they have been pending, so that a finding

@@ -144,7 +144,7 @@ static const struct col job_cols[] = {
 	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us), C(spread),
 	C(starting), C(min_runtime_us), C(charge_milli), C(capset),
 	C(walltime_min_us), C(fixed_priority), C(walltime_asked_us), C(spared),
-	C(wait_at), C(wait_from_us),
+	C(wait_at), C(wait_from_us), C(placed_us),
 };
 #undef C
 #define C(m) COL(struct snap_usage, m)
@@ -158,7 +158,7 @@ static const struct col loss_cols[] = {
 #define C(m) COL(struct snap_reservation, m)
 static const struct col reservation_cols[] = {
 	C(name), C(start_us), C(end_us), C(gpus_milli), C(flavor), C(queue), C(maintenance),
-	C(pool), C(release_us),
+	C(pool), C(release_us), C(ends_jobs),
 };
 #undef C
 #define C(m) COL(struct snap_alloc, m)

@@ -7,6 +7,8 @@
 #include "gpuqd/util/walltime.h"
 
 #define FAR_US (INT64_C(3650) * 86400 * GPUQ_US_PER_S)
+/* While gpuqd was down a reservation may have ended: its jobs are signalled within this time. */
+#define ENDED_US (86400 * GPUQ_US_PER_S)
 
 /* Collect the nodes that it names; without names and an amount, those of its pool. */
 static uint32_t take_nodes(const struct model *m, const struct site_reservation *in,
@@ -64,6 +66,12 @@ static void take_end(const struct model *m, const struct site_reservation *in, s
 		snapshot_add_reservation(s, &r);
 }
 
+/* True if jobs in it are signalled before its end; take_end() does that on external nodes. */
+static bool ends_jobs(const struct site_reservation *in)
+{
+	return !in->external && in->at_end == SITE_AT_END_EVICT;
+}
+
 /* Add one occurrence of a reservation. One that names what no longer exists is left out, or kept
  * from all if only its owner is gone. */
 static void take(const struct model *m, const struct site_reservation *in, int64_t start_us,
@@ -98,7 +106,22 @@ static void take(const struct model *m, const struct site_reservation *in, int64
 	/* Without its queue the reservation has no owner. */
 	r.maintenance = site_reservation_has(in, "maintenance") || (in->queue && !q) ||
 			(!in->queue && in->users.n == 0);
+	r.ends_jobs = ends_jobs(in);
 	snapshot_add_reservation(s, &r);
+}
+
+/* Add those that ended lately, while something may still run in them. */
+static void take_ended(const struct model *m, const struct site_reservation *in, int64_t wall_us,
+		       const uint32_t *queue_of, struct snapshot *s, struct gpuq_arena *mem)
+{
+	const struct recur when = site_reservation_when(in);
+	int64_t starts[RECUR_MAX];
+	const uint32_t n =
+		ends_jobs(in) ? recur_starts(&when, amount_less(wall_us, ENDED_US), starts) : 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (amount_sum(starts[i], in->duration_us) <= wall_us)
+			take(m, in, walltime_to_ledger(starts[i], m->ahead_us), queue_of, s, mem);
 }
 
 void snapshot_add_calendar(const struct model *m, int64_t now_us, const uint32_t *queue_of,
@@ -108,9 +131,11 @@ void snapshot_add_calendar(const struct model *m, int64_t now_us, const uint32_t
 
 	site_each(site_reservation, m->site->reservations, r) {
 		const struct recur when = site_reservation_when(r);
+		const int64_t wall_us = walltime_of(now_us, m->ahead_us);
 		int64_t starts[RECUR_MAX];
-		const uint32_t n = recur_starts(&when, walltime_of(now_us, m->ahead_us), starts);
+		const uint32_t n = recur_starts(&when, wall_us, starts);
 
+		take_ended(m, r, wall_us, queue_of, s, &mem);
 		for (uint32_t i = 0; i < n; i++)
 			take(m, r, walltime_to_ledger(starts[i], m->ahead_us), queue_of, s, &mem);
 		if (r->external)

@@ -237,8 +237,8 @@ static void set_request(struct taking *t, const struct job *j, bool holds, struc
 /* The present is that of the beginning: what happened since is no later. */
 static void set_present(const struct taking *t, struct snap_job *sj)
 {
-	int64_t *const times[] = { &sj->start_us, &sj->short_us, &sj->shrunk_us, &sj->eligible_us,
-				   &sj->submit_us };
+	int64_t *const times[] = { &sj->start_us,  &sj->placed_us,   &sj->short_us,
+				   &sj->shrunk_us, &sj->eligible_us, &sj->submit_us };
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		if (*times[i] > t->now_us)
@@ -284,9 +284,10 @@ bool snapshot_take_entry(struct taking *t, const struct job *j, struct snap_job 
 	if (j->wish->time_asked_us != j->time_limit_us)
 		sj.walltime_asked_us = j->wish->time_asked_us;
 	sj.start_us = j->life->start_us ? j->life->start_us : j->life->placed_us;
+	sj.placed_us = j->life->placed_us;
 	sj.starting = j->life->start_us == 0;
 	if (sj.state == SNAP_PENDING)
-		sj.start_us = 0;
+		sj.start_us = sj.placed_us = 0;
 	sj.spread = t->spread && spreads(t, &j->request->spec);
 	sj.preemptible = !qos || qos->preemptible;
 	sj.min_runtime_us = qos ? qos->min_runtime_us : 0;

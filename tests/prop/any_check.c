@@ -368,14 +368,40 @@ static bool in_maintenance(const struct check *k, uint32_t job)
 	return false;
 }
 
+/* True if the job started in a reservation, of its queue or its user, that is about to end, and
+ * would run longer. */
+static bool in_ending(const struct check *k, uint32_t job)
+{
+	const struct snap_job *j = &k->s->jobs[job];
+
+	for (uint32_t i = 0; i < k->s->n_reservations; i++) {
+		const struct snap_reservation *r = &k->s->reservations[i];
+		const int64_t end =
+			j->walltime_us == GPUQ_UNLIMITED ? INT64_MAX : j->start_us + j->walltime_us;
+		int64_t grace = j->grace_us > 30000000 ? j->grace_us : 30000000;
+
+		if (grace > (r->end_us - r->start_us) / 2)
+			grace = (r->end_us - r->start_us) / 2;
+		if (r->ends_jobs && !r->maintenance && (r->queue != SNAP_NONE || r->n_users > 0) &&
+		    j->start_us >= r->start_us && j->start_us < r->end_us && end > r->end_us &&
+		    k->s->config.now_us >= r->end_us - grace)
+			return true;
+	}
+	return false;
+}
+
 static void check_leave(struct check *k, const struct plan_action *a)
 {
 	const struct snap_job *j = &k->s->jobs[a->job];
 
 	if (j->state != SNAP_RUNNING || k->gone[a->job])
 		WRONG(k, "job %u is told to leave, but does not run", a->key.id);
-	if (!j->preemptible && a->kind != PLAN_SHRINK && !in_maintenance(k, a->job))
+	if (!j->preemptible && a->kind != PLAN_SHRINK && !in_maintenance(k, a->job) &&
+	    !in_ending(k, a->job))
 		WRONG(k, "job %u is told to leave, but may not be", a->key.id);
+	if (a->rule && strcmp(a->rule, gpuq_rule_word(GPUQ_RULE_RESERVATION_ENDS)) == 0 &&
+	    !in_ending(k, a->job))
+		WRONG(k, "job %u is told to leave, but no reservation of it ends", a->key.id);
 	if (a->kind != PLAN_SHRINK) {
 		/* All its pods that were not taken before. */
 		for (uint32_t i = 0; i < j->n_allocs; i++)

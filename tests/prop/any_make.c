@@ -399,6 +399,7 @@ static void make_reservation(struct any_source *from, const struct any *a, int i
 					.maintenance = rarely(from, 3) };
 	r->start_us = NOW + (pick(from, 40) - 10) * MINUTE;
 	r->end_us = r->start_us + (1 + pick(from, 60)) * MINUTE;
+	r->ends_jobs = !r->maintenance && rarely(from, 2);
 	r->release_us = rarely(from, 3) ? (1 + pick(from, 10)) * MINUTE : 0;
 	out->queue = rarely(from, 2) ? pick(from, a->n_queues) : -1;
 	if (rarely(from, 3)) {

@@ -111,8 +111,19 @@ Test(fgd, others_keep_off_what_is_scarce)
 		{ .whole = 1, .weight = 100, .scarcity = 1000 },
 	};
 
-	cr_expect_eq(fgd_barred(kinds, 2, 0), 0);
-	cr_expect_eq(fgd_barred(kinds, 2, 1), 100 * 40);
+	int64_t sums[66] = { 0 };
+	const uint64_t none_beyond[] = { UINT64_MAX, 1 };
+	const struct fgd_kind others = {
+		.whole = 1, .weight = 100, .scarcity = 4000, .nodes = none_beyond
+	};
+
+	fgd_bar(kinds, 2, 2, sums);
+	cr_expect_eq(sums[0], 0);
+	cr_expect_eq(sums[1], 100 * 40);
+	cr_expect_eq(sums[2], 0);
+	fgd_bar(&others, 1, 66, sums);
+	cr_expect_eq(sums[64], 0);
+	cr_expect_eq(sums[65], 100 * 40);
 }
 
 Test(fgd, nothing_is_stranded_where_cpu_suffices)

@@ -18,7 +18,7 @@ static const struct {
 	{ OPT_FLAVOR, "flavor" },     { OPT_POOL, "pool" },
 	{ OPT_QUEUE, "queue" },       { OPT_EVERY, "every" },
 	{ OPT_UNTIL, "until" },       { OPT_RELEASE_AFTER, "release_after" },
-	{ OPT_TIMEZONE, "timezone" },
+	{ OPT_TIMEZONE, "timezone" }, { OPT_AT_END, "at_end" },
 };
 
 static struct gpuq_val *words(struct gpuq_arena *a, const char *text)

@@ -406,6 +406,22 @@ static void labels_of(const struct model *m, const struct ask *a, const struct c
 	}
 }
 
+/* True if its booking ended, as is heard now, before any pod was created on its nodes; jobs that were placed there
+ * are withdrawn. */
+static bool lapses(struct asker *k, const struct ask *a, const struct verdict_of *v)
+{
+	char why[80];
+
+	if (v->what != VERDICT_HEARD || !a->used || strcmp(a->condition, v->condition) == 0 ||
+	    (strcmp(v->condition, capacity_word(CAPACITY_EXPIRED)) != 0 &&
+	     strcmp(v->condition, capacity_word(CAPACITY_REVOKED)) != 0) ||
+	    ask_was_taken(model_of(k), a))
+		return false;
+	snprintf(why, sizeof(why), "the request for its nodes has the condition %s", v->condition);
+	outcome_withdraw(k->j, a, why);
+	return true;
+}
+
 static void on_seen(void *arg, const struct capacity_fact *f)
 {
 	struct asker *k = arg;
@@ -426,6 +442,8 @@ static void on_seen(void *arg, const struct capacity_fact *f)
 	live_of(k, a)->seen = true;
 	v = verdict_judge(a, f, loop_now_us(k->l));
 	(void)FAILPOINT("ask.seen");
+	if (lapses(k, a, &v))
+		v.what = VERDICT_RETRY;
 	if (v.what == VERDICT_HEARD) {
 		labels_of(model_of(k), a, f, &mem, &labels);
 		heard(k, a, &v, &labels);

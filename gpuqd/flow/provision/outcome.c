@@ -8,6 +8,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/model.h"
 
 #define MESSAGE_MAX 320
@@ -141,15 +142,55 @@ static bool has_fresh(const struct ask *a)
 	return false;
 }
 
+static const struct job *to_withdraw(const struct model *m, const struct ask *a)
+{
+	for (uint32_t i = 0; i < a->n_came; i++) {
+		const struct node *n = model_find_node(m, a->nodes[i].name);
+		const struct pod *p;
+
+		if (!n || a->nodes[i].stale)
+			continue;
+		DL_FOREACH2(n->pods, p, node_next)
+			if (p->state == GPUQ_POD_PLANNED && p->attempt == p->job->attempt &&
+			    !p->job->life->leave_us && model_job_is_live(p->job))
+				return p->job;
+	}
+	return NULL;
+}
+
+uint32_t outcome_withdraw(struct journal *j, const struct ask *a, const char *why)
+{
+	const struct job *of;
+	uint32_t n = 0;
+
+	while ((of = to_withdraw(journal_model(j), a)) != NULL) {
+		struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = of->key };
+
+		log_notice("job.withdrawn", "job=%" PRIu32 " ask=%" PRIu32 " why=%s", of->key.id,
+			   a->number, LOGS(why));
+		ev.evict.by = "";
+		ev.evict.grace_us = -1;
+		ev.evict.cause = GPUQ_CAUSE_DRAIN;
+		ev.evict.rule = RULE_NODE_ENDS;
+		ev.evict.why = why;
+		if (journal_apply(j, &ev, NULL) < 0)
+			break;
+		n++;
+	}
+	return n;
+}
+
 /* The request is gone, and not by us: another attempt follows at once, and it does not count. Where pods run
- * they go on, and no more are started there: their nodes are no longer kept. */
+ * they go on, and no more are started there: their nodes are no longer kept. A job that was placed there and whose
+ * pods are still to be created gets others. */
 void outcome_lost(struct journal *j, const struct ask *a)
 {
 	struct event ev = { .type = EV_ASK_FAILED };
 
 	if (a->state == ASK_STATE_NEW || a->state >= ASK_STATE_PAUSED)
 		return;
-	if (a->used) {
+	if (a->used && (ask_was_taken(journal_model(j), a) ||
+			outcome_withdraw(j, a, "the request for its nodes is gone") == 0)) {
 		ev.type = EV_ASK_LOST;
 		if (has_fresh(a)) {
 			log_notice("ask.lost",

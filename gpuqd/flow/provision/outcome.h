@@ -22,6 +22,9 @@ void outcome_fail(struct journal *j, const struct ask *a, const struct verdict_o
 /* The same for a reason of our own. */
 void outcome_fail_as(struct journal *j, const struct ask *a, enum verdict what,
 		     const char *message);
+/* Requeue the jobs that were placed on its nodes and of which no pod was created; `why` is shown. Returns their
+ * number. */
+uint32_t outcome_withdraw(struct journal *j, const struct ask *a, const char *why);
 /* Its request is gone, and not by us. */
 void outcome_lost(struct journal *j, const struct ask *a);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/site/site.h"
 #include "libgpuq/units.h"
 
 static const char *const states[] = { "ready", "drained", "suspect", "down" };
@@ -28,6 +29,8 @@ static void export_reservations(struct export *x, struct gpuq_val *config)
 			export_str(x, v, "queue", x->s->queues[r->queue].name);
 		if (r->release_us)
 			export_span(x, v, "release_after", r->release_us);
+		if (!r->maintenance && !r->ends_jobs)
+			export_str(x, v, "at_end", site_at_ends[SITE_AT_END_KEEP]);
 		export_str(x, v, "kind", r->maintenance ? "maintenance" : "user");
 	}
 	if (x->s->n_reservations)

@@ -140,6 +140,7 @@ static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m,
 	gpuq_put(a, v, "nodes", nodes);
 	gpuq_put(a, v, "external", gpuq_bool(a, r->external));
 	gpuq_put(a, v, "count", r->external ? gpuq_int(a, r->count) : gpuq_null(a));
+	gpuq_put(a, v, "at_end", gpuq_str(a, site_at_ends[r->at_end]));
 	gpuq_put(a, v, "queue", gpuq_str(a, r->queue));
 	gpuq_put(a, v, "users", strings(a, &r->users));
 	gpuq_put(a, v, "flags", strings(a, &r->flags));

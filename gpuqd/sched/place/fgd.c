@@ -114,14 +114,22 @@ static int64_t by_devices(const struct fgd_kind *k, const struct fgd_left *l)
 	return k->parts == 1 ? sum : sum / k->parts;
 }
 
-int64_t fgd_barred(const struct fgd_kind *kinds, uint32_t n, uint32_t node)
+void fgd_bar(const struct fgd_kind *kinds, uint32_t n, uint32_t n_nodes, int64_t *sums)
 {
-	int64_t sum = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const int64_t weight = kinds[i].weight * kinds[i].scarcity / 100;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (size_of(&kinds[i]) && barred(&kinds[i], node))
-			sum += kinds[i].weight * kinds[i].scarcity / 100;
-	return sum;
+		/* Most kinds may be on most nodes: only the others are visited. */
+		for (uint32_t w = 0;
+		     size_of(&kinds[i]) && kinds[i].nodes && w < bits_words(n_nodes); w++) {
+			uint64_t word = ~kinds[i].nodes[w];
+
+			if (n_nodes - w * 64 < 64)
+				word &= (UINT64_C(1) << (n_nodes - w * 64)) - 1;
+			while (word)
+				sums[bits_pop(&word, w * 64)] += weight;
+		}
+	}
 }
 
 int64_t fgd_stranded(const struct fgd_kind *kinds, uint32_t n, const struct fgd_left *l,

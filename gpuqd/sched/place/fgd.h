@@ -52,14 +52,14 @@ int64_t fgd_fragments(const struct fgd_kind *kinds, uint32_t n, const struct fgd
  * 100 / (1 + exp(-d / 1000)), d in the unit of fgd_fragments. 0..100, exact. */
 uint32_t fgd_score(int64_t d);
 
-/* Return the penalty that kinds which may not use a node at all add to our measure for each
+/* Add up, by node, the penalty that kinds which may not use a node at all add to our measure for each
  * thousandth that is free there: their weight, multiplied by how much scarcer their own nodes are
  * than the cluster. It keeps other pods off those nodes. Does not depend on what is free. */
-int64_t fgd_barred(const struct fgd_kind *kinds, uint32_t n, uint32_t node);
+void fgd_bar(const struct fgd_kind *kinds, uint32_t n, uint32_t n_nodes, int64_t *sums);
 
 /* Return our measure: what would stay free if one kind alone filled the node. Devices that are left
  * because cpu or memory ran out count in full; those that are left because the kind's size does not
- * divide what is free count a tenth (another kind may use them). barred_weight: fgd_barred(). In
+ * divide what is free count a tenth (another kind may use them). barred_weight: fgd_bar(). In
  * tenths of thousandths / FGD_WHOLE_MIX. */
 int64_t fgd_stranded(const struct fgd_kind *kinds, uint32_t n, const struct fgd_left *l,
 		     uint32_t node, int64_t barred_weight);

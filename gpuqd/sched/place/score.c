@@ -50,7 +50,7 @@ struct grading {
 	struct fgd_kind *kinds; /* the most frequent first */
 	uint32_t n_kinds; /* of which n_measured are evaluated below */
 	uint32_t n_measured;
-	int64_t *barred; /* by node: fgd_barred() of all kinds */
+	int64_t *barred; /* by node: fgd_bar() of all kinds */
 	uint32_t n_graded;
 	uint32_t *generation; /* by node */
 	int64_t *waste; /* by node, in its current state */
@@ -386,11 +386,10 @@ static struct grading *grading_of(struct cycle *c)
 	g->waste_seen = cycle_alloc(c, n, sizeof(*g->waste_seen));
 	g->table_of = cycle_alloc(c, c->s->n_groups, sizeof(*g->table_of));
 	g->barred = cycle_alloc(c, n, sizeof(*g->barred));
-	for (uint32_t i = 0; !c->failed && i < n; i++) {
+	for (uint32_t i = 0; !c->failed && i < n; i++)
 		g->generation[i] = 1;
-		if (constrained)
-			g->barred[i] = fgd_barred(g->kinds, g->n_kinds, i);
-	}
+	if (constrained && !c->failed)
+		fgd_bar(g->kinds, g->n_kinds, n, g->barred);
 	for (uint32_t i = 0; !c->failed && i < c->s->n_groups; i++)
 		g->table_of[i] = SNAP_NONE;
 	return g;

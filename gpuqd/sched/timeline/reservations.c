@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "gpuqd/sched/timeline/reservations_end.h"
 #include "gpuqd/sched/timeline/timeline_free.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
@@ -80,7 +81,7 @@ static bool keeps(const struct cycle *c, uint32_t i, uint32_t job, int64_t t, in
 	const struct snap_reservation *r = slice(c, i);
 
 	return !is_amount(r) && r->start_us < end && r->end_us > t &&
-	       (t < r->start_us || !reservations_owns(c, i, job));
+	       (t < r->start_us || !reservations_admits(c, i, job, t));
 }
 
 uint32_t reservations_bars(const struct cycle *c, uint32_t job, int64_t t, int64_t end,
@@ -158,6 +159,14 @@ static bool counts_for(const struct cycle *c, uint32_t i, const struct snap_allo
 	       counts_there(c, r, al->node) && reservations_owns(c, i, al->job);
 }
 
+bool reservations_has(const struct cycle *c, uint32_t reservation, const struct snap_alloc *al)
+{
+	const uint64_t *own = c->timeline->future->slices[reservation];
+
+	return is_amount(slice(c, reservation)) ? counts_for(c, reservation, al)
+						: own && bits_has(own, al->node);
+}
+
 bool reservations_shields(const struct cycle *c, uint32_t job, uint32_t claimant)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -169,10 +178,7 @@ bool reservations_shields(const struct cycle *c, uint32_t job, uint32_t claimant
 		    !reservations_owns(c, i, job) || reservations_owns(c, i, claimant))
 			continue;
 		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
-			if (is_amount(r) ? counts_for(c, i, &c->s->allocs[a])
-					 : c->timeline->future->slices[i] &&
-						   bits_has(c->timeline->future->slices[i],
-							    c->s->allocs[a].node))
+			if (reservations_has(c, i, &c->s->allocs[a]))
 				return true;
 	}
 	return false;
@@ -195,7 +201,7 @@ static int64_t taken(const struct cycle *c, uint32_t i)
 
 		for (uint32_t p = 0; act->kind == PLAN_PLACE && p < act->n_pods; p++)
 			if (counts_there(c, r, c->plan.pods[act->pod_first + p].node) &&
-			    reservations_owns(c, i, act->job))
+			    reservations_admits(c, i, act->job, c->s->config.now_us))
 				n += c->plan.pods[act->pod_first + p].n_devices;
 	}
 	return n;
@@ -289,7 +295,7 @@ uint32_t reservations_open(const struct cycle *c, uint32_t job)
 	}
 	for (uint32_t i = 0; i < c->s->n_reservations; i++)
 		if (slice(c, i)->start_us <= c->s->config.now_us && !over(c, i) &&
-		    reservations_owns(c, i, job) &&
+		    reservations_admits(c, i, job, c->s->config.now_us) &&
 		    (!is_amount(slice(c, i)) || (devices > 0 && devices <= kept(c, i))))
 			return i;
 	return SNAP_NONE;
@@ -331,7 +337,7 @@ void reservations_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t wh
 			if (b->reservation == SNAP_NONE || (b->node == node) != here ||
 			    slice(c, b->reservation)->start_us > c->s->config.now_us ||
 			    !counts_there(c, slice(c, b->reservation), node) ||
-			    !reservations_owns(c, b->reservation, job))
+			    !reservations_admits(c, b->reservation, job, c->s->config.now_us))
 				continue;
 			n = b->need.whole < whole ? b->need.whole : whole;
 			if (n == 0)
@@ -387,6 +393,8 @@ void reservations_enter_nodes(struct cycle *c)
 		cycle_alloc(c, c->s->n_reservations, sizeof(*c->timeline->future->slices));
 	for (uint32_t i = 0; !c->failed && i < c->s->n_reservations; i++)
 		enter_nodes(c, i);
+	if (!c->failed)
+		reservations_find_ends(c);
 }
 
 void reservations_enter_amounts(struct cycle *c)
@@ -457,6 +465,7 @@ void reservations_begin(struct cycle *c)
 		if (!timeline_look_ahead(c))
 			return;
 		clear_nodes(c);
+		reservations_end(c);
 	}
 	timeline_starving(c);
 }

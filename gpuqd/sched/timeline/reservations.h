@@ -21,6 +21,9 @@ void reservations_enter_nodes(struct cycle *c);
 void reservations_enter_amounts(struct cycle *c);
 /* True if the job may use what the reservation keeps (SNAP_NONE: false). */
 bool reservations_owns(const struct cycle *c, uint32_t reservation, uint32_t job);
+/* True if the pod is in what the reservation keeps; of an amount: of a job that owns it, and has
+ * since it began. */
+bool reservations_has(const struct cycle *c, uint32_t reservation, const struct snap_alloc *al);
 /* True if the job runs in a reservation of its own that the preemptor does not own. */
 bool reservations_shields(const struct cycle *c, uint32_t job, uint32_t claimant);
 /* Return a reservation of whole nodes that keeps the job from some of them during [t, end);

@@ -4,6 +4,7 @@
 
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/sched/timeline/reservations_end.h"
 #include "gpuqd/sched/timeline/timeline_int.h"
 #include "gpuqd/sched/timeline/timeline_extras.h"
 #include "gpuqd/sched/timeline/timeline_licenses.h"
@@ -73,9 +74,11 @@ static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
 	const int64_t now = c->s->config.now_us;
 	int64_t end = timeline_end(c, job, j->start_us), yield;
 	const int64_t cleared = amount_later(reservations_clears(c, job), j->grace_us);
+	const int64_t ends = reservations_ends(c, job);
 
 	if (leaving)
 		return told_to_leave(c);
+	end = ends < end ? ends : end;
 	/* It should have ended: its end is near, but not now. */
 	if (end <= now)
 		end = told_to_leave(c);

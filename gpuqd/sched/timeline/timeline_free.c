@@ -1,6 +1,7 @@
 #include "gpuqd/sched/timeline/timeline_free.h"
 
 #include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/sched/timeline/reservations_end.h"
 #include "gpuqd/sched/timeline/timeline_int.h"
 
 #include <string.h>
@@ -108,7 +109,7 @@ bool timeline_bars(const struct cycle *c, const struct booked *b, uint32_t job, 
 	if (b->reservation == SNAP_NONE)
 		return b->job != job && !c->timeline->future->over_planned;
 	/* Jobs that may use a reservation are not barred by it once it has begun. */
-	return b->start_us > t || !reservations_owns(c, b->reservation, job);
+	return b->start_us > t || !reservations_admits(c, b->reservation, job, t);
 }
 
 /* Open the nodes that no job has exclusively at t. */

@@ -146,6 +146,7 @@ struct future {
 
 	/* reservations.c */
 	uint64_t **slices; /* by reservation: its nodes; NULL = an amount anywhere */
+	struct job_end *job_ends; /* by job; NULL = none; reservations_end.c */
 };
 
 struct timeline {

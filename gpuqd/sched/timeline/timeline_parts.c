@@ -2,6 +2,7 @@
 
 #include "gpuqd/sched/place/devices.h"
 #include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/sched/timeline/reservations_end.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/sched/timeline/timeline_int.h"
 
@@ -76,7 +77,7 @@ bool timeline_parts_bars(const struct cycle *c, const struct mark *m, uint32_t j
 {
 	if (m->reservation == SNAP_NONE)
 		return m->job != job && !c->timeline->future->over_planned;
-	return m->start_us > t || !reservations_owns(c, m->reservation, job);
+	return m->start_us > t || !reservations_admits(c, m->reservation, job, t);
 }
 
 void timeline_parts_free_at(struct cycle *c, uint32_t job, int64_t t, bool amounts,

@@ -38,6 +38,7 @@ struct sc_reservation {
 	struct gpuq_strlist nodes;
 	const char *node;
 	int kind; /* SC_USER, SC_MAINTENANCE */
+	int at_end; /* enum site_at_end */
 };
 
 enum { SC_UNIT_SECOND, SC_UNIT_MINUTE, SC_UNIT_HOUR, SC_UNIT_DAY };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/site/site.h"
 #include "gpuqd/snapshot/snapshot.h"
 
 /* The cluster and its queues. */
@@ -25,6 +26,8 @@ static const struct gpuq_field reservation_fields[] = {
 	    "time after which unused devices are released"),
 	STR(sc_reservation, "queue", queue, "queue that may use it"),
 	WORD(sc_reservation, "kind", kind, reservation_kinds, "user or maintenance"),
+	WORD(sc_reservation, "at_end", at_end, site_at_ends,
+	     "what becomes of jobs that still run in it at its end"),
 	{ 0 },
 };
 static const struct gpuq_schema reservation_schema = {

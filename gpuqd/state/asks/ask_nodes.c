@@ -144,6 +144,29 @@ bool ask_has_pods(const struct model *m, const struct ask *a)
 	return false;
 }
 
+bool ask_was_taken(const struct model *m, const struct ask *a)
+{
+	for (uint32_t i = 0; i < a->n_came; i++) {
+		const struct node *n = model_find_node(m, a->nodes[i].name);
+		const struct pod *p;
+
+		if (n)
+			DL_FOREACH2(n->pods, p, node_next)
+				if (p->state != GPUQ_POD_PLANNED)
+					return true;
+	}
+	return false;
+}
+
+bool ask_keeps_back(const struct model *m, const struct node *n)
+{
+	bool stale = false;
+	const struct ask *a =
+		m->asks_known == ASKS_UNKNOWN && m->asks ? ask_of_node(m, n->name, &stale) : NULL;
+
+	return a && !stale && !ask_stands(a) && a->state != ASK_STATE_ENDED;
+}
+
 /* Note that it is served, once all its nodes are there and ready. */
 void ask_serve(struct model *m, struct ask *a)
 {

@@ -40,6 +40,11 @@ enum gpuq_node_state ask_node_state(const struct model *m, const struct node *n,
 bool ask_lingers(const struct ask *a);
 /* True if pods are, or may still be, on its nodes. */
 bool ask_has_pods(const struct model *m, const struct ask *a);
+/* True if some pod on its nodes was created: its booking has been taken up. */
+bool ask_was_taken(const struct model *m, const struct ask *a);
+/* True if no pod is to be created on the node yet: it came by a request of which it is not known, after a start,
+ * whether it has expired meanwhile. */
+bool ask_keeps_back(const struct model *m, const struct node *n);
 
 /* A node was reported: it may be one that was asked for. */
 void ask_node_seen(struct model *m, const struct node *n);
