@@ -203,13 +203,13 @@ Test(replay, every_field_is_written)
 		{ "device_cols", sizeof(struct snap_device), 32 },
 		{ "group_cols", sizeof(struct snap_group), 216 },
 		{ "request_cols", sizeof(struct snap_request), 160 },
-		{ "job_cols", sizeof(struct snap_job), 320 },
+		{ "job_cols", sizeof(struct snap_job), 328 },
 		{ "cap_cols", sizeof(struct snap_cap), 48 },
 		{ "alloc_cols", sizeof(struct snap_alloc), 48 },
 		{ "flavor_cols", sizeof(struct snap_flavor), 56 },
 		{ "usage_cols", sizeof(struct snap_usage), 16 },
 		{ "loss_cols", sizeof(struct snap_loss), 32 },
-		{ "reservation_cols", sizeof(struct snap_reservation), 96 },
+		{ "reservation_cols", sizeof(struct snap_reservation), 104 },
 		{ "share_cols", sizeof(struct snap_share), 32 },
 	};
 

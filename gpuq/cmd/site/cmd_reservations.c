@@ -87,7 +87,7 @@ static const struct column cols[] = {
 
 static const struct out_def reservation_list = {
 	.cols = cols,
-	.usual = "NAME,STATE,START,DURATION,EVERY,GPUS,NODES,QUEUE,USERS,FLAGS",
+	.usual = "NAME,STATE,START,DURATION,GPUS,NODES,QUEUE,USERS,FLAGS,EVERY",
 	.spare = "USERS,QUEUE,FLAGS,EVERY",
 	.sort = "START",
 };

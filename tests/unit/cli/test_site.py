@@ -223,7 +223,7 @@ class Reserve(Case):
     def test_list(self):
         r = {"name": "demo", "state": "planned", "start_time": 1700000000000000,
              "end_time": 1700014400000000, "duration_s": 14400, "gpus": 16, "flavor": None,
-             "pool": None, "nodes": ["n1", "n2"], "queue": "a", "users": [], "flags": ["daily"]}
+             "pool": None, "nodes": ["n1", "n2"], "queue": "a", "users": [], "flags": ["daily"], "every_s": 86400}
 
         def stream(call):
             call.item(r)
@@ -232,7 +232,7 @@ class Reserve(Case):
         self.serve(reservation_list=stream)
         rows = [line.split() for line in self.ok("reservations").splitlines()]
         self.assertEqual(rows[1:], [["demo", "planned", "2023-11-14", "22:13:20", "4h", "16",
-                                     "n[1-2]", "a", "-", "daily"]])
+                                     "n[1-2]", "a", "-", "daily", "1d"]])
         self.assertEqual(self.ok("reservations", "-a", "-h", "-o", "NAME").split(),
                          ["old", "demo"])
         got = json.loads(self.ok("reservations", "--json").splitlines()[0])
