@@ -30,6 +30,13 @@ int64_t cost_of_profile(const char *profile)
 	return (slices * SNAP_MILLI + 6) / 7;
 }
 
+int64_t cost_allowed(int64_t limit_milli)
+{
+	const int64_t most = cost_of_profile("1g.5gb") - 1, excess = limit_milli / SNAP_MILLI;
+
+	return amount_sum(limit_milli, excess < most ? excess : most);
+}
+
 int64_t cost_profile_mib(const char *profile)
 {
 	const char *p = strstr(profile, "g.");

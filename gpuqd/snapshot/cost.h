@@ -12,6 +12,9 @@
 /* Return the thousandths of a device that one instance of a MIG profile counts: its compute slices
  * of seven (of four on devices that have four), rounded up; 1000 for a name that is no profile. */
 int64_t cost_of_profile(const char *profile);
+/* Return the sum that a limit on thousandths of devices allows where instances are among them: sevenths are
+ * rounded up, so that those of a whole device are a thousandth more than it. Never an instance more. */
+int64_t cost_allowed(int64_t limit_milli);
 /* Return its memory in MiB, as its name has it; -1 for a name that is no profile. */
 int64_t cost_profile_mib(const char *profile);
 /* Return the profile that counts least of those of which a pod takes one: mig and more; NULL where mig is. */

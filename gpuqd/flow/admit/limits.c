@@ -72,14 +72,17 @@ static int64_t largest_device(const struct draft *d)
 static int devices(const struct draft *d, const struct scope *s, int64_t most_milli,
 		   struct gpuq_err *err)
 {
-	int64_t asked;
+	int64_t asked, allowed = most_milli;
 	char want[32], most[32];
 
-	if (most_milli == GPUQ_UNLIMITED || cost_of_spec(&d->spec, 0) <= most_milli)
+	for (size_t i = 0; i < d->spec.n_groups; i++)
+		if (d->spec.groups[i].mig)
+			allowed = cost_allowed(most_milli);
+	if (most_milli == GPUQ_UNLIMITED || cost_of_spec(&d->spec, 0) <= allowed)
 		return 0;
 	/* A part by its memory is charged the less, the larger the device is. */
 	asked = cost_of_spec(&d->spec, largest_device(d));
-	if (asked <= most_milli)
+	if (asked <= allowed)
 		return 0;
 	gpuq_milli_print(asked, want, sizeof(want));
 	gpuq_milli_print(most_milli, most, sizeof(most));

@@ -358,6 +358,8 @@ void holdings_init(struct cycle *c)
 	c->holdings = h;
 	if (!h)
 		return;
+	for (uint32_t n = 0; n < s->n_nodes && !h->sevenths; n++)
+		h->sevenths = s->nodes[n].n_mig > 0;
 	h->held = cycle_alloc(c, cells, sizeof(*h->held));
 	h->leaving = cycle_alloc(c, cells, sizeof(*h->leaving));
 	h->firm = cycle_alloc(c, cells, sizeof(*h->firm));
@@ -441,10 +443,14 @@ static int64_t used(const struct cycle *c, uint32_t queue, uint32_t res)
 }
 
 /* Refuse unless need <= limit - used. */
-static bool within(struct plan_reason *why, enum gpuq_reason code, enum plan_unit unit,
-		   const char *object, int64_t limit, int64_t used, int64_t need)
+static bool within(const struct cycle *c, struct plan_reason *why, enum gpuq_reason code,
+		   enum plan_unit unit, const char *object, int64_t limit, int64_t used,
+		   int64_t need)
 {
-	if (limit == GPUQ_UNLIMITED || need <= limit - used)
+	const int64_t allowed =
+		unit == PLAN_GPUS && c->holdings->sevenths ? cost_allowed(limit) : limit;
+
+	if (limit == GPUQ_UNLIMITED || need <= allowed - used)
 		return true;
 	why->code = code;
 	why->unit = unit;
@@ -462,7 +468,7 @@ static bool job_admitted(struct cycle *c, uint32_t job, int64_t gpus, struct pla
 	for (uint32_t q = j->queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
 		const struct snap_queue *queue = &c->s->queues[q];
 
-		if (!within(why, GPUQ_R_LIMIT_JOB, PLAN_GPUS, queue->name,
+		if (!within(c, why, GPUQ_R_LIMIT_JOB, PLAN_GPUS, queue->name,
 			    queue->job_max_gpus_milli, 0, gpus))
 			return false;
 	}
@@ -485,9 +491,9 @@ static bool user_admitted(struct cycle *c, uint32_t job, int64_t gpus, struct pl
 		u = users_use(c, q, j->user);
 		if (!u)
 			return false;
-		if (!within(why, GPUQ_R_LIMIT_USER, PLAN_COUNT, queue->name,
+		if (!within(c, why, GPUQ_R_LIMIT_USER, PLAN_COUNT, queue->name,
 			    queue->user_max_running, u->running, 1) ||
-		    !within(why, GPUQ_R_LIMIT_USER, PLAN_GPUS, queue->name,
+		    !within(c, why, GPUQ_R_LIMIT_USER, PLAN_GPUS, queue->name,
 			    queue->user_max_gpus_milli, u->gpus_milli, gpus))
 			return false;
 	}
@@ -504,8 +510,8 @@ static bool devices_admit(const struct cycle *c, uint32_t q, int64_t need, struc
 		return true;
 	for (uint32_t f = 0; f < c->s->n_flavors; f++)
 		add(&sum, used(c, q, f));
-	return within(why, GPUQ_R_LIMIT_QUEUE, PLAN_GPUS, queue->name, queue->max_gpus_milli, sum,
-		      need);
+	return within(c, why, GPUQ_R_LIMIT_QUEUE, PLAN_GPUS, queue->name, queue->max_gpus_milli,
+		      sum, need);
 }
 
 /* True unless some queue on the path has reached a limit on jobs, devices or another resource, or,
@@ -518,7 +524,7 @@ static bool queues_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct 
 	for (uint32_t q = j->queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
 		const struct snap_queue *queue = &c->s->queues[q];
 
-		if (!within(why, GPUQ_R_LIMIT_QUEUE, PLAN_COUNT, queue->name, queue->max_running,
+		if (!within(c, why, GPUQ_R_LIMIT_QUEUE, PLAN_COUNT, queue->name, queue->max_running,
 			    c->holdings->running[q] - (c->in_later ? c->holdings->parting[q] : 0),
 			    1) ||
 		    !devices_admit(c, q, gpus, why))
@@ -529,14 +535,14 @@ static bool queues_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct 
 
 			if (need == 0)
 				continue;
-			if (!within(why, GPUQ_R_LIMIT_QUEUE, unit_of(c, res), queue->name,
+			if (!within(c, why, GPUQ_R_LIMIT_QUEUE, unit_of(c, res), queue->name,
 				    share->limit, used(c, q, res), need))
 				return false;
 			/* A job that is not preemptible must stay within quotas,
 			 * otherwise the quotas of other queues would guarantee nothing. */
 			if (!j->preemptible &&
-			    !within(why, GPUQ_R_QUOTA, unit_of(c, res), queue->name, share->quota,
-				    *cell(c, c->holdings->firm, q, res), need))
+			    !within(c, why, GPUQ_R_QUOTA, unit_of(c, res), queue->name,
+				    share->quota, *cell(c, c->holdings->firm, q, res), need))
 				return false;
 		}
 	}
@@ -584,7 +590,7 @@ static bool lenders_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct
 		for (uint32_t q = c->kids.first[c->s->n_queues]; q != SNAP_NONE;
 		     q = c->kids.next[q])
 			add(&taken, used(c, q, res));
-		if (kept > 0 && !within(why, GPUQ_R_QUOTA, unit_of(c, res), keeper,
+		if (kept > 0 && !within(c, why, GPUQ_R_QUOTA, unit_of(c, res), keeper,
 					c->s->capacity[res] - kept, taken, need))
 			return false;
 	}
@@ -599,7 +605,7 @@ static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *wh
 	for (uint32_t i = 0; i < r->n_licenses; i++) {
 		const struct snap_license *l = &c->s->licenses[r->licenses[i].license];
 
-		if (!within(why, GPUQ_R_LICENSE, PLAN_COUNT, l->name,
+		if (!within(c, why, GPUQ_R_LICENSE, PLAN_COUNT, l->name,
 			    c->holdings->license_free[r->licenses[i].license], 0,
 			    r->licenses[i].count))
 			return false;
@@ -620,7 +626,7 @@ bool holdings_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const 
 		admitted = devices_admit(c, q, gpus, &why);
 		for (uint32_t res = 0; admitted && res < c->s->n_res; res++)
 			admitted = amounts[res] == 0 ||
-				   within(&why, GPUQ_R_LIMIT_QUEUE, unit_of(c, res),
+				   within(c, &why, GPUQ_R_LIMIT_QUEUE, unit_of(c, res),
 					  c->s->queues[q].name, share_of(c, q, res)->limit,
 					  used(c, q, res), amounts[res]);
 	}
@@ -631,7 +637,7 @@ bool holdings_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const 
 						   : NULL;
 
 		admitted = !u || gpus == 0 ||
-			   within(&why, GPUQ_R_LIMIT_USER, PLAN_GPUS, c->s->queues[q].name,
+			   within(c, &why, GPUQ_R_LIMIT_USER, PLAN_GPUS, c->s->queues[q].name,
 				  c->s->queues[q].user_max_gpus_milli, u->gpus_milli, gpus);
 	}
 	admitted = admitted && lenders_admit(c, job, flavor, &why) &&

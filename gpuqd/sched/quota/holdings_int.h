@@ -24,6 +24,7 @@ struct holdings {
 	int64_t *idle; /* by resource: held by no queue; use by others is not known here */
 	int64_t *running; /* jobs, by queue: running, ending or with a nominated placement */
 	int64_t *parting; /* those of them that are ending */
+	bool sevenths; /* some node has instances, see cost_allowed */
 	int64_t *least_priority; /* by queue, of its own running preemptible jobs */
 	bool *stopped; /* by queue: it or an ancestor is */
 	bool *per_user; /* by queue: some limit on the path counts users */
