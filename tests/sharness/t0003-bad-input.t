@@ -32,8 +32,8 @@ refuse 'a duration that is none' 'job:2:7: .*time'
 printf 'command: ["true"]\nmemory: 5 apples\n' >job
 refuse 'a size that is none' 'job:2:9: .*memory'
 
-printf 'command: ["true"]\nname: "not a name!"\n' >job
-refuse 'a name with blanks' 'job:2:7: .*name'
+printf 'command: ["true"]\nname: n%0300d\n' 0 >job
+refuse 'a name that is too long' 'job:2:7: .*name'
 
 printf 'command: ["true"]\npods: {min: 4, max: 2}\n' >job
 refuse 'a range that is empty' 'job:2:[0-9]+: .*pods'

@@ -46,7 +46,7 @@ test_expect_success 'completion offers ended jobs where those are asked for' '
 	for line in "scancel" "gpuq cancel"; do
 		offered $line "" >words && ! grep -qw "$done" words || { echo "$line"; return 1; }
 	done &&
-	offered seff "" >words && ! grep -qw "$held" words && offered gpuq logs "" >words && grep -qw "$held" words &&
+	offered gpuq resubmit "" >words && ! grep -qw "$held" words && offered gpuq logs "" >words && grep -qw "$held" words &&
 	offered scontrol show "" >words && ! grep -q reservation words && stop_gpuqd
 '
 

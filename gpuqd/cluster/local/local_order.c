@@ -25,14 +25,14 @@ static int by_key(const void *a, const void *b)
 	return d ? d : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* not: the prefix of variables that are left out; NULL = none. */
+/* without: the prefix of variables that are left out; NULL = none. */
 static void gather(struct variable *vars, size_t *n, const struct gpuq_strmap *map,
-		   const char * not )
+		   const char *without)
 {
 	for (size_t i = 0; i < map->n; i++) {
 		if (!map->keys[i][0] || strchr(map->keys[i], '='))
 			continue; /* no environment can hold it */
-		if (not &&strncmp(map->keys[i], not, strlen(not )) == 0)
+		if (without && strncmp(map->keys[i], without, strlen(without)) == 0)
 			continue;
 		vars[*n].key = map->keys[i];
 		vars[*n].val = map->vals[i] ? map->vals[i] : "";
