@@ -1,26 +1,9 @@
 #!/bin/sh
 test_description='the wall clock is set while jobs run: limits, charges, begin, deadline, times that are shown'
 . "$(dirname "$0")/lib.sh"
+. "$test_source/tests/sharness/clock.sh"
 
-# The daemon and the programs it starts see another wall clock, which clock_to sets. The machine's own stays.
-CLOCK_SHIM=$PWD/clock
-clock_shim=$test_build/tests/sharness/.libs/clock_shim.so
-[ -r "$clock_shim" ] || { echo "$clock_shim: not there; make check builds it" >&2; exit 99; }
-ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
-export CLOCK_SHIM ASAN_OPTIONS
-clock_to() {
-	echo "$1" >clock.new && mv clock.new clock
-}
-clock_start() {
-	(
-		LD_PRELOAD=$clock_shim
-		export LD_PRELOAD
-		exec gpuqd --state "$PWD/state" --listen "$GPUQ_SERVER" --cluster local --gpus 4 --site site.yaml \
-			</dev/null >>gpuqd.log 2>&1 3>&- 4>&- 5>&-
-	) &
-	gpuqd_pid=$!
-	wait_gpuqd
-}
+# The daemon and the programs it starts see another wall clock, which clock_by sets. The machine's own stays.
 # server_time OFFSET: the server's wall clock OFFSET seconds from now
 server_time() {
 	date -u -d "@$(($(date +%s) + $(cat clock) + $1))" +%Y-%m-%dT%H:%M:%SZ
@@ -62,16 +45,16 @@ shown_start() {
 }
 
 test_expect_success 'start, and a job with a time limit of half an hour' '
-	began=$(date +%s) && clock_to 0 && cat >site.yaml <<-END &&
+	began=$(date +%s) && clock_by 0 && cat >site.yaml <<-END &&
 	version: 1
 	queues:
 	- {name: main, budget: {gpu_minutes: 600, period: month}}
 	END
-	clock_start && long=$(sh_job "sleep 900" -g 1 -t 30m) && job_becomes "$long" RUNNING
+	clock_start 4 && long=$(sh_job "sleep 900" -g 1 -t 30m) && job_becomes "$long" RUNNING
 '
 
 test_expect_success 'an hour forth: the job goes on, and an hour is not charged' '
-	clock_to 3600 && wait_for 60 sees 3600 && runs "$long" && charged "$long" && shown_start "$long" 3600 &&
+	clock_by 3600 && wait_for 60 sees 3600 && runs "$long" && charged "$long" && shown_start "$long" 3600 &&
 	gpuq report --since "$(server_time -7200)" --json >usage.out && says usage.out gpu_seconds &&
 	! grep -E "\"gpu_seconds\": *[0-9]{4}" usage.out
 '
@@ -92,24 +75,24 @@ test_expect_success 'begin and deadline follow the clock as it is now' '
 '
 
 test_expect_success 'two hours more: what was to begin begins, a reservation too, what had a deadline ends by it' '
-	clock_to 10800 && job_becomes "$later" COMPLETED && job_becomes "$dead" DEADLINE && job_becomes "$never" DEADLINE &&
+	clock_by 10800 && job_becomes "$later" COMPLETED && job_becomes "$dead" DEADLINE && job_becomes "$never" DEADLINE &&
 	charged "$dead" && charged "$later" && runs "$long" && gpuq reservations --json >out && test "$(json state <out)" = active &&
 	test "$(json start_time <out)" = "$(json start_time <kept)"
 '
 
 test_expect_success 'back, an hour behind, and behind while the daemon is down: the job goes on' '
-	clock_to -3600 && wait_for 60 sees -3600 && runs "$long" && charged "$long" && shown_start "$long" -3600 &&
-	stop_gpuqd && clock_to 7200 && clock_start && wait_for 60 sees 7200 && runs "$long" && charged "$long" &&
+	clock_by -3600 && wait_for 60 sees -3600 && runs "$long" && charged "$long" && shown_start "$long" -3600 &&
+	stop_gpuqd && clock_by 7200 && clock_start 4 && wait_for 60 sees 7200 && runs "$long" && charged "$long" &&
 	shown_start "$long" 7200 && says gpuqd.log "clock.jump.* by_s=10[78]"
 '
 
 test_expect_success 'a kill of the daemon and an end while it is down: charged by the clock of the boot' '
-	short=$(sh_job "sleep 3" -g 1 -t 10m) && job_becomes "$short" RUNNING && kill_gpuqd && sleep 4 && clock_to -7200 && clock_start &&
+	short=$(sh_job "sleep 3" -g 1 -t 10m) && job_becomes "$short" RUNNING && kill_gpuqd && sleep 4 && clock_by -7200 && clock_start 4 &&
 	job_becomes "$short" COMPLETED && charged "$short" && shown_start "$short" -7200 && job_is "$long" state RUNNING
 '
 
 test_expect_success 'a time limit is reached by the clock of the boot' '
-	limited=$(sh_job "sleep 900" -g 1 -t 5s) && job_becomes "$limited" RUNNING && clock_to -86400 && job_becomes "$limited" TIMEOUT &&
+	limited=$(sh_job "sleep 900" -g 1 -t 5s) && job_becomes "$limited" RUNNING && clock_by -86400 && job_becomes "$limited" TIMEOUT &&
 	charged "$limited" && gpuq cancel "$long" && job_becomes "$long" CANCELLED && charged "$long"
 '
 

@@ -1,36 +1,11 @@
 #!/bin/sh
 test_description='AC-CAL-1 on a daemon whose wall clock is set, and the calendar as a picture'
 . "$(dirname "$0")/lib.sh"
+. "$test_source/tests/sharness/clock.sh"
 
 # The daemon, and the client for the picture, see a wall clock of a Monday to come; clock_to sets it.
-CLOCK_SHIM=$PWD/clock
-clock_shim=$test_build/tests/sharness/.libs/clock_shim.so
-[ -r "$clock_shim" ] || { echo "$clock_shim: not there; make check builds it" >&2; exit 99; }
-ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 TZ=UTC
-export CLOCK_SHIM ASAN_OPTIONS TZ
-
-# clock_to TIME: of that Monday
-clock_to() {
-	echo "$(($(date -d "2035-03-05T$1Z" +%s) - $(date +%s)))" >clock.new && mv clock.new clock
-}
-shimmed() {
-	(
-		LD_PRELOAD=$clock_shim
-		export LD_PRELOAD
-		exec "$@"
-	)
-}
-clock_start() {
-	(
-		LD_PRELOAD=$clock_shim
-		export LD_PRELOAD
-		exec gpuqd --state "$PWD/state" --listen "$GPUQ_SERVER" --cluster local --gpus 16 --site site.yaml \
-			</dev/null >>gpuqd.log 2>&1 3>&- 4>&- 5>&-
-	) &
-	gpuqd_pid=$!
-	wait_gpuqd
-}
+export TZ
 # firm OPTIONS: a job of queue a that is not preemptible
 firm() {
 	sh_job "exec sleep 900" -p a -g 1 --qos firm "$@"
@@ -43,7 +18,7 @@ test_expect_success 'start at 03:00, with 16 devices reserved for b from 08:00' 
 	pools: [{name: big, selector: {size: big}}]
 	queues: [{name: a, quota: 16}, {name: b, quota: 0}]
 	END
-	clock_start && exits 0 gpuq reserve --start 2035-03-05T08:00Z --duration 72h --gpus 16 --queue b &&
+	clock_start 16 && exits 0 gpuq reserve --start 2035-03-05T08:00Z --duration 72h --gpus 16 --queue b &&
 	says out "reservation/b-1 added" && gpuq reservations -h -o STATE b-1 >out && says out planned
 '
 

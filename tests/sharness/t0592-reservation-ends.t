@@ -1,29 +1,11 @@
 #!/bin/sh
 test_description='AC-CAL-1: a reservation ends the jobs that still run in it, on a daemon whose wall clock is set'
 . "$(dirname "$0")/lib.sh"
+. "$test_source/tests/sharness/clock.sh"
 
 # The daemon sees a wall clock of a Monday to come; clock_to sets it.
-CLOCK_SHIM=$PWD/clock
-clock_shim=$test_build/tests/sharness/.libs/clock_shim.so
-[ -r "$clock_shim" ] || { echo "$clock_shim: not there; make check builds it" >&2; exit 99; }
-ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 TZ=UTC
-export CLOCK_SHIM ASAN_OPTIONS TZ
-
-# clock_to TIME: of that Monday
-clock_to() {
-	echo "$(($(date -d "2035-03-05T$1Z" +%s) - $(date +%s)))" >clock.new && mv clock.new clock
-}
-clock_start() {
-	(
-		LD_PRELOAD=$clock_shim
-		export LD_PRELOAD
-		exec gpuqd --state "$PWD/state" --listen "$GPUQ_SERVER" --cluster local --gpus 16 --site site.yaml \
-			</dev/null >>gpuqd.log 2>&1 3>&- 4>&- 5>&-
-	) &
-	gpuqd_pid=$!
-	wait_gpuqd
-}
+export TZ
 # saver OPTIONS: a job that saves itself when it is signalled, and asks to be started again
 saver() {
 	sh_job "trap \"echo saved >>saved.\$GPUQ_JOB_ID; exit 85\" USR1
@@ -58,7 +40,7 @@ test_expect_success 'reservations from 08:00 on' '
 	version: 1
 	queues: [{name: b, quota: 0}, {name: c, quota: 0}, {name: d, quota: 1}, {name: e, quota: 0}, {name: f, quota: 0}, {name: g, quota: 0}]
 	END
-	clock_start && reserved moved b 2h 11 && reserved keeps c 2h 1 --at-end keep && reserved down e 5h 1 && reserved deleted f 2h 1 &&
+	clock_start 16 && reserved moved b 2h 11 && reserved keeps c 2h 1 --at-end keep && reserved down e 5h 1 && reserved deleted f 2h 1 &&
 	reserved again g 1h 1 --every 12h &&
 	gpuq export >out && says out "at_end: keep" && gpuq reservations --json moved >out && says out "\"at_end\": *\"evict\"" &&
 	inside=$(saver -p b -g 1) && kept=$(saver -p c -g 1) && beside=$(saver -p d -g 1) && lost=$(saver -p e -g 1) &&
@@ -81,7 +63,7 @@ test_expect_success 'AC-CAL-1: at its end the jobs in it are signalled, their gr
 test_expect_success 'shortly before its end only what ends in time starts in it; a daemon that restarts forgets nothing' '
 	clock_to 09:58:45 && late=$(saver -p b -g 2) && wait_for 60 job_is "$late" reason Reservation &&
 	short=$(sh_job "exec sleep 900" -p b -g 2 -t 1m) && job_becomes "$short" RUNNING && job_is "$late" state PENDING &&
-	kill_gpuqd && clock_start && untouched "$inside" && job_is "$short" state RUNNING && gpuq cancel "$short"
+	kill_gpuqd && clock_start 16 && untouched "$inside" && job_is "$short" state RUNNING && gpuq cancel "$short"
 '
 
 test_expect_success 'moved to a later end it ends nobody at the earlier one, deleted it ends nobody' '
@@ -91,7 +73,7 @@ test_expect_success 'moved to a later end it ends nobody at the earlier one, del
 
 test_expect_success 'at the later end they are signalled; a daemon that is down at an end does it when it is back' '
 	clock_to 11:59:45 && evicted_once "$inside" && gpuq cancel "$inside" && wait_for 120 aged 110 && untouched "$lost" &&
-	kill_gpuqd && clock_to 12:59:58 && sleep 3 && clock_start && evicted_once "$lost" && untouched "$kept" && untouched "$beside" &&
+	kill_gpuqd && clock_to 12:59:58 && sleep 3 && clock_start 16 && evicted_once "$lost" && untouched "$kept" && untouched "$beside" &&
 	gpuq cancel "$lost" "$kept" "$beside" && stop_gpuqd
 '
 
