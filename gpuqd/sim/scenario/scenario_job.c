@@ -350,6 +350,9 @@ static int job_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 			return gpuq_reader_fail(r, v, GPUQ_EINVAL,
 						"topology.slices: %lld does not divide %lld tasks",
 						(long long)s->size / 1000, (long long)tasks / 1000);
+		if (!s->level)
+			return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+						"topology.slices: missing level, of the domain");
 		tasks = s->size;
 	}
 	return 0;
