@@ -96,6 +96,8 @@ test_expect_success 'so do all pods of a gang, of which others delete one, on no
 '
 
 test_expect_success 'jobs that cannot be preempted, and gangs, are kept off them unless they say otherwise' '
+	k=$(of "qos: firm\nflavor: a100-spot") && wait_for 60 job_is "$k" reason Unsatisfiable && gpuq why "$k" >out && gpuq cancel "$k" &&
+	says out "nodes that the cloud may take away are not used" && says out "with spot: allow 3 nodes would do: node-0000" &&
 	n=$(of "qos: firm") && wait_for 60 runs "$n" node-0003 && gpuq cancel "$n" && wait_for 60 job_is "$n" state CANCELLED &&
 	m=$(of "qos: firm" --spot only) && g=$(of "pods: 2") && job_becomes "$m" RUNNING 60 && job_is "$m" flavor a100-spot &&
 	wait_for 60 job_is "$g" reason Unsatisfiable && gpuq cancel "$m" "$g"

@@ -182,6 +182,8 @@ static void print_missing(const struct gpuq_val *w, struct gpuq_buf *text)
 		{ "sharing", "only nodes with %s would do",
 		  "with whole devices, or another way of sharing" },
 		{ "taint", "taint %s is not tolerated", "with a toleration of it" },
+		{ "spot", "nodes that the cloud may take away are not used (%s)",
+		  "with spot: allow" },
 	};
 	const struct gpuq_val *list = gpuq_get(w, "missing");
 

@@ -31,7 +31,10 @@ void provisioning_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_
 	line_print("Request", text);
 	if (line_says(gpuq_get(p, "condition"))) {
 		view_cell(text, gpuq_get(p, "condition"));
-		if (line_says(gpuq_get(p, "condition_reason"))) {
+		/* Autoscalers give some conditions their own names as reasons. */
+		if (line_says(gpuq_get(p, "condition_reason")) &&
+		    strcmp(gpuq_get_str(p, "condition_reason", ""),
+			   gpuq_get_str(p, "condition", "")) != 0) {
 			gpuq_buf_adds(text, ", ");
 			view_cell(text, gpuq_get(p, "condition_reason"));
 		}

@@ -5,6 +5,7 @@
 
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/site/product_terms.h"
+#include "gpuqd/snapshot/snapshot_take_pools.h"
 #include "gpuqd/util/require.h"
 
 #define OBSTACLES_MAX 24u
@@ -12,9 +13,10 @@
 #define LINES_MAX 4u
 #define OWN_LABELS "gpuq.io/" /* backend.h: how a node shares its devices */
 
-enum what { NODE, EXCLUDE, LABEL, FLAVOR, SHARING, TAINT };
+enum what { NODE, EXCLUDE, LABEL, FLAVOR, SHARING, TAINT, SPOT };
 
-static const char *const words[] = { "node", "exclude", "label", "flavor", "sharing", "taint" };
+static const char *const words[] = { "node",    "exclude", "label", "flavor",
+				     "sharing", "taint",   "spot" };
 
 /* A demand that some node does not meet. */
 struct obstacle {
@@ -50,6 +52,17 @@ static bool has_flavor(const struct search *x, uint32_t flavor)
 	return x->g->gpus_milli == 0;
 }
 
+/* Return which kind of demand a requirement is. */
+static enum what kind_of(const struct gpuq_require *r)
+{
+	if (strcmp(r->key, PRODUCT_LABEL) == 0)
+		return FLAVOR;
+	if (strcmp(r->key, SPOT_LABEL) == 0 &&
+	    (r->op == GPUQ_OP_NOT_EXISTS || r->op == GPUQ_OP_NOT_IN))
+		return SPOT;
+	return strncmp(r->key, OWN_LABELS, sizeof(OWN_LABELS) - 1) == 0 ? SHARING : LABEL;
+}
+
 static struct obstacle *add(struct search *x, enum what what)
 {
 	struct obstacle *o = x->n < OBSTACLES_MAX ? &x->all[x->n++] : NULL;
@@ -74,9 +87,7 @@ static void demands(struct search *x)
 	for (size_t i = 0; g->n_required && i < g->required[0].n; i++) {
 		const struct gpuq_require *r = &g->required[0].all[i];
 
-		o = add(x, strcmp(r->key, PRODUCT_LABEL) == 0                         ? FLAVOR
-			   : strncmp(r->key, OWN_LABELS, sizeof(OWN_LABELS) - 1) == 0 ? SHARING
-										      : LABEL);
+		o = add(x, kind_of(r));
 		if (o)
 			o->require = r;
 	}
@@ -172,6 +183,18 @@ static void look_at(struct search *x, uint32_t node)
 	only->n_alone++;
 }
 
+/* Look at the nodes that are there, or at those that pools could get. Returns how many there are. */
+static uint32_t look_at_all(struct search *x, bool made_up)
+{
+	for (uint32_t i = 0; i < x->n; i++)
+		x->all[i].n_failed = x->all[i].n_alone = 0;
+	x->n_nodes = x->n_met = x->n_fit = 0;
+	for (uint32_t n = 0; n < x->s->n_nodes; n++)
+		if (x->s->nodes[n].made_up == made_up)
+			look_at(x, n);
+	return x->n_nodes;
+}
+
 /* The nearest first: what more nodes fail alone, then what more nodes fail. */
 static int nearer(const void *a, const void *b)
 {
@@ -244,7 +267,7 @@ static struct gpuq_val *there(const struct search *x, const struct obstacle *o,
 {
 	struct gpuq_val *list = gpuq_list(a);
 
-	for (uint32_t n = 0; o->what >= LABEL && o->what != TAINT && n < x->s->n_nodes; n++) {
+	for (uint32_t n = 0; o->what >= LABEL && o->what < TAINT && n < x->s->n_nodes; n++) {
 		const struct snap_node *node = &x->s->nodes[n];
 
 		if (node->made_up || (o->what == FLAVOR && node->n_devices == 0))
@@ -262,13 +285,15 @@ static void report(const struct search *x, struct obstacle *o, struct gpuq_arena
 {
 	struct gpuq_val *v = gpuq_map(a), *nodes = gpuq_list(a);
 
+	/* Nodes that are not there yet have names of our own. */
 	for (uint32_t i = 0; i < o->n_alone && i < NAMED_MAX; i++)
-		gpuq_add(a, nodes, gpuq_str(a, x->s->nodes[o->nodes[i]].name));
+		if (!x->s->nodes[o->nodes[i]].made_up)
+			gpuq_add(a, nodes, gpuq_str(a, x->s->nodes[o->nodes[i]].name));
 	gpuq_put(a, v, "what", gpuq_str(a, words[o->what]));
 	gpuq_put(a, v, "object", object(x, o, a));
 	gpuq_put(a, v, "there", there(x, o, a));
 	gpuq_put(a, v, "nodes", nodes);
-	gpuq_put(a, v, "n_nodes", gpuq_int(a, o->n_alone));
+	gpuq_put(a, v, "n_nodes", gpuq_int(a, nodes->n ? o->n_alone : 0));
 	gpuq_add(a, list, v);
 }
 
@@ -282,9 +307,12 @@ struct gpuq_val *why_missing(const struct why_case *c)
 		uint32_t best, least;
 
 		demands(&x);
-		for (uint32_t n = 0; n < c->s->n_nodes; n++)
-			if (!c->s->nodes[n].made_up)
-				look_at(&x, n);
+		/* Nothing is missing where a node that a pool could get would do. */
+		look_at_all(&x, true);
+		if (x.n_fit)
+			continue;
+		if (look_at_all(&x, false) == 0)
+			look_at_all(&x, true);
 		if (x.n_fit || x.n == 0)
 			continue;
 		qsort(x.all, x.n, sizeof(x.all[0]), nearer);
