@@ -87,6 +87,17 @@ int gpuq_buf_addi(struct gpuq_buf *b, int64_t i)
 	return gpuq_buf_add(b, p, (size_t)(digits + sizeof(digits) - p));
 }
 
+int gpuq_buf_quote(struct gpuq_buf *b, const char *s)
+{
+	gpuq_buf_addc(b, '\'');
+	for (; *s; s++)
+		if (*s == '\'')
+			gpuq_buf_adds(b, "'\\''");
+		else
+			gpuq_buf_addc(b, *s);
+	return gpuq_buf_addc(b, '\'');
+}
+
 int gpuq_buf_printf(struct gpuq_buf *b, const char *fmt, ...)
 {
 	const size_t most = b->max_bytes && b->max_bytes < b->room ? b->max_bytes : b->room;

@@ -35,6 +35,7 @@ int gpuq_buf_add(struct gpuq_buf *b, const void *bytes, size_t n);
 int gpuq_buf_adds(struct gpuq_buf *b, const char *s);
 int gpuq_buf_addc(struct gpuq_buf *b, char c);
 int gpuq_buf_addi(struct gpuq_buf *b, int64_t i); /* its digits */
+int gpuq_buf_quote(struct gpuq_buf *b, const char *s); /* in single quotes, as a word of a shell */
 int gpuq_buf_printf(struct gpuq_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Make room for n more bytes; data + len may then be written to. */

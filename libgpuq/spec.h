@@ -210,6 +210,9 @@ struct gpuq_context {
 #define GPUQ_SCRIPT_PATH "/gpuq" /* where its script is */
 #define GPUQ_STEPS_PATH "/gpuq-steps" /* gpuq, in pods whose image has none */
 
+/* The command behind which a job that launches runs its own. */
+#define GPUQ_LAUNCH_COMMAND "gpuq", "slurm", "srun", "--mpi=launch", "--"
+
 /* A directory that travels with the job, as an archive that the server has by its digest. */
 struct gpuq_spec_code {
 	const char *dir; /* as its owner wrote it; NULL = none */
@@ -401,6 +404,11 @@ const char *gpuq_env_fault(const char *key, const char *val);
 
 /* Totals of one job or array element. */
 int64_t gpuq_spec_pods(const struct gpuq_spec *spec); /* sum of pods_min */
+/* Return the variable that tells the memory of a pod of the group with so many whole devices, as Slurm has it: one of
+ * SLURM_MEM_PER_NODE, _CPU and _GPU, by the option that requested it, since srun and mpirun refuse two of them. Sets
+ * its value. NULL = no memory was requested. */
+const char *gpuq_spec_memory_variable(const struct gpuq_spec *spec, const struct gpuq_group *g,
+				      int64_t gpus, int64_t *mib);
 int64_t gpuq_spec_gpus_milli(const struct gpuq_spec *spec); /* sum of pods_min x gpus */
 
 #endif

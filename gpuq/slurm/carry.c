@@ -19,6 +19,7 @@
 #include "gpuq/file.h"
 #include "gpuq/slurm/mpi/mpi.h"
 #include "gpuq/slurm/mpi/pmix.h"
+#include "libgpuq/base/write.h"
 
 #define MODULE_FOLDER "slurm/mpi/.libs" /* where file_beside looks for it */
 
@@ -26,19 +27,6 @@ static int fail(const char *path)
 {
 	cli_say("error: %s: %s", path, strerror(errno));
 	return -1;
-}
-
-static int write_all(int fd, const char *bytes, ssize_t n)
-{
-	while (n > 0) {
-		const ssize_t k = write(fd, bytes, (size_t)n);
-
-		if (k < 0)
-			return -1;
-		bytes += k;
-		n -= k;
-	}
-	return 0;
 }
 
 static int copy(const char *from, const char *dir, const char *name)
@@ -52,7 +40,7 @@ static int copy(const char *from, const char *dir, const char *name)
 	if (in >= 0)
 		out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
 	while (out >= 0 && (n = read(in, bytes, sizeof(bytes))) > 0)
-		if (write_all(out, bytes, n) < 0)
+		if (gpuq_write_all(out, bytes, (size_t)n) < 0)
 			break;
 	/* The job may run as another user, whatever the umask. */
 	if (n == 0 && fchmod(out, 0755) < 0)

@@ -1,5 +1,6 @@
-#include "gpuq/slurm/slurm_claim.h"
 #include "config.h"
+
+#include "gpuq/slurm/slurm_claim.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -177,22 +177,18 @@ static void set_devices(const struct surroundings *x, const struct gpuq_val *pod
 	gpuq_buf_done(&text);
 }
 
-/* One of the three, by the option that requested it. */
+/* Those of a job around this one are not ours. */
 static void set_memory(const struct gpuq_spec *spec, int64_t gpus)
 {
-	const struct gpuq_group *g = &spec->groups[0];
-	const char *per = spec->memory_per ? spec->memory_per : "";
-	const int64_t mib = g->memory_bytes >> 20, cpus = (g->cpu_milli + 999) / 1000;
+	static const char prefix[] = "SLURM_";
+	int64_t mib;
+	const char *name = gpuq_spec_memory_variable(spec, &spec->groups[0], gpus, &mib);
 
 	unsetenv("SLURM_MEM_PER_NODE");
 	unsetenv("SLURM_MEM_PER_CPU");
 	unsetenv("SLURM_MEM_PER_GPU");
-	if (mib && strcmp(per, "cpu") == 0 && cpus)
-		set_job_int("MEM_PER_CPU", mib / cpus);
-	else if (mib && strcmp(per, "gpu") == 0 && gpus)
-		set_job_int("MEM_PER_GPU", mib / gpus);
-	else if (mib)
-		set_job_int("MEM_PER_NODE", mib);
+	if (name)
+		set_job_int(name + sizeof(prefix) - 1, mib);
 }
 
 static int take_job(void *arg, const struct gpuq_val *job)

@@ -681,8 +681,7 @@ static void warn_outside(const struct plan *p)
 	for (size_t i = 0; i < N_OF_DEVICES; i++)
 		if (p->c->args.val[of_devices[i]]) {
 			cli_say("warning: tasks see the devices of their pod: --gpus, --gres and "
-				"--gpus-per-node "
-				"work inside of a job only");
+				"--gpus-per-node work inside of a job only");
 			return;
 		}
 }

@@ -309,8 +309,8 @@ static void on_waits(void *arg, const char *pod, const struct turn_wait *w)
 {
 	struct reconcile *r = arg;
 	char words[800];
-
 	const char *object = pod_trouble_turn(journal_model(r->j), w, words, sizeof(words));
+
 	on_troubled(r, pod, object, words, TROUBLE_TURN);
 }
 

@@ -623,11 +623,9 @@ static bool place_on(struct cycle *c, uint32_t job, struct growing *g, bool aski
 
 /* In which order nodes that may come are tried: those of flavors that the job has waited for as long as it would
  * are the last, unless they are on their way. */
-static const struct
-try {
+static const struct {
 	bool given_up, asking, on_its_way;
-}
-tries[] = {
+} tries[] = {
 	{ .given_up = false, .asking = false }, { .given_up = true, .on_its_way = true },
 	{ .given_up = false, .asking = true },  { .given_up = true, .asking = false },
 	{ .given_up = true, .asking = true },

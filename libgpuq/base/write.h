@@ -2,7 +2,7 @@
  *
  * Owns     nothing. Touches the descriptor.
  * Used by  flow/code, flow/copies/target_dir.c, flow/logs/kept.c, store/batchlog.c and cluster/local/local_files.c of
- *          gpuqd; servers.c, cmd/site/cmd_backup.c and pack/archive.c of gpuq.
+ *          gpuqd; servers.c, cmd/site/cmd_backup.c, slurm/carry.c and pack/archive.c of gpuq.
  *
  * A signal or a short write does not end it. Both return 0, or -1 with errno; where nothing was taken without an
  * error, that is ENOSPC.

@@ -11,8 +11,8 @@
 #include "libgpuq/units.h"
 
 #define COUNT_MAX INT64_C(100000000)
-/* Less than what a node has that does not count the resource. */
 #define MIB (INT64_C(1) << 20)
+/* Less than what a node has that does not count the resource. */
 #define BYTES_MAX (INT64_MAX / 8)
 
 /* ---- cores of a device: N, or {request: N, limit: M} ---- */

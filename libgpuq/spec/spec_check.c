@@ -477,6 +477,26 @@ int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpu
 
 /* ---- totals ---- */
 
+const char *gpuq_spec_memory_variable(const struct gpuq_spec *spec, const struct gpuq_group *g,
+				      int64_t gpus, int64_t *mib)
+{
+	const char *per = spec->memory_per ? spec->memory_per : "";
+	const int64_t all = g->memory_bytes >> 20, cpus = (g->cpu_milli + 999) / 1000;
+
+	*mib = all;
+	if (all == 0)
+		return NULL;
+	if (strcmp(per, "cpu") == 0 && cpus) {
+		*mib = all / cpus;
+		return "SLURM_MEM_PER_CPU";
+	}
+	if (strcmp(per, "gpu") == 0 && gpus) {
+		*mib = all / gpus;
+		return "SLURM_MEM_PER_GPU";
+	}
+	return "SLURM_MEM_PER_NODE";
+}
+
 int64_t gpuq_spec_pods(const struct gpuq_spec *spec)
 {
 	int64_t n = 0;

@@ -55,14 +55,9 @@ static int check_option(struct gpuq_reader *r, const struct gpuq_val *v, int64_t
 static int check_name(struct gpuq_reader *r, const struct gpuq_val *v, const char *key,
 		      const char *name, bool label)
 {
-	const char *letters = label ? "abcdefghijklmnopqrstuvwxyz0123456789-"
-				    : "abcdefghijklmnopqrstuvwxyz0123456789-.";
-	const size_t n = name ? strlen(name) : 0;
 	const struct gpuq_val *at = gpuq_get(v, key);
 
-	if (!name || r->stored ||
-	    (n > 0 && n <= (label ? 63 : 253) && strspn(name, letters) == n &&
-	     !strchr("-.", name[0]) && !strchr("-.", name[n - 1])))
+	if (!name || r->stored || spec_object_name_ok(name, label))
 		return 0;
 	gpuq_reader_enter(r, key);
 	return spec_fail(

@@ -14,16 +14,6 @@ static bool is_outside(const char *path)
 	return !*path || *path == '/' || gpuq_path_goes_up(path);
 }
 
-/* True for the name of an object in a namespace, as Kubernetes has it. */
-static bool is_object_name(const char *name)
-{
-	const size_t n = strlen(name);
-
-	if (n == 0 || n > 253 || strchr("-.", name[0]) || strchr("-.", name[n - 1]))
-		return false;
-	return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
-}
-
 /* True for a place that pods have for the script or the code of their job. */
 static bool is_ours(const char *path)
 {
@@ -46,7 +36,7 @@ static int volume_names(struct gpuq_reader *r, const struct gpuq_val *v,
 	static const char *const keys[] = { "claim", "config_map", "secret" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !r->stored; i++)
-		if (names[i] && !is_object_name(names[i]))
+		if (names[i] && !spec_object_name_ok(names[i], false))
 			return spec_fail(r, v, GPUQ_EINVAL,
 					 "expected %s to be the name of one: a-z, 0-9, '-' and "
 					 "'.', not '%.80s'",

@@ -144,6 +144,16 @@ bool spec_name_ok(const char *name)
 	return true;
 }
 
+bool spec_object_name_ok(const char *name, bool label)
+{
+	const char *letters = label ? "abcdefghijklmnopqrstuvwxyz0123456789-"
+				    : "abcdefghijklmnopqrstuvwxyz0123456789-.";
+	const size_t n = strlen(name);
+
+	return n > 0 && n <= (label ? 63 : 253) && strspn(name, letters) == n &&
+	       !strchr("-.", name[0]) && !strchr("-.", name[n - 1]);
+}
+
 bool spec_job_name_ok(const char *name)
 {
 	const size_t n = strlen(name);

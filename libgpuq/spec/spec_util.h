@@ -26,6 +26,8 @@ int spec_split(struct gpuq_arena *a, const char *text, char sep, struct gpuq_str
 const char *spec_name_from(struct gpuq_arena *a, const char *text);
 /* Names of what the site has: they become labels and host names. */
 bool spec_name_ok(const char *name);
+/* Names that Kubernetes accepts for objects; label: as a label of DNS, of 63 bytes and without dots. */
+bool spec_object_name_ok(const char *name, bool label);
 /* A job's: any UTF-8. It is cleaned where it is shown, and is no part of any object's name. */
 bool spec_job_name_ok(const char *name);
 

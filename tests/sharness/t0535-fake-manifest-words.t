@@ -1,5 +1,5 @@
 #!/bin/sh
-test_description='what a manifest requests beside devices: nothing uncounted, and no devices for who has none'
+test_description='what a manifest requests beside devices: nothing uncounted, and no devices for jobs without any'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/fake.sh"
 . "$test_source/tests/sharness/fake-devices.sh"

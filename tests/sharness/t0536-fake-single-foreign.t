@@ -4,7 +4,7 @@ test_description='instances of the single strategy that pods of others have are 
 . "$test_source/tests/sharness/fake.sh"
 . "$test_source/tests/sharness/fake-devices.sh"
 
-# theirs NAME NODE 'LIMITS': a pod of somebody else
+# theirs NAME NODE 'LIMITS': a pod that gpuqd did not make
 theirs() {
 	api POST /namespaces/default/pods "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"$1\", \"annotations\": {\"gpuq.test/hang\": \"true\"}},
 		\"spec\": {\"nodeName\": \"$2\", \"containers\": [{\"name\": \"c\", \"image\": \"test\", \"resources\": {\"limits\": {$3}}}]}}" >/dev/null

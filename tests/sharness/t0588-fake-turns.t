@@ -1,5 +1,5 @@
 #!/bin/sh
-test_description='a pod that waits its turn on a node, or for the lock of it: who is before it, since when, until when'
+test_description='a pod that waits its turn on a node, or for the lock of it: which pod is before it, since when, until when'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/fake.sh"
 . "$test_source/tests/sharness/fake-devices.sh"

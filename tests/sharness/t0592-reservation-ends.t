@@ -66,7 +66,7 @@ test_expect_success 'shortly before its end only what ends in time starts in it;
 	kill_gpuqd && clock_start 16 && untouched "$inside" && job_is "$short" state RUNNING && gpuq cancel "$short"
 '
 
-test_expect_success 'moved to a later end it ends nobody at the earlier one, deleted it ends nobody' '
+test_expect_success 'moved to a later end it ends no job at the earlier one, deleted it ends none' '
 	exits 0 gpuq reserve moved -t 4h && exits 0 gpuq reserve --delete deleted && clock_to 10:30 && job_becomes "$late" RUNNING &&
 	for j in $inside $kept $beside $lost $free; do untouched "$j" || return 1; done && gpuq cancel "$late" "$free"
 '

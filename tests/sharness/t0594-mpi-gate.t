@@ -107,7 +107,7 @@ in_place_of_first() {
 	cat out err.1
 }
 
-test_expect_success 'who does not show the key is hung up on, also with what another has shown; an older srun is told of' '
+test_expect_success 'an srun that does not show the key is hung up on, also with what another has shown; an older srun is told of' '
 	beside_first && says out "^as it should$" && says err.0 "gpuq of another pod is older"
 '
 

@@ -12,7 +12,7 @@ cluster_for_gpuqd --with "$test_source/etc/kubernetes/optional/provisioning.yaml
 
 grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" || { skip_all="needs --enable-failpoints"; test_done; }
 
-test_expect_success 'the kind, an autoscaler, who counts requests and pods, a daemon' '
+test_expect_success 'the kind, an autoscaler, a count of requests and pods, a daemon' '
 	printf "finished_pod_keep: 1s\n" >gpuqd.yaml && crd v1 && autoscaler v1 && {
 		KUBECONFIG="$TMPDIR/k/admin.kubeconfig" "$kube_tools/booking-watch" v1 scaler >watch.out 2>&1 3>&- 4>&- 5>&- &
 		booking_pid=$!

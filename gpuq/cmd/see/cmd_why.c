@@ -158,11 +158,10 @@ static void add_named(struct gpuq_buf *text, const char *form, const char *objec
 static void print_free(const struct gpuq_val *w, struct gpuq_buf *text)
 {
 	const struct gpuq_val *f = gpuq_get(w, "free");
+	const int64_t n = gpuq_get_int(f, "gpus", 0);
 
 	if (!line_says(f))
 		return;
-	const int64_t n = gpuq_get_int(f, "gpus", 0);
-
 	gpuq_buf_printf(text, "%" PRId64 " GPU%s of its flavors, at most %" PRId64 " on one node",
 			n, line_s(n), gpuq_get_int(f, "largest", 0));
 	line_print("Free", text);

@@ -88,17 +88,31 @@ static int write_hosts(const struct launch *l, const char *path, const char *bet
 	return f && fclose(f) == 0 ? 0 : -1;
 }
 
+int launch_self(struct gpuq_buf *out)
+{
+	static const char name[] = "/srun";
+	const size_t tail = sizeof(name) - 1;
+	char self[FILE_PATH_BYTES];
+	const ssize_t n = file_self(self, sizeof(self));
+
+	if (n <= 0)
+		return -1;
+	gpuq_buf_quote(out, self);
+	if ((size_t)n < tail || strcmp(self + n - tail, name) != 0)
+		gpuq_buf_adds(out, " slurm srun");
+	return out->failed ? -1 : 0;
+}
+
 static int write_script(const char *path)
 {
-	char self[4096];
-	const ssize_t n = file_self(self, sizeof(self));
-	FILE *f = n > 0 ? fopen(path, "w") : NULL;
+	struct gpuq_buf self = GPUQ_BUF_INIT;
+	FILE *f = launch_self(&self) == 0 ? fopen(path, "w") : NULL;
 
-	if (!f)
-		return -1;
-	fprintf(f, "#!/bin/sh\nhost=$1\nshift\nexec '%s'%s --nodelist=\"$host\" -- \"$@\"\n", self,
-		n >= 5 && strcmp(self + n - 5, "/srun") == 0 ? "" : " slurm srun");
-	return fclose(f) == 0 && chmod(path, 0700) == 0 ? 0 : -1;
+	if (f)
+		fprintf(f, "#!/bin/sh\nhost=$1\nshift\nexec %s --nodelist=\"$host\" -- \"$@\"\n",
+			gpuq_buf_str(&self));
+	gpuq_buf_done(&self);
+	return f && fclose(f) == 0 && chmod(path, 0700) == 0 ? 0 : -1;
 }
 
 /* The name of an interface by which other pods reach us: Hydra would give them our host name, which they may not

@@ -41,6 +41,9 @@ void launch_attend(struct launch *l, const struct pollfd *fds);
 /* True while a process of ours runs, whose end is seen by launch_attend alone. */
 bool launch_is_busy(const struct launch *l);
 
+/* Append the command that is srun, for a shell. Returns 0, or -1: it is not known where we lie. */
+int launch_self(struct gpuq_buf *out);
+
 /* End what runs here. */
 void launch_end(struct launch *l);
 

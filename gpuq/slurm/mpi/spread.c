@@ -19,13 +19,8 @@ extern char **environ;
 
 static void add_quoted(struct gpuq_buf *out, const char *text)
 {
-	gpuq_buf_adds(out, " '");
-	for (; *text; text++)
-		if (*text == '\'')
-			gpuq_buf_adds(out, "'\\''");
-		else
-			gpuq_buf_addc(out, *text);
-	gpuq_buf_addc(out, '\'');
+	gpuq_buf_addc(out, ' ');
+	gpuq_buf_quote(out, text);
 }
 
 /* True for a variable that another pod has for itself, or that leads to files of this one. */
@@ -55,8 +50,7 @@ static bool is_plain(const char *entry)
 
 static int build(struct gpuq_buf *out, const char *step, char *const *words)
 {
-	char self[FILE_PATH_BYTES], *cwd = getcwd(NULL, 0);
-	const ssize_t n = file_self(self, sizeof(self));
+	char *cwd = getcwd(NULL, 0);
 
 	gpuq_buf_adds(out, "cd");
 	add_quoted(out, cwd ? cwd : "/");
@@ -65,12 +59,9 @@ static int build(struct gpuq_buf *out, const char *step, char *const *words)
 	for (char **e = environ; *e; e++)
 		if (is_plain(*e) && !is_of_pod(*e))
 			add_quoted(out, *e);
-	gpuq_buf_printf(out, " " SPREAD_NAME "=%s", step);
-	if (n <= 0)
+	gpuq_buf_printf(out, " " SPREAD_NAME "=%s ", step);
+	if (launch_self(out) != 0)
 		return -1;
-	add_quoted(out, self);
-	if (n < 5 || strcmp(self + n - 5, "/srun") != 0)
-		gpuq_buf_adds(out, " slurm srun");
 	for (words++; *words; words++)
 		add_quoted(out, *words);
 	return out->failed ? -1 : 0;

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libgpuq/buf.h"
 #include "libgpuq/units.h"
@@ -89,20 +88,6 @@ static void set_tasks(struct pod_env *e, const struct slurm_env_job *j)
 	pod_env_set(e, "SLURM_DISTRIBUTION", "block");
 }
 
-/* Slurm sets one of the three, by the option that was used; srun and mpirun refuse two of them. */
-static void set_memory(struct pod_env *e, const struct slurm_env_job *j, int64_t mib)
-{
-	const char *per = j->spec->memory_per ? j->spec->memory_per : "";
-	const int64_t cpus = (j->group->cpu_milli + 999) / 1000;
-
-	if (strcmp(per, "cpu") == 0 && cpus)
-		pod_env_set_int(e, "SLURM_MEM_PER_CPU", mib / cpus);
-	else if (strcmp(per, "gpu") == 0 && j->n_devices)
-		pod_env_set_int(e, "SLURM_MEM_PER_GPU", mib / j->n_devices);
-	else
-		pod_env_set_int(e, "SLURM_MEM_PER_NODE", mib);
-}
-
 /* Set cores and memory. A pod without counted cores has those of its tasks, at least one. */
 static void set_amounts(struct pod_env *e, const struct slurm_env_job *j)
 {
@@ -110,12 +95,13 @@ static void set_amounts(struct pod_env *e, const struct slurm_env_job *j)
 	const int64_t of_task = j->spec->cpus_per_task ? j->spec->cpus_per_task : 1;
 	const int64_t cpus = g->cpu_milli ? (g->cpu_milli + 999) / 1000
 					  : of_task * number_of(e, "GPUQ_NTASKS_PER_NODE", 1);
-	const int64_t mib = g->memory_bytes >> 20;
+	int64_t mib;
+	const char *memory = gpuq_spec_memory_variable(j->spec, g, j->n_devices, &mib);
 
 	pod_env_set_int(e, "SLURM_CPUS_ON_NODE", cpus);
 	set_for_each(e, "SLURM_JOB_CPUS_PER_NODE", cpus, j->n_pods);
-	if (mib)
-		set_memory(e, j, mib);
+	if (memory)
+		pod_env_set_int(e, memory, mib);
 	if (!j->n_devices) /* Slurm sets none of these then, and programs ask whether they are set */
 		return;
 	pod_env_set(e, "SLURM_GPUS_ON_NODE", pod_env_get(e, "GPUQ_GPUS"));

@@ -7,22 +7,32 @@
 #include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 
+/* True if a trouble of the pod, NULL = none any more, is to be told in place of the one that speaks for its job. */
+static bool takes_over(const struct trouble *is, const struct pod_key *key, const char *object,
+		       const char *words, enum trouble_whose whose)
+{
+	/* The first that does not end by itself. */
+	if (is->whose == TROUBLE_TURN && object && whose != TROUBLE_TURN)
+		return true;
+	if (is->pod != key->index)
+		return false;
+	if (!object || strcmp(is->object, object) != 0)
+		return true;
+	/* The same: of a turn it is told which pod is before it. */
+	return whose == TROUBLE_TURN && is->whose == TROUBLE_TURN && strcmp(is->words, words) != 0;
+}
+
 bool pod_trouble_told(const struct pod *p, const struct pod_key *key, const char *object,
 		      const char *words, enum trouble_whose whose, bool unserved, struct event *ev)
 {
 	const struct trouble *is = p->job->life->trouble;
 
+	if (key->attempt != p->job->attempt)
+		return false;
 	/* Nor does a plugin serve a pod only because its container has another trouble, or none yet. */
 	if (is && !object && unserved && is->whose == TROUBLE_PLUGIN)
 		return false;
-	if (key->attempt != p->job->attempt || (!is && !object))
-		return false;
-	if (is && is->whose == TROUBLE_TURN && object && whose != TROUBLE_TURN)
-		; /* the first that does not end by itself */
-	else if (is &&
-		 (is->pod != key->index || (object && strcmp(is->object, object) == 0 &&
-					    (whose != TROUBLE_TURN || is->whose != TROUBLE_TURN ||
-					     strcmp(is->words, words) == 0))))
+	if (is ? !takes_over(is, key, object, words, whose) : !object)
 		return false;
 	*ev = (struct event){ .type = EV_JOB_TROUBLE, .job = key->job };
 	ev->trouble.object = object;

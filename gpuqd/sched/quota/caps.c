@@ -90,11 +90,6 @@ static int64_t left_of(int64_t limit, int64_t used)
 	return limit == GPUQ_UNLIMITED ? limit : amount_less(limit, used);
 }
 
-static int64_t allowed(const struct cycle *c, int64_t limit)
-{
-	return c->holdings->sevenths ? cost_allowed(limit) : limit;
-}
-
 bool caps_admit(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts,
 		struct plan_reason *why)
 {
@@ -104,9 +99,10 @@ bool caps_admit(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts,
 		const struct snap_cap *cap = &c->s->caps[caps[i]];
 		const struct cap_use *u = &c->holdings->caps[caps[i]];
 		const int64_t jobs = left_of(cap->max_running, u->running);
-		const int64_t gpus = left_of(allowed(c, cap->max_gpus_milli), u->gpus_milli);
+		const int64_t gpus =
+			left_of(holdings_allowed(c, cap->max_gpus_milli), u->gpus_milli);
 
-		if (starts && gpus_milli > allowed(c, cap->job_max_gpus_milli))
+		if (starts && gpus_milli > holdings_allowed(c, cap->job_max_gpus_milli))
 			return refuse(why, cap, GPUQ_R_LIMIT_JOB, PLAN_GPUS,
 				      cap->job_max_gpus_milli, gpus_milli);
 		if (starts && jobs < 1)

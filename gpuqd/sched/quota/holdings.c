@@ -447,8 +447,7 @@ static bool within(const struct cycle *c, struct plan_reason *why, enum gpuq_rea
 		   enum plan_unit unit, const char *object, int64_t limit, int64_t used,
 		   int64_t need)
 {
-	const int64_t allowed =
-		unit == PLAN_GPUS && c->holdings->sevenths ? cost_allowed(limit) : limit;
+	const int64_t allowed = unit == PLAN_GPUS ? holdings_allowed(c, limit) : limit;
 
 	if (limit == GPUQ_UNLIMITED || need <= allowed - used)
 		return true;

@@ -7,6 +7,7 @@
 #define GPUQD_SCHED_QUOTA_HOLDINGS_INT_H
 
 #include "gpuqd/sched/quota/cycle.h"
+#include "gpuqd/snapshot/cost.h"
 
 struct user_use;
 struct cap_use;
@@ -24,8 +25,8 @@ struct holdings {
 	int64_t *idle; /* by resource: held by no queue; use by others is not known here */
 	int64_t *running; /* jobs, by queue: running, ending or with a nominated placement */
 	int64_t *parting; /* those of them that are ending */
-	bool sevenths; /* some node has instances, see cost_allowed */
 	int64_t *least_priority; /* by queue, of its own running preemptible jobs */
+	bool sevenths; /* some node has instances, see holdings_allowed */
 	bool *stopped; /* by queue: it or an ancestor is */
 	bool *per_user; /* by queue: some limit on the path counts users */
 	bool lends_limited;
@@ -42,5 +43,11 @@ struct holdings {
 				  * snap_lines.array_of */
 	struct budgets *budgets; /* budget.c; NULL = no queue has one */
 };
+
+/* Return what a limit on devices allows: with instances in the cluster a little more, see cost_allowed(). */
+static inline int64_t holdings_allowed(const struct cycle *c, int64_t limit)
+{
+	return c->holdings->sevenths ? cost_allowed(limit) : limit;
+}
 
 #endif

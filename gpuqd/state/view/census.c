@@ -1,9 +1,9 @@
-#include "gpuqd/devices/backend.h"
 #include "gpuqd/state/view/census.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "gpuqd/devices/backend.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/view/cards.h"
 #include "gpuqd/util/walltime.h"

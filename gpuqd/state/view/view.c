@@ -286,16 +286,14 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	return v;
 }
 
-/* Return how many jobs are in a state, as it is shown: some that are pending wait for requested nodes. */
-static int64_t n_jobs_in(const struct model *m, enum gpuq_job_state state)
+/* Count the pending jobs that wait for requested nodes: they are shown in a state of their own. */
+static int64_t count_provisioning(const struct model *m)
 {
 	const struct job *j;
 	int64_t n = 0;
 
-	if (state != GPUQ_JOB_PENDING && state != GPUQ_JOB_PROVISIONING)
-		return m->n_jobs_by_state[state];
 	DL_FOREACH2(m->jobs_by_state[GPUQ_JOB_PENDING], j, state_next)
-		n += view_job_state(j) == state;
+		n += view_job_state(j) == GPUQ_JOB_PROVISIONING;
 	return n;
 }
 
@@ -304,6 +302,7 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_
 	struct gpuq_val *v = gpuq_map(a), *d = gpuq_map(a), *jobs = gpuq_map(a),
 			*frozen = gpuq_list(a), *why = gpuq_map(a), *reserved = gpuq_list(a);
 	const struct site_reservation *r = m->site->reservations.items;
+	const int64_t provisioning = count_provisioning(m);
 	struct census all;
 
 	if (!census_take(m, now_us, a, &all))
@@ -327,9 +326,15 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_
 		gpuq_add(a, reserved, one);
 	}
 	gpuq_put(a, v, "reserved", reserved);
-	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
-		gpuq_put(a, jobs, gpuq_job_state_word((enum gpuq_job_state)i),
-			 gpuq_int(a, n_jobs_in(m, (enum gpuq_job_state)i)));
+	for (int i = 0; i < N_GPUQ_JOB_STATES; i++) {
+		int64_t n = m->n_jobs_by_state[i];
+
+		if (i == GPUQ_JOB_PENDING)
+			n -= provisioning;
+		else if (i == GPUQ_JOB_PROVISIONING)
+			n = provisioning;
+		gpuq_put(a, jobs, gpuq_job_state_word((enum gpuq_job_state)i), gpuq_int(a, n));
+	}
 	gpuq_put(a, v, "jobs", jobs);
 	node_each(m, n)
 		if (n->frozen)

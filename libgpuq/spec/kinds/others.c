@@ -76,13 +76,7 @@ static void quote(struct gpuq_buf *out, const char *word)
 		gpuq_buf_adds(out, word);
 		return;
 	}
-	gpuq_buf_addc(out, '\'');
-	for (; *word; word++)
-		if (*word == '\'')
-			gpuq_buf_adds(out, "'\\''");
-		else
-			gpuq_buf_addc(out, *word);
-	gpuq_buf_addc(out, '\'');
+	gpuq_buf_quote(out, word);
 }
 
 /* "v1 Service train, line 4". */

@@ -151,7 +151,7 @@ static bool is_free(const struct lock *l, const char *text, int64_t *at_us)
 	return *at_us == 0 || loop_wall_us(l->asks->loop) - *at_us >= l->asks->lock_us;
 }
 
-/* Say who holds it: "TIME,NAMESPACE,POD", or older forms without the last. */
+/* Say which pod holds it: "TIME,NAMESPACE,POD", or older forms without the last. */
 static void tell_wait(const struct lock *l, const char *text, int64_t at_us)
 {
 	const struct cluster_sink *sink = l->asks->sink;

@@ -131,7 +131,7 @@ static bool has_path(const struct pod_order *o, const json_t *command)
 void podspec_steps(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
 		   json_t *container)
 {
-	static const char *const launch[] = { "gpuq", "slurm", "srun", "--mpi=launch", "--" };
+	static const char *const launch[] = { GPUQ_LAUNCH_COMMAND };
 	json_t *command = json_object_get(container, "command"), *init;
 	const bool launches = o->spec->launch && o->n_pods > 1 && json_array_size(command) > 0;
 

@@ -51,13 +51,8 @@ static bool redirect(const struct pod_order *o, const struct gpuq_group *g, cons
 		kept = !name.failed && !path.failed && is_kept(g, gpuq_buf_str(&path), *how != '<');
 	}
 	if (kept) {
-		gpuq_buf_printf(out, " %s'", how);
-		for (const char *p = gpuq_buf_str(&path); *p; p++)
-			if (*p == '\'')
-				gpuq_buf_adds(out, "'\\''");
-			else
-				gpuq_buf_add(out, p, 1);
-		gpuq_buf_adds(out, "'");
+		gpuq_buf_printf(out, " %s", how);
+		gpuq_buf_quote(out, gpuq_buf_str(&path));
 	}
 	gpuq_buf_done(&name);
 	gpuq_buf_done(&path);

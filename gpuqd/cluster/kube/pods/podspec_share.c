@@ -48,7 +48,7 @@ static bool drop(json_t *list, bool (*which)(const char *, const char *), const 
 	return any;
 }
 
-/* Return whether its container sees a device: by one word it says how many a node has, or who goes first. */
+/* Return whether its container sees a device: by one word it says how many a node has, or which pod goes first. */
 static bool shows_device(const char *resource, const char *device)
 {
 	return is_device(resource, device) && !gpuq_resource_is_remark(resource);

@@ -2,6 +2,7 @@
 
 #include "gpuqd/cluster/local/shepherd/shepherd_child.h"
 #include "gpuqd/cluster/local/shepherd/unpack.h"
+#include "libgpuq/spec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -269,8 +270,7 @@ static int exit_code_of(int why)
 
 static size_t put_launch(const char **argv)
 {
-	static const char *const words[LAUNCH_WORDS] = { "gpuq", "slurm", "srun", "--mpi=launch",
-							 "--" };
+	static const char *const words[LAUNCH_WORDS] = { GPUQ_LAUNCH_COMMAND };
 
 	/* The script of each pod has a path of its own, by which sruns would not know their step. */
 	setenv("GPUQ_STEP_NAME", "launch", 1);
