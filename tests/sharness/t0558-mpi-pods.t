@@ -26,8 +26,9 @@ assert ask("cmd=barrier_in") == "cmd=barrier_out rc=0"
 for i in range(size):
     assert ask(f"cmd=get kvsname={name} key=card-{i}").endswith(f"value=rank {i} is here")
 mapping = ask(f"cmd=get kvsname={name} key=PMI_process_mapping").split("value=")[1]
-if len(sys.argv) > 1 and rank == "0":
-    f.write(f"cmd=abort exitcode={sys.argv[1]}\n")
+if len(sys.argv) > 1:
+    # The others wait for it: one that has ended is not ended by an abort.
+    f.write(f"cmd=abort exitcode={sys.argv[1]}\n" if rank == "0" else "cmd=barrier_in\n")
     f.flush()
     f.readline()
 assert ask("cmd=finalize") == "cmd=finalize_ack rc=0"
