@@ -150,10 +150,20 @@ test_expect_success 'suspended by another client while it runs: its template is 
 
 grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
 
+# tells NAME: what there is of a Job, for whoever looks into a failure; it fails
+tells() {
+	echo "--- $1:"
+	for tells_list in queue history; do gpuq $tells_list --json | grep -F "\"$1\""; done
+	kube get "default/jobs/$1" spec.suspend,metadata.annotations,status
+	pods "$1" metadata.name,spec.affinity,spec.schedulingGates,status.phase
+	tail -n 40 gpuqd.log
+	return 1
+}
+
 # killed_at FAILPOINT NAME: gpuqd dies at that step of a start; the next one goes on, with one job
 killed_at() {
 	stop_gpuqd && GPUQ_FAILPOINT="$1=kill" && export GPUQ_FAILPOINT && start_kube_gpuqd && suspended "$2" && wait_for 60 gpuqd_is_dead && unset GPUQ_FAILPOINT &&
-		start_kube_gpuqd && wait_for 120 n_jobs 1 "Job/$2" queue RUNNING && n_jobs 0 "Job/$2" history && test "$(pods "$2" | grep -c .)" = 1 && removed "$2"
+		start_kube_gpuqd && wait_for 120 n_jobs 1 "Job/$2" queue RUNNING && n_jobs 0 "Job/$2" history && test "$(pods "$2" | grep -c .)" = 1 && removed "$2" || tells "$2"
 }
 
 for step in adopt.submit dispatch.adopt kube.owner.start kube.owner.start.answered adopt.fill kube.gate kube.gate.answered kube.bind.answered; do
@@ -164,7 +174,7 @@ done
 evicted_at() {
 	suspended "$2" && template "$2" before && wait_for 120 n_jobs 1 "Job/$2" queue RUNNING && evicted_id=$(jobs_of "Job/$2") && stop_gpuqd && GPUQ_FAILPOINT="$1=kill" && export GPUQ_FAILPOINT && start_kube_gpuqd &&
 		{ gpuq cancel "$evicted_id" || :; } && wait_for 60 gpuqd_is_dead && unset GPUQ_FAILPOINT && start_kube_gpuqd && wait_for 60 job_is "$evicted_id" state CANCELLED && wait_for 60 as_before "$2" before &&
-		wait_for 60 eval "test -z \"\$(pods $2)\"" && n_jobs 0 "Job/$2" && removed "$2"
+		wait_for 60 eval "test -z \"\$(pods $2)\"" && n_jobs 0 "Job/$2" && removed "$2" || tells "$2"
 }
 
 for step in dispatch.delete kube.owner.stop kube.owner.stop.answered kube.owner.restore kube.owner.restore.answered; do

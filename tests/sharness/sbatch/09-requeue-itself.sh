@@ -3,7 +3,7 @@
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --output=resumes.log
-#SBATCH --signal=B:USR1@3599
+#SBATCH --signal=B:USR1@3594
 #SBATCH --time=1:00:00
 save() {
 	echo "saving at $SLURM_RESTART_COUNT"

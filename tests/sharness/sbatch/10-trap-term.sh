@@ -1,6 +1,6 @@
 #!/bin/bash
 #SBATCH --no-requeue
-#SBATCH --signal=TERM@3599 --time=60
+#SBATCH --signal=TERM@3594 --time=60
 #SBATCH -o term.log
 cleanup() { echo "cleaned up"; exit 0; }
 trap cleanup TERM
