@@ -554,12 +554,66 @@ static bool cleared(const struct job *j)
 	return false;
 }
 
+/* Return the devices that are free on a node; none beside a job that has it alone. */
+static int free_on(int node)
+{
+	bool used[DEVICES] = { false };
+	int n = w.gpus[node];
+
+	for (int i = 0; i < w.n_jobs; i++)
+		for (int k = 0; w.jobs[i].state == RUNNING && k < w.jobs[i].pods; k++) {
+			const struct place *at = &w.jobs[i].places[k];
+
+			if (at->node == node && w.jobs[i].exclusive)
+				return 0;
+			for (int d = 0; at->node == node && d < at->n_devices; d++)
+				used[at->devices[d]] = true;
+		}
+	for (int d = 0; d < DEVICES; d++)
+		n -= used[d];
+	return n;
+}
+
+/* Return the devices that amounts which have begun keep still, beside those of their owners. */
+static int kept(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < w.n_slices; i++) {
+		const struct slice *s = &w.slices[i];
+		int left = s->start <= w.now && s->end > w.now ? s->gpus : 0;
+
+		for (int k = 0; k < w.n_jobs; k++)
+			for (int d = 0; w.jobs[k].state == RUNNING && owns(s, &w.jobs[k]) &&
+					w.jobs[k].start >= s->start && d < w.jobs[k].pods;
+			     d++)
+				left -= w.jobs[k].places[d].n_devices;
+		n += left > 0 ? left : 0;
+	}
+	return n;
+}
+
+/* True if amounts lack devices that the job has. */
+static bool lacked(const struct job *j)
+{
+	int n = kept();
+	bool other = false;
+
+	for (int i = 0; i < w.n_slices; i++)
+		other |= w.slices[i].gpus && w.slices[i].user >= 0 && !owns(&w.slices[i], j) &&
+			 w.slices[i].start <= w.now && w.slices[i].end > w.now;
+	for (int i = 0; i < w.n_nodes; i++)
+		n -= free_on(i);
+	return n > 0 && other && j->preemptible && !j->mig && j->milli >= SNAP_MILLI;
+}
+
 static void evict(const struct plan_action *a)
 {
 	const int ix = (int)a->key.id - 1;
 	struct job *j = &w.jobs[ix];
 
-	if (j->state != RUNNING || (!cleared(j) && (j->yield == 0 || j->yield > w.now)))
+	if (j->state != RUNNING ||
+	    (!cleared(j) && !lacked(j) && (j->yield == 0 || j->yield > w.now)))
 		wrong("job %d is evicted for nothing", ix + 1);
 	j->state = WAITING;
 	j->yield = j->given = 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/sched/timeline/reservations_end.h"
+#include "gpuqd/sched/timeline/reservations_int.h"
 #include "gpuqd/sched/timeline/timeline_free.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
@@ -46,8 +47,7 @@ static bool in_time(const struct snap_reservation *r, const struct snap_job *j)
 	return r->release_us <= 0 || j->start_us < amount_sum(r->start_us, r->release_us);
 }
 
-/* True if it keeps nothing any more. */
-static bool over(const struct cycle *c, uint32_t i)
+bool reservations_over(const struct cycle *c, uint32_t i)
 {
 	const struct snap_reservation *r = slice(c, i);
 
@@ -92,7 +92,7 @@ uint32_t reservations_bars(const struct cycle *c, uint32_t job, int64_t t, int64
 	if (out)
 		memset(out, 0, cycle_words(c) * sizeof(*out));
 	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
-		if (over(c, i) || !keeps(c, i, job, t, end))
+		if (reservations_over(c, i) || !keeps(c, i, job, t, end))
 			continue;
 		/* The one that ends first is named: its end changes something. */
 		if (first == SNAP_NONE || slice(c, i)->end_us < slice(c, first)->end_us)
@@ -108,7 +108,7 @@ int64_t reservations_takes(const struct cycle *c, uint32_t job, uint32_t node, i
 	const int64_t now = c->s->config.now_us;
 
 	for (uint32_t i = 0; i < c->s->n_reservations; i++)
-		if (!over(c, i) && keeps(c, i, job, now, before) &&
+		if (!reservations_over(c, i) && keeps(c, i, job, now, before) &&
 		    bits_has(c->timeline->future->slices[i], node))
 			before = slice(c, i)->start_us > now ? slice(c, i)->start_us : now;
 	return before;
@@ -142,8 +142,8 @@ void reservations_name(struct cycle *c, uint32_t reservation, struct plan_reason
 
 /* ---- amounts ---- */
 
-/* True if devices of that node can be part of the amount. */
-static bool counts_there(const struct cycle *c, const struct snap_reservation *r, uint32_t node)
+bool reservations_counts_there(const struct cycle *c, const struct snap_reservation *r,
+			       uint32_t node)
 {
 	return bits_has(nodes_ready(c), node) && c->s->nodes[node].n_devices > 0 &&
 	       (r->flavor == SNAP_NONE || c->s->nodes[node].flavor == r->flavor) &&
@@ -156,7 +156,7 @@ static bool counts_for(const struct cycle *c, uint32_t i, const struct snap_allo
 	const struct snap_reservation *r = slice(c, i);
 
 	return c->s->jobs[al->job].start_us >= r->start_us && in_time(r, &c->s->jobs[al->job]) &&
-	       counts_there(c, r, al->node) && reservations_owns(c, i, al->job);
+	       reservations_counts_there(c, r, al->node) && reservations_owns(c, i, al->job);
 }
 
 bool reservations_has(const struct cycle *c, uint32_t reservation, const struct snap_alloc *al)
@@ -184,8 +184,7 @@ bool reservations_shields(const struct cycle *c, uint32_t job, uint32_t claimant
 	return false;
 }
 
-/* Return the devices that owners have taken since it began. */
-static int64_t taken(const struct cycle *c, uint32_t i)
+int64_t reservations_taken(const struct cycle *c, uint32_t i)
 {
 	const struct snap_reservation *r = slice(c, i);
 	int64_t n = 0;
@@ -200,7 +199,8 @@ static int64_t taken(const struct cycle *c, uint32_t i)
 		const struct plan_action *act = &c->plan.actions[a];
 
 		for (uint32_t p = 0; act->kind == PLAN_PLACE && p < act->n_pods; p++)
-			if (counts_there(c, r, c->plan.pods[act->pod_first + p].node) &&
+			if (reservations_counts_there(c, r,
+						      c->plan.pods[act->pod_first + p].node) &&
 			    reservations_admits(c, i, act->job, c->s->config.now_us))
 				n += c->plan.pods[act->pod_first + p].n_devices;
 	}
@@ -252,7 +252,7 @@ static void enter_amount(struct cycle *c, uint32_t i)
 	int64_t left = r->gpus_milli / SNAP_MILLI;
 
 	if (r->start_us <= now)
-		left -= taken(c, i);
+		left -= reservations_taken(c, i);
 	if (left <= 0)
 		return;
 	timeline_free_at(c, SNAP_NONE, start, &c->timeline->future->at);
@@ -263,7 +263,7 @@ static void enter_amount(struct cycle *c, uint32_t i)
 			const uint32_t have = c->timeline->future->at.whole[n];
 			const uint32_t whole = (int64_t)have < left ? have : (uint32_t)left;
 
-			if (have != room || !counts_there(c, r, n) ||
+			if (have != room || !reservations_counts_there(c, r, n) ||
 			    !bits_has(c->timeline->future->at.usable, n))
 				continue;
 			keep(c, i, n, start, whole);
@@ -271,9 +271,7 @@ static void enter_amount(struct cycle *c, uint32_t i)
 		}
 }
 
-/* Return what an amount keeps still, in devices: less what its owners have taken, also in this
- * cycle. */
-static int64_t kept(const struct cycle *c, uint32_t i)
+int64_t reservations_kept(const struct cycle *c, uint32_t i)
 {
 	const struct future *f = c->timeline->future;
 	int64_t n = 0;
@@ -294,9 +292,10 @@ uint32_t reservations_open(const struct cycle *c, uint32_t job)
 		devices += (int64_t)(one.whole + one.parts) * r->groups[g].pods_min;
 	}
 	for (uint32_t i = 0; i < c->s->n_reservations; i++)
-		if (slice(c, i)->start_us <= c->s->config.now_us && !over(c, i) &&
+		if (slice(c, i)->start_us <= c->s->config.now_us && !reservations_over(c, i) &&
 		    reservations_admits(c, i, job, c->s->config.now_us) &&
-		    (!is_amount(slice(c, i)) || (devices > 0 && devices <= kept(c, i))))
+		    (!is_amount(slice(c, i)) ||
+		     (devices > 0 && devices <= reservations_kept(c, i))))
 			return i;
 	return SNAP_NONE;
 }
@@ -308,7 +307,7 @@ bool reservations_holds_places(const struct cycle *c, uint32_t reservation)
 	for (uint32_t i = 0; i < c->places.n_pods; i++) {
 		const struct place *p = &c->places.pods[i];
 
-		if (is_amount(r) ? p->n_devices > 0 && !counts_there(c, r, p->node)
+		if (is_amount(r) ? p->n_devices > 0 && !reservations_counts_there(c, r, p->node)
 				 : !bits_has(c->timeline->future->slices[reservation], p->node))
 			return false;
 	}
@@ -336,7 +335,7 @@ void reservations_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t wh
 
 			if (b->reservation == SNAP_NONE || (b->node == node) != here ||
 			    slice(c, b->reservation)->start_us > c->s->config.now_us ||
-			    !counts_there(c, slice(c, b->reservation), node) ||
+			    !reservations_counts_there(c, slice(c, b->reservation), node) ||
 			    !reservations_admits(c, b->reservation, job, c->s->config.now_us))
 				continue;
 			n = b->need.whole < whole ? b->need.whole : whole;
@@ -400,57 +399,11 @@ void reservations_enter_nodes(struct cycle *c)
 void reservations_enter_amounts(struct cycle *c)
 {
 	for (uint32_t i = 0; !c->failed && i < c->s->n_reservations; i++)
-		if (is_amount(slice(c, i)) && !over(c, i))
+		if (is_amount(slice(c, i)) && !reservations_over(c, i))
 			enter_amount(c, i);
 }
 
 /* ---- beginning ---- */
-
-/* True if the reservation of whole nodes preempts the job there when it begins. */
-static bool clears(const struct cycle *c, uint32_t i, uint32_t job)
-{
-	const struct snap_reservation *r = slice(c, i);
-	const struct snap_job *j = &c->s->jobs[job];
-
-	if (is_amount(r) || over(c, i) || (!r->maintenance && (!j->preemptible || j->spared)) ||
-	    reservations_owns(c, i, job))
-		return false;
-	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
-		if (bits_has(c->timeline->future->slices[i], c->s->allocs[a].node))
-			return true;
-	return false;
-}
-
-int64_t reservations_clears(const struct cycle *c, uint32_t job)
-{
-	const int64_t now = c->s->config.now_us;
-
-	/* They are ordered by start. */
-	for (uint32_t i = 0; i < c->s->n_reservations; i++)
-		if (clears(c, i, job))
-			return slice(c, i)->start_us > now ? slice(c, i)->start_us : now;
-	return GPUQ_UNLIMITED;
-}
-
-/* Preempt jobs that are still on the nodes of a reservation when it begins. */
-static void clear_nodes(struct cycle *c)
-{
-	const int64_t now = c->s->config.now_us;
-
-	for (uint32_t i = 0; i < c->s->n_reservations && slice(c, i)->start_us <= now; i++)
-		for (uint32_t k = 0; k < c->s->lines.n_busy && !c->failed; k++) {
-			const uint32_t j = c->s->lines.busy[k];
-
-			if (c->s->jobs[j].state != SNAP_RUNNING || !clears(c, i, j) ||
-			    timeline_leaves(c, j))
-				continue;
-			timeline_evict(c, j,
-				       slice(c, i)->maintenance ? GPUQ_CAUSE_DRAIN
-								: GPUQ_CAUSE_YIELD,
-				       SNAP_NONE, gpuq_rule_word(GPUQ_RULE_YIELD_RESERVATION));
-			c->timeline->future->stale = true;
-		}
-}
 
 void reservations_begin(struct cycle *c)
 {
@@ -464,7 +417,7 @@ void reservations_begin(struct cycle *c)
 	if (c->s->n_reservations > 0) {
 		if (!timeline_look_ahead(c))
 			return;
-		clear_nodes(c);
+		reservations_clear(c);
 		reservations_end(c);
 	}
 	timeline_starving(c);
