@@ -11,6 +11,7 @@
 #include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/reasons.h"
 #include "gpuqd/sched/timeline/emit.h"
+#include "gpuqd/sched/timeline/reservations.h"
 #include "gpuqd/util/sort.h"
 
 /* A pool with nodes that do not exist, all of one flavor. */
@@ -35,6 +36,7 @@ struct provision {
 	uint32_t *pool_ix; /* by node that does not exist: its pool, before they are sorted */
 	uint32_t *shapes, n_shapes; /* one node of each kind of them */
 	uint32_t *ask_of; /* by node: into plan.asks; SNAP_NONE */
+	uint64_t *barred; /* scratch: nodes that reservations keep from a job */
 	uint64_t *asked; /* jobs with an element that has a place there */
 	uint32_t *served, n_served, room; /* a job for each such element */
 	struct job_class *classes; /* as they were */
@@ -344,6 +346,7 @@ void provision_begin(struct cycle *c)
 	p->before = nodes_amounts_new(c, true, true);
 	p->open = cycle_alloc(c, cycle_words(c), sizeof(*p->open));
 	p->ask_of = cycle_alloc(c, n, sizeof(*p->ask_of));
+	p->barred = cycle_alloc(c, cycle_words(c), sizeof(*p->barred));
 	p->asked = cycle_alloc(c, bits_words(c->s->n_jobs) + 1, sizeof(*p->asked));
 	if (!c->failed)
 		list_nodes(c, p, n_planned, n_asked);
@@ -423,18 +426,36 @@ static bool has_room(const struct cycle *c, uint32_t job, const struct growing *
 	return false;
 }
 
+/* Return the reservation that keeps the pool's nodes from the job as they come; SNAP_NONE = none does. A job without
+ * a time limit leaves them when it begins, where it may be preempted. */
+static uint32_t reserved_for_others(struct cycle *c, uint32_t job, const struct growing *g)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t now = c->s->config.now_us;
+	const bool leaves = j->walltime_us == GPUQ_UNLIMITED && j->preemptible;
+	uint64_t *barred = c->provision->barred;
+	uint32_t by;
+
+	if (c->s->n_reservations == 0)
+		return SNAP_NONE;
+	by = reservations_bars(c, job, now, leaves ? now + 1 : timeline_end(c, job, now), barred);
+	return by != SNAP_NONE && bits_has(barred, g->node) ? by : SNAP_NONE;
+}
+
 /* Ask for nodes of the pool, as few as will do. */
 static bool extend(struct cycle *c, uint32_t job, struct growing *g)
 {
 	const uint32_t had = g->n_open;
+	const uint32_t less = c->s->n_reservations ? reservations_takes_new(c, job, g->node) : 0;
+	const uint32_t most = g->n_nodes > less ? g->n_nodes - less : 0;
 	uint32_t too_few = had, enough = had + 1;
 	struct plan_ask *a;
 
-	if (had == g->n_nodes || (g->max_asks && g->n_asks >= g->max_asks))
+	if (had >= most || (g->max_asks && g->n_asks >= g->max_asks))
 		return false;
 	if (!fits_with(c, job, g, enough)) {
 		too_few = enough;
-		enough = g->n_nodes;
+		enough = most;
 		if (too_few == enough || !fits_with(c, job, g, enough)) {
 			set_open(c, g, had);
 			return false;
@@ -550,6 +571,33 @@ static void note_limit(struct cycle *c, uint32_t job, uint32_t cls)
 		}
 }
 
+/* Report the reservation that keeps the nodes that could come from the job, where that is why. */
+static void note_reserved(struct cycle *c, uint32_t job, uint32_t cls)
+{
+	const struct snap_request *r = cycle_request(c, job);
+	const uint32_t first = c->plan.n_reasons;
+	struct provision *p = c->provision;
+	uint32_t by = SNAP_NONE;
+	struct plan_reason *why;
+
+	for (uint32_t f = 0; r->gpus_milli > 0 && f < cycle_flavors(c, job) && cls < p->n_classes;
+	     f++)
+		for (uint32_t i = 0; i < p->n_pools; i++) {
+			if (p->pools[i].flavor != r->flavor_ix[f] ||
+			    !could_be_on(c, job, p->pools[i].node))
+				continue;
+			by = reserved_for_others(c, job, &p->pools[i]);
+			if (by == SNAP_NONE)
+				return;
+		}
+	why = by != SNAP_NONE ? PLAN_PUSH(c, reasons, 1) : NULL;
+	if (!why)
+		return;
+	*why = (struct plan_reason){ .code = GPUQ_R_NONE };
+	reservations_name(c, by, why);
+	p->classes[cls].why = (struct plan_why){ first, c->plan.n_reasons - first };
+}
+
 static void note_served(struct cycle *c, uint32_t job)
 {
 	struct provision *p = c->provision;
@@ -607,7 +655,7 @@ static bool place_on(struct cycle *c, uint32_t job, struct growing *g, bool aski
 {
 	bool placed;
 
-	if (!could_be_on(c, job, g->node))
+	if (!could_be_on(c, job, g->node) || reserved_for_others(c, job, g) != SNAP_NONE)
 		return false;
 	placed = asking ? extend(c, job, g) : has_room(c, job, g) && pack_open(c, job, g);
 	for (uint32_t i = 0; placed && on_its_way && i < c->places.n_pods; i++) {
@@ -715,6 +763,7 @@ bool provision_next(struct cycle *c)
 	} else if (!serve(c, job)) {
 		struct job_class *cls = &c->classes.items[cycle_class(c, job)];
 
+		note_reserved(c, job, cycle_class(c, job));
 		note_refused(c, job, cycle_class(c, job));
 		note_limit(c, job, cycle_class(c, job));
 		cls->blocked = true;

@@ -10,9 +10,17 @@
 /* While gpuqd was down a reservation may have ended: its jobs are signalled within this time. */
 #define ENDED_US (86400 * GPUQ_US_PER_S)
 
-/* Collect the nodes that it names; without names and an amount, those of its pool. */
+static bool is_listed(const uint32_t *nodes, uint32_t n, uint32_t node)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (nodes[i] == node)
+			return true;
+	return false;
+}
+
+/* Collect the nodes that it names; without names and an amount, those of its pool, and those that may come. */
 static uint32_t take_nodes(const struct model *m, const struct site_reservation *in,
-			   uint32_t *nodes)
+			   const struct snapshot *s, uint32_t *nodes)
 {
 	uint32_t n = 0;
 
@@ -27,6 +35,10 @@ static uint32_t take_nodes(const struct model *m, const struct site_reservation 
 	for (const struct node *node = m->nodes; node; node = node->hh.next)
 		if (node->snap_ix != SNAP_NONE && node->pool && strcmp(node->pool, in->pool) == 0)
 			nodes[n++] = node->snap_ix;
+	for (uint32_t i = 0; i < s->n_nodes; i++)
+		if (s->nodes[i].state >= SNAP_ASKED && !is_listed(nodes, n, i) &&
+		    strcmp(s->nodes[i].pool, in->pool) == 0)
+			nodes[n++] = i;
 	return n;
 }
 
@@ -50,7 +62,8 @@ static void take_end(const struct model *m, const struct site_reservation *in, s
 {
 	const int64_t clears_us = site_reservation_clears(in);
 	const int64_t next_us = next_window(m, in, amount_sum(in->start_us, in->duration_us));
-	uint32_t *nodes = gpuq_arena_calloc(mem, HASH_COUNT(m->nodes) + 1, sizeof(*nodes));
+	uint32_t *nodes =
+		gpuq_arena_calloc(mem, HASH_COUNT(m->nodes) + s->n_nodes + 1, sizeof(*nodes));
 	struct snap_reservation r = { .name = in->name,
 				      .start_us = walltime_to_ledger(clears_us, m->ahead_us),
 				      .end_us = walltime_to_ledger(next_us, m->ahead_us),
@@ -61,7 +74,7 @@ static void take_end(const struct model *m, const struct site_reservation *in, s
 
 	if (!nodes)
 		return;
-	r.n_nodes = take_nodes(m, in, nodes);
+	r.n_nodes = take_nodes(m, in, s, nodes);
 	if (r.n_nodes > 0)
 		snapshot_add_reservation(s, &r);
 }
@@ -77,7 +90,7 @@ static bool ends_jobs(const struct site_reservation *in)
 static void take(const struct model *m, const struct site_reservation *in, int64_t start_us,
 		 const uint32_t *queue_of, struct snapshot *s, struct gpuq_arena *mem)
 {
-	const size_t room = in->nodes.n + HASH_COUNT(m->nodes) + 1;
+	const size_t room = in->nodes.n + HASH_COUNT(m->nodes) + s->n_nodes + 1;
 	uint32_t *nodes = gpuq_arena_calloc(mem, room, sizeof(*nodes));
 	uint32_t *users = gpuq_arena_calloc(mem, in->users.n + 1, sizeof(*users));
 	const struct queue *q = in->queue ? model_find_queue(m, in->queue) : NULL;
@@ -91,7 +104,7 @@ static void take(const struct model *m, const struct site_reservation *in, int64
 
 	if (!nodes || !users || __builtin_add_overflow(start_us, in->duration_us, &r.end_us))
 		return;
-	r.n_nodes = take_nodes(m, in, nodes);
+	r.n_nodes = take_nodes(m, in, s, nodes);
 	if (in->nodes.n == 0 && r.n_nodes == 0) {
 		r.gpus_milli = in->gpus_milli;
 		r.pool = in->pool;

@@ -46,6 +46,9 @@ uint32_t reservations_open(const struct cycle *c, uint32_t job);
 bool reservations_holds_places(const struct cycle *c, uint32_t reservation);
 /* Add the nodes outside of a reservation of whole nodes. */
 void reservations_bar_others(const struct cycle *c, uint32_t reservation, uint64_t *set);
+/* Return how many more nodes like that one, which does not exist yet, amounts that have begun take as they come,
+ * before the job may use one. */
+uint32_t reservations_takes_new(const struct cycle *c, uint32_t job, uint32_t node);
 /* Note that an owner's pod was started: its reservation keeps that much less. */
 void reservations_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t whole);
 

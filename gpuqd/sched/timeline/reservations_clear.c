@@ -1,6 +1,9 @@
 #include "gpuqd/sched/timeline/reservations_int.h"
 
+#include <string.h>
+
 #include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/sched/timeline/reservations_end.h"
 #include "gpuqd/sched/timeline/timeline_int.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 
@@ -199,4 +202,29 @@ void reservations_clear(struct cycle *c)
 		if (slice(c, i)->gpus_milli > 0 && !slice(c, i)->maintenance &&
 		    !reservations_over(c, i))
 			clear_amount(c, i);
+}
+
+/* ---- nodes that do not exist yet ---- */
+
+uint32_t reservations_takes_new(const struct cycle *c, uint32_t job, uint32_t node)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	uint32_t nodes = 0;
+
+	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
+		const struct snap_reservation *r = slice(c, i);
+		const int64_t now = c->s->config.now_us;
+		int64_t left;
+
+		if (r->gpus_milli == 0 || r->start_us > now || reservations_over(c, i) ||
+		    (r->flavor != SNAP_NONE && r->flavor != n->flavor) ||
+		    (r->pool && strcmp(r->pool, n->pool) != 0) || n->n_devices == 0 ||
+		    reservations_admits(c, i, job, now))
+			continue;
+		left = r->gpus_milli / SNAP_MILLI - reservations_taken(c, i) -
+		       reservations_kept(c, i);
+		if (left > 0)
+			nodes += (uint32_t)((left + n->n_devices - 1) / n->n_devices);
+	}
+	return nodes;
 }
