@@ -63,6 +63,12 @@ test_expect_success 'nor is one that was refused as often as the job says' '
 	becomes accept && gpuq cancel "$a" && wait_for 60 no_requests && none_twice
 '
 
+test_expect_success 'no node of a pool that others have reserved is requested, until it is not theirs any more' '
+	gpuq reserve whole --start now -t 1h --pool few -u daemon && a=$(grow_on few "gpus: 1\ntime: 1h") &&
+	wait_for 60 job_is "$a" reason Reservation && job_is "$a" reasons.0.object whole && n_requests 0 &&
+	gpuq reserve --delete whole && wait_for 60 job_is "$a" provisioning.pool few && n_requests 1 && gpuq cancel "$a" && wait_for 60 no_requests
+'
+
 test_expect_success 'nothing was overcommitted' '
 	nothing_was_overcommitted
 '
