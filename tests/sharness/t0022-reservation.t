@@ -174,4 +174,19 @@ test_expect_success ROOT 'who may reserve: managers within their quota, users wi
 	exits 1 as nobody gpuq queues set vip quota=8 && exits 0 gpuq reserve --delete m1 m2
 '
 
+test_expect_success ROOT 'nodes that a pool can get count like those it has: in the limits, and beside other reservations' '
+	gpuq apply --prune -f /dev/stdin <<-END &&
+	version: 1
+	queues: [{name: vip, quota: 4, managers: [daemon]}, {name: all}]
+	users: [{name: nobody, reserve: {gpu_hours: 10, ahead: 7d}}]
+	flavors: [{name: far, match: {product: X}}]
+	pools: [{name: cloud, flavor: far, selector: {pool: cloud}, provisioning: {kind: request, class: x, max_nodes: 2, machine: {gpus: 4, cpus: 8, memory: 8Gi, labels: {pool: cloud}}}}]
+	END
+	exits 1 as nobody gpuq reserve u1 -t 2h --pool cloud -u nobody && says err "nobody would hold 16 GPU-hours, the maximum is 10" &&
+	exits 0 as nobody gpuq reserve u1 -t 1h --pool cloud -u nobody --start now+2h &&
+	exits 1 as daemon gpuq reserve m1 -t 1h --pool cloud -q vip --start now+4h && says err "would hold 8 devices at one time, its quota is 4" &&
+	exits 1 as daemon gpuq reserve m1 -t 1h -g 4 --pool cloud -q vip --start now+2h && says err "0 of 4 devices are free at .* beside u1" &&
+	exits 0 as daemon gpuq reserve m1 -t 1h -g 4 --pool cloud -q vip --start now+4h && gpuq reserve --delete u1 && gpuq reserve --delete m1
+'
+
 test_done

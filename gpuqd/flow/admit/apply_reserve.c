@@ -34,16 +34,21 @@ static bool is_on(const struct site_reservation *r, const struct node *n)
 	return r->nodes.n == 0 && r->pool && strcmp(r->pool, n->pool) == 0;
 }
 
-/* Return the devices that it holds. */
+/* Return the devices that it holds; of a pool that can grow those that may come as well. */
 static int64_t milli_of(const struct reserving *x, const struct site_reservation *r)
 {
-	int64_t milli = 0;
+	const struct site_pool *p =
+		r->pool && r->nodes.n == 0 ? site_pool_growing(x->new_, r->pool) : NULL;
+	int64_t milli = 0, left = p ? p->provisioning->max_nodes : 0;
 
 	if (r->gpus_milli > 0)
 		return r->gpus_milli;
 	node_each(x->m, n)
-		milli += is_on(r, n) ? (int64_t)n->n_devices * 1000 : 0;
-	return milli;
+		if (is_on(r, n)) {
+			milli += (int64_t)n->n_devices * 1000;
+			left--;
+		}
+	return milli + (left > 0 ? left * p->provisioning->machine->gpus * 1000 : 0);
 }
 
 /* True if it is for jobs alone: neither maintenance nor nodes of a cloud. */

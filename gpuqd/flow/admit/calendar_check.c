@@ -14,7 +14,8 @@ struct checked {
 	const char **names; /* of flavors and pools, by number */
 	uint32_t n_names, room_names;
 	struct calendar_node *nodes;
-	const struct node **node_of;
+	const struct node **node_of; /* NULL: it may come */
+	const char **pool_of;
 	uint32_t n_nodes;
 	struct calendar_entry *entries;
 	const struct site_reservation **of;
@@ -34,10 +35,10 @@ static uint32_t number(struct checked *c, const char *name)
 	return i;
 }
 
-static bool names_node(const struct site_reservation *r, const struct node *n)
+static bool names_node(const struct checked *c, const struct site_reservation *r, uint32_t i)
 {
-	return gpuq_strlist_has(&r->nodes, n->name) ||
-	       (r->nodes.n == 0 && r->pool && strcmp(r->pool, n->pool) == 0);
+	return (c->node_of[i] && gpuq_strlist_has(&r->nodes, c->node_of[i]->name)) ||
+	       (r->nodes.n == 0 && r->pool && c->pool_of[i] && strcmp(r->pool, c->pool_of[i]) == 0);
 }
 
 static int add(struct checked *c, const struct site_reservation *r, struct gpuq_err *err)
@@ -58,7 +59,7 @@ static int add(struct checked *c, const struct site_reservation *r, struct gpuq_
 						     site_reservation_has(r, "maintenance") ||
 						     (!r->queue && r->users.n == 0) };
 	for (uint32_t i = 0; !amount && i < c->n_nodes; i++)
-		if (names_node(r, c->node_of[i]))
+		if (names_node(c, r, i))
 			nodes[e->n_nodes++] = i;
 	c->of[c->n_entries++] = r;
 	return 0;
@@ -146,11 +147,51 @@ static int check(struct checked *c, const struct site *s, const struct gpuq_val 
 	return 0;
 }
 
+/* Return how many nodes the pool can get beside those that are there. */
+static uint32_t may_come(const struct model *m, const struct site_pool *p)
+{
+	int64_t left = p->provisioning->max_nodes;
+
+	node_each(m, n)
+		left -= !n->gone && n->pool && strcmp(n->pool, p->name) == 0;
+	return left <= 0 ? 0 : left < PROVISION_NODES_MAX ? (uint32_t)left : PROVISION_NODES_MAX;
+}
+
+static size_t count_to_come(const struct model *m, const struct site *s)
+{
+	size_t n = 0;
+
+	site_each(site_pool, s->pools, p)
+		n += site_pool_grows(p) ? may_come(m, p) : 0;
+	return n;
+}
+
+static void add_node(struct checked *c, const struct node *node, const char *flavor,
+		     const char *pool, int64_t n_devices)
+{
+	c->node_of[c->n_nodes] = node;
+	c->pool_of[c->n_nodes] = pool;
+	c->nodes[c->n_nodes++] = (struct calendar_node){ .flavor = number(c, flavor),
+							 .pool = number(c, pool),
+							 .milli = n_devices * 1000 };
+}
+
+static void add_nodes(struct checked *c, const struct site *s)
+{
+	for (const struct node *node = c->m->nodes; node; node = node->hh.next)
+		if (!node->gone)
+			add_node(c, node, node->flavor, node->pool, node->n_devices);
+	site_each(site_pool, s->pools, p)
+		for (uint32_t left = site_pool_grows(p) ? may_come(c->m, p) : 0; left > 0; left--)
+			add_node(c, NULL, p->flavor, p->name, p->provisioning->machine->gpus);
+}
+
 int calendar_check(const struct model *m, const struct site *s, const struct gpuq_val *changes,
 		   int64_t now_us, struct gpuq_err *err)
 {
 	struct checked c = { .m = m, .mem = GPUQ_ARENA_INIT(0) };
-	const size_t n_nodes = HASH_COUNT(m->nodes), n = s->reservations.n;
+	const size_t n = s->reservations.n;
+	size_t n_nodes;
 	bool any = false;
 	int rc = 0;
 
@@ -158,23 +199,18 @@ int calendar_check(const struct model *m, const struct site *s, const struct gpu
 		any |= is_changed(changes, r->name);
 	if (!any)
 		return 0;
+	n_nodes = HASH_COUNT(m->nodes) + count_to_come(m, s);
 	c.room_names = (uint32_t)(2 * (n_nodes + n));
 	c.names = gpuq_arena_calloc(&c.mem, c.room_names + 1, sizeof(*c.names));
 	c.nodes = gpuq_arena_calloc(&c.mem, n_nodes + 1, sizeof(*c.nodes));
 	c.node_of = gpuq_arena_calloc(&c.mem, n_nodes + 1, sizeof(*c.node_of));
+	c.pool_of = gpuq_arena_calloc(&c.mem, n_nodes + 1, sizeof(*c.pool_of));
 	c.entries = gpuq_arena_calloc(&c.mem, n + 1, sizeof(*c.entries));
 	c.of = gpuq_arena_calloc(&c.mem, n + 1, sizeof(*c.of));
-	if (!c.names || !c.nodes || !c.node_of || !c.entries || !c.of)
+	if (!c.names || !c.nodes || !c.node_of || !c.pool_of || !c.entries || !c.of)
 		rc = gpuq_no_memory(err);
-	for (const struct node *node = m->nodes; rc == 0 && node; node = node->hh.next) {
-		if (node->gone)
-			continue;
-		c.node_of[c.n_nodes] = node;
-		c.nodes[c.n_nodes++] =
-			(struct calendar_node){ .flavor = number(&c, node->flavor),
-						.pool = number(&c, node->pool),
-						.milli = (int64_t)node->n_devices * 1000 };
-	}
+	if (rc == 0)
+		add_nodes(&c, s);
 	if (rc == 0)
 		rc = check(&c, s, changes, now_us, err);
 	gpuq_arena_done(&c.mem);
