@@ -90,8 +90,12 @@ bool file_beside(const char *file, char out[FILE_PATH_BYTES])
 const char *file_exec_beside(const char *program, char *const argv[])
 {
 	static char path[FILE_PATH_BYTES];
+	char moved[80];
 
 	if (path_beside(program, path))
+		execv(path, argv);
+	snprintf(moved, sizeof(moved), FILE_MOVED_LIBEXEC "%s", program);
+	if (path_beside(moved, path))
 		execv(path, argv);
 	snprintf(path, sizeof(path), "%s/%s", PKGLIBEXECDIR, program);
 	execv(path, argv);

@@ -22,6 +22,10 @@ int file_read(const char *path, struct gpuq_buf *out, struct gpuq_err *err);
 /* Files of gpuq lie beside this program in a tree that is not installed. */
 #define FILE_PATH_BYTES 4096
 
+/* The same of a tree that was installed in another place than it was configured for. */
+#define FILE_MOVED_LIBEXEC "../libexec/gpuq/"
+#define FILE_MOVED_LIB "../lib/gpuq/"
+
 /* The path by which this program is started again; returns its length, or -1. */
 ssize_t file_self(char *out, size_t room);
 

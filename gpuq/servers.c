@@ -17,7 +17,8 @@
 #define FILE_BYTES_MAX (256u << 10)
 #define MOUNTED "/var/run/secrets/gpuq/token"
 #define BLANKS " \t\r\n"
-#define MODULE "libgpuq/.libs/libgpuq-tls.so"
+#define MODULE_FILE "libgpuq-tls.so"
+#define MODULE "libgpuq/.libs/" MODULE_FILE
 
 struct servers_given servers_given;
 
@@ -270,7 +271,10 @@ const char *servers_module(struct gpuq_arena *a)
 {
 	char path[FILE_PATH_BYTES];
 
-	return file_beside("../" MODULE, path) ? gpuq_arena_strdup(a, path) : NULL;
+	/* NULL: where it was installed, if it is there. */
+	return file_beside("../" MODULE, path) || file_beside(FILE_MOVED_LIB MODULE_FILE, path)
+		       ? gpuq_arena_strdup(a, path)
+		       : NULL;
 }
 
 int servers_opts(struct gpuq_arena *a, struct gpuq_connect_opts *o, struct gpuq_err *err)

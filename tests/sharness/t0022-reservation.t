@@ -123,6 +123,7 @@ window() {
 test_expect_success 'AC-CAL-2: nodes of a cloud: late while they are not all there, and no job that would outlast them' '
 	for r in $(gpuq reservations -a -h -o NAME); do gpuq reserve --delete "$r" || return 1; done &&
 	exits 1 gpuq reserve block --external --pool default -w 2 -t 23h -q vip && says err "duration: expected 1 to 90 days" &&
+	exits 1 gpuq reserve block --external --pool default -w 2 -t 2d -q vip --flavor default && says err "flavor: expected a pool and a count alone" &&
 	exits 1 gpuq reserve block --external --pool default -w 2 -t 91d -q vip && says err "duration: expected 1 to 90 days" &&
 	exits 1 gpuq reserve block --external --pool default -w 2 -t 2d && says err "queue: expected a queue or users" &&
 	exits 0 window 2 20 && gpuq reservations -h -o STATE block >out && says out late &&

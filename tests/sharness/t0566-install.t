@@ -21,4 +21,11 @@ test_expect_success 'and nothing is written but below these' '
 	! grep -nE "(INSTALL[A-Z_]*\)|MKDIR_P\)|LN_S\)|mkdir -p|ln -s|cp -p).* (\"?/|\"?\\$\(DESTDIR\)/)" "$test_build/Makefile"
 '
 
+test_expect_success 'what was installed with another prefix than it was configured for finds its own programs there' '
+	mkdir -p moved/bin moved/libexec/gpuq moved/lib/gpuq project && echo hello >project/file &&
+	cp "$test_build/gpuq/gpuq" moved/bin/gpuq && cp "$test_build/gpuq/gpuq-pack" moved/libexec/gpuq/ && start_gpuqd &&
+	moved/bin/gpuq submit --code project --dry-run --wrap true >out && rm moved/libexec/gpuq/gpuq-pack &&
+	exits 1 moved/bin/gpuq submit --code project --dry-run --wrap true
+'
+
 test_done

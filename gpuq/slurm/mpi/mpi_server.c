@@ -81,7 +81,9 @@ char *mpi_module(void)
 {
 	char path[FILE_PATH_BYTES];
 
-	if (!file_beside("slurm/mpi/.libs/" PMIX_MODULE_FILE, path))
+	if (!file_beside("slurm/mpi/.libs/" PMIX_MODULE_FILE, path) &&
+	    (access(PKGLIBDIR "/" PMIX_MODULE_FILE, R_OK) == 0 ||
+	     !file_beside(FILE_MOVED_LIB PMIX_MODULE_FILE, path)))
 		snprintf(path, sizeof(path), "%s", PKGLIBDIR "/" PMIX_MODULE_FILE);
 	return access(path, R_OK) == 0 ? strdup(path) : NULL;
 }

@@ -134,6 +134,12 @@ static int check(struct checked *c, const struct site *s, const struct gpuq_val 
 			if (rc == 0 && fresh && is_over(r, now_us))
 				rc = gpuq_fail_field(err, GPUQ_EINVAL, "reservations",
 						     "%s: the end is in the past", r->name);
+			/* One of before may have it, and means the same. */
+			if (rc == 0 && fresh && r->external && r->flavor)
+				rc = gpuq_fail_field(err, GPUQ_EINVAL, "reservations",
+						     "%s: flavor: expected a pool and a count "
+						     "alone: the window is external",
+						     r->name);
 			if (rc == 0 && fresh &&
 			    is_too_much(c, &c->entries[c->n_entries - 1], &have))
 				rc = refuse_amount(r, have, err);
