@@ -203,14 +203,23 @@ static void add_name(const struct manager *m, struct gpuq_val *list, const char 
 struct named {
 	const struct manager *m;
 	struct gpuq_val *accounts, *users;
+	struct gpuq_val *uses; /* by user: accounts that its jobs name */
 };
 
 static void take_job(void *arg, const struct gpuq_val *job)
 {
 	struct named *n = arg;
 
-	if (wanted(n->m->user, gpuq_get_str(job, "user", "")))
-		add_name(n->m, n->accounts, gpuq_get_str(job, "account", NULL));
+	const char *user = gpuq_get_str(job, "user", "");
+	struct gpuq_val *own = (struct gpuq_val *)gpuq_get(n->uses, user);
+
+	if (!own) {
+		own = gpuq_list(n->m->a);
+		gpuq_put(n->m->a, n->uses, user, own);
+	}
+	if (own)
+		add_name(n->m, own, gpuq_get_str(job, "account", NULL));
+	add_name(n->m, n->accounts, gpuq_get_str(job, "account", NULL));
 	add_name(n->m, n->users, gpuq_get_str(job, "user", NULL));
 }
 
@@ -305,6 +314,8 @@ static void add_line(struct manager *m, const char *user, const char *account,
 /* A line for each account that the user (NULL = none in particular) may name. */
 static void add_accounts(struct manager *m, const char *user, const struct named *n)
 {
+	const struct gpuq_val *names;
+
 	for (uint32_t i = 0; i < m->queues->n; i++) {
 		const struct gpuq_val *q = m->queues->items[i];
 		const char *name = gpuq_get_str(q, "name", "");
@@ -312,15 +323,16 @@ static void add_accounts(struct manager *m, const char *user, const struct named
 		if (is_leaf(m, name) && may_use(m, q, user))
 			add_line(m, user, name, q);
 	}
-	for (uint32_t i = 0; i < n->accounts->n; i++)
-		if (!site_queue(m, n->accounts->items[i]->s) &&
-		    strcmp(n->accounts->items[i]->s, "default") != 0)
-			add_line(m, user, n->accounts->items[i]->s, NULL);
+	names = user ? gpuq_get(n->uses, user) : n->accounts;
+	for (uint32_t i = 0; names && i < names->n; i++)
+		if (!site_queue(m, names->items[i]->s) &&
+		    strcmp(names->items[i]->s, "default") != 0)
+			add_line(m, user, names->items[i]->s, NULL);
 }
 
 static int each_user(struct manager *m, bool by_account, struct gpuq_err *err)
 {
-	struct named n = { m, gpuq_list(m->a), gpuq_list(m->a) };
+	struct named n = { m, gpuq_list(m->a), gpuq_list(m->a), gpuq_map(m->a) };
 	const struct gpuq_val *users = gpuq_get(m->site, "users");
 	int rc = from_jobs(m, &n, err);
 
@@ -354,7 +366,7 @@ static int associations(struct manager *m, struct gpuq_err *err)
 
 static int accounts(struct manager *m, struct gpuq_err *err)
 {
-	struct named n = { m, gpuq_list(m->a), gpuq_list(m->a) };
+	struct named n = { m, gpuq_list(m->a), gpuq_list(m->a), gpuq_map(m->a) };
 	int rc = m->by_account ? each_user(m, true, err) : from_jobs(m, &n, err);
 
 	if (rc == 0 && !m->by_account)

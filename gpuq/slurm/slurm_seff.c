@@ -94,6 +94,8 @@ static int print(void *arg, const struct gpuq_val *job)
 	memory_lines(job, pods, out);
 	if (gpu && gpu->type != GPUQ_NULL)
 		gpuq_buf_printf(out, "\nGPU Utilization: %.2f%%", view_number(gpu, 0));
+	else if (view_number(gpuq_get(job, "gpus"), 0) > 0)
+		gpuq_buf_adds(out, "\nGPU Utilization: Unknown");
 	gpuq_buf_addc(out, '\n');
 	if (!view_job_ended(job))
 		gpuq_buf_adds(out, "WARNING: Efficiency statistics can only be obtained after the "

@@ -35,7 +35,7 @@ const struct gpuq_spec_option gpuq_spec_unused[] = {
 	{ "hint", 0, 'r', NULL, "tasks are not bound to cores" },
 	{ "ignore-pbs", 0, 'n', NULL, "#PBS lines are remarks" },
 	{ "immediate", 'I', 'o', NULL, "the job stays pending; --deadline and --start-timeout limit that" },
-	{ "mcs-label", 0, 'r', NULL, "only owner, managers and operators see details of a job" },
+	{ "mcs-label", 0, 'r', NULL, "scripts, files and logs of a job are its owner's and the operators'; the rest is listed for all" },
 	{ "mem-bind", 0, 'r', NULL, "memory is not bound" },
 	{ "mincpus", 0, 'r', NULL, "use --cpus-per-task or --cpus" },
 	{ "network", 0, 'r', NULL, "the network cannot be selected" },

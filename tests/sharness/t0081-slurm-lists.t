@@ -31,6 +31,7 @@ test_expect_success 'sacctmgr lists users, accounts, associations, qos, clusters
 	sacctmgr -nP show user format=user >out && says out "^$me$" && says out "^ann$" &&
 	sacctmgr show account >out && says out "^ +Account +Descr +Org *$" && says out "^ +vision +vision +lab *$" &&
 	sacctmgr -nP show assoc user="$me" account=vision format=cluster,account,user,qos >out && test "$(cat out)" = "gpuq|vision|$me|normal,long" &&
+	sacctmgr -nP show assoc format=account,user >out && grep -qxF "projectx|$me" out && grep -qxF "vision|ann" out && ! grep -F "projectx|ann" out &&
 	sacctmgr -nP list qos format=name,priority,preemptmode >out && says out "^long\|5\|cluster$" && says out "^normal\|0\|requeue$" &&
 	test "$(sacctmgr -nP show cluster format=cluster)" = gpuq && test "$(sacctmgr -np show qos long format=name)" = "long|" &&
 	exits 1 sacctmgr add user x && says err "gpuq apply changes users" && exits 1 sacctmgr show tres && says err "gpuq nodes" &&

@@ -31,6 +31,10 @@ test_expect_success 'seff: its lines, for a job and its state' '
 	END
 '
 
+test_expect_success 'seff: devices that were not measured are Unknown' '
+	id=$(sbatch --parsable --gres=gpu:1 --wrap true) && gpuq wait "$id" && seff "$id" >out && grep -qx "GPU Utilization: Unknown" out
+'
+
 test_expect_success 'seff of one that pends, and of none' '
 	held=$(sbatch --parsable -H --wrap true) && seff "$held" >out && says out "Efficiency not available for jobs in the PENDING state" &&
 	test_expect_code 1 seff 999 && gpuq cancel "$held" && stop_gpuqd
