@@ -199,6 +199,9 @@ struct gpuq_origin {
 struct gpuq_context {
 	const char *cwd; /* absolute */
 	const char *host; /* the machine; NULL = not known */
+	const char *
+		command; /* the script's absolute path, or the command, and arguments; NULL = a job file */
+	bool interactive; /* who submitted it attends it: srun, salloc, gpuq run */
 	struct gpuq_strmap environ; /* of the submitter */
 	int64_t umask; /* -1 = not known */
 	int64_t resubmit_of; /* the job that this one does again; 0 = none */

@@ -402,6 +402,10 @@ int slurm_salloc(struct cli *c)
 	c->args.n_rest = n_command;
 	if (code < 0 && s.specs.items[0].array.n_ranges)
 		return cli_usage(c, "--array: an array goes to sbatch"), 1;
+	if (code < 0) {
+		s.specs.items[0].context.command = NULL; /* that of the holder is nobody's */
+		s.specs.items[0].context.interactive = true;
+	}
 	if (code < 0)
 		code = submission_send(c, &s, false);
 	if (code >= 0)

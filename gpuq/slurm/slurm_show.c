@@ -77,6 +77,18 @@ static void file_pair(struct block *b, const char *name, const struct gpuq_val *
 	gpuq_buf_done(&text);
 }
 
+static void input_pair(struct block *b, const struct gpuq_val *job)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	if (gpuq_get_str(job, "stdin", NULL))
+		view_job_file(&text, job, "stdin");
+	else
+		gpuq_buf_adds(&text, "/dev/null");
+	pair_buf(b, true, "StdIn", &text);
+	gpuq_buf_done(&text);
+}
+
 /* "ann(1000)", with the numbers that this machine knows them by. */
 static void pair_user(struct block *b, const char *user)
 {
@@ -101,6 +113,7 @@ static int print_job(void *arg, const struct gpuq_val *job)
 	struct gpuq_buf text = GPUQ_BUF_INIT;
 	const int64_t index = gpuq_get_int(job, "array_index", -1);
 	const int64_t min_s = gpuq_get_int(job, "time_min_s", -1);
+	const bool batch = gpuq_get_bool(job, "batch", true);
 	char clock[48] = "N/A";
 
 	pair_int(b, false, "JobId", slurm_number(job));
@@ -123,6 +136,7 @@ static int print_job(void *arg, const struct gpuq_val *job)
 	slurm_dependency(&text, job);
 	pair_buf(b, false, "Dependency", &text);
 	pair_int(b, true, "Restarts", gpuq_get_int(job, "attempt", 0));
+	pair_int(b, false, "BatchFlag", batch);
 	slurm_exit(&text, job);
 	pair_buf(b, false, "ExitCode", &text);
 	slurm_elapsed(&text, view_job_elapsed_us(job, cli_now_us()));
@@ -158,9 +172,13 @@ static int print_job(void *arg, const struct gpuq_val *job)
 	pair_buf(b, true, "MinMemoryNode", &text);
 	if (gpuq_get_str(job, "comment", NULL))
 		pair(b, true, "Comment", gpuq_get_str(job, "comment", ""));
+	pair(b, true, "Command", gpuq_get_str(job, "command", "(null)"));
 	pair(b, true, "WorkDir", gpuq_get_str(job, "workdir", "(null)"));
-	file_pair(b, "StdErr", job, "stderr");
-	file_pair(b, "StdOut", job, "stdout");
+	if (batch) {
+		file_pair(b, "StdErr", job, "stderr");
+		input_pair(b, job);
+		file_pair(b, "StdOut", job, "stdout");
+	}
 	end_block(b);
 	gpuq_buf_done(&text);
 	return 0;

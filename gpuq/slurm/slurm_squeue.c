@@ -221,6 +221,11 @@ static void workdir_text(struct gpuq_buf *out, const struct row *r)
 	gpuq_buf_adds(out, gpuq_get_str(r->obj, "workdir", "(null)"));
 }
 
+static void command_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, gpuq_get_str(r->obj, "command", "(null)"));
+}
+
 static void comment_text(struct gpuq_buf *out, const struct row *r)
 {
 	gpuq_buf_adds(out, gpuq_get_str(r->obj, "comment", "(null)"));
@@ -295,7 +300,7 @@ static const struct column cols[] = {
 	/* Columns that lists do not provide, as squeue shows them for a job that requested none
 	 * of it. */
 	{ "CPUS", 'C', 0, "cpus pod_count", cpus_text, NULL, "" },
-	{ "COMMAND", 'o', 0, "id", planned_text, NULL, "" },
+	{ "COMMAND", 'o', 0, "command", command_text, NULL, "" },
 	{ "MIN_CPUS", 'c', 0, "id", one_text, NULL, "" },
 	{ "MIN_MEMORY", 'm', 0, "memory_mib pod_count", memory_text, NULL, "" },
 	{ "MIN_TMP_DISK", 'd', 0, "id", zero_text, NULL, "" },

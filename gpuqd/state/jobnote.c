@@ -65,6 +65,9 @@ char *jobnote_take(const struct gpuq_spec *spec)
 		gpuq_buf_add(&folder, found, n);
 	add(&text, JOBNOTE_STDOUT, gpuq_buf_str(&folder), spec->output);
 	add(&text, JOBNOTE_STDERR, gpuq_buf_str(&folder), spec->error);
+	add(&text, JOBNOTE_STDIN, gpuq_buf_str(&folder), spec->input);
+	add(&text, JOBNOTE_COMMAND, NULL, spec->context.command);
+	add(&text, JOBNOTE_INTERACTIVE, NULL, spec->context.interactive ? "1" : NULL);
 	add(&text, JOBNOTE_COMMENT, NULL, spec->comment);
 	add(&text, JOBNOTE_CODE, NULL, spec->code.digest);
 	if (spec->context.resubmit_of) {

@@ -17,6 +17,9 @@
 	"workdir" /* where it runs; for a pod that sets none, where it was submitted */
 #define JOBNOTE_STDOUT "stdout" /* absolute, with its marks (libgpuq/pattern.h) not expanded */
 #define JOBNOTE_STDERR "stderr"
+#define JOBNOTE_STDIN "stdin"
+#define JOBNOTE_COMMAND "command" /* path of the script, or the command, and arguments */
+#define JOBNOTE_INTERACTIVE "interactive" /* "1" = who submitted it attends it */
 #define JOBNOTE_CODE "code" /* digest of the archive that it carries */
 #define JOBNOTE_ORIGIN "origin" /* of pods that were not submitted: objects/origin.h */
 #define JOBNOTE_PODS "pods"

@@ -636,6 +636,12 @@ static struct gpuq_val note(const char *notes, const char *key)
 	return s ? (struct gpuq_val){ .type = GPUQ_STR, .n = (uint32_t)n, .s = s } : null;
 }
 
+static struct gpuq_val is_batch(const char *notes)
+{
+	return (struct gpuq_val){ .type = GPUQ_BOOL,
+				  .b = note(notes, JOBNOTE_INTERACTIVE).type == GPUQ_NULL };
+}
+
 static struct gpuq_val note_number(const char *notes, const char *key)
 {
 	size_t n = 0;
@@ -646,6 +652,9 @@ static struct gpuq_val note_number(const char *notes, const char *key)
 KEY(workdir, note(j->notes, JOBNOTE_WORKDIR))
 KEY(stdout, note(j->notes, JOBNOTE_STDOUT))
 KEY(stderr, note(j->notes, JOBNOTE_STDERR))
+KEY(stdin, note(j->notes, JOBNOTE_STDIN))
+KEY(command, note(j->notes, JOBNOTE_COMMAND))
+KEY(batch, is_batch(j->notes))
 KEY(comment, note(j->notes, JOBNOTE_COMMENT))
 KEY(code, note(j->notes, JOBNOTE_CODE))
 KEY(resubmit_of, note_number(j->notes, JOBNOTE_RESUBMIT_OF))
@@ -766,6 +775,9 @@ static const struct view_key {
 	{ "workdir", of_workdir },
 	{ "stdout", of_stdout },
 	{ "stderr", of_stderr },
+	{ "stdin", of_stdin },
+	{ "command", of_command },
+	{ "batch", of_batch },
 	{ "comment", of_comment },
 	{ "code", of_code },
 	{ "resubmit_of", of_resubmit_of },
@@ -773,7 +785,7 @@ static const struct view_key {
 	{ "used", of_used },
 	{ "isolation", of_isolation },
 	{ "origin", of_origin },
-#define N_OBJECT 49
+#define N_OBJECT 52
 	{ "pods.node", of_pod_nodes },
 	{ "reasons.object", of_reason_objects },
 };
@@ -820,7 +832,7 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 {
 	const struct size s = size_of_spec(spec);
 	const struct gpuq_val cores = cpus(a, s), mib = memory_mib(s);
-	struct gpuq_val *depends = gpuq_list(a), again;
+	struct gpuq_val *depends = gpuq_list(a), again, batch;
 	char *notes = jobnote_take(spec);
 
 	for (size_t i = 0; i < spec->n_depends; i++)
@@ -832,6 +844,10 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 	put_note(a, v, notes, JOBNOTE_WORKDIR);
 	put_note(a, v, notes, JOBNOTE_STDOUT);
 	put_note(a, v, notes, JOBNOTE_STDERR);
+	put_note(a, v, notes, JOBNOTE_STDIN);
+	put_note(a, v, notes, JOBNOTE_COMMAND);
+	batch = is_batch(notes);
+	gpuq_put(a, v, "batch", keep(a, &batch));
 	put_note(a, v, notes, JOBNOTE_COMMENT);
 	put_note(a, v, notes, JOBNOTE_CODE);
 	again = note_number(notes, JOBNOTE_RESUBMIT_OF);
