@@ -25,6 +25,8 @@
 struct block {
 	bool one_line;
 	bool begun;
+	struct cli *c;
+	struct gpuq_val *queues; /* for those of nodes, copies */
 };
 
 static void pair(struct block *b, bool new_line, const char *key, const char *value)
@@ -203,6 +205,29 @@ static void print_each(void *arg, const struct gpuq_val *job)
 	print_job(arg, job);
 }
 
+static void take_queue(void *arg, const struct gpuq_val *q)
+{
+	struct block *b = arg;
+
+	gpuq_add(&b->c->arena, b->queues, gpuq_val_copy(&b->c->arena, q));
+}
+
+static void pair_partitions(struct block *b, const struct gpuq_val *node)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	for (uint32_t i = 0; i < b->queues->n; i++) {
+		const struct gpuq_val *q = b->queues->items[i];
+
+		if (slurm_is_partition(b->queues, q) && slurm_may_use(b->queues, q, node))
+			gpuq_buf_printf(&text, "%s%s", text.len ? "," : "",
+					gpuq_get_str(q, "name", ""));
+	}
+	if (text.len)
+		pair_buf(b, true, "Partitions", &text);
+	gpuq_buf_done(&text);
+}
+
 static void print_node(void *arg, const struct gpuq_val *n)
 {
 	struct block *b = arg;
@@ -224,7 +249,7 @@ static void print_node(void *arg, const struct gpuq_val *n)
 	for (const char *p = gpuq_get_str(n, "state", "unknown"); *p; p++)
 		gpuq_buf_addc(&text, *p >= 'a' && *p <= 'z' ? (char)(*p - 32) : *p);
 	pair_buf(b, true, "State", &text);
-	pair(b, false, "Partitions", "all");
+	pair_partitions(b, n);
 	if (gpuq_get_str(n, "note", NULL))
 		pair(b, true, "Reason", gpuq_get_str(n, "note", ""));
 	end_block(b);
@@ -283,6 +308,16 @@ static int show_list(struct cli *c, struct block *b, const char *method, slurm_e
 	if (rc == 0)
 		rc = slurm_each(c, method, params, NULL, fn, b, &err);
 	return rc < 0 ? slurm_fail(&err) : EXIT_DONE;
+}
+
+static int show_nodes(struct cli *c, struct block *b, int n, char **names)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	b->queues = gpuq_list(&c->arena);
+	if (slurm_each(c, "queue.list", gpuq_map(&c->arena), NULL, take_queue, b, &err) < 0)
+		return slurm_fail(&err);
+	return show_list(c, b, "node.list", print_node, n, names);
 }
 
 /* n[01-03] as lines, and back. */
@@ -382,7 +417,7 @@ static const struct {
 
 int slurm_show(struct cli *c, int n, char **words)
 {
-	struct block b = { .one_line = opt_given(&c->args, OPT_S_ONELINER) };
+	struct block b = { .one_line = opt_given(&c->args, OPT_S_ONELINER), .c = c };
 	const char *what = n ? words[0] : "";
 
 	n--;
@@ -391,7 +426,7 @@ int slurm_show(struct cli *c, int n, char **words)
 		return n > 0 ? show_jobs(c, &b, n, words)
 			     : show_list(c, &b, "job.list", print_each, 0, NULL);
 	if (strncasecmp(what, "node", 4) == 0)
-		return show_list(c, &b, "node.list", print_node, n, words);
+		return show_nodes(c, &b, n, words);
 	if (strncasecmp(what, "part", 4) == 0)
 		return show_list(c, &b, "queue.list", print_queue, n, words);
 	if (strcasecmp(what, "hostnames") == 0 || strcasecmp(what, "hostname") == 0)

@@ -98,12 +98,28 @@ static void take_node(void *arg, const struct gpuq_val *n)
 		gpuq_add(&w->c->arena, w->nodes, gpuq_val_copy(&w->c->arena, n));
 }
 
-static bool is_leaf(const struct world *w, const char *name)
+/* A partition that is to be shown. */
+static bool is_shown(const struct world *w, const struct gpuq_val *q)
 {
-	for (size_t i = 0; i < w->queues->n; i++)
-		if (strcmp(gpuq_get_str(w->queues->items[i], "parent", ""), name) == 0)
-			return false;
-	return true;
+	return slurm_is_partition(w->queues, q) &&
+	       list_has(w->c->args.val[OPT_QUEUES], gpuq_get_str(q, "name", ""));
+}
+
+/* Return the nodes that the queue may use; without one, those that any of the shown ones may. */
+static const struct gpuq_val *nodes_of(const struct world *w, const struct gpuq_val *queue)
+{
+	struct gpuq_val *list = gpuq_list(&w->c->arena);
+
+	for (size_t i = 0; i < w->nodes->n; i++) {
+		bool may = queue && slurm_may_use(w->queues, queue, w->nodes->items[i]);
+
+		for (size_t k = 0; !queue && !may && k < w->queues->n; k++)
+			may = is_shown(w, w->queues->items[k]) &&
+			      slurm_may_use(w->queues, w->queues->items[k], w->nodes->items[i]);
+		if (may)
+			gpuq_add(&w->c->arena, list, w->nodes->items[i]);
+	}
+	return list;
 }
 
 static struct gpuq_val *text(struct gpuq_arena *a, struct gpuq_buf *b)
@@ -278,9 +294,10 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 }
 
 /* Nodes that are alike after the other, in the order of their first. */
-static int add_alike(struct world *w, struct out *out, const struct gpuq_val *q)
+static int add_alike(struct world *w, struct out *out, const struct gpuq_val *q,
+		     const struct gpuq_val *nodes)
 {
-	const size_t n = w->nodes->n;
+	const size_t n = nodes->n;
 	const char **like = gpuq_arena_calloc(&w->c->arena, n + 1, sizeof(*like));
 	const struct gpuq_val **alike = gpuq_arena_calloc(&w->c->arena, n + 1, sizeof(*alike));
 	int rc = like && alike ? 0 : GPUQ_ENOMEM;
@@ -288,7 +305,7 @@ static int add_alike(struct world *w, struct out *out, const struct gpuq_val *q)
 	if (rc == 0 && n == 0)
 		return add_line(w, out, q, NULL, 0);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		like[i] = likeness(w, w->nodes->items[i]);
+		like[i] = likeness(w, nodes->items[i]);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		const char *of = like[i];
 		size_t k = 0;
@@ -298,7 +315,7 @@ static int add_alike(struct world *w, struct out *out, const struct gpuq_val *q)
 		for (size_t j = i; j < n; j++) {
 			if (!like[j] || strcmp(like[j], of) != 0)
 				continue;
-			alike[k++] = w->nodes->items[j];
+			alike[k++] = nodes->items[j];
 			like[j] = NULL;
 		}
 		rc = add_line(w, out, q, alike, k);
@@ -321,6 +338,7 @@ static bool names_queue(const char *format)
 static int add_all(struct world *w, struct out *out, bool singly)
 {
 	const struct cli *c = w->c;
+	const bool named = names_queue(w->format);
 	int rc = 0, shown = 0;
 
 	if (opt_given(&c->args, OPT_REASON)) {
@@ -333,24 +351,24 @@ static int add_all(struct world *w, struct out *out, bool singly)
 		return rc;
 	}
 	for (size_t i = 0; rc == 0 && i < w->queues->n; i++) {
-		const struct gpuq_val *q = w->queues->items[i];
-		const char *name = gpuq_get_str(q, "name", "");
+		const struct gpuq_val *q = w->queues->items[i], *nodes;
 
-		if (!is_leaf(w, name) || !list_has(c->args.val[OPT_QUEUES], name))
+		if (!is_shown(w, q))
 			continue;
-		if (shown++ && !names_queue(w->format))
+		if (shown++ && !named)
 			break;
+		nodes = nodes_of(w, named ? q : NULL);
 		if (opt_given(&c->args, OPT_SUMMARY)) {
-			rc = add_line(w, out, q, (const struct gpuq_val *const *)w->nodes->items,
-				      w->nodes->n);
+			rc = add_line(w, out, q, (const struct gpuq_val *const *)nodes->items,
+				      nodes->n);
 			continue;
 		}
 		if (!singly) {
-			rc = add_alike(w, out, q);
+			rc = add_alike(w, out, q, nodes);
 			continue;
 		}
-		for (size_t k = 0; rc == 0 && k < w->nodes->n; k++) {
-			const struct gpuq_val *n = w->nodes->items[k];
+		for (size_t k = 0; rc == 0 && k < nodes->n; k++) {
+			const struct gpuq_val *n = nodes->items[k];
 
 			rc = add_line(w, out, q, &n, 1);
 		}
@@ -510,26 +528,26 @@ static int print_json(struct world *w)
 	struct gpuq_val *list = gpuq_list(a);
 
 	for (size_t q = 0; q < w->queues->n; q++) {
-		const struct gpuq_val *queue = w->queues->items[q];
-		const char *name = gpuq_get_str(queue, "name", "");
+		const struct gpuq_val *queue = w->queues->items[q], *nodes;
 
-		if (!is_leaf(w, name) || !list_has(w->c->args.val[OPT_QUEUES], name))
+		if (!is_shown(w, queue))
 			continue;
-		for (size_t i = 0; i < w->nodes->n; i++) {
-			const char *state = gpuq_get_str(w->nodes->items[i], "state", "");
+		nodes = nodes_of(w, queue);
+		for (size_t i = 0; i < nodes->n; i++) {
+			const char *state = gpuq_get_str(nodes->items[i], "state", "");
 			struct slurm_json_nodes one = { .queue = queue };
 			struct gpuq_val *alike = gpuq_list(a);
 			bool had = false;
 
-			for (size_t k = 0; k < w->nodes->n; k++) {
-				if (strcmp(gpuq_get_str(w->nodes->items[k], "state", ""), state))
+			for (size_t k = 0; k < nodes->n; k++) {
+				if (strcmp(gpuq_get_str(nodes->items[k], "state", ""), state))
 					continue;
 				had |= k < i;
-				gpuq_add(a, alike, w->nodes->items[k]);
+				gpuq_add(a, alike, nodes->items[k]);
 			}
 			if (had)
 				continue;
-			json_state(w->nodes->items[i], &one);
+			json_state(nodes->items[i], &one);
 			one.nodes = alike;
 			slurm_json_add_nodes(w->c, list, &one);
 		}

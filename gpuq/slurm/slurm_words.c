@@ -404,6 +404,43 @@ const char *slurm_all(const struct cli *c, const struct column *cols)
 	return s;
 }
 
+bool slurm_is_partition(const struct gpuq_val *queues, const struct gpuq_val *queue)
+{
+	const char *name = gpuq_get_str(queue, "name", "");
+
+	for (size_t i = 0; i < queues->n; i++)
+		if (strcmp(gpuq_get_str(queues->items[i], "parent", ""), name) == 0)
+			return false;
+	return true;
+}
+
+static const struct gpuq_val *find_queue(const struct gpuq_val *queues, const char *name)
+{
+	for (size_t i = 0; i < queues->n; i++)
+		if (strcmp(gpuq_get_str(queues->items[i], "name", ""), name) == 0)
+			return queues->items[i];
+	return NULL;
+}
+
+bool slurm_may_use(const struct gpuq_val *queues, const struct gpuq_val *queue,
+		   const struct gpuq_val *node)
+{
+	const char *flavor = gpuq_get_str(node, "flavor", "default");
+
+	if (gpuq_get_int(node, "gpus", 0) == 0)
+		return true;
+	while (queue) {
+		const struct gpuq_val *limit = gpuq_get(queue, "limit");
+
+		if (limit && limit->type == GPUQ_MAP)
+			limit = gpuq_get(limit, flavor);
+		if (view_number(limit, 1) <= 0)
+			return false;
+		queue = find_queue(queues, gpuq_get_str(queue, "parent", ""));
+	}
+	return true;
+}
+
 int slurm_fail(const struct gpuq_err *err)
 {
 	const int code = cli_fail(err, false);

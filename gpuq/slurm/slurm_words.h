@@ -54,6 +54,12 @@ const char *slurm_all(const struct cli *c, const struct column *cols);
  * 2026-11-22T09:00, 1122, 112226, 11/22, 22:00:01, 9:00PM, noon, uts1700000000. 0 or GPUQ_EINVAL. */
 int slurm_instant(const char *text, int64_t *us);
 
+/* True if the queue is one that takes jobs, a partition: no other of the list is below it. */
+bool slurm_is_partition(const struct gpuq_val *queues, const struct gpuq_val *queue);
+/* True if jobs of the queue may have devices of the node: neither it nor one above has the limit 0 there. */
+bool slurm_may_use(const struct gpuq_val *queues, const struct gpuq_val *queue,
+		   const struct gpuq_val *node);
+
 /* An error of the server: message, and 1, or 255 when there is none. */
 int slurm_fail(const struct gpuq_err *err);
 /* Say it in the words that programs look for where the job does not exist. */
