@@ -193,6 +193,7 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 	const struct pattern_vars vars = {
 		.job = in->job,
 		.array_index = in->array_index,
+		.number = in->number,
 		.index = in->index,
 		.name = spec->name ? spec->name : "",
 		.user = in->user ? in->user : "",
