@@ -228,6 +228,22 @@ static void pair_partitions(struct block *b, const struct gpuq_val *node)
 	gpuq_buf_done(&text);
 }
 
+/* "new fan [root@2026-11-28T09:00:00]" */
+static void pair_reason(struct block *b, const struct gpuq_val *n)
+{
+	const struct gpuq_val *when = gpuq_get(n, "drained_time");
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	gpuq_buf_adds(&text, gpuq_get_str(n, "note", ""));
+	if (when && when->type == GPUQ_INT) {
+		gpuq_buf_printf(&text, " [%s@", gpuq_get_str(n, "drained_by", "Unknown"));
+		slurm_time(&text, when, "Unknown");
+		gpuq_buf_addc(&text, ']');
+	}
+	pair_buf(b, true, "Reason", &text);
+	gpuq_buf_done(&text);
+}
+
 static void print_node(void *arg, const struct gpuq_val *n)
 {
 	struct block *b = arg;
@@ -251,7 +267,7 @@ static void print_node(void *arg, const struct gpuq_val *n)
 	pair_buf(b, true, "State", &text);
 	pair_partitions(b, n);
 	if (gpuq_get_str(n, "note", NULL))
-		pair(b, true, "Reason", gpuq_get_str(n, "note", ""));
+		pair_reason(b, n);
 	end_block(b);
 	gpuq_buf_done(&text);
 }

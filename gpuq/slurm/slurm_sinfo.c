@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,12 +181,19 @@ static const char *reason_of(const struct gpuq_val *n)
 				: "none";
 }
 
+/* The time that goes with the reason: of a drain, else when it was last heard of. */
+static const char *since_key(const struct gpuq_val *n)
+{
+	return gpuq_get_int(n, "drained_time", 0) ? "drained_time" : "last_seen";
+}
+
 /* Return the node's properties that columns show without summing: nodes that differ have
  * separate lines. */
 static const char *likeness(struct world *w, const struct gpuq_val *n)
 {
 	struct gpuq_arena *a = &w->c->arena;
-	const char *gpus = "", *cpus = "", *memory = "", *why = "", *seen = "", *features = "";
+	const char *gpus = "", *cpus = "", *memory = "", *why = "", *seen = "", *features = "",
+		   *by = "";
 
 	for (const char *p = strchr(w->format, '%'); p; p = strchr(p, '%')) {
 		p++;
@@ -204,12 +212,14 @@ static const char *likeness(struct world *w, const struct gpuq_val *n)
 		else if (*p == 'E')
 			why = reason_of(n);
 		else if (*p == 'H')
-			seen = gpuq_arena_printf(a, "%" PRId64, gpuq_get_int(n, "last_seen", 0));
+			seen = gpuq_arena_printf(a, "%" PRId64, gpuq_get_int(n, since_key(n), 0));
+		else if (*p == 'u' || *p == 'U')
+			by = gpuq_get_str(n, "drained_by", "");
 		else if (*p == 'f' || *p == 'b')
 			features = gpuq_get_str(n, "flavor", "");
 	}
-	return gpuq_arena_printf(a, "%s|%s|%s|%s|%s|%s|%s", state_of(n, true), gpus, cpus, memory,
-				 why, seen, features);
+	return gpuq_arena_printf(a, "%s|%s|%s|%s|%s|%s|%s|%s", state_of(n, true), gpus, cpus,
+				 memory, why, seen, features, by);
 }
 
 /* Whole ones; a part of one that a pod has counts as one. */
@@ -284,7 +294,8 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 	gpuq_put(a, line, "reason", gpuq_str(a, reason_of(first)));
 	gpuq_put(a, line, "flavor",
 		 gpuq_str(a, first ? gpuq_get_str(first, "flavor", "(null)") : "(null)"));
-	gpuq_put(a, line, "last_seen", first ? gpuq_get(first, "last_seen") : gpuq_null(a));
+	gpuq_put(a, line, "since", first ? gpuq_get(first, since_key(first)) : gpuq_null(a));
+	gpuq_put(a, line, "by", gpuq_str(a, gpuq_get_str(first, "drained_by", "Unknown")));
 	if (first)
 		put_gres(a, line, first);
 	gpuq_buf_done(&list);
@@ -378,7 +389,18 @@ static int add_all(struct world *w, struct out *out, bool singly)
 
 static void seen_text(struct gpuq_buf *out, const struct row *r)
 {
-	slurm_time(out, gpuq_get(r->obj, "last_seen"), "Unknown");
+	slurm_time(out, gpuq_get(r->obj, "since"), "Unknown");
+}
+
+/* "ann(1000)", with the number that this machine knows */
+static void by_text(struct gpuq_buf *out, const struct row *r)
+{
+	const char *user = gpuq_get_str(r->obj, "by", "");
+	const struct passwd *pw = getpwnam(user);
+
+	gpuq_buf_adds(out, user);
+	if (pw)
+		gpuq_buf_printf(out, "(%ju)", (uintmax_t)pw->pw_uid);
 }
 
 #define CONSTANT(name, word)                                                                       \
@@ -390,7 +412,6 @@ static void seen_text(struct gpuq_buf *out, const struct row *r)
 CONSTANT(all, "all")
 CONSTANT(no, "no")
 CONSTANT(size, "1-infinite")
-CONSTANT(unknown, "Unknown")
 CONSTANT(unlimited, "UNLIMITED")
 CONSTANT(zero, "0")
 CONSTANT(one, "1")
@@ -422,7 +443,7 @@ static const struct column cols[] = {
 	{ "ROOT", 'r', 0, NULL, no_text, NULL, "" },
 	{ "OVERSUBSCRIBE", 'h', 0, NULL, no_text, NULL, "" },
 	{ "JOB_SIZE", 's', 0, NULL, size_text, NULL, "" },
-	{ "USER", 'u', 0, NULL, unknown_text, NULL, "" },
+	{ "USER", 'u', 0, "by", NULL, NULL, "" },
 	{ "NODE_ADDR", 'o', 0, "nodelist", NULL, NULL, "" },
 	{ "CPUS", 'c', 0, "cpus", NULL, NULL, "" },
 	{ "CPUS(A/I/O/T)", 'C', 0, "cores", NULL, NULL, "" },
@@ -445,7 +466,7 @@ static const struct column cols[] = {
 	{ "PREEMPT_MODE", 'M', 0, NULL, requeue_text, NULL, "" },
 	{ "ALLOCNODES", 'S', 0, NULL, all_text, NULL, "" },
 	{ "RESERVATION", 'i', 0, NULL, none_text, NULL, "" },
-	{ "USER", 'U', 0, NULL, unknown_text, NULL, "" },
+	{ "USER", 'U', 0, NULL, by_text, NULL, "" },
 	{ "VERSION", 'v', 0, NULL, version_text, NULL, "" },
 	{ "CLUSTER", 'V', 0, NULL, cluster_text, NULL, "" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },

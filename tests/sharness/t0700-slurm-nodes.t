@@ -29,4 +29,15 @@ test_expect_success 'a node names the partitions that may use it, sinfo shows it
 	sinfo --json >out && tr -d "\n" <out | json sinfo >all && ! grep -q visitors all && grep -q interns all
 '
 
+test_expect_success 'a drain has its time and its user, also after a restart' '
+	me=$(id -un) && test "$(sinfo -h -p vision -o "%u|%U|%E")" = "Unknown|Unknown|none" && from=$(date +%Y-%m-%dT%H:%M:%S) &&
+	scontrol update nodename="$node" state=drain reason="new fan" && to=$(date +%Y-%m-%dT%H:%M:%S) && sinfo -h -R >out && says out "^new fan +$me +20" &&
+	sinfo -h -p vision -o "%u|%U|%H|%E" >out && says out "^$me\|$me\($(id -u)\)\|20.*\|new fan$" && at=$(cut -d "|" -f 3 out) &&
+	printf "%s\n" "$from" "$at" "$to" >want && sort want >got && test_cmp want got && scontrol show node >out && says out "^ +Reason=new fan \[$me@$at\]$" &&
+	gpuq nodes --json >out && test "$(json drained_by <out)" = "$me" && sinfo --json >out && tr -d "\n" <out | json sinfo.0.reason >all && grep -q "$me" all && grep -q "new fan" all &&
+	kill_gpuqd && start_gpuqd --gpus 2 && test "$(sinfo -h -p vision -o "%u|%H|%E")" = "$me|$at|new fan" &&
+	scontrol update nodename="$node" state=resume && gpuq nodes --json >out && test "$(json drained_by <out)" = null && test "$(json drained_time <out)" = null &&
+	kill_gpuqd && start_gpuqd --gpus 2 && test "$(sinfo -h -p vision -o "%u|%E")" = "Unknown|none"
+'
+
 test_done
