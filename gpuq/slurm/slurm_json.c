@@ -389,6 +389,7 @@ static struct gpuq_val *past_job(struct gpuq_arena *a, const struct gpuq_val *jo
 	put_words(&m, "flags", NULL);
 	put_str(&m, "group", gpuq_get_str(job, "user", ""));
 	put_int(&m, "job_id", slurm_number(job));
+	put_str(&m, "kill_request_user", gpuq_get_str(job, "cancelled_by", ""));
 	put_str(&m, "name", gpuq_get_str(job, "name", ""));
 	if (view_job_nodes(&text, job) == 0)
 		gpuq_buf_adds(&text, "None assigned");
@@ -550,6 +551,9 @@ void slurm_json_add_nodes(struct cli *c, struct gpuq_val *list, const struct slu
 	put_str(&features, "active", gpuq_get_str(first, "flavor", ""));
 	gpuq_put(a, m.v, "features", features.v);
 	put_str(&reason, "description", gpuq_get_str(first, "note", ""));
+	put_str(&reason, "user", gpuq_get_str(first, "drained_by", ""));
+	put_number(&reason, "time", gpuq_get_int(first, "drained_time", 0) > 0,
+		   seconds(first, "drained_time"));
 	gpuq_put(a, m.v, "reason", reason.v);
 	put_str(&m, "cluster", "gpuq");
 	gpuq_put(a, m.v, "partition", partition_of(a, n->queue));

@@ -339,7 +339,7 @@ static const struct slurm_field fields[] = {
 /* clang-format on */
 
 /* With -r the waiting elements of an array have a line each. */
-static int rows(struct out *o, const struct gpuq_val *job)
+static int rows_of(struct out *o, const struct gpuq_val *job)
 {
 	const struct gpuq_val *of = gpuq_get(job, "array");
 	const char *waiting = gpuq_get_str(of, "waiting", gpuq_get_str(of, "indices", NULL));
@@ -360,6 +360,16 @@ static int rows(struct out *o, const struct gpuq_val *job)
 			gpuq_set(&a, one, "array_index", gpuq_int(&a, k));
 			rc = out_row(o, one, NULL);
 		}
+	gpuq_arena_done(&a);
+	return rc;
+}
+
+static int rows(struct out *o, const struct gpuq_val *job)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	const struct gpuq_val *rest = slurm_rest(&a, job);
+	const int rc = rows_of(o, rest ? rest : job);
+
 	gpuq_arena_done(&a);
 	return rc;
 }
@@ -407,9 +417,10 @@ struct picked {
 static void pick(void *arg, const struct gpuq_val *job)
 {
 	struct picked *p = arg;
+	struct gpuq_val *rest = slurm_rest(&p->c->arena, job);
 
 	if (keep(p->c, job))
-		gpuq_add(&p->c->arena, p->jobs, gpuq_val_copy(&p->c->arena, job));
+		gpuq_add(&p->c->arena, p->jobs, rest ? rest : gpuq_val_copy(&p->c->arena, job));
 }
 
 static int print_json(struct cli *c)

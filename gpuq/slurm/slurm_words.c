@@ -466,10 +466,30 @@ bool slurm_keep(const struct cli *c, const struct gpuq_val *job)
 
 bool slurm_is_spent_array(const struct gpuq_val *job)
 {
-	/* An array that was cancelled before it started has no other line. */
-	return gpuq_get_str(gpuq_get(job, "array"), "indices", NULL) &&
-	       gpuq_get_int(job, "array_index", -1) < 0 && view_job_ended(job) &&
-	       view_job_state(job) != GPUQ_JOB_CANCELLED;
+	const struct gpuq_val *array = gpuq_get(job, "array"), *rest = gpuq_get(array, "rest");
+
+	if (!gpuq_get_str(array, "indices", NULL) || gpuq_get_int(job, "array_index", -1) >= 0 ||
+	    !view_job_ended(job))
+		return false;
+	/* An array that was cancelled before it started has no other line; records of before say no more. */
+	return rest ? rest->type != GPUQ_MAP : view_job_state(job) != GPUQ_JOB_CANCELLED;
+}
+
+struct gpuq_val *slurm_rest(struct gpuq_arena *a, const struct gpuq_val *job)
+{
+	const struct gpuq_val *rest = gpuq_get(gpuq_get(job, "array"), "rest");
+	struct gpuq_val *v, *array;
+
+	if (!rest || rest->type != GPUQ_MAP || !view_job_ended(job))
+		return NULL;
+	v = gpuq_val_copy(a, job);
+	array = gpuq_val_copy(a, gpuq_get(job, "array"));
+	gpuq_set(a, array, "waiting", gpuq_val_copy(a, gpuq_get(rest, "indices")));
+	gpuq_set(a, v, "array", array);
+	gpuq_set(a, v, "state", gpuq_val_copy(a, gpuq_get(rest, "state")));
+	gpuq_set(a, v, "end_time", gpuq_val_copy(a, gpuq_get(rest, "end_time")));
+	gpuq_set(a, v, "exit_code", gpuq_null(a));
+	return v;
 }
 
 struct each {

@@ -68,6 +68,10 @@ int slurm_fail_job(struct gpuq_err *err);
 /* Jobs that filters name (slurm.c's -A and -q as well). */
 bool slurm_keep(const struct cli *c, const struct gpuq_val *job);
 
+/* Return a copy of what stands for an array, as the elements of it that ended without a start: "40_[2,4-5]",
+ * cancelled. NULL: there are none, or there is no memory. */
+struct gpuq_val *slurm_rest(struct gpuq_arena *a, const struct gpuq_val *job);
+
 /* It stands for an array whose elements have all ended, each with a line of its own. */
 bool slurm_is_spent_array(const struct gpuq_val *job);
 

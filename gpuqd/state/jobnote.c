@@ -105,6 +105,27 @@ char *jobnote_with_pods(const char *notes, const char *pods, size_t n_pods)
 	return out;
 }
 
+char *jobnote_with(const char *notes, const char *key, const char *value)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	const size_t n_key = strlen(key);
+	char *out;
+
+	for (const char *line = notes ? notes : ""; *line;) {
+		const size_t n = strcspn(line, "\n");
+
+		if (strncmp(line, key, n_key) != 0 || line[n_key] != '=')
+			gpuq_buf_printf(&text, "%s%.*s", text.len ? "\n" : "", (int)n, line);
+		line += n + (line[n] == '\n');
+	}
+	add(&text, key, NULL, value);
+	if (text.failed)
+		abort();
+	out = text.len ? strdup(gpuq_buf_str(&text)) : NULL;
+	gpuq_buf_done(&text);
+	return out;
+}
+
 const char *jobnote_find(const char *notes, const char *key, size_t *n)
 {
 	return joblabel_find(notes, key, strlen(key), n);

@@ -48,4 +48,32 @@ test_expect_success 'a long command is cut, not refused' '
 	d=$(sbatch --parsable --hold ./train.sh "$(printf "%02000d" 0)") && test "$(squeue -h -j "$d" -o %o | wc -c)" -eq 1025
 '
 
+test_expect_success 'files of array elements are named by their own numbers' '
+	e=$(sbatch --parsable -c 1 -a 3 -o "f-%j-%A-%a-%J" --wrap "echo \$SLURM_JOB_ID") && job_becomes "${e}_3" COMPLETED && n=$(job "${e}_3" element_id) && test "$n" != "$e" &&
+	test "$(cat "f-$n-$e-3-$n.batch")" = "$n" && scontrol show job "${e}_3" >out && says out "StdOut=$PWD/f-$n-$e-3-$n.batch$" &&
+	gpuq queue -h --all -j "${e}_3" -o STDOUT:300 >out && says out "f-$n-$e-3-$n.batch"
+'
+
+test_expect_success 'sacct says who cancelled a job, squeue does not' '
+	uid=$(id -u) && test "$(sacct -X -n -P -j "$a" -o State)" = "CANCELLED by $uid" && sacct -X -n -j "$a" -o State >out && says out "^CANCELLED\+ *$" &&
+	sacct -n -P -j "$r" -o JobID,State >out && says out "^$r\|CANCELLED by $uid$" && says out "^$r.batch\|CANCELLED$" && test "$(squeue -h -t all -j "$a" -o %T)" = CANCELLED &&
+	job_is "$a" cancelled_by "$(id -un)" && job_is "${e}_3" cancelled_by null && sacct --json -j "$a" >out && test "$(value jobs.0.kill_request_user)" = "$(id -un)" && test "$(value jobs.0.state.current.0)" = CANCELLED
+'
+
+test_expect_success 'lines of an array name its elements, those that never started as one' '
+	g=$(sbatch --parsable -H -c 1 -a 1-6%2 --wrap true) && scancel "${g}_3" && test "$(sacct -n -P -j "$g" -o JobID,State | sort)" = "$(printf "%s\n" "${g}_3|CANCELLED by $uid" "${g}_[1-2,4-6%2]|PENDING")" &&
+	scancel "${g}_2" && scancel "$g" && job_becomes "${g}_2" CANCELLED &&
+	printf "%s|CANCELLED by $uid\n" "${g}_2" "${g}_3" "${g}_[1,4-6%2]" | sort >want && sacct -n -P -j "$g" -o JobID,State | sort >got && test_cmp want got &&
+	test "$(squeue -h -t all -j "$g" -o "%i %T" | sort)" = "$(printf "%s CANCELLED\n" "${g}_2" "${g}_3" "${g}_[1,4-6%2]" | sort)" &&
+	kill_gpuqd && start_gpuqd && sacct -n -P -j "$g" -o JobID,State | sort >got && test_cmp want got &&
+	h=$(sbatch --parsable -H -c 1 -a 1-2 --wrap true) && scancel "${h}_1" && scancel "${h}_2" && job_becomes "${h}_2" CANCELLED &&
+	test "$(sacct -n -P -j "$h" -o JobID | sort)" = "$(printf "%s\n" "${h}_1" "${h}_2")"
+'
+
+test_expect_success 'elements that ended by themselves do not lend their state to the rest' '
+	k=$(sbatch --parsable -c 1 -a 1-4%1 --wrap "[ \$SLURM_ARRAY_TASK_ID != 1 ] && sleep 300; exit 3") && job_becomes "${k}_1" FAILED && job_becomes "${k}_2" RUNNING && scancel "$k" && job_becomes "${k}_2" CANCELLED &&
+	sacct -X -n -P -j "$k" -o JobID,State | sort >got && printf "%s\n" "${k}_1|FAILED" "${k}_2|CANCELLED by $uid" "${k}_[3-4%1]|CANCELLED by $uid" | sort >want && test_cmp want got &&
+	sacct --json -j "$k" >out && tr -d "\n" <out | json jobs >all && grep -q "3-4" all
+'
+
 test_done
