@@ -418,7 +418,7 @@ int slurm_salloc(struct cli *c)
 	if (code < 0 && s.specs.items[0].array.n_ranges)
 		return cli_usage(c, "--array: an array goes to sbatch"), 1;
 	if (code < 0) {
-		s.specs.items[0].context.command = NULL; /* that of the holder is nobody's */
+		s.specs.items[0].context.command = NULL; /* no user gave that of the holder */
 		s.specs.items[0].context.interactive = true;
 	}
 	if (code < 0)

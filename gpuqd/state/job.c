@@ -351,7 +351,7 @@ void job_drop_gone_pods(struct model *m, struct job *j)
 /* End a job. Its pods must have ended: no device is released by a state alone. */
 static void add_note(struct model *m, struct job *j, const char *key, const char *value)
 {
-	char *notes = jobnote_with(j->notes, key, value);
+	char *notes = jobnote_with(j->notes, key, value, strlen(value));
 
 	job_set_notes(m, j, notes);
 	free(notes);

@@ -44,7 +44,7 @@ static void take_labels(struct model *m, struct job *j, const struct gpuq_spec *
 	free(labels);
 }
 
-/* Keep its comment, directory and output paths in the same way. What came later than the spec stays: pods
+/* Keep its comment, directory and output paths in the same way. Notes that came later than the spec stay: pods
  * (EV_JOB_FILLED), and how it ends. */
 static void take_notes(struct model *m, struct job *j, const struct gpuq_spec *spec)
 {
@@ -59,14 +59,10 @@ static void take_notes(struct model *m, struct job *j, const struct gpuq_spec *s
 		notes = kept;
 	}
 	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
-		char *copy;
-
 		value = jobnote_find(j->notes, later[i], &n);
 		if (!value)
 			continue;
-		copy = must(strndup(value, n));
-		kept = jobnote_with(notes, later[i], copy);
-		free(copy);
+		kept = jobnote_with(notes, later[i], value, n);
 		free(notes);
 		notes = kept;
 	}

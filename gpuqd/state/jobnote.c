@@ -105,7 +105,7 @@ char *jobnote_with_pods(const char *notes, const char *pods, size_t n_pods)
 	return out;
 }
 
-char *jobnote_with(const char *notes, const char *key, const char *value)
+char *jobnote_with(const char *notes, const char *key, const char *value, size_t n_value)
 {
 	struct gpuq_buf text = GPUQ_BUF_INIT;
 	const size_t n_key = strlen(key);
@@ -118,10 +118,10 @@ char *jobnote_with(const char *notes, const char *key, const char *value)
 			gpuq_buf_printf(&text, "%s%.*s", text.len ? "\n" : "", (int)n, line);
 		line += n + (line[n] == '\n');
 	}
-	add(&text, key, NULL, value);
+	gpuq_buf_printf(&text, "%s%s=%.*s", text.len ? "\n" : "", key, (int)n_value, value);
 	if (text.failed)
 		abort();
-	out = text.len ? strdup(gpuq_buf_str(&text)) : NULL;
+	out = strdup(gpuq_buf_str(&text));
 	gpuq_buf_done(&text);
 	return out;
 }

@@ -36,8 +36,8 @@ char *jobnote_take(const struct gpuq_spec *spec);
  * same. */
 char *jobnote_with_pods(const char *notes, const char *pods, size_t n_pods);
 
-/* Return a copy with this value of the key, freed by the caller. */
-char *jobnote_with(const char *notes, const char *key, const char *value);
+/* Return a copy with this value of the key, n bytes, freed by the caller. */
+char *jobnote_with(const char *notes, const char *key, const char *value, size_t n);
 
 /* Return a value and its length, not ended by NUL; NULL = none. notes may be NULL. */
 const char *jobnote_find(const char *notes, const char *key, size_t *n);
