@@ -181,7 +181,7 @@ static void stderr_text(struct gpuq_buf *out, const struct row *r)
 	view_job_file(out, r->obj, "stderr");
 }
 
-#define FILE_KEYS "id array_index array name user pods.node "
+#define FILE_KEYS "id array_index element_id array name user pods.node "
 #define TIME_COLUMN(key)                                                                           \
 	static void key##_text(struct gpuq_buf *out, const struct row *r)                          \
 	{                                                                                          \

@@ -375,6 +375,7 @@ void view_job_file(struct gpuq_buf *out, const struct gpuq_val *job, const char 
 	const struct pattern_vars v = {
 		.job = (uint32_t)gpuq_get_int(job, "id", 0),
 		.array_index = gpuq_get_int(job, "array_index", -1),
+		.number = (uint32_t)gpuq_get_int(job, "element_id", 0),
 		.name = gpuq_get_str(job, "name", ""),
 		.user = gpuq_get_str(job, "user", ""),
 		.node = view_pods(job) ? view_pod_node(job, 0) : "%N",

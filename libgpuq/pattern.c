@@ -11,14 +11,17 @@
 static bool mark(char letter, int width, const struct pattern_vars *v, char *out, size_t room)
 {
 	const int64_t element = v->array_index < 0 ? 0 : v->array_index;
+	int n;
 
 	switch (letter) {
 	case 'j':
 	case 'J':
-		if (v->array_index >= 0)
-			snprintf(out, room, "%0*" PRIu32 "_%" PRId64, width, v->job, element);
-		else
-			snprintf(out, room, "%0*" PRIu32, width, v->job);
+		n = v->array_index >= 0 && !v->number
+			    ? snprintf(out, room, "%0*" PRIu32 "_%" PRId64, width, v->job, element)
+			    : snprintf(out, room, "%0*" PRIu32, width,
+				       v->number ? v->number : v->job);
+		if (letter == 'J')
+			snprintf(out + n, room - (size_t)n, ".batch");
 		return true;
 	case 'A':
 		snprintf(out, room, "%0*" PRIu32, width, v->job);

@@ -14,12 +14,15 @@
 struct pattern_vars {
 	uint32_t job;
 	int64_t array_index; /* -1 = no array */
+	uint32_t
+		number; /* own number of an array element; 0 = it has none yet, or it is no element */
 	uint32_t index; /* of the pod */
 	const char *name, *user, *node;
 };
 
 /* Append pattern to out with its marks replaced:
- *   %j %J job ("17_3" in an array, so that elements keep apart)   %A job alone
+ *   %j the number of the job, of an array element its own ("17_3" before it has one)
+ *   %J the same with the step: "17.batch"   %A the job, of an element that of its array
  *   %a array index   %b the same modulo 10   %x job name   %u user   %N node
  *   %n %t index of the pod   %s "batch"   %% a percent sign
  * A number in between fills with zeros: %4a (at most 10). Another letter is kept as it

@@ -199,6 +199,9 @@ struct gpuq_origin {
 struct gpuq_context {
 	const char *cwd; /* absolute */
 	const char *host; /* the machine; NULL = not known */
+	const char *
+		command; /* the script's absolute path, or the command, and arguments; NULL = a job file */
+	bool interactive; /* who submitted it attends it: srun, salloc, gpuq run */
 	struct gpuq_strmap environ; /* of the submitter */
 	int64_t umask; /* -1 = not known */
 	int64_t resubmit_of; /* the job that this one does again; 0 = none */
@@ -401,6 +404,9 @@ const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const cha
 bool gpuq_path_goes_up(const char *path);
 /* Return what is wrong with an environment variable of a pod; NULL = nothing. */
 const char *gpuq_env_fault(const char *key, const char *val);
+/* True for a variable that tells of the job, or the step, that a program runs in, by gpuq or Slurm: one that it submits
+ * is another. */
+bool gpuq_env_of_job(const char *key);
 
 /* Totals of one job or array element. */
 int64_t gpuq_spec_pods(const struct gpuq_spec *spec); /* sum of pods_min */

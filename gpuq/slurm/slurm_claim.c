@@ -66,16 +66,12 @@ struct held {
 	int n;
 };
 
-static uint64_t scope(void)
+uint64_t claim_pod(void)
 {
 	static const char *const words[] = { "GPUQ_POD_UID", "GPUQ_JOB_ID", "GPUQ_ARRAY_TASK_ID",
 					     "GPUQ_ATTEMPT", "GPUQ_POD_INDEX" };
-	const char *outer = getenv(SCOPE);
 	uint64_t h = GPUQ_FNV_START;
 
-	/* A step of a step divides what that has. */
-	if (outer)
-		return gpuq_fnv(h, outer, strlen(outer));
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		const char *value = getenv(words[i]);
 
@@ -83,6 +79,14 @@ static uint64_t scope(void)
 			h = gpuq_fnv(h, value, strlen(value) + 1);
 	}
 	return h;
+}
+
+/* A step of a step divides what that has. */
+static uint64_t scope(void)
+{
+	const char *outer = getenv(SCOPE);
+
+	return outer ? gpuq_fnv(GPUQ_FNV_START, outer, strlen(outer)) : claim_pod();
 }
 
 /* Returns whether it is ours now; -1 = there are no such names here. */

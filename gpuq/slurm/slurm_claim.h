@@ -12,6 +12,7 @@
 #define GPUQ_SLURM_SLURM_CLAIM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "libgpuq/arena.h"
 
@@ -24,6 +25,8 @@ struct claim {
 
 /* Read the N of "[TYPE:]N" or of a list with "gpu[:TYPE][:N]"; -1 = of nothing that we know, or no number. */
 long claim_number(const char *text, bool gres);
+/* Return a number for the pod that this runs in, as far as its environment tells it from others. */
+uint64_t claim_pod(void);
 /* Wait until they are free, and keep them. CUDA_VISIBLE_DEVICES becomes those. Returns 0, or -1 with a message. */
 int claim_take(struct gpuq_arena *a, const struct claim *c);
 

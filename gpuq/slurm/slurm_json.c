@@ -184,7 +184,7 @@ static void put_file(const struct maker *m, const char *key, const struct gpuq_v
 {
 	struct gpuq_buf text = GPUQ_BUF_INIT;
 
-	if (!gpuq_get_str(job, of, NULL))
+	if (!gpuq_get_str(job, of, NULL) && strcmp(of, "stdin") != 0)
 		of = "stdout";
 	if (gpuq_get_str(job, of, NULL))
 		view_job_file(&text, job, of);
@@ -237,8 +237,9 @@ static struct gpuq_val *queue_job(struct gpuq_arena *a, const struct gpuq_val *j
 	put_str(&m, "account", gpuq_get_str(job, "account", ""));
 	put_array(&m, job);
 	put_str(&m, "batch_host", view_pods(job) ? view_pod_node(job, 0) : "");
-	put_bool(&m, "batch_flag", true);
+	put_bool(&m, "batch_flag", gpuq_get_bool(job, "batch", true));
 	put_str(&m, "cluster", "gpuq");
+	put_str(&m, "command", gpuq_get_str(job, "command", ""));
 	put_str(&m, "comment", gpuq_get_str(job, "comment", ""));
 	put_str(&m, "current_working_directory", gpuq_get_str(job, "workdir", ""));
 	if (gpuq_get(job, "depends") && gpuq_get(job, "depends")->n)
@@ -269,6 +270,7 @@ static struct gpuq_val *queue_job(struct gpuq_arena *a, const struct gpuq_val *j
 	put_bool(&m, "hold", strncmp(gpuq_get_str(job, "reason", ""), "Held", 4) == 0);
 	put_str(&m, "state_description", "");
 	put_str(&m, "state_reason", slurm_reason(job));
+	put_file(&m, "standard_input", job, "stdin");
 	put_file(&m, "standard_output", job, "stdout");
 	put_file(&m, "standard_error", job, "stderr");
 	put_limit(&m, "time_limit", job);
@@ -387,6 +389,7 @@ static struct gpuq_val *past_job(struct gpuq_arena *a, const struct gpuq_val *jo
 	put_words(&m, "flags", NULL);
 	put_str(&m, "group", gpuq_get_str(job, "user", ""));
 	put_int(&m, "job_id", slurm_number(job));
+	put_str(&m, "kill_request_user", gpuq_get_str(job, "cancelled_by", ""));
 	put_str(&m, "name", gpuq_get_str(job, "name", ""));
 	if (view_job_nodes(&text, job) == 0)
 		gpuq_buf_adds(&text, "None assigned");
@@ -548,6 +551,9 @@ void slurm_json_add_nodes(struct cli *c, struct gpuq_val *list, const struct slu
 	put_str(&features, "active", gpuq_get_str(first, "flavor", ""));
 	gpuq_put(a, m.v, "features", features.v);
 	put_str(&reason, "description", gpuq_get_str(first, "note", ""));
+	put_str(&reason, "user", gpuq_get_str(first, "drained_by", ""));
+	put_number(&reason, "time", gpuq_get_int(first, "drained_time", 0) > 0,
+		   seconds(first, "drained_time"));
 	gpuq_put(a, m.v, "reason", reason.v);
 	put_str(&m, "cluster", "gpuq");
 	gpuq_put(a, m.v, "partition", partition_of(a, n->queue));

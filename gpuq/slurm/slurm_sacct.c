@@ -1,6 +1,7 @@
 /* sacct: jobs that run and that have run. */
 #include <ctype.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,17 @@ static void nodes_text(struct gpuq_buf *out, const void *line)
 	gpuq_buf_printf(out, "%" PRId64, gpuq_get_int(l->job, "pod_count", 1));
 }
 
+/* "by 1000": the number of the user that cancelled it, as far as this machine knows it. */
+static void add_canceller(struct gpuq_buf *out, const char *user)
+{
+	const struct passwd *pw = user ? getpwnam(user) : NULL;
+
+	if (pw)
+		gpuq_buf_printf(out, " by %ju", (uintmax_t)pw->pw_uid);
+	else if (user)
+		gpuq_buf_printf(out, " by %s", user);
+}
+
 static void state_text(struct gpuq_buf *out, const void *line)
 {
 	const struct line *l = line;
@@ -111,6 +123,8 @@ static void state_text(struct gpuq_buf *out, const void *line)
 		gpuq_buf_adds(out, "PENDING"); /* sacct knows no CONFIGURING */
 	else
 		gpuq_buf_adds(out, slurm_state(l->job, false));
+	if (!l->batch && s == GPUQ_JOB_CANCELLED)
+		add_canceller(out, gpuq_get_str(l->job, "cancelled_by", NULL));
 }
 
 static void exit_text(struct gpuq_buf *out, const void *line)
@@ -538,6 +552,7 @@ static const struct {
 	{ reason_text, "reason exit_code" },
 	{ restarts_text, "attempt" },
 	{ rss_text, "used" },
+	{ state_text, "cancelled_by" },
 	{ submit_text, "submit_time" },
 	{ system_cpu_text, "used" },
 	{ total_cpu_text, "used" },
@@ -583,9 +598,10 @@ static const char *const *keys_of(struct cli *c, const struct slurm_table *t)
 static void take(void *arg, const struct gpuq_val *job)
 {
 	struct table *t = arg;
+	struct gpuq_val *rest = slurm_rest(&t->c->arena, job);
 
 	if (slurm_keep(t->c, job) && !slurm_is_spent_array(job))
-		gpuq_add(&t->c->arena, t->jobs, gpuq_val_copy(&t->c->arena, job));
+		gpuq_add(&t->c->arena, t->jobs, rest ? rest : gpuq_val_copy(&t->c->arena, job));
 }
 
 struct place {

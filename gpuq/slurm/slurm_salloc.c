@@ -24,10 +24,13 @@
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/slurm/slurm_command.h"
 #include "gpuq/slurm/slurm_words.h"
+#include "gpuq/slurm/slurm_steps.h"
 #include "gpuq/slurm/slurm_submit.h"
 #include "gpuq/cmd/job/submission.h"
 #include "gpuq/view.h"
 #include "libgpuq/units.h"
+
+extern char **environ;
 
 #define SLOW_US (GPUQ_US_PER_S / 2) /* what starts within it did not wait */
 #define BEGINS_US (GPUQ_US_PER_S - 1)
@@ -177,16 +180,25 @@ static void set_devices(const struct surroundings *x, const struct gpuq_val *pod
 	gpuq_buf_done(&text);
 }
 
-/* Those of a job around this one are not ours. */
+/* Forget what the environment says of a job around this one. */
+static void forget_outer(struct gpuq_arena *a)
+{
+	for (char **e = environ; *e;) {
+		const size_t n = strcspn(*e, "=");
+		const char *key = gpuq_arena_strndup(a, *e, n);
+
+		if (key && gpuq_env_of_job(key) && unsetenv(key) == 0)
+			continue; /* the next has its place */
+		e++;
+	}
+}
+
 static void set_memory(const struct gpuq_spec *spec, int64_t gpus)
 {
 	static const char prefix[] = "SLURM_";
 	int64_t mib;
 	const char *name = gpuq_spec_memory_variable(spec, &spec->groups[0], gpus, &mib);
 
-	unsetenv("SLURM_MEM_PER_NODE");
-	unsetenv("SLURM_MEM_PER_CPU");
-	unsetenv("SLURM_MEM_PER_GPU");
 	if (name)
 		set_job_int(name + sizeof(prefix) - 1, mib);
 }
@@ -233,6 +245,7 @@ static int take_job(void *arg, const struct gpuq_val *job)
 	if (gethostname(host, sizeof(host) - 1) == 0)
 		set_job("SUBMIT_HOST", host);
 	set_devices(x, pods);
+	steps_begin();
 	return 1; /* the first alone */
 }
 
@@ -346,9 +359,11 @@ static int hold(struct cli *c, const struct submission *s, int64_t id)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	const char *shell = getenv("SHELL");
 	char *alone[2] = { NULL, NULL }, **argv = c->args.rest;
-	int rc = job_for_each(c, id, -1, take_job, &x, &err), code;
 	bool revoked = false;
+	int rc, code;
 
+	forget_outer(&c->arena);
+	rc = job_for_each(c, id, -1, take_job, &x, &err);
 	if (rc < 0)
 		return slurm_fail(&err);
 	if (!quiet) {
@@ -402,6 +417,10 @@ int slurm_salloc(struct cli *c)
 	c->args.n_rest = n_command;
 	if (code < 0 && s.specs.items[0].array.n_ranges)
 		return cli_usage(c, "--array: an array goes to sbatch"), 1;
+	if (code < 0) {
+		s.specs.items[0].context.command = NULL; /* no user gave that of the holder */
+		s.specs.items[0].context.interactive = true;
+	}
 	if (code < 0)
 		code = submission_send(c, &s, false);
 	if (code >= 0)

@@ -25,6 +25,8 @@
 struct block {
 	bool one_line;
 	bool begun;
+	struct cli *c;
+	struct gpuq_val *queues; /* for those of nodes, copies */
 };
 
 static void pair(struct block *b, bool new_line, const char *key, const char *value)
@@ -77,6 +79,18 @@ static void file_pair(struct block *b, const char *name, const struct gpuq_val *
 	gpuq_buf_done(&text);
 }
 
+static void input_pair(struct block *b, const struct gpuq_val *job)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	if (gpuq_get_str(job, "stdin", NULL))
+		view_job_file(&text, job, "stdin");
+	else
+		gpuq_buf_adds(&text, "/dev/null");
+	pair_buf(b, true, "StdIn", &text);
+	gpuq_buf_done(&text);
+}
+
 /* "ann(1000)", with the numbers that this machine knows them by. */
 static void pair_user(struct block *b, const char *user)
 {
@@ -101,6 +115,7 @@ static int print_job(void *arg, const struct gpuq_val *job)
 	struct gpuq_buf text = GPUQ_BUF_INIT;
 	const int64_t index = gpuq_get_int(job, "array_index", -1);
 	const int64_t min_s = gpuq_get_int(job, "time_min_s", -1);
+	const bool batch = gpuq_get_bool(job, "batch", true);
 	char clock[48] = "N/A";
 
 	pair_int(b, false, "JobId", slurm_number(job));
@@ -123,6 +138,7 @@ static int print_job(void *arg, const struct gpuq_val *job)
 	slurm_dependency(&text, job);
 	pair_buf(b, false, "Dependency", &text);
 	pair_int(b, true, "Restarts", gpuq_get_int(job, "attempt", 0));
+	pair_int(b, false, "BatchFlag", batch);
 	slurm_exit(&text, job);
 	pair_buf(b, false, "ExitCode", &text);
 	slurm_elapsed(&text, view_job_elapsed_us(job, cli_now_us()));
@@ -158,9 +174,13 @@ static int print_job(void *arg, const struct gpuq_val *job)
 	pair_buf(b, true, "MinMemoryNode", &text);
 	if (gpuq_get_str(job, "comment", NULL))
 		pair(b, true, "Comment", gpuq_get_str(job, "comment", ""));
+	pair(b, true, "Command", gpuq_get_str(job, "command", "(null)"));
 	pair(b, true, "WorkDir", gpuq_get_str(job, "workdir", "(null)"));
-	file_pair(b, "StdErr", job, "stderr");
-	file_pair(b, "StdOut", job, "stdout");
+	if (batch) {
+		file_pair(b, "StdErr", job, "stderr");
+		input_pair(b, job);
+		file_pair(b, "StdOut", job, "stdout");
+	}
 	end_block(b);
 	gpuq_buf_done(&text);
 	return 0;
@@ -185,6 +205,45 @@ static void print_each(void *arg, const struct gpuq_val *job)
 	print_job(arg, job);
 }
 
+static void take_queue(void *arg, const struct gpuq_val *q)
+{
+	struct block *b = arg;
+
+	gpuq_add(&b->c->arena, b->queues, gpuq_val_copy(&b->c->arena, q));
+}
+
+static void pair_partitions(struct block *b, const struct gpuq_val *node)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	for (uint32_t i = 0; i < b->queues->n; i++) {
+		const struct gpuq_val *q = b->queues->items[i];
+
+		if (slurm_is_partition(b->queues, q) && slurm_may_use(b->queues, q, node))
+			gpuq_buf_printf(&text, "%s%s", text.len ? "," : "",
+					gpuq_get_str(q, "name", ""));
+	}
+	if (text.len)
+		pair_buf(b, true, "Partitions", &text);
+	gpuq_buf_done(&text);
+}
+
+/* "new fan [root@2026-11-28T09:00:00]" */
+static void pair_reason(struct block *b, const struct gpuq_val *n)
+{
+	const struct gpuq_val *when = gpuq_get(n, "drained_time");
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	gpuq_buf_adds(&text, gpuq_get_str(n, "note", ""));
+	if (when && when->type == GPUQ_INT) {
+		gpuq_buf_printf(&text, " [%s@", gpuq_get_str(n, "drained_by", "Unknown"));
+		slurm_time(&text, when, "Unknown");
+		gpuq_buf_addc(&text, ']');
+	}
+	pair_buf(b, true, "Reason", &text);
+	gpuq_buf_done(&text);
+}
+
 static void print_node(void *arg, const struct gpuq_val *n)
 {
 	struct block *b = arg;
@@ -206,9 +265,9 @@ static void print_node(void *arg, const struct gpuq_val *n)
 	for (const char *p = gpuq_get_str(n, "state", "unknown"); *p; p++)
 		gpuq_buf_addc(&text, *p >= 'a' && *p <= 'z' ? (char)(*p - 32) : *p);
 	pair_buf(b, true, "State", &text);
-	pair(b, false, "Partitions", "all");
+	pair_partitions(b, n);
 	if (gpuq_get_str(n, "note", NULL))
-		pair(b, true, "Reason", gpuq_get_str(n, "note", ""));
+		pair_reason(b, n);
 	end_block(b);
 	gpuq_buf_done(&text);
 }
@@ -265,6 +324,16 @@ static int show_list(struct cli *c, struct block *b, const char *method, slurm_e
 	if (rc == 0)
 		rc = slurm_each(c, method, params, NULL, fn, b, &err);
 	return rc < 0 ? slurm_fail(&err) : EXIT_DONE;
+}
+
+static int show_nodes(struct cli *c, struct block *b, int n, char **names)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	b->queues = gpuq_list(&c->arena);
+	if (slurm_each(c, "queue.list", gpuq_map(&c->arena), NULL, take_queue, b, &err) < 0)
+		return slurm_fail(&err);
+	return show_list(c, b, "node.list", print_node, n, names);
 }
 
 /* n[01-03] as lines, and back. */
@@ -364,7 +433,7 @@ static const struct {
 
 int slurm_show(struct cli *c, int n, char **words)
 {
-	struct block b = { .one_line = opt_given(&c->args, OPT_S_ONELINER) };
+	struct block b = { .one_line = opt_given(&c->args, OPT_S_ONELINER), .c = c };
 	const char *what = n ? words[0] : "";
 
 	n--;
@@ -373,7 +442,7 @@ int slurm_show(struct cli *c, int n, char **words)
 		return n > 0 ? show_jobs(c, &b, n, words)
 			     : show_list(c, &b, "job.list", print_each, 0, NULL);
 	if (strncasecmp(what, "node", 4) == 0)
-		return show_list(c, &b, "node.list", print_node, n, words);
+		return show_nodes(c, &b, n, words);
 	if (strncasecmp(what, "part", 4) == 0)
 		return show_list(c, &b, "queue.list", print_queue, n, words);
 	if (strcasecmp(what, "hostnames") == 0 || strcasecmp(what, "hostname") == 0)

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,12 +99,28 @@ static void take_node(void *arg, const struct gpuq_val *n)
 		gpuq_add(&w->c->arena, w->nodes, gpuq_val_copy(&w->c->arena, n));
 }
 
-static bool is_leaf(const struct world *w, const char *name)
+/* A partition that is to be shown. */
+static bool is_shown(const struct world *w, const struct gpuq_val *q)
 {
-	for (size_t i = 0; i < w->queues->n; i++)
-		if (strcmp(gpuq_get_str(w->queues->items[i], "parent", ""), name) == 0)
-			return false;
-	return true;
+	return slurm_is_partition(w->queues, q) &&
+	       list_has(w->c->args.val[OPT_QUEUES], gpuq_get_str(q, "name", ""));
+}
+
+/* Return the nodes that the queue may use; without one, those that any of the shown ones may. */
+static const struct gpuq_val *nodes_of(const struct world *w, const struct gpuq_val *queue)
+{
+	struct gpuq_val *list = gpuq_list(&w->c->arena);
+
+	for (size_t i = 0; i < w->nodes->n; i++) {
+		bool may = queue && slurm_may_use(w->queues, queue, w->nodes->items[i]);
+
+		for (size_t k = 0; !queue && !may && k < w->queues->n; k++)
+			may = is_shown(w, w->queues->items[k]) &&
+			      slurm_may_use(w->queues, w->queues->items[k], w->nodes->items[i]);
+		if (may)
+			gpuq_add(&w->c->arena, list, w->nodes->items[i]);
+	}
+	return list;
 }
 
 static struct gpuq_val *text(struct gpuq_arena *a, struct gpuq_buf *b)
@@ -164,12 +181,19 @@ static const char *reason_of(const struct gpuq_val *n)
 				: "none";
 }
 
+/* The time that goes with the reason: of a drain, else when it was last heard of. */
+static const char *since_key(const struct gpuq_val *n)
+{
+	return gpuq_get_int(n, "drained_time", 0) ? "drained_time" : "last_seen";
+}
+
 /* Return the node's properties that columns show without summing: nodes that differ have
  * separate lines. */
 static const char *likeness(struct world *w, const struct gpuq_val *n)
 {
 	struct gpuq_arena *a = &w->c->arena;
-	const char *gpus = "", *cpus = "", *memory = "", *why = "", *seen = "", *features = "";
+	const char *gpus = "", *cpus = "", *memory = "", *why = "", *seen = "", *features = "",
+		   *by = "";
 
 	for (const char *p = strchr(w->format, '%'); p; p = strchr(p, '%')) {
 		p++;
@@ -188,12 +212,14 @@ static const char *likeness(struct world *w, const struct gpuq_val *n)
 		else if (*p == 'E')
 			why = reason_of(n);
 		else if (*p == 'H')
-			seen = gpuq_arena_printf(a, "%" PRId64, gpuq_get_int(n, "last_seen", 0));
+			seen = gpuq_arena_printf(a, "%" PRId64, gpuq_get_int(n, since_key(n), 0));
+		else if (*p == 'u' || *p == 'U')
+			by = gpuq_get_str(n, "drained_by", "");
 		else if (*p == 'f' || *p == 'b')
 			features = gpuq_get_str(n, "flavor", "");
 	}
-	return gpuq_arena_printf(a, "%s|%s|%s|%s|%s|%s|%s", state_of(n, true), gpus, cpus, memory,
-				 why, seen, features);
+	return gpuq_arena_printf(a, "%s|%s|%s|%s|%s|%s|%s|%s", state_of(n, true), gpus, cpus,
+				 memory, why, seen, features, by);
 }
 
 /* Whole ones; a part of one that a pod has counts as one. */
@@ -268,7 +294,8 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 	gpuq_put(a, line, "reason", gpuq_str(a, reason_of(first)));
 	gpuq_put(a, line, "flavor",
 		 gpuq_str(a, first ? gpuq_get_str(first, "flavor", "(null)") : "(null)"));
-	gpuq_put(a, line, "last_seen", first ? gpuq_get(first, "last_seen") : gpuq_null(a));
+	gpuq_put(a, line, "since", first ? gpuq_get(first, since_key(first)) : gpuq_null(a));
+	gpuq_put(a, line, "by", gpuq_str(a, gpuq_get_str(first, "drained_by", "Unknown")));
 	if (first)
 		put_gres(a, line, first);
 	gpuq_buf_done(&list);
@@ -278,9 +305,10 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 }
 
 /* Nodes that are alike after the other, in the order of their first. */
-static int add_alike(struct world *w, struct out *out, const struct gpuq_val *q)
+static int add_alike(struct world *w, struct out *out, const struct gpuq_val *q,
+		     const struct gpuq_val *nodes)
 {
-	const size_t n = w->nodes->n;
+	const size_t n = nodes->n;
 	const char **like = gpuq_arena_calloc(&w->c->arena, n + 1, sizeof(*like));
 	const struct gpuq_val **alike = gpuq_arena_calloc(&w->c->arena, n + 1, sizeof(*alike));
 	int rc = like && alike ? 0 : GPUQ_ENOMEM;
@@ -288,7 +316,7 @@ static int add_alike(struct world *w, struct out *out, const struct gpuq_val *q)
 	if (rc == 0 && n == 0)
 		return add_line(w, out, q, NULL, 0);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		like[i] = likeness(w, w->nodes->items[i]);
+		like[i] = likeness(w, nodes->items[i]);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		const char *of = like[i];
 		size_t k = 0;
@@ -298,7 +326,7 @@ static int add_alike(struct world *w, struct out *out, const struct gpuq_val *q)
 		for (size_t j = i; j < n; j++) {
 			if (!like[j] || strcmp(like[j], of) != 0)
 				continue;
-			alike[k++] = w->nodes->items[j];
+			alike[k++] = nodes->items[j];
 			like[j] = NULL;
 		}
 		rc = add_line(w, out, q, alike, k);
@@ -321,6 +349,7 @@ static bool names_queue(const char *format)
 static int add_all(struct world *w, struct out *out, bool singly)
 {
 	const struct cli *c = w->c;
+	const bool named = names_queue(w->format);
 	int rc = 0, shown = 0;
 
 	if (opt_given(&c->args, OPT_REASON)) {
@@ -333,24 +362,24 @@ static int add_all(struct world *w, struct out *out, bool singly)
 		return rc;
 	}
 	for (size_t i = 0; rc == 0 && i < w->queues->n; i++) {
-		const struct gpuq_val *q = w->queues->items[i];
-		const char *name = gpuq_get_str(q, "name", "");
+		const struct gpuq_val *q = w->queues->items[i], *nodes;
 
-		if (!is_leaf(w, name) || !list_has(c->args.val[OPT_QUEUES], name))
+		if (!is_shown(w, q))
 			continue;
-		if (shown++ && !names_queue(w->format))
+		if (shown++ && !named)
 			break;
+		nodes = nodes_of(w, named ? q : NULL);
 		if (opt_given(&c->args, OPT_SUMMARY)) {
-			rc = add_line(w, out, q, (const struct gpuq_val *const *)w->nodes->items,
-				      w->nodes->n);
+			rc = add_line(w, out, q, (const struct gpuq_val *const *)nodes->items,
+				      nodes->n);
 			continue;
 		}
 		if (!singly) {
-			rc = add_alike(w, out, q);
+			rc = add_alike(w, out, q, nodes);
 			continue;
 		}
-		for (size_t k = 0; rc == 0 && k < w->nodes->n; k++) {
-			const struct gpuq_val *n = w->nodes->items[k];
+		for (size_t k = 0; rc == 0 && k < nodes->n; k++) {
+			const struct gpuq_val *n = nodes->items[k];
 
 			rc = add_line(w, out, q, &n, 1);
 		}
@@ -360,7 +389,18 @@ static int add_all(struct world *w, struct out *out, bool singly)
 
 static void seen_text(struct gpuq_buf *out, const struct row *r)
 {
-	slurm_time(out, gpuq_get(r->obj, "last_seen"), "Unknown");
+	slurm_time(out, gpuq_get(r->obj, "since"), "Unknown");
+}
+
+/* "ann(1000)", with the number that this machine knows */
+static void by_text(struct gpuq_buf *out, const struct row *r)
+{
+	const char *user = gpuq_get_str(r->obj, "by", "");
+	const struct passwd *pw = getpwnam(user);
+
+	gpuq_buf_adds(out, user);
+	if (pw)
+		gpuq_buf_printf(out, "(%ju)", (uintmax_t)pw->pw_uid);
 }
 
 #define CONSTANT(name, word)                                                                       \
@@ -372,7 +412,6 @@ static void seen_text(struct gpuq_buf *out, const struct row *r)
 CONSTANT(all, "all")
 CONSTANT(no, "no")
 CONSTANT(size, "1-infinite")
-CONSTANT(unknown, "Unknown")
 CONSTANT(unlimited, "UNLIMITED")
 CONSTANT(zero, "0")
 CONSTANT(one, "1")
@@ -404,7 +443,7 @@ static const struct column cols[] = {
 	{ "ROOT", 'r', 0, NULL, no_text, NULL, "" },
 	{ "OVERSUBSCRIBE", 'h', 0, NULL, no_text, NULL, "" },
 	{ "JOB_SIZE", 's', 0, NULL, size_text, NULL, "" },
-	{ "USER", 'u', 0, NULL, unknown_text, NULL, "" },
+	{ "USER", 'u', 0, "by", NULL, NULL, "" },
 	{ "NODE_ADDR", 'o', 0, "nodelist", NULL, NULL, "" },
 	{ "CPUS", 'c', 0, "cpus", NULL, NULL, "" },
 	{ "CPUS(A/I/O/T)", 'C', 0, "cores", NULL, NULL, "" },
@@ -427,7 +466,7 @@ static const struct column cols[] = {
 	{ "PREEMPT_MODE", 'M', 0, NULL, requeue_text, NULL, "" },
 	{ "ALLOCNODES", 'S', 0, NULL, all_text, NULL, "" },
 	{ "RESERVATION", 'i', 0, NULL, none_text, NULL, "" },
-	{ "USER", 'U', 0, NULL, unknown_text, NULL, "" },
+	{ "USER", 'U', 0, NULL, by_text, NULL, "" },
 	{ "VERSION", 'v', 0, NULL, version_text, NULL, "" },
 	{ "CLUSTER", 'V', 0, NULL, cluster_text, NULL, "" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
@@ -510,26 +549,26 @@ static int print_json(struct world *w)
 	struct gpuq_val *list = gpuq_list(a);
 
 	for (size_t q = 0; q < w->queues->n; q++) {
-		const struct gpuq_val *queue = w->queues->items[q];
-		const char *name = gpuq_get_str(queue, "name", "");
+		const struct gpuq_val *queue = w->queues->items[q], *nodes;
 
-		if (!is_leaf(w, name) || !list_has(w->c->args.val[OPT_QUEUES], name))
+		if (!is_shown(w, queue))
 			continue;
-		for (size_t i = 0; i < w->nodes->n; i++) {
-			const char *state = gpuq_get_str(w->nodes->items[i], "state", "");
+		nodes = nodes_of(w, queue);
+		for (size_t i = 0; i < nodes->n; i++) {
+			const char *state = gpuq_get_str(nodes->items[i], "state", "");
 			struct slurm_json_nodes one = { .queue = queue };
 			struct gpuq_val *alike = gpuq_list(a);
 			bool had = false;
 
-			for (size_t k = 0; k < w->nodes->n; k++) {
-				if (strcmp(gpuq_get_str(w->nodes->items[k], "state", ""), state))
+			for (size_t k = 0; k < nodes->n; k++) {
+				if (strcmp(gpuq_get_str(nodes->items[k], "state", ""), state))
 					continue;
 				had |= k < i;
-				gpuq_add(a, alike, w->nodes->items[k]);
+				gpuq_add(a, alike, nodes->items[k]);
 			}
 			if (had)
 				continue;
-			json_state(w->nodes->items[i], &one);
+			json_state(nodes->items[i], &one);
 			one.nodes = alike;
 			slurm_json_add_nodes(w->c, list, &one);
 		}

@@ -221,6 +221,11 @@ static void workdir_text(struct gpuq_buf *out, const struct row *r)
 	gpuq_buf_adds(out, gpuq_get_str(r->obj, "workdir", "(null)"));
 }
 
+static void command_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, gpuq_get_str(r->obj, "command", "(null)"));
+}
+
 static void comment_text(struct gpuq_buf *out, const struct row *r)
 {
 	gpuq_buf_adds(out, gpuq_get_str(r->obj, "comment", "(null)"));
@@ -295,7 +300,7 @@ static const struct column cols[] = {
 	/* Columns that lists do not provide, as squeue shows them for a job that requested none
 	 * of it. */
 	{ "CPUS", 'C', 0, "cpus pod_count", cpus_text, NULL, "" },
-	{ "COMMAND", 'o', 0, "id", planned_text, NULL, "" },
+	{ "COMMAND", 'o', 0, "command", command_text, NULL, "" },
 	{ "MIN_CPUS", 'c', 0, "id", one_text, NULL, "" },
 	{ "MIN_MEMORY", 'm', 0, "memory_mib pod_count", memory_text, NULL, "" },
 	{ "MIN_TMP_DISK", 'd', 0, "id", zero_text, NULL, "" },
@@ -334,7 +339,7 @@ static const struct slurm_field fields[] = {
 /* clang-format on */
 
 /* With -r the waiting elements of an array have a line each. */
-static int rows(struct out *o, const struct gpuq_val *job)
+static int rows_of(struct out *o, const struct gpuq_val *job)
 {
 	const struct gpuq_val *of = gpuq_get(job, "array");
 	const char *waiting = gpuq_get_str(of, "waiting", gpuq_get_str(of, "indices", NULL));
@@ -355,6 +360,16 @@ static int rows(struct out *o, const struct gpuq_val *job)
 			gpuq_set(&a, one, "array_index", gpuq_int(&a, k));
 			rc = out_row(o, one, NULL);
 		}
+	gpuq_arena_done(&a);
+	return rc;
+}
+
+static int rows(struct out *o, const struct gpuq_val *job)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	const struct gpuq_val *rest = slurm_rest(&a, job);
+	const int rc = rows_of(o, rest ? rest : job);
+
 	gpuq_arena_done(&a);
 	return rc;
 }
@@ -402,9 +417,10 @@ struct picked {
 static void pick(void *arg, const struct gpuq_val *job)
 {
 	struct picked *p = arg;
+	struct gpuq_val *rest = slurm_rest(&p->c->arena, job);
 
 	if (keep(p->c, job))
-		gpuq_add(&p->c->arena, p->jobs, gpuq_val_copy(&p->c->arena, job));
+		gpuq_add(&p->c->arena, p->jobs, rest ? rest : gpuq_val_copy(&p->c->arena, job));
 }
 
 static int print_json(struct cli *c)

@@ -23,6 +23,7 @@
 #include "gpuq/slurm/mpi/spread.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/slurm/slurm_claim.h"
+#include "gpuq/slurm/slurm_steps.h"
 #include "gpuq/slurm/slurm_words.h"
 #include "gpuq/slurm/slurm_submit.h"
 #include "gpuq/slurm/slurm_tasks.h"
@@ -40,7 +41,7 @@ struct plan {
 	const char *job; /* from outside: its id; NULL = we are in one of its pods */
 	long pods, pod; /* of the job; ours, from inside */
 	long chosen[PODS_MAX], n_chosen; /* the pods that tasks start in */
-	long ntasks, per_pod, gpus_per_task;
+	long ntasks, per_pod, gpus_per_task, step;
 	bool local; /* from outside: its pods are processes of this machine */
 	bool launched; /* the first pod alone runs the script, whose sruns start those of the others */
 	bool alone; /* with the tasks of all */
@@ -168,8 +169,8 @@ static void set_task(const struct plan *p, long pod, long local, long rank)
 	set_number("SLURM_NPROCS", p->ntasks);
 	set_number("SLURM_STEP_NUM_TASKS", p->ntasks);
 	set_number("SLURM_STEP_NUM_NODES", p->n_chosen);
-	setenv("SLURM_STEP_ID", "0", 0);
-	setenv("SLURM_STEPID", "0", 0);
+	set_number("SLURM_STEP_ID", p->step);
+	set_number("SLURM_STEPID", p->step);
 }
 
 static void __attribute__((noreturn)) become(char **command)
@@ -352,7 +353,7 @@ static const char *path_of(void *arg, const char *pattern, long i)
 		case 'J':
 			gpuq_buf_adds(&out, id ? id : "0");
 			if (*q == 'J')
-				gpuq_buf_adds(&out, ".0");
+				gpuq_buf_printf(&out, ".%ld", p->step);
 			break;
 		case 'A':
 			gpuq_buf_adds(&out, master ? master : id ? id : "0");
@@ -367,7 +368,7 @@ static const char *path_of(void *arg, const char *pattern, long i)
 			gpuq_buf_printf(&out, "%ld", pod);
 			break;
 		case 's':
-			gpuq_buf_adds(&out, "0");
+			gpuq_buf_printf(&out, "%ld", p->step);
 			break;
 		case 'N':
 			s = of_job("GPUQ_NODE_NAME", "SLURMD_NODENAME");
@@ -797,6 +798,10 @@ int slurm_step(struct cli *c)
 		rc = claim(p, t.n);
 	if (rc)
 		return rc;
+	if (t.n > 0 && !p->by_srun)
+		p->step = steps_next();
+	if (p->step < 0)
+		p->step = 0;
 	t.label &= !p->by_srun;
 	t.first = first_rank(p);
 	t.truncate = t.first == 0;

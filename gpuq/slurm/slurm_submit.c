@@ -324,6 +324,7 @@ int slurm_srun(struct cli *c)
 	if (!pty && start_tasks(c, spec))
 		return 1;
 	io.input = pty || (!spec->input && gpuq_spec_pods(spec) == 1 && has_input());
+	spec->context.interactive = true;
 	spec->input_open |= io.input;
 	spec->tty |= pty;
 	code = submission_send(c, &s, false);

@@ -404,6 +404,43 @@ const char *slurm_all(const struct cli *c, const struct column *cols)
 	return s;
 }
 
+bool slurm_is_partition(const struct gpuq_val *queues, const struct gpuq_val *queue)
+{
+	const char *name = gpuq_get_str(queue, "name", "");
+
+	for (size_t i = 0; i < queues->n; i++)
+		if (strcmp(gpuq_get_str(queues->items[i], "parent", ""), name) == 0)
+			return false;
+	return true;
+}
+
+static const struct gpuq_val *find_queue(const struct gpuq_val *queues, const char *name)
+{
+	for (size_t i = 0; i < queues->n; i++)
+		if (strcmp(gpuq_get_str(queues->items[i], "name", ""), name) == 0)
+			return queues->items[i];
+	return NULL;
+}
+
+bool slurm_may_use(const struct gpuq_val *queues, const struct gpuq_val *queue,
+		   const struct gpuq_val *node)
+{
+	const char *flavor = gpuq_get_str(node, "flavor", "default");
+
+	if (gpuq_get_int(node, "gpus", 0) == 0)
+		return true;
+	while (queue) {
+		const struct gpuq_val *limit = gpuq_get(queue, "limit");
+
+		if (limit && limit->type == GPUQ_MAP)
+			limit = gpuq_get(limit, flavor);
+		if (view_number(limit, 1) <= 0)
+			return false;
+		queue = find_queue(queues, gpuq_get_str(queue, "parent", ""));
+	}
+	return true;
+}
+
 int slurm_fail(const struct gpuq_err *err)
 {
 	const int code = cli_fail(err, false);
@@ -429,10 +466,30 @@ bool slurm_keep(const struct cli *c, const struct gpuq_val *job)
 
 bool slurm_is_spent_array(const struct gpuq_val *job)
 {
-	/* An array that was cancelled before it started has no other line. */
-	return gpuq_get_str(gpuq_get(job, "array"), "indices", NULL) &&
-	       gpuq_get_int(job, "array_index", -1) < 0 && view_job_ended(job) &&
-	       view_job_state(job) != GPUQ_JOB_CANCELLED;
+	const struct gpuq_val *array = gpuq_get(job, "array"), *rest = gpuq_get(array, "rest");
+
+	if (!gpuq_get_str(array, "indices", NULL) || gpuq_get_int(job, "array_index", -1) >= 0 ||
+	    !view_job_ended(job))
+		return false;
+	/* An array that was cancelled before it started has no other line; records of before say no more. */
+	return rest ? rest->type != GPUQ_MAP : view_job_state(job) != GPUQ_JOB_CANCELLED;
+}
+
+struct gpuq_val *slurm_rest(struct gpuq_arena *a, const struct gpuq_val *job)
+{
+	const struct gpuq_val *rest = gpuq_get(gpuq_get(job, "array"), "rest");
+	struct gpuq_val *v, *array;
+
+	if (!rest || rest->type != GPUQ_MAP || !view_job_ended(job))
+		return NULL;
+	v = gpuq_val_copy(a, job);
+	array = gpuq_val_copy(a, gpuq_get(job, "array"));
+	gpuq_set(a, array, "waiting", gpuq_val_copy(a, gpuq_get(rest, "indices")));
+	gpuq_set(a, v, "array", array);
+	gpuq_set(a, v, "state", gpuq_val_copy(a, gpuq_get(rest, "state")));
+	gpuq_set(a, v, "end_time", gpuq_val_copy(a, gpuq_get(rest, "end_time")));
+	gpuq_set(a, v, "exit_code", gpuq_null(a));
+	return v;
 }
 
 struct each {

@@ -54,6 +54,12 @@ const char *slurm_all(const struct cli *c, const struct column *cols);
  * 2026-11-22T09:00, 1122, 112226, 11/22, 22:00:01, 9:00PM, noon, uts1700000000. 0 or GPUQ_EINVAL. */
 int slurm_instant(const char *text, int64_t *us);
 
+/* True if the queue is one that takes jobs, a partition: no other of the list is below it. */
+bool slurm_is_partition(const struct gpuq_val *queues, const struct gpuq_val *queue);
+/* True if jobs of the queue may have devices of the node: neither it nor one above has the limit 0 there. */
+bool slurm_may_use(const struct gpuq_val *queues, const struct gpuq_val *queue,
+		   const struct gpuq_val *node);
+
 /* An error of the server: message, and 1, or 255 when there is none. */
 int slurm_fail(const struct gpuq_err *err);
 /* Say it in the words that programs look for where the job does not exist. */
@@ -61,6 +67,10 @@ int slurm_fail_job(struct gpuq_err *err);
 
 /* Jobs that filters name (slurm.c's -A and -q as well). */
 bool slurm_keep(const struct cli *c, const struct gpuq_val *job);
+
+/* Return a copy of what stands for an array, as the elements of it that ended without a start: "40_[2,4-5]",
+ * cancelled. NULL: there are none, or there is no memory. */
+struct gpuq_val *slurm_rest(struct gpuq_arena *a, const struct gpuq_val *job);
 
 /* It stands for an array whose elements have all ended, each with a line of its own. */
 bool slurm_is_spent_array(const struct gpuq_val *job);

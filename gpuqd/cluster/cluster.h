@@ -216,6 +216,7 @@ struct pod_order {
 	int64_t milli; /* of each device */
 	int64_t now_us;
 	uint32_t job, attempt, index; /* index counts over all groups */
+	uint32_t number; /* own number of an array element; 0 = it is none */
 	int64_t array_index; /* -1 none */
 	uint32_t group, group_index; /* which group, which pod of it */
 	uint32_t n_pods; /* of the whole gang: > 1 gets a headless Service */

@@ -635,6 +635,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.attempt = p->attempt;
 	o.index = p->index;
 	o.array_index = j->key.index;
+	o.number = j->life->element_id;
 	o.group_index = p->group_index;
 	o.n_pods = n;
 	o.pod_names = names;

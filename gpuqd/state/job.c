@@ -5,6 +5,7 @@
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,6 +349,29 @@ void job_drop_gone_pods(struct model *m, struct job *j)
 }
 
 /* End a job. Its pods must have ended: no device is released by a state alone. */
+static void add_note(struct model *m, struct job *j, const char *key, const char *value)
+{
+	char *notes = jobnote_with(j->notes, key, value, strlen(value));
+
+	job_set_notes(m, j, notes);
+	free(notes);
+}
+
+/* Note which elements of an array end without a start of their own. */
+static void note_rest(struct model *m, struct job *j, const struct event *ev)
+{
+	const struct gpuq_array rest = { j->array->waiting, j->array->n_waiting_ranges,
+					 j->array->n_waiting, 0 };
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	gpuq_buf_printf(&text, "%s %" PRId64 " ", gpuq_job_state_word(ev->ended.state), ev->at_us);
+	gpuq_array_print(&rest, &text);
+	if (text.failed)
+		abort(); /* the ledger is on disk: a restart is the recovery */
+	add_note(m, j, JOBNOTE_REST, gpuq_buf_str(&text));
+	gpuq_buf_done(&text);
+}
+
 static int end_job(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
 {
 	if (j->ended)
@@ -360,6 +384,7 @@ static int end_job(struct model *m, struct job *j, const struct event *ev, struc
 		/* The pending elements end as one: they share a record. */
 		deps_elements_ended(m, j, ev->ended.state, ev->at_us);
 		job_count(j, -1);
+		note_rest(m, j, ev);
 		j->array->n_waiting = 0;
 		j->array->n_waiting_ranges = 0;
 		job_count(j, 1);
@@ -529,6 +554,8 @@ int job_apply_cancel(struct model *m, const struct event *ev, struct gpuq_err *e
 		return GPUQ_ENOENT;
 	if (j->ended || j->cancel_asked)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended already", j->key.id);
+	if (ev->cancel.who && *ev->cancel.who)
+		add_note(m, j, JOBNOTE_CANCELLED_BY, ev->cancel.who);
 	if (!model_job_is_live(j) && model_is_adopted(m, j)) {
 		/* It ends when its pods are gone: they would be queued anew. */
 		j->cancel_asked = j->held_admin = true;

@@ -44,18 +44,29 @@ static void take_labels(struct model *m, struct job *j, const struct gpuq_spec *
 	free(labels);
 }
 
-/* Keep its comment, directory and output paths in the same way. */
+/* Keep its comment, directory and output paths in the same way. Notes that came later than the spec stay: pods
+ * (EV_JOB_FILLED), and how it ends. */
 static void take_notes(struct model *m, struct job *j, const struct gpuq_spec *spec)
 {
-	char *notes = jobnote_take(spec), *kept = NULL;
+	static const char *const later[] = { JOBNOTE_CANCELLED_BY, JOBNOTE_REST };
+	char *notes = jobnote_take(spec), *kept;
 	size_t n = 0;
-	const char *pods = jobnote_find(j->notes, JOBNOTE_PODS, &n);
+	const char *value = jobnote_find(j->notes, JOBNOTE_PODS, &n);
 
-	/* Pods that came later than the spec: EV_JOB_FILLED. */
-	if (pods)
-		kept = jobnote_with_pods(notes, pods, n);
-	job_set_notes(m, j, kept ? kept : notes);
-	free(kept);
+	if (value) {
+		kept = jobnote_with_pods(notes, value, n);
+		free(notes);
+		notes = kept;
+	}
+	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		value = jobnote_find(j->notes, later[i], &n);
+		if (!value)
+			continue;
+		kept = jobnote_with(notes, later[i], value, n);
+		free(notes);
+		notes = kept;
+	}
+	job_set_notes(m, j, notes);
 	free(notes);
 }
 

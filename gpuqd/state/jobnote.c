@@ -65,6 +65,9 @@ char *jobnote_take(const struct gpuq_spec *spec)
 		gpuq_buf_add(&folder, found, n);
 	add(&text, JOBNOTE_STDOUT, gpuq_buf_str(&folder), spec->output);
 	add(&text, JOBNOTE_STDERR, gpuq_buf_str(&folder), spec->error);
+	add(&text, JOBNOTE_STDIN, gpuq_buf_str(&folder), spec->input);
+	add(&text, JOBNOTE_COMMAND, NULL, spec->context.command);
+	add(&text, JOBNOTE_INTERACTIVE, NULL, spec->context.interactive ? "1" : NULL);
 	add(&text, JOBNOTE_COMMENT, NULL, spec->comment);
 	add(&text, JOBNOTE_CODE, NULL, spec->code.digest);
 	if (spec->context.resubmit_of) {
@@ -98,6 +101,27 @@ char *jobnote_with_pods(const char *notes, const char *pods, size_t n_pods)
 	if (text.failed)
 		abort();
 	out = text.len ? strdup(gpuq_buf_str(&text)) : NULL;
+	gpuq_buf_done(&text);
+	return out;
+}
+
+char *jobnote_with(const char *notes, const char *key, const char *value, size_t n_value)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	const size_t n_key = strlen(key);
+	char *out;
+
+	for (const char *line = notes ? notes : ""; *line;) {
+		const size_t n = strcspn(line, "\n");
+
+		if (strncmp(line, key, n_key) != 0 || line[n_key] != '=')
+			gpuq_buf_printf(&text, "%s%.*s", text.len ? "\n" : "", (int)n, line);
+		line += n + (line[n] == '\n');
+	}
+	gpuq_buf_printf(&text, "%s%s=%.*s", text.len ? "\n" : "", key, (int)n_value, value);
+	if (text.failed)
+		abort();
+	out = strdup(gpuq_buf_str(&text));
 	gpuq_buf_done(&text);
 	return out;
 }

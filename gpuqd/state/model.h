@@ -382,6 +382,8 @@ struct node {
 	bool dirty, gone; /* gone: kept while its pods are not known to be gone */
 	bool drain;
 	const char *drain_why; /* interned */
+	const char *drain_by; /* the user that did it; interned; "" = not known */
+	int64_t drain_us; /* when; 0 = not known */
 	const char
 		*ill; /* why its conditions or taints keep new work away; interned; NULL = well */
 	bool taken; /* they tell that its cloud takes it away */

@@ -38,7 +38,7 @@ struct node *node_get(struct model *m, const char *cluster, const char *name)
 	n->flavor = "default";
 	n->pool = "default";
 	n->kind = "";
-	n->drain_why = n->frozen_why = "";
+	n->drain_why = n->drain_by = n->frozen_why = "";
 	HASH_ADD_KEYPTR(hh, m->nodes, n->name, strlen(n->name), n);
 	return n;
 }
@@ -799,6 +799,8 @@ int node_apply_drain(struct model *m, const struct event *ev, struct gpuq_err *e
 	accounting_charge_strand(m, n);
 	n->drain = ev->drain.on;
 	n->drain_why = ev->drain.on ? model_intern(m, ev->drain.why) : "";
+	n->drain_by = ev->drain.on && ev->drain.who ? model_intern(m, ev->drain.who) : "";
+	n->drain_us = ev->drain.on ? ev->at_us : 0;
 	touch(m, n);
 	return 0;
 }

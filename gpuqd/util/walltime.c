@@ -17,6 +17,7 @@ bool walltime_is_instant(const char *key)
 		"audit_time",   "log_time",      "log_failed_time",
 		"created_time", "expires_time",  "revoked_time",
 		"used_time",    "deadline_time", "closed_until_time",
+		"drained_time",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -165,6 +165,82 @@ int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const ch
 /* Which devices a pod sees is what gpuqd decides; "void" and "none" request less. */
 static const char *const device_env[] = { "NVIDIA_VISIBLE_DEVICES", NULL };
 
+bool gpuq_env_of_job(const char *key)
+{
+	/* A star is any end. Settings that people make, such as SLURM_MPI_TYPE or GPUQ_SERVER, are not among them. */
+	static const char *const names[] = {
+		"GPUQ_ACCOUNT",
+		"GPUQ_ALLOCATION",
+		"GPUQ_ARRAY_*",
+		"GPUQ_ATTEMPT",
+		"GPUQ_CODE_DIR",
+		"GPUQ_CPUS_PER_TASK",
+		"GPUQ_DEVICES",
+		"GPUQ_GANG_KEY",
+		"GPUQ_GPUS",
+		"GPUQ_GROUP",
+		"GPUQ_GROUP_INDEX",
+		"GPUQ_JOB_ID",
+		"GPUQ_JOB_NAME",
+		"GPUQ_LAUNCH",
+		"GPUQ_LOCALID",
+		"GPUQ_NNODES",
+		"GPUQ_NODELIST",
+		"GPUQ_NODE_NAME",
+		"GPUQ_NTASKS*",
+		"GPUQ_POD_*",
+		"GPUQ_PROCID",
+		"GPUQ_QOS",
+		"GPUQ_QUEUE",
+		"GPUQ_RESTART_COUNT",
+		"GPUQ_STEP_*",
+		"GPUQ_SUBMIT_DIR",
+		"GPUQ_TIME_LIMIT_S",
+		"GPUQ_USER",
+		"JOB_COMPLETION_INDEX",
+		"MASTER_ADDR",
+		"MASTER_PORT",
+		"PET_*",
+		"PMI_*",
+		"PMIX_NAMESPACE",
+		"PMIX_RANK",
+		"PMIX_SERVER_*",
+		"RANK",
+		"SLURMD_NODENAME",
+		"SLURM_ARRAY_*",
+		"SLURM_CLUSTER_NAME",
+		"SLURM_CPUS_*",
+		"SLURM_DISTRIBUTION",
+		"SLURM_GPUS*",
+		"SLURM_GTIDS",
+		"SLURM_JOB*",
+		"SLURM_LOCALID",
+		"SLURM_MEM_PER_*",
+		"SLURM_NNODES",
+		"SLURM_NODEID",
+		"SLURM_NODELIST",
+		"SLURM_NPROCS",
+		"SLURM_NTASKS*",
+		"SLURM_PROCID",
+		"SLURM_RESTART_COUNT",
+		"SLURM_STEP*",
+		"SLURM_SUBMIT_*",
+		"SLURM_TASKS_PER_NODE",
+		"SLURM_TASK_PID",
+		"SLURM_TOPOLOGY_*",
+		"WORLD_SIZE",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const size_t n = strlen(names[i]);
+
+		if (names[i][n - 1] == '*' ? strncmp(key, names[i], n - 1) == 0
+					   : strcmp(key, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 const char *gpuq_env_fault(const char *key, const char *val)
 {
 	if (!*key || isdigit((unsigned char)*key) ||

@@ -90,7 +90,7 @@ test_expect_success 'sacct: columns, code and signal, the line of the script' '
 	says out "^$id +wrap +default +1 +FAILED +5:0 $" && says out "^$id.batch +batch +1 +FAILED +5:0 $" && says out "^2 .* FAILED +0:9 $" &&
 	test "$(sacct -X -n -P -o JobID,State,ExitCode -j $id)" = "$id|FAILED|5:0" &&
 	test "$(sacct -X -n -p --delimiter=, -o JobID,ExitCode -j $id)" = "$id,5:0," &&
-	sacct -b -n >out && says out "^1 +CANCELLED +0:0 $" && test "$(sacct -X -n -s F -o JobIDRaw%4 | tr -s " \n" " ")" = " 2 $id " &&
+	sacct -b -n >out && says out "^1 +CANCELLED\+ +0:0 $" && test "$(sacct -X -n -s F -o JobIDRaw%4 | tr -s " \n" " ")" = " 2 $id " &&
 	test -z "$(sacct -n -E now-1days)" && test -n "$(sacct -n -S now-1hours -u "$(id -un)")" && test -z "$(sacct -n -j 999)" &&
 	test -z "$(sacct -n -j $id.0,$id.extern)" && test "$(sacct -n -j $id.batch -o JobID%20 | tr -d " ")" = $id.batch &&
 	exits 1 sacct -o Stte && says err "State" && sacct -e | grep -qx Elapsed
@@ -175,7 +175,7 @@ test_expect_success 'a time of day is that of the clock here' '
 test_expect_success 'an array is its elements, and those that were never started' '
 	id=$(sbatch --parsable --wait -a 1-3 -o /dev/null --wrap "exit 0") && test "$(sacct -X -n -P -o JobID -j $id | tr "\n" " ")" = "${id}_1 ${id}_2 ${id}_3 " &&
 	test "$(squeue -h -t all -j $id -o %i | sort | tr "\n" " ")" = "${id}_1 ${id}_2 ${id}_3 " &&
-	id=$(sbatch --parsable -H -a 1-3 --wrap true) && scancel $id && job_becomes $id CANCELLED && test "$(sacct -X -n -P -o State -j $id)" = CANCELLED
+	id=$(sbatch --parsable -H -a 1-3 --wrap true) && scancel $id && job_becomes $id CANCELLED && test "$(sacct -X -n -P -o JobID,State -j $id)" = "${id}_[1-3]|CANCELLED by $(id -u)"
 '
 
 test_expect_success 'sshare and sprio have columns; sacct takes those that are not recorded' '

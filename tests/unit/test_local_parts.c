@@ -27,7 +27,8 @@ static const struct {
 	{ "slurm-%j.out", -1, "slurm-17.out" },
 	{ "%A_%a", 3, "17_3" },
 	{ "%j", 3, "17_3" },
-	{ "%J-%4a-%b", 13, "17_13-0013-3" },
+	{ "%J-%4a-%b", 13, "17_13.batch-0013-3" },
+	{ "%J", -1, "17.batch" },
 	{ "%x.%u@%N/%n%t", -1, "train.ann@host/22" },
 	{ "%6j", -1, "000017" },
 	{ "%99j", -1, "0000000017" },
@@ -102,7 +103,12 @@ Test(local_parts, patterns_are_sbatchs)
 {
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 		const struct pattern_vars v = {
-			17, patterns[i].element, 2, "train", "ann", "host"
+			.job = 17,
+			.array_index = patterns[i].element,
+			.index = 2,
+			.name = "train",
+			.user = "ann",
+			.node = "host",
 		};
 		struct gpuq_buf b = GPUQ_BUF_INIT;
 
@@ -111,6 +117,18 @@ Test(local_parts, patterns_are_sbatchs)
 				 patterns[i].pattern, gpuq_buf_str(&b));
 		gpuq_buf_done(&b);
 	}
+}
+
+Test(local_parts, an_element_that_has_a_number_of_its_own_is_called_by_it)
+{
+	const struct pattern_vars v = {
+		.job = 17, .array_index = 3, .number = 21, .name = "", .user = "", .node = ""
+	};
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	pattern_expand("%j-%6j-%J-%A_%a", &v, &b);
+	cr_expect_str_eq(gpuq_buf_str(&b), "21-000021-21.batch-17_3");
+	gpuq_buf_done(&b);
 }
 
 static char scratch[] = "/tmp/gpuq-parts-XXXXXX";

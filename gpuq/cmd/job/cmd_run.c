@@ -33,6 +33,7 @@ int cmd_run(struct cli *c)
 		return code;
 	if (!stdio_options(c, &io, &code))
 		return code;
+	s.specs.items[0].context.interactive = true;
 	s.specs.items[0].input_open |= io.input;
 	s.specs.items[0].tty |= io.tty;
 	if ((io.input || io.tty) && s.specs.items[0].array.n_ranges)

@@ -16,6 +16,7 @@
 #include "gpuq/view.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
+#include "libgpuq/utf8.h"
 
 extern char **environ;
 
@@ -144,6 +145,28 @@ static int read_context(struct cli *c, struct gpuq_context *x, struct gpuq_err *
 	return wants_environ(c) ? read_environ(&c->arena, &x->environ, err) : 0;
 }
 
+/* Note the words as the job's command, as far as they fit; those of a script begin with its path. */
+static int note_command(struct cli *c, struct gpuq_context *x, const char *const *words,
+			bool script, struct gpuq_err *err)
+{
+	const char *first = words[0];
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	size_t n;
+
+	while (script && strncmp(first, "./", 2) == 0)
+		first += 2;
+	if (script && *first != '/' && x->cwd)
+		gpuq_buf_printf(&b, "%s/", x->cwd);
+	gpuq_buf_adds(&b, first);
+	for (size_t i = 1; words[i]; i++)
+		gpuq_buf_printf(&b, " %s", words[i]);
+	n = b.len < GPUQ_TEXT_BYTES_MAX ? b.len : GPUQ_TEXT_BYTES_MAX;
+	x->command =
+		b.failed ? NULL : gpuq_arena_strndup(&c->arena, b.data, gpuq_utf8_check(b.data, n));
+	gpuq_buf_done(&b);
+	return x->command ? 0 : gpuq_no_memory(err);
+}
+
 /* Behind "--" stands a command of its own, where a command is as good as a file. */
 static bool takes_command(const struct cli *c)
 {
@@ -151,8 +174,8 @@ static bool takes_command(const struct cli *c)
 }
 
 /* gpuq run -- COMMAND, or --wrap: no file. */
-static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *const *command,
-			struct submission *s, struct gpuq_err *err)
+static int read_command(struct cli *c, struct gpuq_spec_opts *opts, struct gpuq_context *context,
+			const char *const *command, struct submission *s, struct gpuq_err *err)
 {
 	struct gpuq_spec *spec = gpuq_arena_calloc(&c->arena, 1, sizeof(*spec));
 	int rc;
@@ -160,6 +183,8 @@ static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *
 	if (!spec)
 		return gpuq_no_memory(err);
 	rc = submission_output(c, err);
+	if (rc == 0 && command)
+		rc = note_command(c, context, command, false, err);
 	opts->argv = c->args.job;
 	opts->default_name = command         ? base_name(command[0])
 			     : c->cmd->slurm ? "wrap" /* as sbatch has it */
@@ -195,8 +220,9 @@ static bool is_map(const char *text, size_t n)
 }
 
 /* A file: what follows a script is the script's, behind others it is ours. */
-static int read_file(struct cli *c, struct gpuq_spec_opts *opts, struct submission *s,
-		     struct gpuq_buf *warnings, int *code, struct gpuq_err *err)
+static int read_file(struct cli *c, struct gpuq_spec_opts *opts, struct gpuq_context *context,
+		     struct submission *s, struct gpuq_buf *warnings, int *code,
+		     struct gpuq_err *err)
 {
 	struct gpuq_buf text = GPUQ_BUF_INIT_MAX(GPUQ_YAML_BYTES_MAX);
 	const char *path = c->args.rest[0];
@@ -231,6 +257,8 @@ static int read_file(struct cli *c, struct gpuq_spec_opts *opts, struct submissi
 	}
 	if (rc == 0)
 		rc = submission_output(c, err);
+	if (rc == 0 && script && strcmp(path, "-") != 0)
+		rc = note_command(c, context, (const char *const *)c->args.rest, true, err);
 	opts->argv = c->args.job;
 	opts->ignore_unknown = opt_given(&c->args, OPT_IGNORE_UNKNOWN);
 	opts->ignore_other_kinds = opt_given(&c->args, OPT_IGNORE_OTHER_KINDS);
@@ -287,11 +315,11 @@ int submission_read(struct cli *c, struct submission *s)
 	if (rc < 0)
 		return refuse(c, &err);
 	if (c->args.dashes && takes_command(c) && c->args.n_rest > 0)
-		rc = read_command(c, &opts, (const char *const *)c->args.rest, s, &err);
+		rc = read_command(c, &opts, context, (const char *const *)c->args.rest, s, &err);
 	else if (c->args.n_rest == 0)
-		rc = read_command(c, &opts, NULL, s, &err);
+		rc = read_command(c, &opts, context, NULL, s, &err);
 	else
-		rc = read_file(c, &opts, s, &warnings, &code, &err);
+		rc = read_file(c, &opts, context, s, &warnings, &code, &err);
 	if (code < 0) {
 		warn_lines(gpuq_buf_str(&warnings));
 		if (rc < 0)

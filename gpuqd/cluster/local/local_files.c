@@ -78,6 +78,10 @@ static int fill(int fd, const struct local_pod *p)
 	if (write_file(fd, "order", 0600, p->record.data, p->record.len) != 0 ||
 	    write_file(fd, "lock", 0600, "", 0) != 0 || mkfifoat(fd, "ctl", 0600) != 0)
 		return -1;
+	if (p->has_steps &&
+	    (write_file(fd, STEPS_FILE, 0600, "", 0) != 0 ||
+	     (geteuid() == 0 && fchownat(fd, STEPS_FILE, p->job_uid, p->job_gid, 0) != 0)))
+		return -1;
 	/* A second name: the archive may go while the job is there. */
 	if (p->code && linkat(AT_FDCWD, p->code, fd, CODE_ARCHIVE, 0) != 0)
 		return -1;

@@ -8,6 +8,9 @@
 
 #include "gpuqd/cluster/local/local_int.h"
 
+#define STEPS_FILE "steps" /* counts the sruns of the pod */
+#define STEPS_VARIABLE "GPUQ_STEP_COUNTER" /* its path */
+
 bool local_name_ok(const char *name);
 int local_files_create(int local_fd, const struct local_pod *p, struct gpuq_err *err);
 int local_files_leave(int pod_fd, int64_t grace_us, struct gpuq_err *err);

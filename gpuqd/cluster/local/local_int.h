@@ -53,6 +53,7 @@ struct local_pod {
 	struct gpuq_buf record, script; /* until it is on disk; then empty */
 	char *code; /* the archive that it carries, likewise; NULL = none */
 	bool has_script;
+	bool has_steps; /* its sruns are counted */
 	uint32_t job_uid, job_gid;
 	bool on_disk;
 	bool owes_created; /* the reply to pod_create is outstanding */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gpuqd/cluster/local/local_order.h"
+#include "gpuqd/cluster/local/local_files.h"
 #include "gpuqd/cluster/local/shepherd/shepherd_run.h"
 #include "gpuqd/cluster/local/shepherd/unpack.h"
 #include "libgpuq/pattern.h"
@@ -25,15 +26,11 @@ static int by_key(const void *a, const void *b)
 	return d ? d : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* without: the prefix of variables that are left out; NULL = none. */
-static void gather(struct variable *vars, size_t *n, const struct gpuq_strmap *map,
-		   const char *without)
+static void gather(struct variable *vars, size_t *n, const struct gpuq_strmap *map)
 {
 	for (size_t i = 0; i < map->n; i++) {
 		if (!map->keys[i][0] || strchr(map->keys[i], '='))
 			continue; /* no environment can hold it */
-		if (without && strncmp(map->keys[i], without, strlen(without)) == 0)
-			continue;
 		vars[*n].key = map->keys[i];
 		vars[*n].val = map->vals[i] ? map->vals[i] : "";
 		vars[*n].rank = *n;
@@ -41,19 +38,29 @@ static void gather(struct variable *vars, size_t *n, const struct gpuq_strmap *m
 	}
 }
 
+/* Drop what the submitter's environment says of the job that it was submitted in: its array index, its tasks. */
+static void drop_outer(struct variable *vars, size_t *n, const struct pod_order *in)
+{
+	static const char memory[] = "SLURM_MEM_PER_";
+	const struct gpuq_strmap *outer = &in->spec->context.environ;
+	const bool inside =
+		gpuq_strmap_get(outer, "GPUQ_JOB_ID") || gpuq_strmap_get(outer, "SLURM_JOB_ID");
+	/* One of SLURM_MEM_PER_* is set; another, which requested it, would contradict it. */
+	const bool slurm = gpuq_strmap_get(&in->env, "SLURM_JOB_ID") != NULL;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *n; i++)
+		if (!(inside && gpuq_env_of_job(vars[i].key)) &&
+		    !(slurm && strncmp(vars[i].key, memory, sizeof(memory) - 1) == 0))
+			vars[kept++] = vars[i];
+	*n = kept;
+}
+
 /* The submitter's environment, the spec's, gpuq's own, and the devices: later wins. */
 static int build_env(struct gpuq_arena *a, const struct pod_order *in, const struct gpuq_group *g,
-		     const char *uid, const char *devices, const char *code,
-		     struct gpuq_strlist *out)
+		     const struct gpuq_strmap *own, struct gpuq_strlist *out)
 {
-	static const char *const names[] = { "CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES",
-					     "NVIDIA_VISIBLE_DEVICES", SHEPHERD_MARK,
-					     "GPUQ_CODE_DIR" };
-	/* Bus order is the order of the indexes; without it CUDA numbers devices by
-	 * speed. A job without devices sees none at all. */
-	const char *values[] = { "PCI_BUS_ID", devices, *devices ? devices : "void", uid, code };
-	const struct gpuq_strmap own = { (const char **)names, values, code ? 5 : 4 };
-	const struct gpuq_strmap *maps[] = { &in->spec->context.environ, &g->env, &in->env, &own };
+	const struct gpuq_strmap *maps[] = { &in->spec->context.environ, &g->env, &in->env, own };
 	size_t n = 0, room = 0, kept = 0;
 	struct variable *vars;
 
@@ -63,11 +70,10 @@ static int build_env(struct gpuq_arena *a, const struct pod_order *in, const str
 	out->items = gpuq_arena_calloc(a, room + 1, sizeof(*out->items));
 	if (!vars || !out->items)
 		return GPUQ_ENOMEM;
-	/* One of these is set, and another of the job that submitted this one would contradict it. */
-	for (size_t i = 0; i < 4; i++)
-		gather(vars, &n, maps[i],
-		       i == 0 && gpuq_strmap_get(&in->env, "SLURM_JOB_ID") ? "SLURM_MEM_PER_"
-									   : NULL);
+	gather(vars, &n, maps[0]);
+	drop_outer(vars, &n, in);
+	for (size_t i = 1; i < 4; i++)
+		gather(vars, &n, maps[i]);
 	qsort(vars, n, sizeof(*vars), by_key);
 	for (size_t i = 0; i < n; i++) {
 		if (i + 1 < n && strcmp(vars[i].key, vars[i + 1].key) == 0)
@@ -78,6 +84,34 @@ static int build_env(struct gpuq_arena *a, const struct pod_order *in, const str
 	}
 	out->n = kept;
 	return 0;
+}
+
+struct own_env {
+	const char *uid, *devices, *code, *steps; /* code, steps: NULL = none */
+};
+
+static int add_env(struct gpuq_arena *a, const struct pod_order *in, const struct gpuq_group *g,
+		   const struct own_env *o, struct gpuq_strlist *out)
+{
+	/* Bus order is the order of the indexes; without it CUDA numbers devices by
+	 * speed. A job without devices sees none at all. */
+	const char *rows[][2] = {
+		{ "CUDA_DEVICE_ORDER", "PCI_BUS_ID" },
+		{ "CUDA_VISIBLE_DEVICES", o->devices },
+		{ "NVIDIA_VISIBLE_DEVICES", *o->devices ? o->devices : "void" },
+		{ SHEPHERD_MARK, o->uid },
+		{ "GPUQ_CODE_DIR", o->code },
+		{ STEPS_VARIABLE, o->steps },
+	};
+	const char *names[6], *values[6];
+	struct gpuq_strmap own = { names, values, 0 };
+
+	for (size_t i = 0; i < 6; i++)
+		if (rows[i][1]) {
+			names[own.n] = rows[i][0];
+			values[own.n++] = rows[i][1];
+		}
+	return build_env(a, in, g, &own, out);
 }
 
 /* Command and arguments, or the script's arguments alone. */
@@ -189,10 +223,11 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 {
 	const struct gpuq_spec *spec = in->spec;
 	const struct gpuq_group *g;
-	const char *code = NULL;
+	const char *code = NULL, *steps = NULL;
 	const struct pattern_vars vars = {
 		.job = in->job,
 		.array_index = in->array_index,
+		.number = in->number,
 		.index = in->index,
 		.name = spec->name ? spec->name : "",
 		.user = in->user ? in->user : "",
@@ -255,13 +290,18 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 		if (!code)
 			return gpuq_no_memory(err);
 	}
+	if (gpuq_strmap_get(&in->env, "GPUQ_NTASKS")) {
+		steps = gpuq_arena_printf(a, "%s/local/%s/" STEPS_FILE, l->dir, in->name);
+		if (!steps)
+			return gpuq_no_memory(err);
+	}
 	o.code = in->code != NULL;
 	o.cwd = build_cwd(a, spec, g, code);
 	o.output = out_file(a, spec, spec->output, o.code, &vars);
 	o.error = out_file(a, spec, spec->error, o.code, &vars);
 	o.input = expand(a, spec->input, &vars);
 	if (!o.devices || !o.cwd || !o.output || !o.error || !o.input ||
-	    build_env(a, in, g, uid, o.devices, code, &o.env) != 0)
+	    add_env(a, in, g, &(struct own_env){ uid, o.devices, code, steps }, &o.env) != 0)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for the order of pod %s", in->name);
 	*out = o;
 	return 0;

@@ -66,6 +66,9 @@ static struct local_pod *pod_new(struct local *l, const struct order *o)
 	p->cpu_milli = o->cpu_milli;
 	p->memory_bytes = o->memory_bytes;
 	p->has_script = o->script;
+	for (size_t i = 0; i < o->env.n; i++)
+		p->has_steps |=
+			strncmp(o->env.items[i], STEPS_VARIABLE "=", sizeof(STEPS_VARIABLE)) == 0;
 	p->job_uid = (uint32_t)o->job_uid;
 	p->job_gid = (uint32_t)o->job_gid;
 	return p;

@@ -251,7 +251,7 @@ void record_node(struct model *m, const struct node *n, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	varint_array(&b, n->cut ? 14 : 13);
+	varint_array(&b, n->drain ? 16 : n->cut ? 14 : 13);
 	varint_int(&b, n->fact.cpu_milli);
 	varint_int(&b, n->fact.memory_bytes);
 	varint_int(&b, n->fact.max_pods);
@@ -285,6 +285,12 @@ void record_node(struct model *m, const struct node *n, struct batch *out)
 	}
 	if (n->cut)
 		put_cut(&b, n->cut);
+	else if (n->drain)
+		varint_array(&b, 0);
+	if (n->drain) {
+		varint_str(&b, n->drain_by);
+		varint_int(&b, n->drain_us);
+	}
 	record_put(out, TABLE_NODE, key, change_key_node(key, n->cluster, n->name), &b);
 }
 
@@ -297,8 +303,8 @@ static int load_node(struct model *m, const char *cluster, const char *name, str
 	struct taint_fact *taints;
 	struct device_fact *devices;
 	bool gone, drain;
-	const char *why;
-	int64_t seen;
+	const char *why, *by = "";
+	int64_t seen, drained = 0;
 	struct node *n;
 	struct node_cut *cut = NULL;
 	uint32_t k, more, fields;
@@ -350,6 +356,12 @@ static int load_node(struct model *m, const char *cluster, const char *name, str
 	/* It is not written where there is none; an empty one is none, too. */
 	if (fields > 0 && r->p < r->end && *r->p != 0x90)
 		cut = get_cut(m, r);
+	else if (fields > 0)
+		rec_get_array(r);
+	if (fields > 2) {
+		by = record_get_name(m, r, NULL);
+		drained = rec_get_int(r);
+	}
 	if (!r->bad) {
 		n = node_get(m, cluster, name);
 		node_set_fact(m, n, &f);
@@ -358,6 +370,8 @@ static int load_node(struct model *m, const char *cluster, const char *name, str
 		n->gone = gone;
 		n->drain = drain;
 		n->drain_why = why;
+		n->drain_by = by;
+		n->drain_us = drained;
 		n->seen_us = seen;
 	}
 	free(f.labels.keys);

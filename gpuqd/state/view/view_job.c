@@ -188,6 +188,24 @@ static struct gpuq_val *view_reasons(struct gpuq_arena *a, const struct model *m
 	return list;
 }
 
+/* Return the elements that ended unstarted: {indices, state, end_time}; null = there are none. */
+static struct gpuq_val *view_rest(struct gpuq_arena *a, const struct job *j)
+{
+	size_t n = 0;
+	const char *s = jobnote_find(j->notes, JOBNOTE_REST, &n);
+	const char *time = s ? memchr(s, ' ', n) : NULL;
+	struct gpuq_val *v;
+	char *end;
+
+	if (!time)
+		return gpuq_null(a);
+	v = gpuq_map(a);
+	gpuq_put(a, v, "state", gpuq_strn(a, s, (size_t)(time - s)));
+	gpuq_put(a, v, "end_time", gpuq_int(a, strtoll(time, &end, 10)));
+	gpuq_put(a, v, "indices", gpuq_strn(a, end + 1, n - (size_t)(end + 1 - s)));
+	return v;
+}
+
 /* Return the array that the job is, or is an element of; null for other jobs. */
 static struct gpuq_val *view_array(struct gpuq_arena *a, const struct model *m, const struct job *j)
 {
@@ -210,6 +228,7 @@ static struct gpuq_val *view_array(struct gpuq_arena *a, const struct model *m, 
 		gpuq_array_print(&waiting, &text);
 		gpuq_put(a, v, "waiting", gpuq_str(a, gpuq_buf_str(&text)));
 		gpuq_put(a, v, "n_waiting", gpuq_int(a, ar->n_waiting));
+		gpuq_put(a, v, "rest", view_rest(a, j));
 		gpuq_buf_done(&text);
 	}
 	return v;
@@ -636,6 +655,12 @@ static struct gpuq_val note(const char *notes, const char *key)
 	return s ? (struct gpuq_val){ .type = GPUQ_STR, .n = (uint32_t)n, .s = s } : null;
 }
 
+static struct gpuq_val is_batch(const char *notes)
+{
+	return (struct gpuq_val){ .type = GPUQ_BOOL,
+				  .b = note(notes, JOBNOTE_INTERACTIVE).type == GPUQ_NULL };
+}
+
 static struct gpuq_val note_number(const char *notes, const char *key)
 {
 	size_t n = 0;
@@ -646,6 +671,10 @@ static struct gpuq_val note_number(const char *notes, const char *key)
 KEY(workdir, note(j->notes, JOBNOTE_WORKDIR))
 KEY(stdout, note(j->notes, JOBNOTE_STDOUT))
 KEY(stderr, note(j->notes, JOBNOTE_STDERR))
+KEY(stdin, note(j->notes, JOBNOTE_STDIN))
+KEY(command, note(j->notes, JOBNOTE_COMMAND))
+KEY(batch, is_batch(j->notes))
+KEY(cancelled_by, note(j->notes, JOBNOTE_CANCELLED_BY))
 KEY(comment, note(j->notes, JOBNOTE_COMMENT))
 KEY(code, note(j->notes, JOBNOTE_CODE))
 KEY(resubmit_of, note_number(j->notes, JOBNOTE_RESUBMIT_OF))
@@ -766,6 +795,10 @@ static const struct view_key {
 	{ "workdir", of_workdir },
 	{ "stdout", of_stdout },
 	{ "stderr", of_stderr },
+	{ "stdin", of_stdin },
+	{ "command", of_command },
+	{ "batch", of_batch },
+	{ "cancelled_by", of_cancelled_by },
 	{ "comment", of_comment },
 	{ "code", of_code },
 	{ "resubmit_of", of_resubmit_of },
@@ -773,7 +806,7 @@ static const struct view_key {
 	{ "used", of_used },
 	{ "isolation", of_isolation },
 	{ "origin", of_origin },
-#define N_OBJECT 49
+#define N_OBJECT 53
 	{ "pods.node", of_pod_nodes },
 	{ "reasons.object", of_reason_objects },
 };
@@ -820,7 +853,7 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 {
 	const struct size s = size_of_spec(spec);
 	const struct gpuq_val cores = cpus(a, s), mib = memory_mib(s);
-	struct gpuq_val *depends = gpuq_list(a), again;
+	struct gpuq_val *depends = gpuq_list(a), again, batch;
 	char *notes = jobnote_take(spec);
 
 	for (size_t i = 0; i < spec->n_depends; i++)
@@ -832,6 +865,11 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 	put_note(a, v, notes, JOBNOTE_WORKDIR);
 	put_note(a, v, notes, JOBNOTE_STDOUT);
 	put_note(a, v, notes, JOBNOTE_STDERR);
+	put_note(a, v, notes, JOBNOTE_STDIN);
+	put_note(a, v, notes, JOBNOTE_COMMAND);
+	batch = is_batch(notes);
+	gpuq_put(a, v, "batch", keep(a, &batch));
+	gpuq_put(a, v, "cancelled_by", gpuq_null(a));
 	put_note(a, v, notes, JOBNOTE_COMMENT);
 	put_note(a, v, notes, JOBNOTE_CODE);
 	again = note_number(notes, JOBNOTE_RESUBMIT_OF);

@@ -601,6 +601,8 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 			      : *cut                                          ? cut
 			      : n->odd && n->n_devices == 0 && !*n->fact.note ? n->odd
 									      : n->fact.note));
+	gpuq_put(a, v, "drained_by", view_word(a, n->drain_by));
+	gpuq_put(a, v, "drained_time", view_instant(a, n->drain_us));
 	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));
 	gpuq_put(a, v, "last_seen", view_instant(a, n->seen_us));
 	for (size_t i = 0; i < n->fact.labels.n; i++)

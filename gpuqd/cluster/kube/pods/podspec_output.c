@@ -38,6 +38,7 @@ static bool redirect(const struct pod_order *o, const struct gpuq_group *g, cons
 {
 	const struct pattern_vars vars = { .job = o->job,
 					   .array_index = o->array_index,
+					   .number = o->number,
 					   .index = o->index,
 					   .name = o->spec->name ? o->spec->name : "",
 					   .user = o->user ? o->user : "",
