@@ -47,7 +47,22 @@ test_expect_success 'a resource that no node has is told at submit, and the job 
 test_expect_success 'a job file asks by resources, and its pod is given just that' '
 	wait_for 60 node_is node-0000 "resources.rdma/hca.free" 1 &&
 	echo "{command: [a], image: test, resources: {rdma/hca: 1}, annotations: {gpuq.test/hang: \"true\"}}" >f.yaml &&
-	f=$(submit f.yaml) && job_becomes "$f" RUNNING && test "$(limits "$f")" = "{\"cpu\": \"1\", \"rdma/hca\": \"1\"}" && all_gone
+	f=$(submit f.yaml) && job_becomes "$f" RUNNING && test "$(limits "$f")" = "{\"cpu\": \"1\", \"rdma/hca\": \"1\"}" &&
+	job_is "$f" resources.rdma/hca 1 && all_gone
+'
+
+test_expect_success 'what a job asks by resources is in its JSON: of all pods, at the size that it has' '
+	cat >two.yaml <<-\END &&
+	image: test
+	annotations: {gpuq.test/hang: "true"}
+	groups:
+	- {name: a, pods: 3, command: [a], resources: {rdma/hca: 1, hugepages-2Mi: 4Mi}}
+	- {name: b, command: [a], resources: {rdma/hca: 2}}
+	END
+	gpuq submit --dry-run --json two.yaml 2>warned | grep "\"resources\":{\"hugepages-2Mi\":12582912,\"rdma/hca\":5}" &&
+	echo "{command: [a], image: test, pods: {min: 2, max: 4}, resources: {rdma/hca: 1}, annotations: {gpuq.test/hang: \"true\"}}" >e.yaml &&
+	e=$(submit --hold e.yaml) && job_is "$e" resources.rdma/hca 2 && gpuq release "$e" && job_becomes "$e" RUNNING &&
+	wait_for 60 job_is "$e" resources.rdma/hca 4 && plain=$(fake_job hang=true -g 1) && gpuq status --json "$plain" | grep "\"resources\":{}" && all_gone
 '
 
 test_expect_success 'devices of another maker: counted as devices, for those who name them or their flavor' '
