@@ -170,7 +170,7 @@ static void shape(struct taking *t, const struct site_pool *p, struct snap_node 
 		devices[d].healthy = true;
 	sn->devices_in = devices;
 	sn->labels = m->labels;
-	/* What its nodes will not serve is no reason to get one. */
+	/* No node is requested for a part that it will not serve. */
 	if (*backend_pool_word(site_sharing_word(p->sharing)))
 		add_label(&t->mem, &sn->labels, SHARE_LABEL,
 			  backend_pool_word(site_sharing_word(p->sharing)));

@@ -163,7 +163,7 @@ static struct piece piece_of(const struct gpuq_group *g)
 			       g->gpus_milli < SNAP_MILLI ? 1 : g->gpus_milli / SNAP_MILLI };
 }
 
-/* What a node, or one that a pool could get, has for one pod. */
+/* The devices of a node, or of one that a pool could get, for one pod. */
 struct offer {
 	int64_t gpus_milli; /* whole devices */
 	int64_t share,
@@ -261,7 +261,7 @@ static const struct provision_machine *machine_for(const struct site_pool *p,
 	return p->provisioning ? p->provisioning->machine : NULL;
 }
 
-/* Return its devices. Of their memory nothing is known, and they have no instances. */
+/* Return its devices: their memory is not known, and they have no instances. */
 static struct offer offer_of_machine(const struct site_pool *p, const struct provision_machine *is,
 				     const struct gpuq_group *g)
 {
