@@ -206,6 +206,13 @@ test_expect_success 'words of a dialect are no resources' '
 	grep "d.yaml:1:.*nvidia.com/gpumem: belongs to one system that shares devices" why
 '
 
+test_expect_success 'names that pods cannot request are refused with the rule' '
+	for name in requests.example.com/nic kubernetes.io/nic; do
+		echo "{command: [a], image: test, resources: {$name: 1}}" >d.yaml && test_must_fail gpuq submit d.yaml 2>why && grep "resources.$name: expected .* resource" why &&
+		pod named "$name: 1" >d.yaml && test_must_fail gpuq submit d.yaml 2>why && grep "limits.$name: expected .* resource" why || return 1
+	done
+'
+
 no_harm_was_done
 
 test_done
