@@ -67,6 +67,23 @@ bool backend_fits_pool(const char *pool, const char *word, size_t n_mig)
 	return n_mig == 0 && b && strcmp(b->pool, pool) == 0;
 }
 
+bool backend_pool_takes(const char *pool, const struct gpuq_group *g)
+{
+	for (size_t i = 0; i < N_BACKENDS; i++)
+		if (strcmp(backends[i]->pool, pool) == 0 &&
+		    (!backends[i]->takes || backends[i]->takes(g)))
+			return true;
+	return strcmp(pool, "auto") == 0;
+}
+
+const char *backend_pool_word(const char *pool)
+{
+	for (size_t i = 0; i < N_BACKENDS; i++)
+		if (strcmp(backends[i]->pool, pool) == 0)
+			return backends[i]->word;
+	return "";
+}
+
 enum gpuq_isolation backend_pool_isolates(const char *pool)
 {
 	for (size_t i = 0; i < N_BACKENDS; i++)

@@ -146,6 +146,11 @@ const char *const *backend_others(const struct gpuq_group *g, bool flavors);
  * `sharing` is so called. */
 bool backend_fits_pool(const char *pool, const char *word, size_t n_mig);
 
+/* True if pods of g can be on nodes of a pool whose `sharing` is so called, as far as that tells. */
+bool backend_pool_takes(const char *pool, const struct gpuq_group *g);
+/* Return the word that nodes of such a pool have; "" = not known before they are there. */
+const char *backend_pool_word(const char *pool);
+
 /* True if the group requests parts of devices, by any of its keys. */
 bool backend_shares(const struct gpuq_group *g);
 

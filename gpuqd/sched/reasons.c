@@ -35,6 +35,8 @@ struct survey {
 	int64_t devices, largest; /* whole devices: in total, on one node */
 	bool replicas; /* some of them offer devices in replicas alone */
 	int64_t parts, part; /* thousandths of devices: in total, of one device */
+	int64_t share; /* thousandths of a device that one pod can have, where devices are shared */
+	uint32_t shared; /* devices of one node of which one pod can have a part each */
 	int64_t migs, mig; /* instances of the profile: in total, on one node */
 	/* Countable resources that the group takes, in its order, on nodes with enough devices. */
 	int64_t extra_all[GPUQ_RESOURCES_MAX + 1]; /* in total */
@@ -90,12 +92,22 @@ static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const
 		out->pods_by_devices += (uint64_t)(have / one->migs);
 		return;
 	}
+	if (n->n_devices) {
+		const uint32_t shared = n->replicas > 1 ? 1 : n->n_devices;
+
+		out->share = larger(out->share,
+				    n->replicas > 1 ? snap_replica_milli(n->replicas) : SNAP_MILLI);
+		out->shared = shared > out->shared ? shared : out->shared;
+	}
 	for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++) {
 		const int64_t have = now ? avail->device_free[d] : SNAP_MILLI;
+		const int64_t memory = c->s->devices[d].memory_bytes;
 
 		out->parts += larger(have, 0);
 		out->part = larger(out->part, have);
-		out->device_memory = larger(out->device_memory, c->s->devices[d].memory_bytes);
+		out->device_memory =
+			larger(out->device_memory,
+			       n->replicas > 1 ? (memory >> 20) / n->replicas << 20 : memory);
 		out->bytes = amount_sum(out->bytes, larger(avail->device_memory[d], 0));
 		out->byte = larger(out->byte, avail->device_memory[d]);
 	}
@@ -222,6 +234,36 @@ static bool say_extra(const struct cycle *c, const struct snap_group *g, const s
 	return false;
 }
 
+/* Report what of a part of a device is not to be had: most of it is, 0 = nothing. */
+static void say_part(const struct snap_group *g, int64_t most, enum gpuq_reason code,
+		     struct plan_reason *why)
+{
+	if (g->gpu_part_milli > g->gpus_milli % SNAP_MILLI)
+		say(why, code, PLAN_COUNT, most / 10, g->gpu_part_milli / 10, "gpu_cores");
+	else if (g->gpu_memory_bytes > 0 && g->gpus_milli % SNAP_MILLI == 0 && most == 0)
+		say(why, code, PLAN_BYTES, 0, g->gpu_memory_bytes, "gpu_memory");
+	else
+		say(why, code, PLAN_GPUS, most, g->gpus_milli % SNAP_MILLI, "parts");
+}
+
+/* True if no node can give one pod its part of a device, or of so many devices. */
+static bool say_share(const struct snap_group *g, const struct need *one, const struct survey *v,
+		      enum gpuq_reason code, struct plan_reason *why)
+{
+	if (one->parts == 0)
+		return false;
+	if (v->share == 0 || one->part > v->share)
+		say_part(g, v->share, code, why);
+	else if (one->parts > v->shared)
+		say(why, code, PLAN_GPUS, (int64_t)v->shared * SNAP_MILLI,
+		    (int64_t)one->parts * SNAP_MILLI, v->replicas ? "replicas" : "gpus");
+	else if (one->part_memory > v->device_memory)
+		say(why, code, PLAN_BYTES, v->device_memory, one->part_memory, "gpu_memory");
+	else
+		return false;
+	return true;
+}
+
 /* Report which of a pod's needs no node meets, else how many of the pods fit. */
 static void say_shortest(const struct cycle *c, const struct snap_group *g, const struct survey *v,
 			 enum gpuq_reason code, struct plan_reason *why)
@@ -231,8 +273,8 @@ static void say_shortest(const struct cycle *c, const struct snap_group *g, cons
 	if (v->largest < one.whole)
 		say(why, code, PLAN_GPUS, v->largest * SNAP_MILLI, g->gpus_milli,
 		    v->largest == 0 && v->replicas ? "replicas" : "gpus");
-	else if (one.part_memory > v->device_memory)
-		say(why, code, PLAN_BYTES, v->device_memory, one.part_memory, "gpu_memory");
+	else if (say_share(g, &one, v, code, why))
+		return;
 	else if (one.parts && v->part == 0)
 		say(why, code, PLAN_GPUS, 0, cost_of_pod(c->s, g, SNAP_NONE), "gpus");
 	else if (v->mig < one.migs)
@@ -290,6 +332,7 @@ static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 {
 	const struct snap_request *r = cycle_request(c, job);
 	const struct snap_group *g = &r->groups[group];
+	const struct group_fit *fit;
 	struct survey v;
 
 	if (g->gpus_milli > SNAP_MILLI && g->gpus_milli % SNAP_MILLI != 0) {
@@ -299,9 +342,12 @@ static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	v = survey(c, job, group, flavor, AS_BUILT, true);
 	if (v.room >= g->pods_min)
 		return no_domain(c, job, group, flavor, AS_BUILT, GPUQ_R_UNSATISFIABLE, why, false);
-	if (v.nodes == 0)
-		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1,
-		    no_node(g, feasibility_of(c, cycle_request_ix(c, job), group)));
+	fit = feasibility_of(c, cycle_request_ix(c, job), group);
+	if (v.nodes == 0 && snap_group_parts(g) && (fit->n_nodes || !fit->n_weak) &&
+	    feasibility_lacks_sharing(c, g, flavor))
+		say_part(g, 0, GPUQ_R_UNSATISFIABLE, why);
+	else if (v.nodes == 0)
+		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1, no_node(g, fit));
 	else
 		say_shortest(c, g, &v, GPUQ_R_UNSATISFIABLE, why);
 	return true;
@@ -339,14 +385,21 @@ bool reasons_some_time(const struct cycle *c, uint32_t request)
 static bool nowhere(struct cycle *c, uint32_t job, struct plan_reason *why)
 {
 	const struct snap_request *r = cycle_request(c, job);
-	bool never = true;
+	bool never = true, said = false;
 
 	if (r->gpus_milli == 0)
 		return flavor_never(c, job, SNAP_NONE, why);
 	say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1, r->n_flavors ? r->flavors[0] : "flavor");
-	/* The reason of the last flavor evaluated is kept, unless one of the flavors would do. */
-	for (uint32_t f = r->n_flavor_ix; never && f-- > 0;)
-		never = flavor_never(c, job, r->flavor_ix[f], why);
+	/* The reason of the first flavor is kept, unless one of the flavors would do; but that it is another
+	 * than those of the nodes says less than what these lack. */
+	for (uint32_t f = r->n_flavor_ix; never && f-- > 0;) {
+		struct plan_reason of = { .object = "" };
+
+		never = flavor_never(c, job, r->flavor_ix[f], &of);
+		if (!said || strcmp(of.object, "flavor") != 0)
+			*why = of;
+		said |= strcmp(of.object, "flavor") != 0;
+	}
 	return never;
 }
 

@@ -151,8 +151,8 @@ static struct gpuq_val *placement(struct gpuq_arena *a, const struct world *w,
 			gpuq_put(a, m, "role", gpuq_str(a, spec->role));
 		if (group)
 			gpuq_put(a, m, "group", gpuq_str(a, group));
-		if (spec->mig)
-			gpuq_put(a, m, "mig", gpuq_str(a, spec->mig));
+		if (task->mig || spec->mig)
+			gpuq_put(a, m, "mig", gpuq_str(a, task->mig ? task->mig : spec->mig));
 	}
 	return list;
 }

@@ -53,6 +53,8 @@ struct sim_task {
 	uint32_t *devices;
 	uint32_t n_devices;
 	int32_t milli;
+	const char *
+		mig; /* profile of its instances, where it could be another; NULL = that of its group */
 	bool releasing;
 };
 

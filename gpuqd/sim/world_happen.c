@@ -281,6 +281,7 @@ static int read_tasks(struct world *w, struct sim_job *j, const struct job *of)
 		*task = (struct sim_task){ .node = world_node(w, p->node->name),
 					   .group = p->group,
 					   .index = p->index,
+					   .mig = p->mig,
 					   .releasing = p->dropped || of->life->leave_us };
 		if (copy_places(w, task, p->devices, p->n_devices, model_pod_cores(p)) < 0)
 			return -1;
@@ -301,7 +302,8 @@ static int read_promise(struct world *w, struct sim_job *j, const struct job *of
 
 		j->promises[i] = (struct sim_task){ .node = world_node(w, pod->node),
 						    .group = pod->group,
-						    .index = i };
+						    .index = i,
+						    .mig = pod->mig };
 		if (copy_places(w, &j->promises[i], pod->devices, pod->n_devices,
 				!pod->n_devices
 					? 0

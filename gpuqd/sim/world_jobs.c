@@ -11,12 +11,22 @@ static bool same_str(const char *x, const char *y)
 	return x == y || (x && y && strcmp(x, y) == 0);
 }
 
+static bool same_profiles(const struct sc_tasks *x, const struct sc_tasks *y)
+{
+	if (x->mig_ok != y->mig_ok || !same_str(x->mig, y->mig) || x->mig_more.n != y->mig_more.n)
+		return false;
+	for (size_t i = 0; i < x->mig_more.n; i++)
+		if (strcmp(x->mig_more.items[i], y->mig_more.items[i]) != 0)
+			return false;
+	return true;
+}
+
 /* True if two entries of a task list have equal requests. They are one group then, also when they
  * are of different sub-groups of a job that requires only some of those. */
 static bool alike(const struct sc_job *spec, const struct sc_tasks *x, const struct sc_tasks *y)
 {
 	if (x->gpus != y->gpus || x->gpu_mem_mb != y->gpu_mem_mb || x->cpu != y->cpu ||
-	    x->mem_mb != y->mem_mb || !same_str(x->mig, y->mig) || !same_str(x->role, y->role) ||
+	    x->mem_mb != y->mem_mb || !same_profiles(x, y) || !same_str(x->role, y->role) ||
 	    (spec->min_groups == SC_ABSENT && !same_str(x->group, y->group)) ||
 	    x->selector.n != y->selector.n || x->tolerations.n != y->tolerations.n)
 		return false;

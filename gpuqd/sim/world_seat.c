@@ -189,6 +189,15 @@ static int64_t charge_of(const struct world *w, const struct sim_job *j,
 	return share > task->milli ? share : task->milli;
 }
 
+/* Return the profile that a running task has where several would do: the first. */
+static const char *chosen(const struct world *w, const struct sim_job *j,
+			  const struct sim_task *task)
+{
+	const struct sc_tasks *t = world_template(w, j)->groups[task->group].tasks;
+
+	return t->mig_more.n ? t->mig : NULL;
+}
+
 /* Place the job and let it run from its start. A leaving job was signalled then, too. */
 static int place_job(struct world *w, struct sim_job *j, struct gpuq_err *err)
 {
@@ -216,6 +225,7 @@ static int place_job(struct world *w, struct sim_job *j, struct gpuq_err *err)
 					       .node = w->nodes[task->node].name,
 					       .devices = devices,
 					       .n_devices = task->n_devices,
+					       .mig = chosen(w, j, task),
 					       .gpus_milli =
 						       task->n_devices * charge_of(w, j, task) };
 		if (task->releasing)

@@ -37,6 +37,8 @@ static int fill_groups(struct world *w, const struct sim_template *t, struct gpu
 			.cpu_milli = tasks->cpu / 1000,
 			.memory_bytes = tasks->mem_mb / 1000 << 20,
 			.mig = tasks->mig,
+			.mig_more = tasks->mig_more,
+			.mig_ok = tasks->mig_ok,
 			.resources = resources,
 			.n_resources = n_resources,
 			.required = from->term,

@@ -18,6 +18,7 @@
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/snapshot/snapshot_pack.h"
 #include "gpuqd/site/product_terms.h"
+#include "gpuqd/util/require.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/state/asks/ask_end.h"
@@ -387,7 +388,7 @@ static void bar_sharing(struct taking *t, const struct gpuq_group *g, bool flavo
 {
 	const char *const *const words[] = { backend_barred(g, t->has_claims, &t->scratch),
 					     t->has_others ? backend_others(g, flavors) : NULL };
-	static const char *const keys[] = { SHARE_LABEL, SHARE_DEVICES };
+	static const char *const keys[] = { REQUIRE_SHARING_KEY, SHARE_DEVICES };
 	const size_t n = g->n_required ? g->n_required : 1;
 	struct gpuq_term *terms;
 

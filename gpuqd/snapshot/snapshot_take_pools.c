@@ -124,6 +124,24 @@ void snapshot_pools_tolerate(const struct site_pool *p, struct snap_taint *taint
 	*n = left;
 }
 
+static bool add_label(struct gpuq_arena *mem, struct gpuq_strmap *labels, const char *key,
+		      const char *value)
+{
+	const size_t had = labels->n;
+	const char **words = gpuq_arena_calloc(mem, 2 * (had + 1), sizeof(*words));
+
+	if (!words || !value)
+		return false;
+	for (size_t i = 0; i < had; i++) {
+		words[i] = labels->keys[i];
+		words[had + 1 + i] = labels->vals[i];
+	}
+	words[had] = key;
+	words[2 * had + 1] = value;
+	*labels = (struct gpuq_strmap){ words, words + had + 1, had + 1 };
+	return true;
+}
+
 static void shape(struct taking *t, const struct site_pool *p, struct snap_node *sn)
 {
 	const struct provision_machine *m = p->provisioning->machine;
@@ -152,6 +170,10 @@ static void shape(struct taking *t, const struct site_pool *p, struct snap_node 
 		devices[d].healthy = true;
 	sn->devices_in = devices;
 	sn->labels = m->labels;
+	/* No node is requested for a part that it will not serve. */
+	if (*backend_pool_word(site_sharing_word(p->sharing)))
+		add_label(&t->mem, &sn->labels, SHARE_LABEL,
+			  backend_pool_word(site_sharing_word(p->sharing)));
 	snapshot_pools_label(t->m->site, p->name, p->flavor, &t->mem, &sn->labels);
 	for (size_t i = 0; i < m->taints.n; i++) {
 		const struct provision_taint *in =
@@ -304,24 +326,6 @@ void snapshot_pools_offers(struct taking *t)
 }
 
 /* ---- nodes ---- */
-
-static bool add_label(struct gpuq_arena *mem, struct gpuq_strmap *labels, const char *key,
-		      const char *value)
-{
-	const size_t had = labels->n;
-	const char **words = gpuq_arena_calloc(mem, 2 * (had + 1), sizeof(*words));
-
-	if (!words || !value)
-		return false;
-	for (size_t i = 0; i < had; i++) {
-		words[i] = labels->keys[i];
-		words[had + 1 + i] = labels->vals[i];
-	}
-	words[had] = key;
-	words[2 * had + 1] = value;
-	*labels = (struct gpuq_strmap){ words, words + had + 1, had + 1 };
-	return true;
-}
 
 bool snapshot_pools_label(const struct site *s, const char *pool, const char *flavor,
 			  struct gpuq_arena *mem, struct gpuq_strmap *labels)

@@ -688,9 +688,11 @@ void node_settle_all(struct model *m)
 		settle(m, n);
 }
 
-void node_set_parts(struct model *m, struct node *n, const struct node_fact *f)
+void node_set_parts(struct model *m, struct node *n, const struct node_fact *f,
+		    const struct node_fact *told)
 {
 	keep_parts(m, n, f, n->n_devices);
+	keep_told(m, n, told, keep_labels(n, &told->labels));
 	recount_foreign(m, n);
 }
 

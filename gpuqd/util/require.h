@@ -13,6 +13,7 @@
 #include "libgpuq/spec.h"
 
 #define REQUIRE_NAME_KEY "metadata.name" /* stands for the node's own name */
+#define REQUIRE_SHARING_KEY "gpuq.io/sharing" /* SHARE_LABEL in devices/backend.h */
 
 /* value: of the label r->key; NULL = the node does not have it. */
 bool require_holds(const struct gpuq_require *r, const char *value);

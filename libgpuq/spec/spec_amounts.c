@@ -76,6 +76,25 @@ static struct gpuq_val *cores_write(struct gpuq_arena *a, const void *in)
 
 const struct gpuq_custom spec_cores_kind = { cores_read, cores_write };
 
+/* ---- names ---- */
+
+/* Return why no node can offer a resource of that name to pods, although it looks like one; NULL = it can. As
+ * Kubernetes has it: no such name is that of an extended resource, and kubelets take no other from a device
+ * plugin. */
+static const char *never_offered(const char *name)
+{
+	static const char quota[] = "requests.";
+
+	if (!strchr(name, '/'))
+		return NULL;
+	if (strncmp(name, quota, sizeof(quota) - 1) == 0)
+		return "expected the resource without requests., which names it in quotas alone";
+	if (strstr(name, "kubernetes.io/"))
+		return "expected an extended resource, whose domain does not end in kubernetes.io: "
+		       "those names are Kubernetes' own";
+	return NULL;
+}
+
 /* ---- the job file ---- */
 
 /* Return the reason why a job file cannot name the resource; NULL = it can. */
@@ -158,6 +177,8 @@ static int resources_read(struct gpuq_reader *r, const struct gpuq_val *v, void 
 		const char *problem = refused(p->key);
 		int rc;
 
+		if (!problem && !r->stored)
+			problem = never_offered(p->key);
 		if (problem)
 			return spec_fail(r, p->val, GPUQ_EINVAL, "%s", problem);
 		rc = amount_read(r, p, &items[i].count);
@@ -236,6 +257,10 @@ static int note_names(struct gpuq_reader *r, const struct gpuq_val *map, struct 
 			return spec_fail(r, p->val, GPUQ_EINVAL,
 					 "expected a resource such as cpu, memory, nvidia.com/gpu, "
 					 "rdma/hca or hugepages-2Mi");
+		}
+		if (!r->stored && never_offered(p->key)) {
+			gpuq_reader_enter(r, p->key);
+			return spec_fail(r, p->val, GPUQ_EINVAL, "%s", never_offered(p->key));
 		}
 		while (k < names->n && strcmp(names->items[k], p->key) != 0)
 			k++;

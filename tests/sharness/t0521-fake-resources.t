@@ -44,10 +44,50 @@ test_expect_success 'a resource that no node has is told at submit, and the job 
 	wait_for 60 job_is "$n" reason Unsatisfiable && job_is "$n" reasons.0.object example.com/nic && gpuq cancel "$n"
 '
 
+test_expect_success 'a part of a device where no node serves parts is told at submit as well, and the reason names it' '
+	lacks() { # TEXT OBJECT HAVE NEED
+		printf "image: test\ncommand: [a]\n$1\n" >part.yaml && part=$(submit part.yaml 2>warned) && grep "$2" warned &&
+		wait_for 60 job_is "$part" reason Unsatisfiable && job_is "$part" reasons.0.object "$3" && job_is "$part" reasons.0.have "$4" &&
+		job_is "$part" reasons.0.need "$5" && gpuq cancel "$part"
+	} &&
+	lacks "gpus: 0.5" "a part of a device requested by gpus, and no node serves such parts" parts 0 0.5 &&
+	lacks "gpu_cores: 30" "requested by gpu_cores, and no node serves" gpu_cores 0 30 &&
+	lacks "gpu_memory: 10Gi" "requested by gpu_memory, and no node serves" gpu_memory 0 10737418240 &&
+	lacks "mig: [3g.20gb, 2g.10gb]" "1 3g.20gb or 2g.10gb requested, 0 on the largest node" 2g.10gb 0 1 &&
+	echo "{command: [a], image: test, gpus: 1}" >whole.yaml && gpuq submit --dry-run whole.yaml 2>warned >/dev/null && ! grep "no node can hold" warned
+'
+
+test_expect_success 'nor do nodes that a pool with whole devices could get; those of a pool that shares them would' '
+	grows() { # SHARING
+		echo "{version: 1, flavors: [{name: t4}], pools: [{name: cloud, selector: {x: y}, flavor: t4, sharing: $1, provisioning: {kind: autoscaler, machine: {gpus: 4, labels: {x: y}}, max_nodes: 2}}]}" | gpuq apply -f -
+	} &&
+	echo "{command: [a], image: test, gpus: 0.5}" >half.yaml && echo "{command: [a], image: test, mig: 1g.5gb}" >slice.yaml &&
+	grows whole && gpuq submit --dry-run half.yaml 2>warned >/dev/null && grep "no node serves such parts" warned &&
+	half=$(submit half.yaml 2>warned) && wait_for 60 job_is "$half" reason Unsatisfiable && gpuq cancel "$half" &&
+	gpuq submit --dry-run slice.yaml 2>warned >/dev/null && grep "1 1g.5gb requested, 0 on the largest" warned &&
+	grows gpushare && gpuq submit --dry-run half.yaml 2>warned >/dev/null && ! grep "no node can hold" warned &&
+	echo "{version: 1, queues: [{name: default}]}" >none.yaml && gpuq apply --prune -f none.yaml
+'
+
 test_expect_success 'a job file asks by resources, and its pod is given just that' '
 	wait_for 60 node_is node-0000 "resources.rdma/hca.free" 1 &&
 	echo "{command: [a], image: test, resources: {rdma/hca: 1}, annotations: {gpuq.test/hang: \"true\"}}" >f.yaml &&
-	f=$(submit f.yaml) && job_becomes "$f" RUNNING && test "$(limits "$f")" = "{\"cpu\": \"1\", \"rdma/hca\": \"1\"}" && all_gone
+	f=$(submit f.yaml) && job_becomes "$f" RUNNING && test "$(limits "$f")" = "{\"cpu\": \"1\", \"rdma/hca\": \"1\"}" &&
+	job_is "$f" resources.rdma/hca 1 && all_gone
+'
+
+test_expect_success 'what a job asks by resources is in its JSON: of all pods, at the size that it has' '
+	cat >two.yaml <<-\END &&
+	image: test
+	annotations: {gpuq.test/hang: "true"}
+	groups:
+	- {name: a, pods: 3, command: [a], resources: {rdma/hca: 1, hugepages-2Mi: 4Mi}}
+	- {name: b, command: [a], resources: {rdma/hca: 2}}
+	END
+	gpuq submit --dry-run --json two.yaml 2>warned | grep "\"resources\":{\"hugepages-2Mi\":12582912,\"rdma/hca\":5}" &&
+	echo "{command: [a], image: test, pods: {min: 2, max: 4}, resources: {rdma/hca: 1}, annotations: {gpuq.test/hang: \"true\"}}" >e.yaml &&
+	e=$(submit --hold e.yaml) && job_is "$e" resources.rdma/hca 2 && gpuq release "$e" && job_becomes "$e" RUNNING &&
+	wait_for 60 job_is "$e" resources.rdma/hca 4 && plain=$(fake_job hang=true -g 1) && gpuq status --json "$plain" | grep "\"resources\":{}" && all_gone
 '
 
 test_expect_success 'devices of another maker: counted as devices, for those who name them or their flavor' '
@@ -74,7 +114,8 @@ test_expect_success 'ten replicas of each of eight cards are eight devices' '
 test_expect_success 'a part that fits into a replica takes one and is charged it; a whole device is not to be had there' '
 	echo "{command: [a], image: test, gpus: 0.05, nodes: [node-0002], annotations: {gpuq.test/hang: \"true\"}}" >p.yaml && p=$(submit p.yaml) &&
 	job_becomes "$p" RUNNING && test "$(limits "$p")" = "{\"nvidia.com/gpu\": \"1\"}" && wait_for 60 node_is node-0002 free_gpus 7.9 &&
-	echo "{command: [a], image: test, gpus: 0.2, nodes: [node-0002]}" >q.yaml && q=$(submit q.yaml) && wait_for 60 job_is "$q" reason Unsatisfiable &&
+	echo "{command: [a], image: test, gpus: 0.2, nodes: [node-0002]}" >q.yaml && q=$(submit q.yaml 2>warned) && wait_for 60 job_is "$q" reason Unsatisfiable &&
+	grep "0.2 of a device requested, 0.1 on the largest node" warned && job_is "$q" reasons.0.object parts && job_is "$q" reasons.0.have 0.1 && job_is "$q" reasons.0.need 0.2 &&
 	echo "{command: [a], image: test, gpus: 1, nodes: [node-0002]}" >w.yaml && w=$(submit w.yaml) && wait_for 60 job_is "$w" reason Unsatisfiable &&
 	all_gone
 '
@@ -163,6 +204,13 @@ test_expect_success 'replicas_as_gpus: where the pool says so, each replica is a
 test_expect_success 'words of a dialect are no resources' '
 	echo "{command: [a], resources: {nvidia.com/gpumem: 1000}}" >d.yaml && test_must_fail gpuq submit d.yaml 2>why &&
 	grep "d.yaml:1:.*nvidia.com/gpumem: belongs to one system that shares devices" why
+'
+
+test_expect_success 'names that pods cannot request are refused with the rule' '
+	for name in requests.example.com/nic kubernetes.io/nic; do
+		echo "{command: [a], image: test, resources: {$name: 1}}" >d.yaml && test_must_fail gpuq submit d.yaml 2>why && grep "resources.$name: expected .* resource" why &&
+		pod named "$name: 1" >d.yaml && test_must_fail gpuq submit d.yaml 2>why && grep "limits.$name: expected .* resource" why || return 1
+	done
 '
 
 no_harm_was_done

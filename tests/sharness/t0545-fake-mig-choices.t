@@ -28,6 +28,14 @@ for p in json.load(sys.stdin)["items"]:
         print(" ".join("%s=%s" % kv for kv in sorted(p["spec"]["containers"][0]["resources"]["limits"].items())))' "$1"
 }
 
+profiles() { # JOB: those that its scenario names, in order
+	/usr/bin/python3 -c '
+import re, sys
+for part in re.split(r"\n *- *\{?\"?job\"?: *", open("now.yaml").read()):
+    if re.match(r"\"?%s\b" % sys.argv[1], part):
+        print(" ".join(re.findall(r"[123]g\.[0-9]+gb", part.split("resources")[0])))' "$1"
+}
+
 ended() { # JOB
 	gpuq cancel "$1" && job_becomes "$1" CANCELLED
 }
@@ -50,6 +58,8 @@ test_expect_success '... of a list, whatever its order: the next larger one once
 test_expect_success '... as a restart finds it, and as a scenario has it' '
 	kill_gpuqd && start_fake_gpuqd && job_is "$b" pods.0.mig 3g.20gb && wait_for 60 has_free 3g.20gb 0 && has_free 2g.10gb 0 && wait_for 60 job_is "$d" reason Resources &&
 	gpuq export --scenario >now.yaml && "$test_build/gpuqd/gpuq-sim" run now.yaml >now.out && says now.out "running +$b +node-0000" && says now.out "pending +$d +Resources 2g.10gb" &&
+	test "$(profiles "$d")" = "2g.10gb 3g.20gb" && test "$(profiles "$b")" = "3g.20gb 2g.10gb" &&
+	gpuq status "$d" -o yaml >d.yaml && gpuq submit --dry-run -o yaml d.yaml >again.yaml && grep -A2 "mig:" d.yaml >one && grep -A2 "mig:" again.yaml >two && cmp one two && grep 3g.20gb two &&
 	ended "$b" && job_becomes "$d" RUNNING && job_is "$d" pods.0.mig 3g.20gb && ended "$a" && ended "$c" && ended "$d"
 '
 

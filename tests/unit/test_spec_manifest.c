@@ -34,6 +34,10 @@ static const struct spec_case accepted[] = {
 	{ .text = POD("", "", LIMITS("amd.com/gpu: 2")),
 	  .want = "{\"name\":\"p\",\"gpus\":2,\"cpus\":0,\"resources\":{\"amd.com/gpu\":2},\"image\":\"i\"}",
 	  .warns = "" },
+	{ .text = POD("", "", LIMITS("kubernetes.io.example.com/nic: 1")),
+	  .want = "{\"name\":\"p\",\"cpus\":0,\"resources\":{\"kubernetes.io.example.com/nic\":1},"
+	  "\"image\":\"i\"}",
+	  .warns = "" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu.shared: 1")),
 	  .want = "{\"name\":\"p\",\"gpus\":0.01,\"cpus\":0,\"resources\":{\"nvidia.com/gpu.shared\":1},"
 	  "\"image\":\"i\"}",
@@ -357,6 +361,15 @@ static const struct spec_case refused[] = {
 	{ .text = POD("", "", LIMITS("tencent.com/vcuda-memory: 15")),
 	  .want = "pod.yaml:8:52: spec.containers[0].resources.limits.tencent.com/vcuda-memory: expected "
 	  "tencent.com/vcuda-core beside it: both are needed" },
+	{ .text = POD("", "", LIMITS("requests.example.com/nic: 1")),
+	  .want = "pod.yaml:8:52: spec.containers[0].resources.limits.requests.example.com/nic: expected the "
+	  "resource without requests., which names it in quotas alone" },
+	{ .text = POD("", "", LIMITS("kubernetes.io/nic: 1")),
+	  .want = "pod.yaml:8:45: spec.containers[0].resources.limits.kubernetes.io/nic: expected an extended "
+	  "resource, whose domain does not end in kubernetes.io: those names are Kubernetes' own" },
+	{ .text = POD("", "", LIMITS("node.kubernetes.io/nic: 1")),
+	  .want = "pod.yaml:8:50: spec.containers[0].resources.limits.node.kubernetes.io/nic: expected an "
+	  "extended resource, whose domain does not end in kubernetes.io: those names are Kubernetes' own" },
 	{ .text = POD("", "", LIMITS("aliyun.com/gpu-mem: 5Gi")),
 	  .want = "pod.yaml:8:46: spec.containers[0].resources.limits.aliyun.com/gpu-mem: expected a whole "
 	  "number without a unit, not '5Gi'" },

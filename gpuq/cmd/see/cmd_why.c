@@ -158,12 +158,13 @@ static void add_named(struct gpuq_buf *text, const char *form, const char *objec
 static void print_free(const struct gpuq_val *w, struct gpuq_buf *text)
 {
 	const struct gpuq_val *f = gpuq_get(w, "free");
-	const int64_t n = gpuq_get_int(f, "gpus", 0);
 
 	if (!line_says(f))
 		return;
-	gpuq_buf_printf(text, "%" PRId64 " GPU%s of its flavors, at most %" PRId64 " on one node",
-			n, line_s(n), gpuq_get_int(f, "largest", 0));
+	line_gpus(text, gpuq_get(f, "gpus"));
+	gpuq_buf_adds(text, " of its flavors, at most ");
+	view_cell(text, gpuq_get(f, "largest"));
+	gpuq_buf_adds(text, " on one node");
 	line_print("Free", text);
 }
 

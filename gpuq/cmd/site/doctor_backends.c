@@ -73,6 +73,7 @@ static bool no_plugin(const struct gpuq_val *node)
 		labelled(node, "feature.node.kubernetes.io/pci-10de.present", "true") ||
 		*label(node, "nvidia.com/gpu.product")) &&
 	       gpuq_get_int(node, "gpus", 0) == 0 && !*gpuq_get_str(node, "sharing", "") &&
+	       offers(node, "nvidia.com/gpu") == 0 && offers(node, "nvidia.com/gpu.shared") == 0 &&
 	       !*gpuq_get_str(node, "note", ""); /* which says what is wrong */
 }
 
@@ -80,9 +81,40 @@ static bool no_discovery(const struct gpuq_val *node)
 {
 	const struct gpuq_val *devices = gpuq_get(node, "devices");
 
-	return offers(node, "nvidia.com/gpu") > 0 && !*label(node, "nvidia.com/gpu.product") &&
-	       devices && devices->type == GPUQ_LIST && devices->n &&
-	       !*gpuq_get_str(devices->items[0], "product", "");
+	return offers(node, "nvidia.com/gpu") + offers(node, "nvidia.com/gpu.shared") > 0 &&
+	       !*label(node, "nvidia.com/gpu.product") && devices && devices->type == GPUQ_LIST &&
+	       devices->n && !*gpuq_get_str(devices->items[0], "product", "");
+}
+
+/* Each belongs to the system that the node has. */
+static bool no_discovery_whole(const struct gpuq_val *node)
+{
+	return is_whole(node) && no_discovery(node);
+}
+
+static bool no_discovery_sliced(const struct gpuq_val *node)
+{
+	return is_sliced(node) && no_discovery(node);
+}
+
+static bool no_discovery_mps(const struct gpuq_val *node)
+{
+	return is_mps(node) && no_discovery(node);
+}
+
+/* Replicas are offered, by the name or by the product that feature discovery gives, and none is used. */
+static bool no_replicas(const struct gpuq_val *node)
+{
+	static const char mark[] = "-SHARED";
+	const char *product = label(node, "nvidia.com/gpu.product");
+	const size_t len = strlen(product), tail = sizeof(mark) - 1;
+
+	return gpuq_get_int(node, "gpus", 0) == 0 && !*gpuq_get_str(node, "sharing", "") &&
+	       (offers(node, "nvidia.com/gpu.shared") > 0 ||
+		(offers(node, "nvidia.com/gpu") > 0 &&
+		 (labelled(node, "nvidia.com/gpu.sharing-strategy", "time-slicing") ||
+		  labelled(node, "nvidia.com/gpu.sharing-strategy", "mps") ||
+		  (len > tail && strcmp(product + len - tail, mark) == 0))));
 }
 
 static bool no_mps_daemon(const struct gpuq_val *node)
@@ -137,7 +169,16 @@ static const struct fault {
 	{ "whole devices", no_plugin, "labels show NVIDIA devices, and no plugin offers them",
 	  "check that the device plugin runs there, and that its containers see devices: nvidia "
 	  "as the default runtime of containerd, or as RuntimeClass of the plugin" },
-	{ "whole devices", no_discovery, "product and memory of the devices are not known",
+	{ "whole devices", no_discovery_whole, "product and memory of the devices are not known",
+	  "install GPU feature discovery, or describe the nodes in inventory of the site" },
+	{ "time-slicing", no_discovery_sliced, "product and memory of the devices are not known",
+	  "install GPU feature discovery, or describe the nodes in inventory of the site" },
+	{ "time-slicing", no_replicas,
+	  "devices are offered in replicas, none of which is used: label nvidia.com/gpu.replicas "
+	  "does "
+	  "not say in how many",
+	  "install GPU feature discovery, or have replicas in inventory of the site" },
+	{ "mps", no_discovery_mps, "product and memory of the devices are not known",
 	  "install GPU feature discovery, or describe the nodes in inventory of the site" },
 	{ "mps", no_mps_daemon, "replicas under MPS without label nvidia.com/mps.capable=true",
 	  "set the label: the MPS control daemon runs only where it is set" },

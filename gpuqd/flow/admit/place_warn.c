@@ -1,8 +1,16 @@
 #include "gpuqd/flow/admit/place_warn.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/devices/backend.h"
+#include "gpuqd/site/provision.h"
+#include "gpuqd/snapshot/choices/snapshot_choices.h"
+#include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/util/require.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/spec/resource.h"
+#include "libgpuq/units.h"
 
 #define NAMES_MAX 255
 #define VALUES_MAX 5 /* of a label that are named */
@@ -99,5 +107,325 @@ void place_warn(const struct model *m, const struct gpuq_spec *spec, struct gpuq
 	for (size_t i = 0; any && i < spec->n_groups; i++) {
 		warn_nodes(m, &spec->groups[i].nodes, warnings);
 		warn_labels(m, &spec->groups[i], warnings);
+	}
+}
+
+/* ---- sizes ---- */
+
+static int64_t most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* True if the node has of each countable resource what a pod takes. Local storage that it does not
+ * report is not counted. */
+static bool has_resources(const struct node *n, const struct gpuq_group *g)
+{
+	for (size_t i = 0; i < g->n_resources; i++) {
+		const int64_t have = gpuq_amounts_get(n->fact.resources, n->fact.n_resources,
+						      g->resources[i].name);
+
+		if (have < g->resources[i].count &&
+		    (have || strcmp(g->resources[i].name, GPUQ_RESOURCE_STORAGE) != 0))
+			return false;
+	}
+	return true;
+}
+
+/* Return the most instances that a node has of one of the profiles that do. */
+static int64_t instances(const struct node *n, const struct gpuq_group *g)
+{
+	int64_t count = 0;
+
+	for (size_t k = 0; g->mig && k <= g->mig_more.n; k++)
+		for (size_t i = 0; i < n->fact.n_mig; i++)
+			if (gpuq_profile_same(n->fact.mig[i].profile,
+					      k ? g->mig_more.items[k - 1] : g->mig))
+				count = most(count, n->fact.mig[i].count);
+	return count;
+}
+
+/* A part of a device, as a group requests it. */
+struct piece {
+	int64_t milli; /* of one device; 0 = memory alone */
+	int64_t bytes; /* of its memory; 0 = in proportion */
+	int64_t devices; /* of which it takes a part each; 0 = it takes no parts */
+};
+
+static struct piece piece_of(const struct gpuq_group *g)
+{
+	const int64_t part = g->gpus_milli % SNAP_MILLI;
+	const int64_t cores = g->gpu_cores < 100 ? g->gpu_cores * (SNAP_MILLI / 100) : SNAP_MILLI;
+
+	if (!backend_shares(g))
+		return (struct piece){ 0 };
+	return (struct piece){ most(part, cores), g->gpu_memory_bytes,
+			       g->gpus_milli < SNAP_MILLI ? 1 : g->gpus_milli / SNAP_MILLI };
+}
+
+/* The devices of a node, or of one that a pool could get, for one pod. */
+struct offer {
+	int64_t gpus_milli; /* whole devices */
+	int64_t share,
+		shared; /* thousandths of a device that can be had, and of how many devices */
+	int64_t bytes; /* of the memory of one device, or of such a share */
+	bool replicas;
+};
+
+/* Return the devices of a node, in the way that the group requests some. */
+static struct offer offer_of(const struct node *n, const struct gpuq_group *g, bool flavors)
+{
+	const char *const *others = backend_others(g, flavors);
+	const char *device = gpuq_strmap_text(&n->fact.labels, SHARE_DEVICES);
+	const int64_t r = n->fact.replicas > 1 ? n->fact.replicas : 1;
+	struct offer o = { .replicas = r > 1 };
+
+	if (n->closed || n->n_devices == 0)
+		return o;
+	for (; others && *others; others++)
+		if (strcmp(*others, device) == 0)
+			return o;
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		o.bytes = most(o.bytes, (n->devices[i].memory_mib / r) << 20);
+	if (g->n_claims == 0 && n->backend && n->backend->takes && !n->backend->takes(g))
+		return o;
+	o.gpus_milli = r > 1 ? 0 : (int64_t)n->n_devices * SNAP_MILLI;
+	o.share = SNAP_MILLI / r;
+	o.shared = r > 1 ? 1 : n->n_devices;
+	return o;
+}
+
+/* True if devices of that sort have room for a pod of the group. */
+static bool holds(const struct offer *o, const struct gpuq_group *g)
+{
+	const struct piece p = piece_of(g);
+
+	if (g->mig)
+		return false;
+	if (p.devices == 0)
+		return o->gpus_milli >= g->gpus_milli;
+	return o->share > 0 && o->share >= p.milli && o->shared >= p.devices && o->bytes >= p.bytes;
+}
+
+enum much { MILLI, GIB, BYTES, COUNT };
+
+static const char *much_text(int64_t n, enum much unit, char out[32])
+{
+	static const double of[] = { [MILLI] = 1000, [GIB] = 1 << 30, [COUNT] = 1 };
+
+	if (unit == BYTES)
+		gpuq_bytes_print(n, out, 32);
+	else
+		snprintf(out, 32, "%.4g", (double)n / of[unit]);
+	return out;
+}
+
+/* Append a request that exceeds the largest node. */
+static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, enum much unit,
+		      const char *of)
+{
+	char one[32], two[32];
+
+	if (asked > largest)
+		gpuq_buf_printf(out, "%s%s %s requested, %s on the largest node",
+				out->len ? "; " : " (", much_text(asked, unit, one), of,
+				much_text(largest, unit, two));
+}
+
+/* The flavors that bind the nodes of a group; NULL: none does, or no node is of them, which
+ * flavor_warn() tells. */
+static const struct gpuq_strlist *bound_to(const struct model *m, const struct gpuq_spec *spec,
+					   const struct gpuq_group *g)
+{
+	if (spec->flavors.n == 0 || g->gpus_milli == 0)
+		return NULL;
+	node_each(m, n)
+		if (!n->gone && node_is_of(m, n, &spec->flavors))
+			return &spec->flavors;
+	return NULL;
+}
+
+static void add_flavors(struct gpuq_buf *out, const struct gpuq_strlist *flavors)
+{
+	for (size_t i = 0; i < flavors->n; i++)
+		gpuq_buf_printf(out, "%s%s", i ? " or " : " of ", flavors->items[i]);
+}
+
+/* Return the machine that a pool could get for the group; NULL = none, or one of another flavor. */
+static const struct provision_machine *machine_for(const struct site_pool *p,
+						   const struct gpuq_group *g,
+						   const struct gpuq_strlist *flavors)
+{
+	if (g->gpus_milli > 0 && flavors->n > 0 && !gpuq_strlist_has(flavors, p->flavor))
+		return NULL;
+	return p->provisioning ? p->provisioning->machine : NULL;
+}
+
+/* Return its devices: their memory is not known, and they have no instances. */
+static struct offer offer_of_machine(const struct site_pool *p, const struct provision_machine *is,
+				     const struct gpuq_group *g)
+{
+	struct offer o = { .gpus_milli = is->gpus * SNAP_MILLI };
+
+	if (backend_pool_takes(site_sharing_word(p->sharing), g)) {
+		o.share = SNAP_MILLI;
+		o.shared = is->gpus;
+	}
+	return o;
+}
+
+/* True if a node of a pool that grows could hold a pod of the group. */
+static bool may_come(const struct model *m, const struct gpuq_group *g,
+		     const struct gpuq_strlist *flavors)
+{
+	site_each(site_pool, m->site->pools, p) {
+		const struct provision_machine *is = machine_for(p, g, flavors);
+		const struct offer o =
+			is ? offer_of_machine(p, is, g) : (struct offer){ .share = 0 };
+		bool all = is && holds(&o, g) &&
+			   (!is->cpu_milli || g->cpu_milli <= is->cpu_milli) &&
+			   (!is->memory_bytes || g->memory_bytes <= is->memory_bytes);
+
+		for (size_t i = 0; all && i < g->n_resources; i++)
+			all = g->resources[i].count <= provision_has(is, g->resources[i].name) ||
+			      strcmp(g->resources[i].name, GPUQ_RESOURCE_STORAGE) == 0;
+		if (all)
+			return true;
+	}
+	return false;
+}
+
+/* The most of each amount that a node has, or one that a pool could get. */
+struct largest {
+	struct offer devices;
+	int64_t migs, cpu_milli, memory_bytes;
+	int64_t resources[GPUQ_RESOURCES_MAX];
+};
+
+static void count_devices(struct largest *l, struct offer o)
+{
+	l->devices.gpus_milli = most(l->devices.gpus_milli, o.gpus_milli);
+	l->devices.share = most(l->devices.share, o.share);
+	l->devices.shared = most(l->devices.shared, o.shared);
+	l->devices.bytes = most(l->devices.bytes, o.bytes);
+	l->devices.replicas |= o.replicas;
+}
+
+/* Count the machines of pools that grow. */
+static void count_machines(const struct model *m, const struct gpuq_group *g,
+			   const struct gpuq_strlist *flavors, struct largest *l)
+{
+	site_each(site_pool, m->site->pools, p) {
+		const struct provision_machine *is = machine_for(p, g, flavors);
+
+		if (!is)
+			continue;
+		count_devices(l, offer_of_machine(p, is, g));
+		l->cpu_milli = most(l->cpu_milli, is->cpu_milli ? is->cpu_milli : INT64_MAX);
+		l->memory_bytes =
+			most(l->memory_bytes, is->memory_bytes ? is->memory_bytes : INT64_MAX);
+		for (size_t i = 0; i < g->n_resources; i++)
+			l->resources[i] =
+				most(l->resources[i], provision_has(is, g->resources[i].name));
+	}
+}
+
+/* True if the node could hold a pod of the group if nothing ran there; counts what it has. */
+static bool fits_on(const struct model *m, const struct node *n, const struct gpuq_group *g,
+		    bool flavors, struct largest *l)
+{
+	const struct offer o = offer_of(n, g, flavors);
+
+	count_devices(l, o);
+	l->migs = most(l->migs, instances(n, g));
+	l->cpu_milli = most(l->cpu_milli, n->fact.cpu_milli);
+	l->memory_bytes = most(l->memory_bytes, n->fact.memory_bytes);
+	for (size_t i = 0; i < g->n_resources; i++)
+		l->resources[i] = most(l->resources[i],
+				       gpuq_amounts_get(n->fact.resources, n->fact.n_resources,
+							g->resources[i].name));
+	return (holds(&o, g) || snapshot_choices_on(m, n, g)) && has_resources(n, g) &&
+	       n->fact.cpu_milli >= g->cpu_milli && n->fact.memory_bytes >= g->memory_bytes;
+}
+
+static void warn_instances(struct gpuq_buf *out, const struct gpuq_group *g, int64_t migs)
+{
+	struct gpuq_buf names = GPUQ_BUF_INIT;
+
+	gpuq_buf_adds(&names, g->mig);
+	for (size_t i = 0; i < g->mig_more.n; i++)
+		gpuq_buf_printf(&names, " or %s", g->mig_more.items[i]);
+	warn_much(out, g->gpus_milli, migs * SNAP_MILLI, MILLI, gpuq_buf_str(&names));
+	gpuq_buf_done(&names);
+}
+
+/* Append what lacks of the devices of which the group takes a part. */
+static void warn_parts(struct gpuq_buf *out, const struct gpuq_group *g, const struct offer *most_)
+{
+	const struct piece p = piece_of(g);
+
+	if (most_->share == 0) {
+		gpuq_buf_printf(out,
+				" (a part of a device requested by %s%s%s, and no node serves %s",
+				p.bytes ? "gpu_memory" : "", p.bytes && p.milli ? " and " : "",
+				p.milli == 0                           ? ""
+				: p.milli > g->gpus_milli % SNAP_MILLI ? "gpu_cores"
+								       : "gpus",
+				p.devices > 1 ? "several of them" : "such parts");
+		return;
+	}
+	warn_much(out, p.milli, most_->share, MILLI, "of a device");
+	warn_much(out, p.devices, most_->shared, COUNT, "devices, of each a part,");
+	warn_much(out, p.bytes, most_->bytes, BYTES, "of GPU memory");
+}
+
+static void warn_devices(struct gpuq_buf *out, const struct gpuq_group *g, const struct largest *l)
+{
+	if (g->mig) {
+		warn_instances(out, g, l->migs);
+		return;
+	}
+	if (backend_shares(g) && !gpuq_group_device(g)) {
+		warn_parts(out, g, &l->devices);
+		return;
+	}
+	warn_much(out, g->gpus_milli, l->devices.gpus_milli, MILLI, "GPUs");
+}
+
+void place_warn_size(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings)
+{
+	for (size_t i = 0; i < spec->n_groups; i++) {
+		const struct gpuq_group *g = &spec->groups[i];
+		const struct gpuq_strlist *flavors = bound_to(m, spec, g);
+		struct gpuq_buf why = GPUQ_BUF_INIT;
+		bool fits = may_come(m, g, &spec->flavors);
+		struct largest l = { .migs = 0 };
+
+		count_machines(m, g, &spec->flavors, &l);
+		for (const struct node *n = m->nodes; n && !fits; n = n->hh.next)
+			if (!n->gone && (!flavors || node_is_of(m, n, flavors)))
+				fits = fits_on(m, n, g, spec->flavors.n > 0, &l);
+		if (fits)
+			continue;
+		warn_devices(&why, g, &l);
+		warn_much(&why, g->cpu_milli, l.cpu_milli, MILLI, "CPUs");
+		warn_much(&why, g->memory_bytes, l.memory_bytes, GIB, "GiB of memory");
+		for (size_t k = 0; k < g->n_resources; k++)
+			warn_much(&why, g->resources[k].count, l.resources[k],
+				  gpuq_resource_is_bytes(g->resources[k].name) ? BYTES : COUNT,
+				  g->resources[k].name);
+		if (l.devices.replicas && l.devices.gpus_milli == 0 &&
+		    g->gpus_milli >= SNAP_MILLI && !g->mig && !backend_shares(g))
+			gpuq_buf_printf(&why,
+					"%sdevices are offered in replicas, of which a pod gets "
+					"one, a part of a device",
+					why.len ? "; " : " (");
+		if (flavors && why.len)
+			add_flavors(&why, flavors);
+		gpuq_buf_printf(
+			warnings,
+			"no node can hold a pod of this job%s%s: it is pending until one can\n",
+			why.len ? gpuq_buf_str(&why) : "", why.len ? ")" : "");
+		gpuq_buf_done(&why);
 	}
 }

@@ -1,7 +1,7 @@
-/* place_warn.h - warning about nodes and labels that do not exist
+/* place_warn.h - warnings about pods that no node can hold: nodes, labels, sizes
  *
  * Owns     nothing. Touches memory only.
- * Used by  flow/admit/submit, beside its check of sizes.
+ * Used by  flow/admit/submit.
  */
 #ifndef GPUQD_FLOW_ADMIT_PLACE_WARN_H
 #define GPUQD_FLOW_ADMIT_PLACE_WARN_H
@@ -14,5 +14,10 @@
  * labels that no node meets, with what is there: the job is accepted and stays pending, since nodes come
  * and go, but most such names are mistakes. Nothing while no node is known. */
 void place_warn(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings);
+
+/* Append a line for each group of which no node could hold a pod, even if it were empty, nor one that a pool
+ * could get: with what it lacks, devices or parts of them in the way that it requests them among that. */
+void place_warn_size(const struct model *m, const struct gpuq_spec *spec,
+		     struct gpuq_buf *warnings);
 
 #endif

@@ -8,7 +8,6 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/snapshot/choices/snapshot_choices.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/state/record/token.h"
 #include "gpuqd/state/view/view.h"
@@ -447,21 +446,6 @@ static int check_cluster(struct draft *d, struct gpuq_err *err)
 					   &walls, &d->warnings, err);
 }
 
-/* True if the node has of each countable resource what a pod takes. Local storage that it does not
- * report is not counted. */
-static bool has_resources(const struct node *n, const struct gpuq_group *g)
-{
-	for (size_t i = 0; i < g->n_resources; i++) {
-		const int64_t have = gpuq_amounts_get(n->fact.resources, n->fact.n_resources,
-						      g->resources[i].name);
-
-		if (have < g->resources[i].count &&
-		    (have || strcmp(g->resources[i].name, GPUQ_RESOURCE_STORAGE) != 0))
-			return false;
-	}
-	return true;
-}
-
 static int check_devices(struct draft *d, struct gpuq_err *err)
 {
 	return draft_devices(d->m, &d->spec, &d->warnings, err);
@@ -470,196 +454,6 @@ static int check_devices(struct draft *d, struct gpuq_err *err)
 static int check_isolation(struct draft *d, struct gpuq_err *err)
 {
 	return draft_isolation(d->m, d->queue, &d->spec, err);
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-/* Return the memory of its largest device; `unknown` where the node does not tell it, 0 without devices. */
-static int64_t device_mib(const struct node *n, int64_t unknown)
-{
-	int64_t largest = 0;
-
-	for (uint32_t i = 0; i < n->n_devices; i++)
-		largest = most(largest,
-			       n->devices[i].memory_mib ? n->devices[i].memory_mib : unknown);
-	return largest;
-}
-
-static int64_t instances(const struct node *n, const char *profile)
-{
-	for (size_t i = 0; i < n->fact.n_mig; i++)
-		if (gpuq_profile_same(n->fact.mig[i].profile, profile))
-			return n->fact.mig[i].count;
-	return 0;
-}
-
-static bool has_devices(const struct node *n, const struct gpuq_group *g)
-{
-	/* A pod gets one of the replicas. */
-	if (!g->mig && n->fact.replicas > 1 && g->gpus_milli > 0)
-		return g->gpus_milli * n->fact.replicas <= 1000 ||
-		       (g->gpus_milli == 1000 && g->gpu_memory_bytes > 0);
-	return !g->mig && (int64_t)n->n_devices * 1000 >= g->gpus_milli &&
-	       device_mib(n, INT64_MAX) >= g->gpu_memory_bytes >> 20;
-}
-
-enum much { MILLI, GIB, BYTES, COUNT };
-
-static const char *much_text(int64_t n, enum much unit, char out[32])
-{
-	static const double of[] = { [MILLI] = 1000, [GIB] = 1 << 30, [COUNT] = 1 };
-
-	if (unit == BYTES)
-		gpuq_bytes_print(n, out, 32);
-	else
-		snprintf(out, 32, "%.4g", (double)n / of[unit]);
-	return out;
-}
-
-/* Append a request that exceeds the largest node. */
-static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, enum much unit,
-		      const char *of)
-{
-	char one[32], two[32];
-
-	if (asked > largest)
-		gpuq_buf_printf(out, "%s%s %s requested, %s on the largest node",
-				out->len ? "; " : " (", much_text(asked, unit, one), of,
-				much_text(largest, unit, two));
-}
-
-/* The flavors that bind the nodes of a group; NULL: none does, or no node is of them, which
- * flavor_warn() tells. */
-static const struct gpuq_strlist *bound_to(const struct draft *d, const struct gpuq_group *g)
-{
-	if (d->spec.flavors.n == 0 || g->gpus_milli == 0)
-		return NULL;
-	node_each(d->m, n)
-		if (!n->gone && node_is_of(d->m, n, &d->spec.flavors))
-			return &d->spec.flavors;
-	return NULL;
-}
-
-static void add_flavors(struct gpuq_buf *out, const struct gpuq_strlist *flavors)
-{
-	for (size_t i = 0; i < flavors->n; i++)
-		gpuq_buf_printf(out, "%s%s", i ? " or " : " of ", flavors->items[i]);
-}
-
-/* Return the machine that a pool could get for the group; NULL = none, or one of another flavor. */
-static const struct provision_machine *machine_for(const struct site_pool *p,
-						   const struct gpuq_group *g,
-						   const struct gpuq_strlist *flavors)
-{
-	if (g->gpus_milli > 0 && flavors->n > 0 && !gpuq_strlist_has(flavors, p->flavor))
-		return NULL;
-	return p->provisioning ? p->provisioning->machine : NULL;
-}
-
-/* True if a node of a pool that grows could hold a pod of the group. */
-static bool may_come(const struct model *m, const struct gpuq_group *g,
-		     const struct gpuq_strlist *flavors)
-{
-	site_each(site_pool, m->site->pools, p) {
-		const struct provision_machine *is = machine_for(p, g, flavors);
-		bool all = is && g->gpus_milli <= is->gpus * 1000 &&
-			   (!is->cpu_milli || g->cpu_milli <= is->cpu_milli) &&
-			   (!is->memory_bytes || g->memory_bytes <= is->memory_bytes);
-
-		for (size_t i = 0; all && i < g->n_resources; i++)
-			all = g->resources[i].count <= provision_has(is, g->resources[i].name) ||
-			      strcmp(g->resources[i].name, GPUQ_RESOURCE_STORAGE) == 0;
-		if (all)
-			return true;
-	}
-	return false;
-}
-
-/* The most of each amount that a node has, or one that a pool could get. */
-struct largest {
-	int64_t gpus_milli, cpu_milli, memory_bytes;
-	int64_t resources[GPUQ_RESOURCES_MAX];
-};
-
-/* Count the machines of pools that grow. */
-static void count_machines(const struct model *m, const struct gpuq_group *g,
-			   const struct gpuq_strlist *flavors, struct largest *l)
-{
-	site_each(site_pool, m->site->pools, p) {
-		const struct provision_machine *is = machine_for(p, g, flavors);
-
-		if (!is)
-			continue;
-		l->gpus_milli = most(l->gpus_milli, is->gpus * 1000);
-		l->cpu_milli = most(l->cpu_milli, is->cpu_milli ? is->cpu_milli : INT64_MAX);
-		l->memory_bytes =
-			most(l->memory_bytes, is->memory_bytes ? is->memory_bytes : INT64_MAX);
-		for (size_t i = 0; i < g->n_resources; i++)
-			l->resources[i] =
-				most(l->resources[i], provision_has(is, g->resources[i].name));
-	}
-}
-
-/* Warn if no node, even empty, could hold a pod. Nodes come and go, so it is only a warning. */
-static void warn_unsatisfiable(struct draft *d)
-{
-	for (size_t g = 0; g < d->spec.n_groups; g++) {
-		const struct gpuq_group *gr = &d->spec.groups[g];
-		int64_t mib = 0, migs = 0;
-		struct largest l = { 0 };
-		struct gpuq_buf why = GPUQ_BUF_INIT;
-		const struct gpuq_strlist *flavors = bound_to(d, gr);
-		bool fits = may_come(d->m, gr, &d->spec.flavors), replicas = false;
-
-		count_machines(d->m, gr, &d->spec.flavors, &l);
-		for (const struct node *n = d->m->nodes; n && !fits; n = n->hh.next) {
-			if (n->gone || (flavors && !node_is_of(d->m, n, flavors)))
-				continue;
-			replicas |= n->fact.replicas > 1;
-			if (n->fact.replicas <= 1)
-				l.gpus_milli = most(l.gpus_milli, (int64_t)n->n_devices * 1000);
-			l.cpu_milli = most(l.cpu_milli, n->fact.cpu_milli);
-			l.memory_bytes = most(l.memory_bytes, n->fact.memory_bytes);
-			mib = most(mib, device_mib(n, 0));
-			migs = gr->mig ? most(migs, instances(n, gr->mig)) : 0;
-			for (size_t i = 0; i < gr->n_resources; i++)
-				l.resources[i] = most(l.resources[i],
-						      gpuq_amounts_get(n->fact.resources,
-								       n->fact.n_resources,
-								       gr->resources[i].name));
-			fits = (has_devices(n, gr) || snapshot_choices_on(d->m, n, gr)) &&
-			       has_resources(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
-			       n->fact.memory_bytes >= gr->memory_bytes;
-		}
-		if (fits)
-			continue;
-		if (gr->mig)
-			warn_much(&why, gr->gpus_milli, migs * 1000, MILLI, gr->mig);
-		else
-			warn_much(&why, gr->gpus_milli, l.gpus_milli, MILLI, "GPUs");
-		warn_much(&why, gr->gpu_memory_bytes, mib << 20, BYTES, "of GPU memory");
-		warn_much(&why, gr->cpu_milli, l.cpu_milli, MILLI, "CPUs");
-		warn_much(&why, gr->memory_bytes, l.memory_bytes, GIB, "GiB of memory");
-		for (size_t i = 0; i < gr->n_resources; i++)
-			warn_much(&why, gr->resources[i].count, l.resources[i],
-				  gpuq_resource_is_bytes(gr->resources[i].name) ? BYTES : COUNT,
-				  gr->resources[i].name);
-		if (replicas && l.gpus_milli == 0 && gr->gpus_milli >= 1000 && !gr->mig)
-			gpuq_buf_printf(&why,
-					"%sdevices are offered in replicas, of which a pod gets "
-					"one, a part of a device",
-					why.len ? "; " : " (");
-		if (flavors && why.len)
-			add_flavors(&why, flavors);
-		gpuq_buf_printf(
-			&d->warnings,
-			"no node can hold a pod of this job%s%s: it is pending until one can\n",
-			why.len ? gpuq_buf_str(&why) : "", why.len ? ")" : "");
-		gpuq_buf_done(&why);
-	}
 }
 
 static int check_encoding(struct draft *d, struct gpuq_err *err)
@@ -736,7 +530,7 @@ static int check_for(struct draft *d, const struct gpuq_val *spec, const char *q
 	for (size_t i = 0; rc == 0 && i < sizeof(checks) / sizeof(checks[0]); i++)
 		rc = checks[i].fn(d, err);
 	if (rc == 0) {
-		warn_unsatisfiable(d);
+		place_warn_size(d->m, &d->spec, &d->warnings);
 		flavor_warn(d->m, &d->spec, &d->warnings);
 		run_limit_warn(d->m, &d->spec, d->time_limit_us, &d->warnings);
 		place_warn(d->m, &d->spec, &d->warnings);

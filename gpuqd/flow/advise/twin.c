@@ -19,6 +19,7 @@ struct twin {
 	struct event *facts; /* that the store does not hold */
 	size_t n_facts;
 	struct node_fact *parts; /* likewise: how nodes' devices are partitioned and linked */
+	struct node_fact *told; /* of the same nodes: as the cluster reported it */
 	size_t n_parts;
 	struct objects *objects; /* of the cluster; copied */
 	bool failed; /* out of memory */
@@ -112,15 +113,53 @@ static void take_shorts(struct twin *t, const struct node *n)
 	}
 }
 
+static struct gpuq_strmap copy_labels(struct twin *t, const struct gpuq_strmap *labels)
+{
+	struct gpuq_strmap to = { .n = labels->n };
+
+	to.keys = gpuq_arena_calloc(&t->mem, labels->n + 1, sizeof(*to.keys));
+	to.vals = gpuq_arena_calloc(&t->mem, labels->n + 1, sizeof(*to.vals));
+	if (!to.keys || !to.vals) {
+		t->failed = true;
+		return (struct gpuq_strmap){ 0 };
+	}
+	for (size_t i = 0; i < labels->n; i++) {
+		to.keys[i] = gpuq_arena_strdup(&t->mem, labels->keys[i]);
+		to.vals[i] = gpuq_arena_strdup(&t->mem, labels->vals[i]);
+		t->failed |= !to.keys[i] || !to.vals[i];
+	}
+	return to;
+}
+
+/* Take what the cluster reported of the node, from which a changed site settles anew what it offers. */
+static void take_told(struct twin *t, const struct node *n, struct node_fact *out)
+{
+	const struct node_fact *told = &n->told;
+
+	*out = (struct node_fact){
+		.labels = copy_labels(t, &told->labels),
+		.devices = copy(t, told->devices, told->n_devices * sizeof(*told->devices)),
+		.n_devices = told->n_devices,
+		.device = told->device, /* interned words stay */
+		.replicas = told->replicas,
+		.links = copy(t, told->links, told->n_devices * told->n_devices),
+		.numa = copy(t, told->numa, told->n_devices),
+		.mig = copy(t, told->mig, told->n_mig * sizeof(*told->mig)),
+		.n_mig = told->n_mig,
+	};
+}
+
 static void take_parts(struct twin *t, const struct node *n)
 {
 	struct node_fact *f = &t->parts[t->n_parts++];
 
+	take_told(t, n, &t->told[t->n_parts - 1]);
 	f->name = gpuq_arena_strdup(&t->mem, n->name);
 	t->failed |= !f->name;
 	f->n_devices = n->n_devices;
 	f->device = n->fact.device; /* interned words stay */
 	f->replicas = n->fact.replicas;
+	f->slots = n->fact.slots;
 	f->links = copy(t, n->fact.links, (size_t)n->n_devices * n->n_devices);
 	f->numa = copy(t, n->fact.numa, n->n_devices);
 	f->mig = copy(t, n->fact.mig, n->fact.n_mig * sizeof(*n->fact.mig));
@@ -139,8 +178,9 @@ int twin_new(const struct journal *j, struct twin **out, struct gpuq_err *err)
 	if (t) {
 		t->facts = gpuq_arena_calloc(&t->mem, room, sizeof(*t->facts));
 		t->parts = gpuq_arena_calloc(&t->mem, HASH_COUNT(m->nodes) + 1, sizeof(*t->parts));
+		t->told = gpuq_arena_calloc(&t->mem, HASH_COUNT(m->nodes) + 1, sizeof(*t->told));
 	}
-	if (!t || !t->facts || !t->parts) {
+	if (!t || !t->facts || !t->parts || !t->told) {
 		twin_free(t);
 		return gpuq_no_memory(err);
 	}
@@ -157,7 +197,8 @@ int twin_new(const struct journal *j, struct twin **out, struct gpuq_err *err)
 			take_node(t, n);
 		if (n->shorts[0].resource)
 			take_shorts(t, n);
-		if (n->fact.n_mig || n->fact.n_resources || n->fact.links || n->fact.numa)
+		if (n->fact.n_mig || n->fact.n_resources || n->fact.links || n->fact.numa ||
+		    n->fact.replicas > 1 || n->told.replicas > 1 || n->told.n_mig)
 			take_parts(t, n);
 	}
 	if (t->failed) {
@@ -202,7 +243,7 @@ int twin_load(struct twin *t, struct model **out, struct gpuq_err *err)
 		struct node *n = model_find_node(m, t->parts[i].name);
 
 		if (n)
-			node_set_parts(m, n, &t->parts[i]);
+			node_set_parts(m, n, &t->parts[i], &t->told[i]);
 	}
 	for (size_t i = 0; i < t->n_facts; i++) {
 		t->facts[i].at_us = t->at_us;

@@ -3,6 +3,7 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/sched.h"
+#include "gpuqd/snapshot/cost.h"
 #include "gpuqd/snapshot/snapshot_pack.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/flow/advise/why_change.h"
@@ -88,7 +89,8 @@ enum standing { QUOTA, FAIR_SHARE, BEYOND };
 static enum standing standing_on(const struct why_case *c, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[c->job];
-	const int64_t asks = c->s->requests[j->request].gpus_milli;
+	/* As it is charged: a part, a replica or an instance is no whole device. */
+	const int64_t asks = cost_of_request(c->s, &c->s->requests[j->request], flavor);
 	const bool placed = why_outcome_of(c->p, c->tries->key) > WHY_WAITS;
 	const size_t leaf = (size_t)j->queue * c->s->n_res + flavor;
 	bool owed = true;
@@ -140,8 +142,46 @@ static bool may_use(const struct snapshot *s, const struct snap_request *r, uint
 	return admits;
 }
 
-/* Report the whole devices that it may use, on nodes that accept pods: in total, and the most on one
- * node. */
+/* Return the thousandths of whole devices, of parts or of instances that are free on the node, in the way
+ * in which the group requests them. */
+static int64_t free_of(const struct snapshot *s, const struct snap_group *g, uint32_t node)
+{
+	const struct snap_node *n = &s->nodes[node];
+	const bool parts = snap_group_parts(g) > 0;
+	int64_t milli = -(int64_t)n->foreign_gpus * SNAP_MILLI;
+
+	if (g->mig) {
+		const int64_t k = g->profile == SNAP_NONE
+					  ? 0
+					  : s->extra_free[(size_t)node * s->n_extras + g->profile];
+
+		return k > 0 ? k * cost_of_profile(g->mig) : 0;
+	}
+	for (uint32_t d = 0; d < n->n_devices; d++) {
+		const int32_t here = s->devices[n->device_first + d].free_milli;
+
+		if (parts ? here > 0 : here == SNAP_MILLI && n->replicas <= 1)
+			milli += here;
+	}
+	return milli > 0 ? milli : 0;
+}
+
+/* Return the same for all its groups: the most of them. */
+static int64_t free_on(const struct snapshot *s, const struct snap_request *r, uint32_t node)
+{
+	int64_t most = 0;
+
+	for (uint32_t g = 0; g < r->n_groups; g++) {
+		const int64_t one =
+			r->groups[g].gpus_milli > 0 ? free_of(s, &r->groups[g], node) : 0;
+
+		most = one > most ? one : most;
+	}
+	return most;
+}
+
+/* Report the devices that it may use, cut or not, on nodes that accept pods: in total, and the most on
+ * one node. */
 static void put_free(const struct why_case *c, struct gpuq_val *v)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[c->job].request];
@@ -149,18 +189,16 @@ static void put_free(const struct why_case *c, struct gpuq_val *v)
 	int64_t sum = 0, largest = 0;
 
 	for (uint32_t n = 0; n < c->s->n_nodes; n++) {
-		const struct snap_node *node = &c->s->nodes[n];
-		int64_t here = -node->foreign_gpus;
+		int64_t here;
 
-		for (uint32_t d = 0; d < node->n_devices; d++)
-			here += c->s->devices[node->device_first + d].free_milli == SNAP_MILLI;
-		if (node->state != SNAP_READY || here <= 0 || !may_use(c->s, r, n))
+		if (c->s->nodes[n].state != SNAP_READY || !may_use(c->s, r, n))
 			continue;
+		here = free_on(c->s, r, n);
 		sum += here;
 		largest = here > largest ? here : largest;
 	}
-	gpuq_put(c->a, free_, "gpus", gpuq_int(c->a, sum));
-	gpuq_put(c->a, free_, "largest", gpuq_int(c->a, largest));
+	gpuq_put(c->a, free_, "gpus", view_devices(c->a, sum));
+	gpuq_put(c->a, free_, "largest", view_devices(c->a, largest));
 	gpuq_put(c->a, v, "free", r->gpus_milli > 0 ? free_ : gpuq_null(c->a));
 }
 

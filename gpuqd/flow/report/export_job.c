@@ -1,6 +1,7 @@
 #include "gpuqd/flow/report/export_job.h"
 
 #include "gpuqd/sched/quota/plan.h"
+#include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
 static const char *key_text(struct export *x, struct snap_key key, uint32_t range)
@@ -25,15 +26,56 @@ static void export_selector(struct export *x, struct gpuq_val *v, const struct s
 		export_put(x, v, "selector", map);
 }
 
-static struct gpuq_val *export_task(struct export *x, const struct snap_request *r, uint32_t group)
+/* Return the group as its owner requested it; NULL = not known. */
+static const struct request_group *asked_of(const struct export *x, const struct snap_job *j,
+					    uint32_t group)
+{
+	const struct job *mj = model_find_job(x->m, (struct job_key){ j->key.id, j->key.index });
+
+	return mj && mj->request && group < mj->request->spec.n_groups
+		       ? &mj->request->spec.groups[group]
+		       : NULL;
+}
+
+static void add_profile(struct export *x, struct gpuq_val *list, const char *profile)
+{
+	for (uint32_t i = 0; list && i < list->n; i++)
+		if (gpuq_profile_same(list->items[i]->s, profile))
+			return;
+	gpuq_add(x->a, list, gpuq_str(x->a, profile));
+}
+
+/* Write the profile of a group, with those that do as well; the one that a running job has is the first. */
+static void export_mig(struct export *x, struct gpuq_val *v, const char *own,
+		       const struct request_group *asked)
+{
+	struct gpuq_val *list = gpuq_list(x->a);
+
+	if (!own) {
+		if (asked && asked->mig_ok)
+			export_put(x, v, "mig_ok", gpuq_bool(x->a, true));
+		return;
+	}
+	add_profile(x, list, own);
+	if (asked && asked->mig)
+		add_profile(x, list, asked->mig);
+	for (size_t i = 0; asked && asked->mig && i < asked->mig_more.n; i++)
+		add_profile(x, list, asked->mig_more.items[i]);
+	if (list && list->n > 1)
+		export_put(x, v, "mig", list);
+	else
+		export_str(x, v, "mig", own);
+}
+
+static struct gpuq_val *export_task(struct export *x, const struct snap_job *j,
+				    const struct snap_request *r, uint32_t group)
 {
 	const struct snap_group *g = &r->groups[group];
 	struct gpuq_val *v = gpuq_map(x->a), *list = gpuq_list(x->a);
 	struct gpuq_val *resources = gpuq_map(x->a);
 
 	export_milli(x, v, "gpus", g->gpus_milli);
-	if (g->mig)
-		export_str(x, v, "mig", g->mig);
+	export_mig(x, v, g->mig, asked_of(x, j, group));
 	for (uint32_t i = 0; i < g->n_resources; i++)
 		export_int(x, resources, g->resources[i].name, g->resources[i].count);
 	if (g->n_resources)
@@ -191,7 +233,7 @@ void export_waiting(struct export *x, const struct snap_job *j, uint32_t range)
 	if (j->held || j->gate != GPUQ_R_NONE)
 		export_put(x, v, "hold", gpuq_bool(x->a, true));
 	for (uint32_t g = 0; g < r->n_groups; g++) {
-		struct gpuq_val *t = gpuq_add(x->a, tasks, export_task(x, r, g));
+		struct gpuq_val *t = gpuq_add(x->a, tasks, export_task(x, j, r, g));
 
 		export_int(x, t, "count", r->groups[g].pods_max);
 		elastic |= r->groups[g].pods_max > r->groups[g].pods_min;
@@ -225,7 +267,7 @@ void export_running(struct export *x, const struct snap_job *j)
 		export_span(x, v, "restart_cost", j->restart_cost_us);
 	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
 		const struct snap_alloc *al = &x->s->allocs[i];
-		struct gpuq_val *t = gpuq_add(x->a, tasks, export_task(x, r, al->group));
+		struct gpuq_val *t = gpuq_add(x->a, tasks, export_task(x, j, r, al->group));
 		struct gpuq_val *devices = gpuq_list(x->a);
 
 		export_str(x, t, "node", x->s->nodes[al->node].name);
@@ -244,7 +286,7 @@ void export_running(struct export *x, const struct snap_job *j)
 			n += x->s->allocs[i].group == g;
 		if (n < r->groups[g].pods_max && r->groups[g].pods_max > r->groups[g].pods_min &&
 		    j->state == SNAP_RUNNING)
-			export_int(x, gpuq_add(x->a, tasks, export_task(x, r, g)), "count",
+			export_int(x, gpuq_add(x->a, tasks, export_task(x, j, r, g)), "count",
 				   r->groups[g].pods_max - n);
 	}
 	export_put(x, v, "tasks", tasks);

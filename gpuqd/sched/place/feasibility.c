@@ -21,11 +21,13 @@ const char *feasibility_label(const struct snapshot *s, uint32_t node, const cha
 	return NULL;
 }
 
-/* True if the node meets all requirements of a term. */
-static bool term_holds(const struct snapshot *s, uint32_t node, const struct gpuq_term *t)
+/* True if the node meets all requirements of a term, but for those on the label `but` (NULL = all). */
+static bool term_holds(const struct snapshot *s, uint32_t node, const struct gpuq_term *t,
+		       const char *but)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (!require_holds(&t->all[i], feasibility_label(s, node, t->all[i].key)))
+		if ((!but || strcmp(t->all[i].key, but) != 0) &&
+		    !require_holds(&t->all[i], feasibility_label(s, node, t->all[i].key)))
 			return false;
 	return t->n > 0; /* a term without requirements matches no node */
 }
@@ -43,7 +45,8 @@ bool feasibility_tolerates(const struct snap_group *g, const struct snap_taint *
 }
 
 /* Check labels and hard taints of the node's class (and its name, where terms mention it). */
-bool feasibility_allows(const struct snapshot *s, const struct snap_group *g, uint32_t node)
+static bool allows(const struct snapshot *s, const struct snap_group *g, uint32_t node,
+		   const char *but)
 {
 	const struct snap_class *cls = &s->classes[s->nodes[node].cls];
 	bool any = g->n_required == 0;
@@ -53,8 +56,29 @@ bool feasibility_allows(const struct snapshot *s, const struct snap_group *g, ui
 		    !feasibility_tolerates(g, &cls->taints[t]))
 			return false;
 	for (uint32_t t = 0; !any && t < g->n_required; t++)
-		any = term_holds(s, node, &g->required[t]);
+		any = term_holds(s, node, &g->required[t], but);
 	return any;
+}
+
+bool feasibility_allows(const struct snapshot *s, const struct snap_group *g, uint32_t node)
+{
+	return allows(s, g, node, NULL);
+}
+
+/* True if the job names the node, or no nodes, and does not exclude it. */
+static bool is_named(const struct snap_group *g, const char *node)
+{
+	return (g->nodes.n == 0 || gpuq_strlist_has(&g->nodes, node)) &&
+	       !(g->exclude.n && gpuq_strlist_has(&g->exclude, node));
+}
+
+bool feasibility_lacks_sharing(const struct cycle *c, const struct snap_group *g, uint32_t flavor)
+{
+	for (uint32_t n = 0; n < c->s->n_nodes; n++)
+		if (c->s->nodes[n].flavor == flavor && c->s->nodes[n].n_devices &&
+		    is_named(g, c->s->nodes[n].name) && allows(c->s, g, n, REQUIRE_SHARING_KEY))
+			return true;
+	return false;
 }
 
 /* Return the points of preferred terms; an untolerated soft taint outweighs all of them. */
@@ -64,7 +88,7 @@ static int64_t preference(const struct cycle *c, const struct snap_group *g, uin
 	int64_t points = 0;
 
 	for (uint32_t t = 0; t < g->n_preferred; t++)
-		if (term_holds(c->s, node, &g->preferred[t]))
+		if (term_holds(c->s, node, &g->preferred[t], NULL))
 			points += g->preferred[t].weight;
 	for (uint32_t t = 0; t < cls->n_taints; t++)
 		if (strcmp(cls->taints[t].effect, "PreferNoSchedule") == 0 &&
@@ -193,9 +217,7 @@ const struct group_fit *feasibility_of(struct cycle *c, uint32_t request, uint32
 	for (uint32_t n = 0; n < s->n_nodes; n++) {
 		const uint32_t k = s->nodes[n].cls;
 
-		if (g->nodes.n && !gpuq_strlist_has(&g->nodes, s->nodes[n].name))
-			continue;
-		if (g->exclude.n && gpuq_strlist_has(&g->exclude, s->nodes[n].name))
+		if (!is_named(g, s->nodes[n].name))
 			continue;
 		if (verdict[k] == UNKNOWN || by_name)
 			verdict[k] = feasibility_allows(c->s, g, n) ? YES : NO;

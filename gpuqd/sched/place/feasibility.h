@@ -41,6 +41,9 @@ const char *feasibility_label(const struct snapshot *s, uint32_t node, const cha
 bool feasibility_tolerates(const struct snap_group *g, const struct snap_taint *t);
 /* True if the labels and taints of the node allow the group there, whatever is free. */
 bool feasibility_allows(const struct snapshot *s, const struct snap_group *g, uint32_t node);
+/* True if a pod could be on a node of the flavor if that shared its devices in another way: none of them
+ * serves a part as the group requests it. */
+bool feasibility_lacks_sharing(const struct cycle *c, const struct snap_group *g, uint32_t flavor);
 
 /* True if no node counted then has enough cpu and memory beside the devices for one pod; these only
  * become fewer as well. */

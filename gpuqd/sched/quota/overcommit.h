@@ -14,7 +14,7 @@ struct overcommit {
 	uint32_t queue; /* the parent of the children; SNAP_NONE = those at the top */
 	uint32_t flavor;
 	int64_t sum_milli; /* of the children's quotas, unlimited ones left out */
-	int64_t has_milli; /* the parent's quota; at the top the devices of the cluster */
+	int64_t has_milli; /* the parent's quota; at the top the devices of the cluster, cut or not */
 };
 
 /* Find the next one after (queue, flavor) of *at; start with queue SNAP_NONE and flavor SNAP_NONE.

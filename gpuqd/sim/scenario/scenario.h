@@ -114,7 +114,10 @@ struct sc_toleration {
 
 struct sc_tasks {
 	int64_t count, gpus, gpu_mem_mb, cpu, mem_mb, rank; /* thousandths */
-	const char *node, *mig, *role, *group;
+	const char *node, *role, *group;
+	const char *mig; /* profile of its instance; NULL = none */
+	struct gpuq_strlist mig_more; /* profiles that do as well */
+	bool mig_ok; /* so does an instance that has gpu_mem_mb */
 	int64_t *gpu_index; /* of a running task */
 	size_t n_gpu_index;
 	bool releasing;

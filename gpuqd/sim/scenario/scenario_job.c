@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/resource.h"
 
 /* Jobs and their tasks. */
 
@@ -30,6 +31,39 @@ static const struct gpuq_schema toleration_schema = {
 	.defaults = toleration_defaults,
 };
 
+/* Read the profile of an instance, or a list of those of which any does. */
+static int read_profiles(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	struct sc_tasks *t = (void *)((char *)out - offsetof(struct sc_tasks, mig));
+	const size_t n = v->type == GPUQ_LIST ? v->n : 1;
+	const char **names = gpuq_arena_calloc(r->arena, n + 1, sizeof(*names));
+
+	if (!names)
+		return gpuq_fail(r->err, GPUQ_ENOMEM, "no memory");
+	if (n < 1 || n > GPUQ_MIG_PROFILES_MAX)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "mig: expected 1 to %u profiles",
+					GPUQ_MIG_PROFILES_MAX);
+	for (size_t i = 0; i < n; i++) {
+		const struct gpuq_val *item = v->type == GPUQ_LIST ? v->items[i] : v;
+
+		if (item->type != GPUQ_STR || !*item->s)
+			return gpuq_reader_fail(r, item, GPUQ_EINVAL,
+						"mig: expected a profile such as 1g.10gb, or a "
+						"list of such");
+		names[i] = item->s;
+		for (size_t k = 0; k < i; k++)
+			if (gpuq_profile_same(names[k], names[i]))
+				return gpuq_reader_fail(r, item, GPUQ_EINVAL,
+							"mig: expected each profile once: %.40s",
+							names[i]);
+	}
+	t->mig = names[0];
+	t->mig_more = (struct gpuq_strlist){ names + 1, n - 1 };
+	return 0;
+}
+
+static const struct gpuq_custom profiles = { read_profiles, NULL };
+
 static const struct gpuq_field tasks_fields[] = {
 	NUM(sc_tasks, "count", count, "number of identical tasks"),
 	STR(sc_tasks, "node", node, "node of a running task"),
@@ -42,7 +76,13 @@ static const struct gpuq_field tasks_fields[] = {
 	NUM(sc_tasks, "gpu_mem_mb", gpu_mem_mb, "memory of one device"),
 	NUM(sc_tasks, "cpu", cpu, "thousandths of a core"),
 	NUM(sc_tasks, "mem_mb", mem_mb, "memory"),
-	STR(sc_tasks, "mig", mig, "profile of an instance"),
+	{ .key = "mig",
+	  .kind = GPUQ_K_CUSTOM,
+	  .custom = &profiles,
+	  .form = "name or list of names",
+	  .offset = offsetof(struct sc_tasks, mig),
+	  .doc = "profile of an instance, or several of which any does" },
+	BOOL(sc_tasks, "mig_ok", mig_ok, "an instance that has gpu_mem_mb does as well"),
 	MAP(sc_tasks, "resources", resources, "countable resources by name"),
 	NUM(sc_tasks, "rank", rank, "lower starts first and is preempted last"),
 	STR(sc_tasks, "role", role, "its role in the job"),
@@ -76,6 +116,9 @@ static int tasks_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
 					"resources: expected at most %d names with a number each",
 					GPUQ_RESOURCES_MAX);
+	if (t->mig_ok && (t->mig || t->gpu_mem_mb <= 0))
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"mig_ok: expected gpu_mem_mb beside it, and no mig");
 	if (t->cpu < 0 || t->mem_mb < 0 || t->gpu_mem_mb < 0)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "an amount below 0");
 	return 0;
@@ -223,7 +266,13 @@ static const struct gpuq_field job_fields[] = {
 	NUM(sc_job, "gpu_mem_mb", alike.gpu_mem_mb, "of each of them"),
 	NUM(sc_job, "cpu", alike.cpu, "of each of them"),
 	NUM(sc_job, "mem_mb", alike.mem_mb, "of each of them"),
-	STR(sc_job, "mig", alike.mig, "of each of them"),
+	{ .key = "mig",
+	  .kind = GPUQ_K_CUSTOM,
+	  .custom = &profiles,
+	  .form = "name or list of names",
+	  .offset = offsetof(struct sc_job, alike.mig),
+	  .doc = "of each of them" },
+	BOOL(sc_job, "mig_ok", alike.mig_ok, "of each of them"),
 	MAP(sc_job, "resources", alike.resources, "of each of them"),
 	STR(sc_job, "node", alike.node, "where they run"),
 	MANY(sc_job, "depends", depends, &depend_schema, "all must hold"),
@@ -303,7 +352,7 @@ static int check_roles(struct gpuq_reader *r, const struct gpuq_val *v, const st
 static int check_alike(struct gpuq_reader *r, const struct gpuq_val *v, struct sc_job *j)
 {
 	static const char *const keys[] = { "count", "gpus",   "gpu_mem_mb", "cpu",
-					    "mig",   "mem_mb", "node" };
+					    "mig",   "mig_ok", "mem_mb",     "node" };
 
 	if (j->tasks.n == 0) {
 		j->tasks.items = &j->alike;

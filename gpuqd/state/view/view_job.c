@@ -8,6 +8,7 @@
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/sched/quota/priority.h"
+#include "gpuqd/util/amount.h"
 #include "gpuqd/util/walltime.h"
 
 #include <stdlib.h>
@@ -622,6 +623,48 @@ static int64_t charged(const struct model *m, const struct job *j)
 	return milli;
 }
 
+/* Add what n pods request by `resources` to {name: count}. */
+static void add_resources(struct gpuq_arena *a, struct gpuq_val *to, int64_t n,
+			  const struct gpuq_amount *each, size_t n_each)
+{
+	for (size_t i = 0; i < n_each; i++)
+		gpuq_set(a, to, each[i].name,
+			 gpuq_int(a, amount_sum(gpuq_get_int(to, each[i].name, 0),
+						amount_times(each[i].count, n))));
+}
+
+/* Return the countable resources of a spec's pods together, at their least number. */
+static struct gpuq_val *resources_of_spec(struct gpuq_arena *a, const struct gpuq_spec *spec)
+{
+	struct gpuq_val *v = gpuq_map(a);
+
+	for (size_t i = 0; i < spec->n_groups; i++)
+		add_resources(a, v, spec->groups[i].pods_min, spec->groups[i].resources,
+			      spec->groups[i].n_resources);
+	return v;
+}
+
+/* Return those of a job at its present size. */
+static struct gpuq_val *resources_of(struct gpuq_arena *a, const struct job *j)
+{
+	const struct request_spec *r = &j->request->spec;
+	const bool by_pods = model_job_is_live(j) && job_is_elastic(j);
+	struct gpuq_val *v = gpuq_map(a);
+	const struct pod *p;
+
+	for (uint32_t i = 0; i < r->n_groups; i++) {
+		const struct request_group *g = &r->groups[i];
+		int64_t n = by_pods ? 0 : g->pods_min;
+
+		if (g->n_resources == 0)
+			continue;
+		DL_FOREACH2(by_pods ? j->pods : NULL, p, job_next)
+			n += p->attempt == j->attempt && !p->dropped && p->group == i;
+		add_resources(a, v, n, g->resources, g->n_resources);
+	}
+	return v;
+}
+
 /* Devices or cores. */
 static struct gpuq_val amount(struct gpuq_arena *a, int64_t milli)
 {
@@ -643,6 +686,7 @@ KEY(pod_count, number(job_is_elastic(j) ? size_of(j).pods : model_job_pods(j)))
 KEY(gpus, amount(x->a, charged(x->m, j)))
 KEY(cpus, cpus(x->a, size_of(j)))
 KEY(memory_mib, memory_mib(size_of(j)))
+KEY(resources, tree(resources_of(x->a, j)))
 KEY(nice, number(j->wish->nice))
 KEY(depends, j->deps ? tree(view_depends(x->a, j)) : (struct gpuq_val){ .type = GPUQ_LIST })
 
@@ -806,7 +850,8 @@ static const struct view_key {
 	{ "used", of_used },
 	{ "isolation", of_isolation },
 	{ "origin", of_origin },
-#define N_OBJECT 53
+	{ "resources", of_resources },
+#define N_OBJECT 54
 	{ "pods.node", of_pod_nodes },
 	{ "reasons.object", of_reason_objects },
 };
@@ -877,6 +922,7 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 	gpuq_put(a, v, "provisioning", gpuq_null(a));
 	gpuq_put(a, v, "isolation", gpuq_null(a));
 	gpuq_put(a, v, "origin", gpuq_null(a));
+	gpuq_put(a, v, "resources", resources_of_spec(a, spec));
 	free(notes);
 }
 
