@@ -507,7 +507,7 @@ Test(take_objects, devices_of_a_plugin_beside_a_claim_of_others)
 	model_free(m);
 }
 
-/* What the claims were when it was submitted does not hold for ever: counted twice it would be otherwise. */
+/* Claims whose devices count by now, though they did not when the job was submitted: they would be counted twice. */
 Test(take_objects, a_claim_beside_whose_devices_count_by_now_waits)
 {
 	struct model *m = world();
