@@ -264,8 +264,10 @@ int64_t model_share_cores(const struct node *n, const struct request_group *g, i
 		return charged;
 	if (g->gpus_milli % 1000 > cores)
 		cores = g->gpus_milli % 1000;
-	/* The charge of memory alone may be that of units larger than those of this node. */
-	if (cores == 0 && n->n_devices && n->devices[0].memory_mib > 0)
+	/* The charge of memory alone may be that of units larger than those of this node; else it is that of its cores,
+	 * rounded up. */
+	if (cores == 0 && n->n_devices && n->devices[0].memory_mib > 0 &&
+	    charged > memory_share(n, g->gpu_memory_bytes) + 1)
 		cores = memory_share(n, g->gpu_memory_bytes);
 	return amount_cores(charged, cores, n->fact.slots);
 }

@@ -272,6 +272,17 @@ static int64_t memory_of(const struct pod *p, const struct device *d)
 	return asked / unit * unit + (asked % unit ? unit : 0);
 }
 
+/* Return the thousandths of its cores: of memory alone, which is counted as well, those that it cannot be less than. */
+static int64_t cores_of(const struct pod *p)
+{
+	const struct request *r = p->job->request;
+	const int64_t own = model_pod_cores(p);
+	const int64_t least =
+		r && !p->mig ? model_share_cores(p->node, &r->spec.groups[p->group], 1000) : own;
+
+	return least < own ? least : own;
+}
+
 /* Sum up what the pods of a node hold of one of its devices. */
 struct held {
 	int64_t milli, bytes;
@@ -285,7 +296,7 @@ static struct held held_of(const struct node *n, uint32_t device)
 	DL_FOREACH2(n->pods, p, node_next)
 		for (uint32_t k = 0; is_settled(p) && k < p->n_devices; k++)
 			if (p->devices[k] == device) {
-				sum.milli += model_pod_cores(p);
+				sum.milli += cores_of(p);
 				sum.bytes =
 					amount_sum(sum.bytes, memory_of(p, &n->devices[device]));
 			}
