@@ -131,6 +131,8 @@ struct gpuq_group {
 	const char *runtime_class; /* RuntimeClass of the pods, or NULL */
 	struct gpuq_claim *claims; /* of devices */
 	size_t n_claims; /* 0..GPUQ_CLAIMS_MAX */
+	/* Its devices are those of a plugin, the claims are of others that quotas do not count; gpuqd fills this in. */
+	bool claims_beside;
 };
 
 enum gpuq_depend_type {
@@ -397,6 +399,12 @@ void gpuq_spec_told(const struct gpuq_spec *spec, const char *submitter, struct 
 /* The devices that a group requests by the name of their resource, which is among its resources;
  * NULL = by none. */
 const struct gpuq_amount *gpuq_group_device(const struct gpuq_group *g);
+
+/* True if its devices are those of its claims. */
+static inline bool gpuq_group_claimed(const struct gpuq_group *g)
+{
+	return g->n_claims > 0 && !g->claims_beside;
+}
 
 /* Return the volume of the group that an absolute path lies below, the innermost; NULL = none. */
 const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path);

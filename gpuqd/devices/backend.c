@@ -41,7 +41,8 @@ const char *const *backend_barred(const struct gpuq_group *g, bool claims, struc
 	for (size_t i = 0; out && i < N_BACKENDS; i++) {
 		const bool served = backends[i]->takes ? backends[i]->takes(g) : true;
 
-		if (backends[i] == &backend_dra ? claims && !served : g->n_claims || !served)
+		if (backends[i] == &backend_dra ? claims && !served
+						: gpuq_group_claimed(g) || !served)
 			out[n++] = backends[i]->word;
 	}
 	return n ? out : NULL;

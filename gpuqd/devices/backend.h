@@ -35,6 +35,8 @@ enum backend_turn {
 
 /* The trouble of a pod that its node's plugin does not serve. */
 #define BACKEND_TROUBLE "DevicePlugin"
+/* The trouble of one that is not created, since its node's plugin gave the planned devices to other pods. */
+#define BACKEND_NO_ROOM "DeviceRoom"
 /* See backend_seen.unserved. */
 #define UNSERVED_NODE INT64_C(-1)
 #define UNSERVED_LOCK INT64_C(-2) /* the same, and it has the lock of its node */

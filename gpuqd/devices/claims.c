@@ -3,7 +3,7 @@
 
 static bool takes(const struct gpuq_group *g)
 {
-	return g->n_claims > 0;
+	return gpuq_group_claimed(g);
 }
 
 const struct backend backend_dra = { .word = "dra",

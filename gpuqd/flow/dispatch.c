@@ -676,7 +676,7 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 	timeout = dispatch_start_timeout(d, j);
 	/* An object that operators have to supply: flow/refusal/troubles.c. */
 	if (j->life->trouble && j->life->trouble->whose != TROUBLE_USERS &&
-	    j->life->trouble->whose != TROUBLE_TURN)
+	    j->life->trouble->whose != TROUBLE_TURN && j->life->trouble->whose != TROUBLE_ROOM)
 		return;
 	if (j->state == GPUQ_JOB_STARTING && timeout && now - j->life->placed_us >= timeout) {
 		ev.evict.cause = GPUQ_CAUSE_INFRA;

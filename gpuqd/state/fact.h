@@ -123,6 +123,7 @@ enum trouble_whose {
 	TROUBLE_OPERATORS, /* an object that is missing in the namespace, or the node */
 	TROUBLE_PLUGIN, /* the plugin of the node gave it no device: another attempt may get one */
 	TROUBLE_TURN, /* it is not created yet: another pod of its node is before it */
+	TROUBLE_ROOM, /* nor will it be while others are there: the node's plugin gave them its devices */
 };
 
 /* The pod that is before another on a node whose plugin serves one after another. Times are of the wall clock. */

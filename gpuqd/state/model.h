@@ -192,6 +192,8 @@ struct pod {
 #define RULE_CANNOT_START "cannot_start"
 /* The plugin of its node gave it no device. */
 #define RULE_PLUGIN "plugin_timeout"
+/* The plugin of its node gave the planned devices to other pods before the job had any: it is placed anew. */
+#define RULE_ROOM "device_room"
 #define RULE_SPOT "spot" /* its cloud took a node of a spot pool */
 #define RULE_POD_LOST "pod_lost" /* some pod of it was lost, or is about to be */
 /* The rule of a time limit that follows from a deadline. */
@@ -806,8 +808,8 @@ bool model_pod_takes(const struct pod *p); /* its devices, cpu and memory are no
 const char *model_pod_mig(const struct pod *p);
 /* Return how many instances of that it has; one at least stands in for a share of a device. 0 without. */
 int64_t model_pod_instances(const struct pod *p);
-/* Return the thousandths of the cores of each of its devices that a pod takes: of one that requests memory as
- * well, the charge may be more. */
+/* Return the thousandths of the cores of each of its devices that a pod takes: of one that requests memory, as well
+ * or alone, the charge may be more. */
 int64_t model_pod_cores(const struct pod *p);
 /* The same for a pod of a group on a node (NULL = it is gone), charged so much for each device. */
 int64_t model_share_cores(const struct node *n, const struct request_group *g, int64_t charged);

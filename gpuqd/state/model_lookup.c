@@ -246,6 +246,16 @@ bool model_pod_takes(const struct pod *p)
 	return p->state < GPUQ_POD_ENDED;
 }
 
+/* Return the thousandths of a device of the node that so much memory is, rounded down: the memory itself is counted
+ * as well, and three thirds of it are no more than one device. */
+static int64_t memory_share(const struct node *n, int64_t bytes)
+{
+	const int64_t mib = n->n_devices ? n->devices[0].memory_mib : 0;
+	const int64_t share = mib > 0 ? (bytes >> 20) * 1000 / mib : 0;
+
+	return share > 0 ? share : 1;
+}
+
 int64_t model_share_cores(const struct node *n, const struct request_group *g, int64_t charged)
 {
 	int64_t cores = g->gpu_cores < 100 ? g->gpu_cores * 10 : 0;
@@ -254,6 +264,11 @@ int64_t model_share_cores(const struct node *n, const struct request_group *g, i
 		return charged;
 	if (g->gpus_milli % 1000 > cores)
 		cores = g->gpus_milli % 1000;
+	/* The charge of memory alone may be that of units larger than those of this node; else it is that of its cores,
+	 * rounded up. */
+	if (cores == 0 && n->n_devices && n->devices[0].memory_mib > 0 &&
+	    charged > memory_share(n, g->gpu_memory_bytes) + 1)
+		cores = memory_share(n, g->gpu_memory_bytes);
 	return amount_cores(charged, cores, n->fact.slots);
 }
 

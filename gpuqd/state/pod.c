@@ -217,6 +217,14 @@ static void ended(struct model *m, struct pod *p, const struct event *ev)
 	touch(m, p);
 }
 
+/* True if it was never made, since its job gave the place up: that is no fault of the node. */
+static bool is_withdrawn(const struct pod *p)
+{
+	const struct life *l = p->job->life;
+
+	return p->state == GPUQ_POD_PLANNED && l->leave_us && l->leave_cause == GPUQ_CAUSE_REQUEUE;
+}
+
 /* Note that the cluster no longer has the pod. */
 static void gone(struct model *m, struct pod *p, const struct event *ev)
 {
@@ -225,7 +233,7 @@ static void gone(struct model *m, struct pod *p, const struct event *ev)
 	if (model_pod_takes(p)) {
 		/* Gone, but its end was not observed: no exit code is known. */
 		p->exit_code = -1;
-		p->fault = POD_FAULT_INFRA;
+		p->fault = is_withdrawn(p) ? POD_FAULT_NONE : POD_FAULT_INFRA;
 		account_pod_ended(m, p, p->start_us, ev->at_us, ev->at_us);
 		accounting_charge_pod_ended(m, p, ev->at_us);
 		end_pod(m, p, ev->at_us);

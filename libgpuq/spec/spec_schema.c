@@ -156,6 +156,8 @@ static const struct gpuq_field group_fields[] = {
 	G("tolerations", OBJECTS, tolerations, .sub = &gpuq_toleration_schema, .doc = "Tolerated taints."),
 	C("nodes", hosts, nodes, .doc = "Allowed nodes; n[1-4] is four nodes."),
 	C("exclude", hosts, exclude, .doc = "Excluded nodes."),
+	G("claims_beside", BOOL, claims_beside, .flags = GPUQ_F_HIDDEN,
+	  .doc = "Devices are a plugin's, not those of the claims; gpuqd fills it in."),
 	G("template", VAL, template_, .flags = GPUQ_F_HIDDEN,
 	  .doc = "Pod template of a manifest; the fields above are read from it."),
 	{ .key = NULL },

@@ -2,11 +2,13 @@
 """Requests for devices of every kind, and whether the ledger is what the watcher of the tests has counted.
 
   mixed.py jobs SEED N [hang]      N job files, drawn with this seed; with hang they run until they are cancelled
-  mixed.py ended N FILE            FILE (gpuq history --json) has N jobs, each completed; none was tried again but for gpuqd's own moves
+  mixed.py ended N FILE LOG        FILE (gpuq history --json) has N jobs, each completed; none was tried again but for gpuqd's own moves
   mixed.py ledger NODES WATCHED    what is taken in NODES (gpuq nodes --json) is the sums in WATCHED (overcommit-watch)
 """
+import collections
 import json
 import random
+import re
 import sys
 from fractions import Fraction
 
@@ -64,10 +66,16 @@ def read(path):
         return [json.loads(line) for line in f]
 
 
-def ended(n, path):
-    there = read(path)
+def withdrawn(log):
+    """job: how often it gave its place up, since the plugin had left it no room."""
+    with open(log) as f:
+        return collections.Counter(int(m[1]) for m in (re.search(r" job\.withdrawn job=(\d+) ", line) for line in f) if m)
+
+
+def ended(n, path, log):
+    there, gave_up = read(path), withdrawn(log)
     bad = [j for j in there if j["state"] != "COMPLETED" or
-           j["attempt"] > sum(e["cause"] == "consolidate" for e in j.get("evictions") or [])]
+           j["attempt"] > gave_up[j["id"]] + sum(e["cause"] == "consolidate" for e in j.get("evictions") or [])]
     for j in bad:
         print("job %s: %s, attempt %s, %s" % (j["id"], j["state"], j["attempt"], j.get("evictions")))
     if len(there) != n:
@@ -138,7 +146,7 @@ def main(command, *args):
         print("\n---\n".join(json.dumps(j) for j in jobs(args[0], int(args[1]), args[2:] == ("hang",))))
         return True
     if command == "ended":
-        return ended(int(args[0]), args[1])
+        return ended(int(args[0]), *args[1:])
     if command == "ledger":
         return ledger(*args)
     raise SystemExit(__doc__)

@@ -2,10 +2,7 @@
 test_description='gpu-manager: which device is written on a pod is decided when its turn has come, by what is there by then'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/fake.sh"
-
-api() { # METHOD PATH [BODY]
-	/usr/bin/curl -sSf -X "$1" -H "Content-Type: application/merge-patch+json" ${3:+--data-binary "$3"} "http://127.0.0.1:$fake_port/api/v1$2"
-}
+. "$test_source/tests/sharness/fake-devices.sh"
 
 # note ID KEY: an annotation of its pod
 note() {
@@ -30,14 +27,21 @@ indexes() { # ID: of the devices of its pod, by the ledger
 	gpuq status "$1" --json | /usr/bin/python3 -c 'import json, sys; print(*(d["index"] for d in json.load(sys.stdin)["pods"][0]["devices"]))'
 }
 
+# foreign NAME NODE DEVICE: a pod of others, which the plugin has given half of a device
+foreign() {
+	api POST /namespaces/default/pods "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"$1\", \"annotations\": {\"gpuq.test/hang\": \"true\",
+		\"tencent.com/predicate-gpu-idx-0\": \"$3\", \"tencent.com/gpu-assigned\": \"true\"}}, \"spec\": {\"nodeName\": \"$2\", \"containers\": [{\"name\": \"c\", \"image\": \"test\",
+		\"resources\": {\"limits\": {\"tencent.com/vcuda-core\": \"50\", \"tencent.com/vcuda-memory\": \"4\"}}}]}}" >/dev/null
+}
+
+vcuda='"tencent.com/vcuda-core": "200", "tencent.com/vcuda-memory": "126"' # two devices
+
 whole_nodes() { # no node is left alone
 	gpuq nodes --json >nodes.out && ! grep "given away" nodes.out && ! grep -E "node.frozen|devices_doubtful" gpuqd.log
 }
 
 test_expect_success 'a pod that waits gets the device that the plugin will choose by then, and demands it only where none else is there' '
-	start_fake --nodes 1 --gpus 0 && api PATCH /nodes/node-0000/status "{\"status\": {
-		\"capacity\": {\"tencent.com/vcuda-core\": \"200\", \"tencent.com/vcuda-memory\": \"126\"},
-		\"allocatable\": {\"tencent.com/vcuda-core\": \"200\", \"tencent.com/vcuda-memory\": \"126\"}}}" >/dev/null &&
+	start_fake --nodes 2 --gpus 0 && offers node-0000 "$vcuda" &&
 	start_fake_gpuqd && wait_for 60 eval "test \$(free_gpus) = 2" && a=$(asks "gpu_cores: 60\ngpu_memory: 1Gi") && wait_for 60 eval "test \$(note $a predicate-gpu-idx-0) = 0" &&
 	test "$(note "$a" predicate-time)" != - && b=$(asks "gpu_cores: 30\ngpu_memory: 1Gi") && wait_for 60 job_is "$b" state STARTING && test "$(note "$b" gpu-assigned)" = "no pod" &&
 	serve "$a" 1 && wait_for 60 eval "test \$(note $b predicate-gpu-idx-0) = 1" && test "$(note "$b" predicate-time)" = - && test "$(note "$b" gpu-assigned)" = false && serve "$b" 1 &&
@@ -50,13 +54,18 @@ test_expect_success 'a whole device that the plugin took where a part was planne
 	wait_for 60 eval "test \"\$(indexes $w) \$(indexes $p)\" = \"1 0\"" && whole_nodes && gpuq cancel "$w" "$p" && wait_for 60 eval "test \$(free_gpus) = 2"
 '
 
-test_expect_success 'a pod for which the plugin would find no room waits until there is some' '
+test_expect_success 'a job for which the plugin has left no room gives its place up: it is pending, is no failed attempt, and starts when there is room' '
 	x=$(asks "gpu_cores: 60\ngpu_memory: 1Gi") && wait_for 60 eval "test \$(note $x predicate-gpu-idx-0) = 0" && y=$(asks "gpus: 1") && wait_for 60 job_is "$y" state STARTING &&
-	api POST /namespaces/default/pods "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"theirs\", \"annotations\": {\"gpuq.test/hang\": \"true\",
-		\"tencent.com/predicate-gpu-idx-0\": \"1\", \"tencent.com/gpu-assigned\": \"true\"}}, \"spec\": {\"nodeName\": \"node-0000\", \"containers\": [{\"name\": \"c\", \"image\": \"test\",
-		\"resources\": {\"limits\": {\"tencent.com/vcuda-core\": \"30\", \"tencent.com/vcuda-memory\": \"4\"}}}]}}" >/dev/null &&
-	serve "$x" 0 && wait_for 60 grep "has chosen its devices for other pods" gpuqd.log && test "$(note "$y" gpu-assigned)" = "no pod" &&
-	api DELETE /namespaces/default/pods/theirs >/dev/null && wait_for 60 eval "note $y gpu-assigned | grep -qx -- -"
+	foreign theirs node-0000 1 && serve "$x" 0 && wait_for 60 grep "has chosen its devices for other pods" gpuqd.log && wait_for 60 job_is "$y" state PENDING &&
+	grep -q "job.withdrawn job=$y index=-1 node=node-0000 " gpuqd.log && test "$(note "$y" gpu-assigned)" = "no pod" && job_is "$y" avoids "[]" && wait_for 60 eval "job $y reason | grep -qxE \"Resources|Fragmented\"" && whole_nodes &&
+	api DELETE /namespaces/default/pods/theirs >/dev/null && wait_for 60 eval "note $y gpu-assigned | grep -qx -- -" && serve "$y" 1 && wait_for 60 eval "test \"\$(indexes $y)\" = 1" &&
+	gpuq cancel "$x" "$y" && wait_for 60 eval "test \$(free_gpus) = 2"
+'
+
+test_expect_success 'where another node has room it starts there' '
+	x=$(asks "gpu_cores: 60\ngpu_memory: 1Gi") && wait_for 60 eval "test \$(note $x predicate-gpu-idx-0) = 0" && y=$(asks "gpus: 1") && wait_for 60 job_is "$y" state STARTING && foreign theirs node-0000 1 &&
+	offers node-0001 "$vcuda" && wait_for 60 node_is node-0001 gpus 2 && serve "$x" 0 && wait_for 60 eval "test \"\$(gpuq status $y --json | json pods.0.node)\" = node-0001" && wait_for 60 eval "note $y gpu-assigned | grep -qx -- -" &&
+	grep "job.withdrawn job=$y index=-1 node=node-0000 " gpuqd.log && serve "$y" 0 && wait_for 60 eval "test \"\$(indexes $y)\" = 0" && whole_nodes && api DELETE /namespaces/default/pods/theirs >/dev/null && gpuq cancel "$x" "$y"
 '
 
 test_done

@@ -34,7 +34,7 @@ test_expect_success 'claims and what they name are called as objects are' '
 	done && refused "claims[0].class: expected lower-case letters, digits, ${SQ}.${SQ} and" "claims: [{name: g, class: Not Ok}]" &&
 	refused "claims[0].claim: expected" "claims: [{name: g, claim: No_such}]" && refused "claims[0].template: expected" "claims: [{name: g, template: t/u}]" &&
 	refused "claims[0].first[0].class: expected" "claims: [{name: g, first: [{class: H_100}, {class: a100}]}]" &&
-	refused "GPUs of a device plugin and claims in one pod are not served" "gpus: 1\nclaims: [{name: n, class: nic.example.com}]"
+	refused "ResourceClaim nic does not exist: beside devices of a plugin it is to be there" "gpus: 1\nclaims: [{name: n, claim: nic}]"
 '
 
 test_expect_success 'no node or device is given twice' 'nothing_was_overcommitted'

@@ -56,10 +56,10 @@ steady() {
 		gpuq nodes --json | cmp -s - nodes.json
 }
 
-# roomless: jobs for whose pods the plugin of gpu-manager has left no room wait until others end, which those that
-# stay never do; they are cancelled. Fails if there is none.
+# roomless: jobs for whose pods the plugin of gpu-manager has left no room, and that came back to the same node, wait until
+# others end, which those that stay never do; they are cancelled. Fails if there is none.
 roomless() {
-	gpuq queue -h -t STARTING | awk '/DeviceTurn/ { print $1 }' >roomless && [ -s roomless ] &&
+	gpuq queue -h -t STARTING | awk '/Device(Turn|Room)/ { print $1 }' >roomless && [ -s roomless ] &&
 		grep -q "has chosen its devices for other pods" gpuqd.log && gpuq cancel $(cat roomless)
 }
 
@@ -71,7 +71,7 @@ test_expect_success 'nodes of gpushare, gpu-manager, HAMi, whole devices, replic
 
 test_expect_success 'all of the jobs complete at their first attempt, no plugin refuses a pod' '
 	mixed jobs "$seed" "$n_jobs" >jobs.yaml && gpuq submit --json jobs.yaml >submitted.json 2>warned && wait_for "$((120 + n_jobs))" all_end &&
-	gpuq history --json --limit 2000 >history.json && mixed ended "$n_jobs" history.json && no_refusals
+	gpuq history --json --limit 2000 >history.json && mixed ended "$n_jobs" history.json gpuqd.log && no_refusals
 '
 
 test_expect_success 'pods that stay: what the ledger has of each device is what the watcher has counted' '

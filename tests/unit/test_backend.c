@@ -104,6 +104,22 @@ Test(backend, where_a_pod_cannot_be, .init = init, .fini = done)
 	}
 }
 
+/* Devices of claims are not those of a plugin; claims of other things leave those of a plugin where they are. */
+Test(backend, where_a_pod_with_claims_cannot_be, .init = init, .fini = done)
+{
+	struct gpuq_group g = { .gpus_milli = 1000, .n_claims = 1 };
+	const char *const *barred = backend_barred(&g, true, &mem);
+
+	cr_assert(barred != NULL);
+	for (; *barred; barred++)
+		cr_expect_str_neq(*barred, "dra");
+	g.claims_beside = true;
+	barred = backend_barred(&g, true, &mem);
+	cr_assert(barred && *barred);
+	cr_expect_str_eq(barred[0], "dra");
+	cr_expect_null(barred[1]);
+}
+
 /* ---- a request that no node could ever serve ---- */
 
 static void shape(void *arg, const struct backend *b, struct backend_shape *out)

@@ -121,3 +121,82 @@ Test(census, a_device_that_is_given_away_twice_is_found)
 	model_free(m);
 	gpuq_arena_done(&mem);
 }
+
+/* ---- cores and memory are counted apart ---- */
+
+/* Return a model with one node of HAMi's: one card of 15,360 MiB, shared by four pods at most. */
+static struct model *with_card(struct device_fact *card, struct node_fact *f)
+{
+	struct model *m = fresh(1, 1);
+	struct event ev = { .type = EV_NODE_SEEN, .at_us = T0, .node = f };
+
+	*card = (struct device_fact){ "GPU-x", "NVIDIA-T4", 15360, true };
+	*f = (struct node_fact){ .name = "n0",
+				 .cpu_milli = 64000,
+				 .memory_bytes = INT64_C(1) << 38,
+				 .max_pods = 110,
+				 .devices = card,
+				 .n_devices = 1,
+				 .slots = 4,
+				 .ready = true,
+				 .note = "" };
+	cr_assert_eq(model_apply(m, &ev, NULL), 0);
+	return m;
+}
+
+/* Place a job on that card, charged so much. */
+static void share(struct model *m, uint32_t id, const char *text, int64_t milli)
+{
+	uint16_t first = 0;
+	struct placed_pod pod = { 0, 0, "n0", &first, 1, milli, NULL };
+	struct event ev = { .type = EV_JOB_PLACED, .at_us = T0, .job = { id, -1 } };
+	const char *failed = submit_text(m, text, NULL);
+
+	cr_assert_null(failed, "%s", failed);
+	ev.placed.token = "0123456789abcdef0123456789abcdef";
+	ev.placed.flavor = "default";
+	ev.placed.pods = &pod;
+	ev.placed.n_pods = 1;
+	cr_assert_eq(model_apply(m, &ev, NULL), 0);
+}
+
+Test(census, memory_beside_cores_is_no_more_than_it_is)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct device_fact card;
+	struct node_fact f;
+	struct model *m = with_card(&card, &f);
+	const struct node *n0 = model_find_node(m, "n0");
+
+	share(m, 1, "{gpu_memory: 9728Mi, gpu_cores: 74, command: [a]}", 740);
+	/* It is charged 4 of 15 GiB where other nodes give memory in GiB; 3,296 MiB are 214 thousandths, and a
+	 * quarter is the least here. */
+	share(m, 2, "{gpu_memory: 3296Mi, command: [a]}", 266);
+	cr_expect_eq(model_pod_cores(model_find_job(m, (struct job_key){ 2, -1 })->pods), 250);
+	cr_expect_eq(census_check(n0, &err), 0, "%s", err.text);
+	/* Little memory, but more cores than there are left. */
+	share(m, 3, "{gpu_memory: 256Mi, gpu_cores: 26, command: [a]}", 260);
+	cr_expect_eq(census_check(n0, &err), GPUQ_ECORRUPT);
+	cr_expect(strstr(err.text, "device 0 is given away more than once: 1250 thousandths"), "%s",
+		  err.text);
+	model_free(m);
+}
+
+Test(census, memory_that_is_given_away_twice_is_found)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct device_fact card;
+	struct node_fact f;
+	struct model *m = with_card(&card, &f);
+	const struct node *n0 = model_find_node(m, "n0");
+
+	share(m, 1, "{gpu_memory: 10Gi, gpu_cores: 25, command: [a]}", 666);
+	share(m, 2, "{gpu_memory: 5Gi, gpu_cores: 25, command: [a]}", 333);
+	cr_expect_eq(census_check(n0, &err), 0, "%s", err.text);
+	share(m, 3, "{gpu_memory: 1536Ki, gpu_cores: 25, command: [a]}", 250);
+	cr_expect_eq(census_check(n0, &err), GPUQ_ECORRUPT);
+	cr_expect(strstr(err.text,
+			 "the memory of device 0 is given away more than once: 15362 of 15360 MiB"),
+		  "%s", err.text);
+	model_free(m);
+}

@@ -1,8 +1,10 @@
 /* Additions of the cluster to pods, and restrictions of their nodes, as a snapshot shows them. */
 #include <criterion/criterion.h>
 
+#include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/sched/sched.h"
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "gpuqd/state/record/model_apply.h"
 #include "tests/unit/model_rig.h"
@@ -419,5 +421,112 @@ Test(take_objects, devices_of_claims_of_others)
 	claim(m, "5", "gpu-0", "p", false);
 	known(m, OBJECT_DEVICE_CLAIM, false);
 	cr_expect_eq(foreign_on(m, 0), 0, "claims can no longer be read");
+	model_free(m);
+}
+
+/* ---- devices of a plugin, and others by claims ---- */
+
+#define NIC "nic.example.com"
+
+static void see_class(struct model *m)
+{
+	const struct dra_class c = { .name = NIC, .extended = "", .config = "", .odd = "" };
+	struct object_fact f = fact(OBJECT_DEVICE_CLASS, "", NIC);
+
+	f.dra.class_ = &c;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0);
+}
+
+/* One network card of a node. */
+static void see_card(struct model *m, const char *node)
+{
+	const struct dra_device card = { .name = "nic-0" };
+	const struct dra_slice s = { .name = node,
+				     .driver = NIC,
+				     .pool = node,
+				     .generation = 1,
+				     .n_slices = 1,
+				     .node = node,
+				     .devices = &card,
+				     .n_devices = 1 };
+	struct object_fact f = fact(OBJECT_SLICE, "", node);
+
+	f.dra.slice = &s;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0);
+}
+
+/* Run a cycle; return the name of the node on which the job starts, "" = it does not. */
+static const char *starts_on(struct model *m)
+{
+	static char node[64];
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct snapshot *s = look(m);
+	struct plan plan;
+
+	*node = '\0';
+	cr_assert_eq(sched_cycle(s, &mem, &plan, &err), 0, "%s", err.text);
+	for (uint32_t i = 0; i < plan.n_actions; i++)
+		if (plan.actions[i].kind == PLAN_PLACE) {
+			const struct plan_pod *p = &plan.pods[plan.actions[i].pod_first];
+
+			snprintf(node, sizeof(node), "%s/%u", s->nodes[p->node].name, p->n_devices);
+		}
+	gpuq_arena_done(&mem);
+	snapshot_free(s);
+	return node;
+}
+
+Test(take_objects, devices_of_a_plugin_beside_a_claim_of_others)
+{
+	struct model *m = world();
+
+	see_class(m);
+	cr_assert_null(submit_text(m,
+				   "{gpus: 3, claims: [{name: nic, class: " NIC
+				   "}], claims_beside: true, command: [a]}",
+				   NULL));
+	cr_expect_str_eq(starts_on(m), "", "no node has a card");
+	see_card(m, "n1");
+	cr_expect_str_eq(starts_on(m), "n1/3");
+	model_free(m);
+
+	/* The node with the card has no devices left. */
+	m = world();
+	see_class(m);
+	see_card(m, "n0");
+	cr_assert_null(submit_text(m, "{gpus: 1, pods: 2, command: [a]}", NULL));
+	cr_assert_eq(place(m, J1, 2, "n0", 0), 0);
+	cr_assert_null(submit_text(m,
+				   "{gpus: 3, claims: [{name: nic, class: " NIC
+				   "}], claims_beside: true, command: [a]}",
+				   NULL));
+	cr_expect_str_eq(starts_on(m), "");
+	see_card(m, "n1");
+	cr_expect_str_eq(starts_on(m), "n1/3");
+	model_free(m);
+}
+
+/* Claims whose devices count by now, though they did not when the job was submitted: they would be counted twice. */
+Test(take_objects, a_claim_beside_whose_devices_count_by_now_waits)
+{
+	struct model *m = world();
+	struct snapshot *s;
+
+	see_class(m);
+	see_card(m, "n1");
+	rig_site(m, "{version: 1, queues: [{name: default}, {name: far, namespace: away}], "
+		    "flavors: [{name: card, "
+		    "device_class: " NIC
+		    "}], pools: [{name: p, flavor: card, selector: {no: node}}]}");
+	cr_assert_null(submit_text(m,
+				   "{gpus: 3, claims: [{name: nic, class: " NIC
+				   "}], claims_beside: true, command: [a]}",
+				   NULL));
+	s = look(m);
+	cr_expect_eq(s->jobs[0].gate, GPUQ_R_DEVICE_CLAIM);
+	cr_expect(strstr(s->jobs[0].gate_object, "it was submitted with 0") != NULL, "%s",
+		  s->jobs[0].gate_object);
+	snapshot_free(s);
 	model_free(m);
 }

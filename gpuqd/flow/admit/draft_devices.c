@@ -92,7 +92,7 @@ static bool any_instance(const struct model *m, const struct gpuq_group *g)
 /* Name the claims by which the devices of a resource are had that no kubelet offers. */
 static void warn_extended(const struct model *m, const struct gpuq_group *g, struct gpuq_buf *out)
 {
-	const bool whole = g->gpus_milli >= 1000 && g->n_claims == 0 && !gpuq_group_device(g);
+	const bool whole = g->gpus_milli >= 1000 && !gpuq_group_claimed(g) && !gpuq_group_device(g);
 
 	for (size_t i = 0; i < g->n_resources + whole; i++) {
 		const char *name = i < g->n_resources ? g->resources[i].name : GPUQ_RESOURCE_GPU;

@@ -163,16 +163,45 @@ static int64_t most_of_a_node(const struct draft *d, const struct gpuq_group *g,
 	return most;
 }
 
+/* True if the group requests devices by other words than claims. */
+static bool has_devices(const struct gpuq_group *g)
+{
+	return g->mig || g->gpu_memory_bytes || g->gpu_cores || g->gpus_milli;
+}
+
+/* Devices of a plugin and claims in one pod: those of the claims may not be counted as well. missing: of a claim it is
+ * not known yet; NULL = of none. */
+static int check_beside(struct gpuq_group *g, int64_t n, const struct gpuq_claim *missing,
+			struct gpuq_err *err)
+{
+	if (missing)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "claims",
+				       "%s %.200s does not exist: beside devices of a plugin it is "
+				       "to be there before the job, which devices it has decides",
+				       missing->claim ? "ResourceClaim" : "ResourceClaimTemplate",
+				       missing->claim ? missing->claim : missing->template_);
+	if (n > 0)
+		return gpuq_fail_field(
+			err, GPUQ_EINVAL, "claims",
+			"the devices of claims are counted, %lld of each pod: "
+			"expected no gpus, mig, gpu_memory and gpu_cores beside them",
+			(long long)n);
+	g->claims_beside = true;
+	return 0;
+}
+
 /* Charge a pod the devices of its claims, as far as their objects are there; else the job waits. */
 static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *err)
 {
 	const struct dra *ledger = objects_dra(d->m->objects);
 	const struct dra_spec *specs[GPUQ_CLAIMS_MAX];
+	const struct gpuq_claim *missing = NULL;
 	struct gpuq_strlist classes;
 	size_t n_specs = 0;
 	int64_t n = 0;
 	bool all = false;
 
+	g->claims_beside = false;
 	if (g->n_claims == 0)
 		return 0;
 	model_classes(d->m, d->a, &classes);
@@ -184,8 +213,10 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 			return gpuq_no_memory(err);
 		if (dra_find(ledger, &g->claims[i],
 			     objects_namespace(d->m->objects, model_queue_namespace(d->queue)),
-			     d->a, spec, &claim) != DRA_FOUND)
+			     d->a, spec, &claim) != DRA_FOUND) {
+			missing = &g->claims[i];
 			continue;
+		}
 		n += dra_devices_of(spec, &classes, &all);
 		specs[n_specs++] = spec;
 	}
@@ -195,18 +226,9 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 				       "beside it, or count");
 	if (all)
 		n = most_of_a_node(d, g, specs, n_specs, &classes);
-	if (g->mig || g->gpu_memory_bytes || g->gpu_cores ||
-	    (g->gpus_milli && g->gpus_milli != n * 1000))
-		return n == 0 ? gpuq_fail_field(err, GPUQ_EINVAL, "claims",
-						"GPUs of a device plugin and claims in one pod are "
-						"not served: "
-						"expected a claim for the GPUs as well, or none")
-			      : gpuq_fail_field(
-					err, GPUQ_EINVAL, "claims",
-					"the devices of claims are counted, %lld of each pod: "
-					"expected "
-					"no gpus, mig, gpu_memory and gpu_cores beside them",
-					(long long)n);
+	if (has_devices(g) &&
+	    (g->gpus_milli != n * 1000 || g->mig || g->gpu_memory_bytes || g->gpu_cores))
+		return check_beside(g, n, n ? NULL : missing, err);
 	g->gpus_milli = n * 1000;
 	return 0;
 }

@@ -20,11 +20,14 @@
 
 #define PLUGIN_WINDOW_US (600 * GPUQ_US_PER_S)
 
-/* A node whose plugin gave a pod no device. */
+/* How long pods that end may make room on a node, before a job is placed anew. */
+#define ROOM_WAIT_US (2 * GPUQ_US_PER_S)
+
+/* A node whose plugin gave a pod no device; or a job and a node that had no room for it. */
 struct unserved {
 	UT_hash_handle hh;
 	int64_t at_us;
-	char node[];
+	char what[];
 };
 
 struct troubles {
@@ -81,23 +84,40 @@ static void fail(struct troubles *t, const struct job *j)
 	ask_to_leave(t, j, GPUQ_CAUSE_LIMIT, RULE_CANNOT_START);
 }
 
-/* Note that the plugin of a node failed. Returns true if it had done so lately. */
-static bool again(struct troubles *t, const char *node, int64_t now)
+/* True if it is noted, and was lately. */
+static bool is_noted(const struct troubles *t, const char *what, int64_t now)
+{
+	const struct unserved *u;
+
+	HASH_FIND_STR(t->unserved, what, u);
+	return u && now - u->at_us < PLUGIN_WINDOW_US;
+}
+
+static void note(struct troubles *t, const char *what, int64_t now)
 {
 	struct unserved *u;
-	bool lately;
 
-	HASH_FIND_STR(t->unserved, node, u);
-	lately = u && now - u->at_us < PLUGIN_WINDOW_US;
+	HASH_FIND_STR(t->unserved, what, u);
 	if (!u) {
-		u = calloc(1, sizeof(*u) + strlen(node) + 1);
+		u = calloc(1, sizeof(*u) + strlen(what) + 1);
 		if (!u)
 			abort();
-		memcpy(u->node, node, strlen(node) + 1);
-		HASH_ADD_STR(t->unserved, node, u);
+		memcpy(u->what, what, strlen(what) + 1);
+		HASH_ADD_STR(t->unserved, what, u);
 	}
 	u->at_us = now;
-	return lately;
+}
+
+static void forget_old(struct troubles *t, int64_t now)
+{
+	struct unserved *u, *next;
+
+	HASH_ITER(hh, t->unserved, u, next) {
+		if (now - u->at_us < PLUGIN_WINDOW_US)
+			continue;
+		HASH_DEL(t->unserved, u);
+		free(u);
+	}
 }
 
 /* The job starts anew, on the same node if need be: a plugin that confused two pods does so once. */
@@ -111,9 +131,37 @@ static void replace(struct troubles *t, const struct job *j, const struct pod *p
 	ev.backoff.suspect = true;
 	log_warn("job.plugin_timeout", "job=%" PRIu32 " node=%s message=%s", j->key.id, LOGS(node),
 		 LOGS(j->life->trouble->words));
-	if (again(t, node, now))
+	if (is_noted(t, node, now))
 		journal_apply(t->j, &ev, NULL);
+	note(t, node, now);
 	ask_to_leave(t, j, GPUQ_CAUSE_INFRA, RULE_PLUGIN);
+}
+
+/* True if none of its pods runs, or is another's. */
+static bool may_leave(const struct troubles *t, const struct job *j)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == j->attempt && p->state >= GPUQ_POD_RUNNING)
+			return false;
+	return !model_is_adopted(journal_model(t->j), j);
+}
+
+/* The places are given up, and the scheduler, which knows by now which devices the plugin gave to others, has the job
+ * start where there is room. Where it returns to the same node, it waits there. */
+static void withdraw(struct troubles *t, const struct job *j, const struct pod *p, int64_t now)
+{
+	char what[400];
+
+	snprintf(what, sizeof(what), "%" PRIu32 "_%" PRId32 "/%.300s", j->key.id, j->key.index,
+		 p->node->name);
+	if (!may_leave(t, j) || is_noted(t, what, now))
+		return;
+	note(t, what, now);
+	log_notice("job.withdrawn", "job=%" PRIu32 " index=%" PRId32 " node=%s why=%s", j->key.id,
+		   j->key.index, LOGS(p->node->name), LOGS(j->life->trouble->words));
+	ask_to_leave(t, j, GPUQ_CAUSE_REQUEUE, RULE_ROOM);
 }
 
 static void look_at(struct troubles *t, const struct job *j, int64_t now)
@@ -124,7 +172,10 @@ static void look_at(struct troubles *t, const struct job *j, int64_t now)
 
 	if (!p || why->whose == TROUBLE_TURN)
 		return;
-	if (why->whose == TROUBLE_PLUGIN) {
+	if (why->whose == TROUBLE_ROOM) {
+		if (now - why->since_us >= ROOM_WAIT_US)
+			withdraw(t, j, p, now);
+	} else if (why->whose == TROUBLE_PLUGIN) {
 		if (now - why->since_us >= dispatch_plugin_timeout(t->dispatch))
 			replace(t, j, p, now);
 	} else if (why->whose == TROUBLE_OPERATORS) {
@@ -145,6 +196,7 @@ static void on_tick(void *arg)
 	t->tick = loop_after(journal_loop(t->j), TICK_US, on_tick, t);
 	if (recovery_waits(m))
 		return; /* the running pods are not known */
+	forget_old(t, now);
 	DL_FOREACH_SAFE2(m->jobs_by_state[GPUQ_JOB_STARTING], j, next, state_next)
 		look_at(t, j, now);
 }

@@ -175,12 +175,14 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
 			 "no node had devices for its claims when it was submitted: submit it "
 			 "again");
-	if (n * 1000 != g->gpus_milli && !all)
+	if (n * 1000 != (g->claims_beside ? 0 : g->gpus_milli) && !all)
 		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
-			 gpuq_arena_printf(c->mem,
-					   "its claims have %lld devices, it was submitted with "
-					   "%lld: submit it again",
-					   (long long)n, (long long)(g->gpus_milli / 1000)));
+			 gpuq_arena_printf(
+				 c->mem,
+				 "its claims have %lld devices, it was submitted with "
+				 "%lld: submit it again",
+				 (long long)n,
+				 (long long)(g->claims_beside ? 0 : g->gpus_milli / 1000)));
 }
 
 /* ---- how often it fits ---- */

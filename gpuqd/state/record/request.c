@@ -304,6 +304,7 @@ static const struct gpuq_group *take_where(struct block *b, const struct gpuq_gr
 	copy.runtime_class = block_take_str(b, g->runtime_class);
 	copy.claims = take_device_claims(b, g);
 	copy.n_claims = g->n_claims;
+	copy.claims_beside = g->claims_beside;
 	if (to)
 		*to = copy;
 	return to;

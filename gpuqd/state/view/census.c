@@ -6,6 +6,7 @@
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/view/cards.h"
+#include "gpuqd/util/amount.h"
 #include "gpuqd/util/walltime.h"
 
 const char *const census_words[N_CENSUS_KINDS] = {
@@ -257,9 +258,75 @@ static bool is_settled(const struct pod *p)
 	return model_pod_takes(p) && (!b || !b->choose || model_pod_devices_known(p));
 }
 
+/* Return the bytes of a device's memory that a pod holds, as the node's backend gives them out. */
+static int64_t memory_of(const struct pod *p, const struct device *d)
+{
+	const struct request *r = p->job->request;
+	const struct backend *b = p->node->backend;
+	const int64_t all = d->memory_mib << 20, milli = p->gpus_milli / p->n_devices;
+	const int64_t unit = b && b->unit_mib ? b->unit_mib << 20 : 1;
+	const int64_t asked = r ? r->spec.groups[p->group].gpu_memory_bytes : 0;
+
+	if (milli >= 1000 || (b && b->by_replica) || asked <= 0)
+		return all / 1000 * milli + all % 1000 * milli / 1000;
+	return asked / unit * unit + (asked % unit ? unit : 0);
+}
+
+/* Return the thousandths of its cores: of memory alone, which is counted as well, those that it cannot be less than. */
+static int64_t cores_of(const struct pod *p)
+{
+	const struct request *r = p->job->request;
+	const int64_t own = model_pod_cores(p);
+	const int64_t least =
+		r && !p->mig ? model_share_cores(p->node, &r->spec.groups[p->group], 1000) : own;
+
+	return least < own ? least : own;
+}
+
+/* Sum up what the pods of a node hold of one of its devices. */
+struct held {
+	int64_t milli, bytes;
+};
+
+static struct held held_of(const struct node *n, uint32_t device)
+{
+	struct held sum = { 0 };
+	const struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		for (uint32_t k = 0; is_settled(p) && k < p->n_devices; k++)
+			if (p->devices[k] == device) {
+				sum.milli += cores_of(p);
+				sum.bytes =
+					amount_sum(sum.bytes, memory_of(p, &n->devices[device]));
+			}
+	return sum;
+}
+
+/* Cores are compared with cores and memory with memory: the charge of a pod is the larger of its two shares. */
+static int check_device(const struct node *n, const struct pod *p, uint32_t device,
+			struct gpuq_err *err)
+{
+	const struct held sum = held_of(n, device);
+	const int64_t mib = n->devices[device].memory_mib;
+
+	if (sum.milli > 1000)
+		return gpuq_fail(err, GPUQ_ECORRUPT,
+				 "device %u is given away more than once: %" PRId64
+				 " thousandths of it, to job %" PRIu32 " and others",
+				 device, sum.milli, p->job->key.id);
+	if (mib > 0 && sum.bytes > mib << 20)
+		return gpuq_fail(err, GPUQ_ECORRUPT,
+				 "the memory of device %u is given away more than once: %" PRId64
+				 " of %" PRId64 " MiB, to job %" PRIu32 " and others",
+				 device, (sum.bytes - 1) / (1 << 20) + 1, mib, p->job->key.id);
+	return 0;
+}
+
 int census_check(const struct node *n, struct gpuq_err *err)
 {
-	const struct pod *p, *o;
+	const struct pod *p;
+	int rc;
 
 	DL_FOREACH2(n->pods, p, node_next) {
 		if (!is_settled(p) || p->n_devices == 0)
@@ -270,22 +337,13 @@ int census_check(const struct node *n, struct gpuq_err *err)
 					 " devices",
 					 p->job->key.id, p->gpus_milli, p->n_devices);
 		for (uint32_t i = 0; i < p->n_devices; i++) {
-			int64_t sum = 0;
-
 			if (p->devices[i] >= n->n_devices)
 				return gpuq_fail(err, GPUQ_ECORRUPT,
 						 "job %" PRIu32 " has device %u of %" PRIu32,
 						 p->job->key.id, p->devices[i], n->n_devices);
-			DL_FOREACH2(n->pods, o, node_next)
-				for (uint32_t k = 0; is_settled(o) && k < o->n_devices; k++)
-					if (o->devices[k] == p->devices[i])
-						sum += model_pod_cores(o);
-			if (sum > 1000)
-				return gpuq_fail(err, GPUQ_ECORRUPT,
-						 "device %u is given away more than once: %" PRId64
-						 " thousandths of it, to job %" PRIu32
-						 " and others",
-						 p->devices[i], sum, p->job->key.id);
+			rc = check_device(n, p, p->devices[i], err);
+			if (rc < 0)
+				return rc;
 		}
 	}
 	return 0;

@@ -64,8 +64,8 @@ const struct site_reservation *census_reservation(const struct model *m, const s
  * left for a pod that requests some; "suspect", "frozen". NULL = they can. */
 const char *census_stranded(const struct node *n, int64_t now_us);
 
-/* Check that each of its devices exists and is allocated at most once. Return 0, or GPUQ_ECORRUPT
- * with the fault in err. */
+/* Check that each of its devices exists and is allocated at most once, its cores and its memory. Return 0, or
+ * GPUQ_ECORRUPT with the fault in err. */
 int census_check(const struct node *n, struct gpuq_err *err);
 
 #endif

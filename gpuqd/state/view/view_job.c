@@ -117,7 +117,9 @@ enum gpuq_job_state view_job_state(const struct job *j)
 
 const char *view_trouble_who(enum trouble_whose whose)
 {
-	return whose == TROUBLE_USERS ? "user" : whose == TROUBLE_TURN ? "nobody" : "operator";
+	return whose == TROUBLE_USERS                           ? "user"
+	       : whose == TROUBLE_TURN || whose == TROUBLE_ROOM ? "nobody"
+								: "operator";
 }
 
 /* Return why no nodes can be requested for a pool; NULL = they can, or the name is of no such pool. */

@@ -372,6 +372,8 @@ static int chosen(struct create *c, bool *alone)
 	return device;
 }
 
+#define NO_ROOM "the device plugin of its node has chosen its devices for other pods"
+
 /* True if there is room for it. Devices that were planned for it may be held by another pod, for which the plugin has chosen
  * otherwise: pods that end make room. */
 static bool has_room(struct create *c)
@@ -382,10 +384,10 @@ static bool has_room(struct create *c)
 	if (!c->chooser || chosen(c, &alone) >= 0)
 		return true;
 	if (!c->told)
-		sink->created(
-			sink->arg, c->name, ASK_RETRY, "",
-			"the device plugin of its node has chosen its devices for other pods");
+		sink->created(sink->arg, c->name, ASK_RETRY, "", NO_ROOM);
 	c->told = true;
+	if (sink->troubled)
+		sink->troubled(sink->arg, c->name, BACKEND_NO_ROOM, NO_ROOM, TROUBLE_ROOM);
 	return false;
 }
 

@@ -168,7 +168,7 @@ static void put_labels(const struct pod_order *o, json_t *labels)
 /* Those of claims are not known before these are allocated, and stand in the claims. */
 static void put_devices(const struct pod_order *o, json_t *notes)
 {
-	const size_t n = o->spec->groups[o->group].n_claims ? 0 : o->n_devices;
+	const size_t n = gpuq_group_claimed(&o->spec->groups[o->group]) ? 0 : o->n_devices;
 	char text[8 * GPUQ_GPUS_PER_POD_MAX];
 	size_t at = 0;
 

@@ -200,7 +200,7 @@ static void put_resources(const struct pod_order *o, const struct gpuq_group *g,
 	for (size_t i = 0; i < g->n_claims; i++)
 		json_array_append_new(podspec_array(res, "claims"),
 				      json_pack("{s:s}", "name", g->claims[i].name));
-	if (g->gpus_milli && !gpuq_group_device(g) && g->n_claims == 0) {
+	if (g->gpus_milli && !gpuq_group_device(g) && !gpuq_group_claimed(g)) {
 		snprintf(text, sizeof(text), "%" PRId64, g->gpus_milli / 1000);
 		snprintf(key, sizeof(key), "%s%s",
 			 g->mig && !single ? "nvidia.com/mig-"
@@ -364,8 +364,8 @@ static void fit_resources(const struct pod_order *o, const struct gpuq_group *g,
 		}
 		sum += n;
 	}
-	if (g->mig || g->n_claims || g->gpus_milli % 1000 || sum * 1000 == g->gpus_milli ||
-	    (!sum && !g->gpus_milli))
+	if (g->mig || gpuq_group_claimed(g) || g->gpus_milli % 1000 ||
+	    sum * 1000 == g->gpus_milli || (!sum && !g->gpus_milli))
 		return;
 	others = sum - gpus_of(at, device);
 	if (others * 1000 > g->gpus_milli)
@@ -409,7 +409,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		podspec_output(o, g, first);
 	put_terminal(o, first);
 	/* Where no container says so, the devices of the group are the first one's. */
-	one_has = none || podspec_asks_devices(o, list) || g->n_claims > 0;
+	one_has = none || podspec_asks_devices(o, list) || gpuq_group_claimed(g);
 	json_array_foreach(list, i, c) put_env(
 		o, g, c, i == 0, none || (!podspec_container_asks(o, c) && (one_has || i > 0)));
 	json_array_foreach(json_object_get(spec, "initContainers"), i, c)
