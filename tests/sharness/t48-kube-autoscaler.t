@@ -43,7 +43,7 @@ n_nodes() {
 }
 
 unmet() {
-	gpuq status --json >unmet.out && [ "$(json unmet_nodes <unmet.out)" = "$1" ]
+	gpuq status --json >unmet.out && [ "$(json unmet_nodes.big <unmet.out)" = "$1" ]
 }
 
 test_expect_success 'without the rights a job waits, says why, and doctor names what is missing' '
