@@ -79,8 +79,8 @@ int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struc
 		    const struct gpuq_strmap *selector, const char *flavor);
 
 struct site;
-/* Check that no pool before a pool that grows selects its machine: the nodes would be counted there. Of a stored
- * site its provisioning is left out. v: the site. */
+/* Check that no pool before a pool that grows selects its machine: the nodes would be counted there. In a
+ * stored site its provisioning is left out. v: the site. */
 int provision_check_order(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s);
 
 /* Return how much of a countable resource a machine has. */

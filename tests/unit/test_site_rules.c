@@ -1,4 +1,4 @@
-/* What reservations and pools that grow may not say, and what becomes of those that were stored before. */
+/* Reservations and pools that grow which contradict themselves or others, in a file and in a stored site. */
 #include <criterion/criterion.h>
 
 #include <string.h>

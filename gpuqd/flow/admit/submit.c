@@ -10,6 +10,7 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/snapshot/choices/snapshot_choices.h"
 #include "gpuqd/snapshot/snapshot.h"
+#include "gpuqd/state/asks/ask_near.h"
 #include "gpuqd/state/record/token.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/util/hash.h"
@@ -589,6 +590,22 @@ static void count_machines(const struct model *m, const struct gpuq_group *g,
 	}
 }
 
+/* Append the pool whose machine comes nearest. */
+static void add_nearest(const struct draft *d, const struct gpuq_group *g, struct gpuq_buf *out)
+{
+	const struct ask_pod pod = { .flavors = &d->spec.flavors,
+				     .gpus_milli = g->mig ? 0 : g->gpus_milli,
+				     .cpu_milli = g->cpu_milli,
+				     .memory_bytes = g->memory_bytes,
+				     .resources = g->resources,
+				     .n_resources = (uint32_t)g->n_resources };
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	if (ask_near(d->m->site, &pod, &text))
+		gpuq_buf_printf(out, "%s%s", out->len ? "; " : " (", gpuq_buf_str(&text));
+	gpuq_buf_done(&text);
+}
+
 /* Warn if no node, even empty, could hold a pod. Nodes come and go, so it is only a warning. */
 static void warn_unsatisfiable(struct draft *d)
 {
@@ -640,6 +657,7 @@ static void warn_unsatisfiable(struct draft *d)
 					why.len ? "; " : " (");
 		if (flavors && why.len)
 			add_flavors(&why, flavors);
+		add_nearest(d, gr, &why);
 		gpuq_buf_printf(
 			&d->warnings,
 			"no node can hold a pod of this job%s%s: it is pending until one can\n",
