@@ -12,12 +12,16 @@ most() {
 	pool big big 8 "$1" | site && gpuq apply -f site.yaml
 }
 
+# accepted: one more job, whose request was accepted, as $accepted
+accepted() {
+	accepted=$(grow "gpus: 8\ntime: 1h") && wait_for 30 job_is "$accepted" provisioning.state accepted
+}
+
 test_expect_success 'one job runs on a requested node; requests of three others are accepted' '
 	printf "finished_pod_keep: 1s\n" >gpuqd.yaml && crd v1 && autoscaler v1 &&
 	start_kube_gpuqd --config "$PWD/gpuqd.yaml" --site "$PWD/site.yaml" && becomes serve && runs=$(grow "gpus: 8\ntime: 1h") &&
-	job_becomes "$runs" RUNNING 60 && becomes accept && for n in 1 2 3; do
-		eval "j$n=\$(grow \"gpus: 8\ntime: 1h\")" && eval "wait_for 30 job_is \$j$n provisioning.state accepted" || return 1
-	done && gpuq pools -h -o NODES,ASKED,REQUESTS big >out && says out "^ *1 +3 +3"
+	job_becomes "$runs" RUNNING 60 && becomes accept && accepted && j1=$accepted && accepted && j2=$accepted && accepted && j3=$accepted &&
+	gpuq pools -h -o NODES,ASKED,REQUESTS big >out && says out "^ *1 +3 +3"
 '
 
 test_expect_success 'with a maximum of 3 the newest request is taken back, and its job told' '
