@@ -192,3 +192,19 @@ Test(site_rules, stored_pools_start)
 	}
 	gpuq_arena_done(&mem);
 }
+
+/* A node is in the first pool that selects it: an export in another order would mean another site. */
+Test(site_rules, an_export_keeps_the_order_of_pools_and_flavors)
+{
+	struct site *s =
+		stored("version: 1\nqueues: [{name: b}, {name: a}]\nflavors: [{name: y}, {name: "
+		       "x}]\npools:\n" POOL("p", "a: b, c: d", "", "", "a: b, c: d") FIXED);
+	const struct gpuq_val *v = site_sorted(&mem, s->tree);
+
+	cr_expect_str_eq(gpuq_get_str(gpuq_get(v, "pools")->items[0], "name", ""), "p");
+	cr_expect_str_eq(gpuq_get_str(gpuq_get(v, "flavors")->items[0], "name", ""), "y");
+	cr_expect_str_eq(gpuq_get_str(gpuq_get(v, "queues")->items[0], "name", ""), "a");
+	cr_expect_str_eq(refused(yaml(v)), "");
+	site_free(s);
+	gpuq_arena_done(&mem);
+}
