@@ -14,18 +14,23 @@
 
 #define JSON_VERSION 1
 
-/* Keys whose integers are instants. `time` is one in an eviction and of an event: in a
+/* Keys whose integers are instants. `time` is one in an eviction, in a failure and of an event: in a
  * spec it is the walltime. */
 static bool is_instant(const char *key, const char *parent)
 {
 	const size_t n = strlen(key);
 
+	if (strcmp(parent, "unmet_nodes") == 0)
+		return false; /* its keys are names of pools */
 	if (n > 5 && strcmp(key + n - 5, "_time") == 0)
 		return true;
 	if (strcmp(key, "since") == 0 || strcmp(key, "stale_since") == 0 ||
 	    strcmp(key, "last_seen") == 0)
 		return true;
-	return strcmp(key, "time") == 0 && (!*parent || strcmp(parent, "evictions") == 0);
+	if (strcmp(key, "deadline") == 0)
+		return strcmp(parent, "provisioning") == 0;
+	return strcmp(key, "time") == 0 && (!*parent || strcmp(parent, "evictions") == 0 ||
+					    strcmp(parent, "last_failure") == 0);
 }
 
 static struct gpuq_val *convert(struct gpuq_arena *a, const struct gpuq_val *v, const char *key,

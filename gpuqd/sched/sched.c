@@ -250,8 +250,16 @@ static bool passes_turn(struct cycle *c, uint32_t job, uint32_t flavor_at)
 	return order_next(c) != job;
 }
 
+/* True if it does not use all its flavors yet, since it waits for one. */
+static bool waits_for_flavor(struct cycle *c, uint32_t job)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+
+	return r->gpus_milli > 0 && cycle_flavors(c, job) < r->n_flavor_ix;
+}
+
 /* Report the lack on a flavor that it could run on; of one with no nodes for it, or no nodes at
- * all, only when no other flavor is left. further: another of its requests lacks something there, too. */
+ * all, only when no other flavor is left, now or once it has waited long enough. further: another of its requests lacks something there, too. */
 static bool tell_lack(struct cycle *c, uint32_t job, uint32_t flavor, bool last, bool further)
 {
 	if (!last && reasons_never_there(c, job, flavor))
@@ -274,6 +282,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 	struct plan_reason refused = { .code = GPUQ_R_NONE };
 	struct future_bar bar = { SNAP_NONE, SNAP_NONE };
 	uint32_t lacking = 0, first_lack = 0, told_on = SNAP_NONE;
+	const bool waits = waits_for_flavor(c, job);
 	bool behind = false, reserved = false;
 
 	for (uint32_t i = 0; i < n && !c->failed; i++) {
@@ -305,10 +314,10 @@ static bool try_start(struct cycle *c, uint32_t job)
 		if (lacking++ == 0)
 			first_lack = i;
 		if ((told_on == SNAP_NONE || told_on == i / choices) &&
-		    tell_lack(c, job, flavor, n == 1, told_on != SNAP_NONE))
+		    tell_lack(c, job, flavor, n == 1 && !waits, told_on != SNAP_NONE))
 			told_on = i / choices;
 	}
-	if (lacking && told_on == SNAP_NONE && !behind && refused.code == GPUQ_R_NONE)
+	if (lacking && told_on == SNAP_NONE && !waits && !behind && refused.code == GPUQ_R_NONE)
 		tell_lack(c, job, cycle_try_as(c, job, first_lack), true, false);
 	cycle_try_own(c, job);
 	if (behind)

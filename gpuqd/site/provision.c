@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/site/site.h"
 #include "gpuqd/site/site_rows.h"
 #include "libgpuq/selector.h"
 #include "libgpuq/spec/resource.h"
@@ -121,11 +122,50 @@ static int check_resources(struct gpuq_reader *r, const struct gpuq_val *v,
 	return 0;
 }
 
+/* Labels that count the devices of a node; `times`: how often the plugin offers each. */
+static const struct {
+	const char *label, *times;
+} counts[] = {
+	{ "nvidia.com/gpu.count", "nvidia.com/gpu.replicas" },
+	{ "cloud.google.com/gke-accelerator-count", NULL },
+	{ "karpenter.k8s.aws/instance-gpu-count", NULL },
+};
+
+/* Return the number in a label's value; 0 = none, or too large for devices of a node. */
+static int64_t small(const char *text)
+{
+	const int64_t n = text ? strtoll(text, NULL, 10) : 0;
+
+	return n > 0 && n <= 1024 ? n : 0;
+}
+
+/* Check that labels which count its devices say what it says itself: no node could be both. */
+static int check_counts(struct gpuq_reader *r, const struct gpuq_val *v,
+			const struct provision_machine *m)
+{
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		const char *text = gpuq_strmap_get(&m->labels, counts[i].label);
+		const char *times =
+			counts[i].times ? gpuq_strmap_get(&m->labels, counts[i].times) : NULL;
+
+		if (!text || small(text) == m->gpus || small(text) * small(times) == m->gpus)
+			continue;
+		gpuq_reader_enter(r, "labels");
+		gpuq_reader_enter(r, counts[i].label);
+		return gpuq_reader_fail(r, gpuq_get(gpuq_get(v, "labels"), counts[i].label),
+					GPUQ_EINVAL, "contradicts gpus, which is %lld",
+					(long long)m->gpus);
+	}
+	return 0;
+}
+
 static int machine_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct provision_machine *m = obj;
-	const int rc = check_labels(r, v, "labels", &m->labels, true);
+	int rc = check_labels(r, v, "labels", &m->labels, true);
 
+	if (rc == 0)
+		rc = check_counts(r, v, m);
 	return rc < 0 ? rc : check_resources(r, v, m);
 }
 
@@ -353,5 +393,39 @@ int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struc
 					selector->keys[i], selector->vals[i]);
 	}
 	gpuq_reader_leave(r, mark);
+	return 0;
+}
+
+int provision_check_order(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s)
+{
+	const struct site_pool *all = s->pools.items;
+
+	for (size_t i = 0; i < s->pools.n; i++) {
+		struct provision *how = site_pool_grows(&all[i]) ? all[i].provisioning : NULL;
+		const struct gpuq_val *list = gpuq_get(v, "pools"), *machine;
+		size_t k = 0;
+
+		while (how && k < i && !inventory_selects(&all[k].selector, &how->machine->labels))
+			k++;
+		if (!how || k == i)
+			continue;
+		if (r->stored) {
+			*how = (struct provision){ .kind = PROVISION_NONE, .dropped = true };
+			continue;
+		}
+		machine = gpuq_get(gpuq_get(list->items[i], "provisioning"), "machine");
+		gpuq_reader_enter(r, "pools");
+		gpuq_reader_enter_member(r, list, i);
+		gpuq_reader_enter(r, "provisioning");
+		gpuq_reader_enter(r, "machine");
+		gpuq_reader_enter(r, "labels");
+		return gpuq_reader_fail(
+			r, gpuq_get(machine, "labels"), GPUQ_EINVAL,
+			"nodes with these labels belong to pool %.80s, whose selector they meet "
+			"and "
+			"which comes first: expected labels that it does not select, or this pool "
+			"before it",
+			all[k].name);
+	}
 	return 0;
 }

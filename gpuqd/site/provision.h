@@ -59,7 +59,7 @@ struct provision {
 	int64_t max_run_us; /* of a job on such nodes */
 	int64_t min_idle_us; /* before a node may go */
 	int on_failure; /* enum provision_failure */
-	bool evictable; /* other jobs may preempt those on its nodes */
+	bool evictable; /* other jobs may preempt those on its nodes; see site_pool_evictable() */
 	bool placeholders; /* kind autoscaler: pods stand for the nodes that are missing */
 	bool dropped; /* it was stored by a version that took anything, and is none now */
 };
@@ -77,6 +77,11 @@ extern const struct gpuq_custom provision_custom;
 /* Check that nodes of the machine would be in the pool whose selector that is. v: the pool. */
 int provision_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct provision *p,
 		    const struct gpuq_strmap *selector, const char *flavor);
+
+struct site;
+/* Check that no pool before a pool that grows selects its machine: the nodes would be counted there. In a
+ * stored site its provisioning is left out. v: the site. */
+int provision_check_order(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s);
 
 /* Return how much of a countable resource a machine has. */
 int64_t provision_has(const struct provision_machine *m, const char *resource);

@@ -246,16 +246,28 @@ static const struct gpuq_field pool_fields[] = {
 	END,
 };
 
+static bool gives(const struct gpuq_val *v, const char *key)
+{
+	const struct gpuq_val *at = gpuq_get(v, key);
+
+	return at && at->type != GPUQ_NULL;
+}
+
 static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
-	const struct site_pool *p = obj;
+	struct site_pool *p = obj;
 
 	if (layouts_are_on(p->mig) && p->sharing != SHARING_AUTO && p->sharing != SHARING_MIG)
 		return gpuq_reader_fail_key(
 			r, v, "mig", "has no effect with this sharing: expected auto or mig");
-	if (p->evictable && site_pool_requests(p))
-		p->provisioning->evictable = true;
-	else if (p->evictable && !r->lenient)
+	if (r->stored && p->evictable && site_pool_requests(p) && p->provisioning->evictable)
+		p->evictable = false; /* earlier versions stored both */
+	if (!r->lenient && site_pool_grows(p) && gives(v, "evictable") &&
+	    gives(gpuq_get(v, "provisioning"), "evictable"))
+		return gpuq_reader_fail_key(
+			r, v, "evictable",
+			"said twice: its provisioning has it as well, expected one of them");
+	if (p->evictable && !site_pool_requests(p) && !r->lenient)
 		return gpuq_reader_fail_key(r, v, "evictable",
 					    "has an effect on nodes that are requested: expected "
 					    "provisioning of kind request");
@@ -858,6 +870,8 @@ static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	}
 	for (size_t i = 0; rc == 0 && i < s->pools.n; i++)
 		rc = check_known(r, v, "pools", i, "flavor", p[i].flavor, flavors, "default");
+	if (rc == 0)
+		rc = provision_check_order(r, v, s);
 	if (rc == 0)
 		rc = inventory_gres_check(r, v, s);
 	return rc == 0 ? adoption_check(r, v, s) : rc;

@@ -291,12 +291,50 @@ static int check_at_end(struct gpuq_reader *r, const struct gpuq_val *v,
 	return 0;
 }
 
+/* Remove flags of a list. */
+static void drop_flags(struct gpuq_strlist *flags, const char *const *names)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < flags->n; i++) {
+		const char *const *name = names;
+
+		while (*name && strcmp(*name, flags->items[i]) != 0)
+			name++;
+		if (!*name)
+			flags->items[n++] = flags->items[i];
+	}
+	flags->n = n;
+}
+
+/* Leave out of a stored reservation what had no effect and is refused now (site_names.c). */
+static void settle_stored(struct site_reservation *x)
+{
+	static const char *const repeats[] = { "daily", "weekly", "recurring", NULL };
+	const bool flagged = site_reservation_has(x, "daily") ||
+			     site_reservation_has(x, "weekly") ||
+			     site_reservation_has(x, "recurring");
+
+	if (x->release_after_us > x->duration_us)
+		x->release_after_us = x->duration_us;
+	if (site_reservation_has(x, "daily"))
+		drop_flags(&x->flags, repeats + 1);
+	if (!flagged || x->every_us > 0 || site_reservation_every_us(x) > 0)
+		return;
+	drop_flags(&x->flags, repeats);
+	x->until_us = 0;
+	x->except.n = 0;
+}
+
 /* Check across keys, and read instants anew that are by the clock of its zone. */
 static int reservation_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	struct site_reservation *x = obj;
-	int rc = check_external(r, v, x);
+	int rc;
 
+	if (r->stored)
+		settle_stored(x);
+	rc = check_external(r, v, x);
 	if (rc == 0)
 		rc = check_at_end(r, v, x);
 	if (x->external && x->grace_us == 0)

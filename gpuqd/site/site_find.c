@@ -47,6 +47,11 @@ bool site_pool_requests(const struct site_pool *p)
 	return p->provisioning && p->provisioning->kind == PROVISION_REQUEST;
 }
 
+bool site_pool_evictable(const struct site_pool *p)
+{
+	return p->evictable || (p->provisioning && p->provisioning->evictable);
+}
+
 const struct site_pool *site_pool_find(const struct site *s, const char *name)
 {
 	site_each(site_pool, s->pools, p)

@@ -28,6 +28,8 @@ const struct site_group *site_group_find(const struct site *s, const char *name)
 bool site_pool_grows(const struct site_pool *p);
 /* True if it grows by ProvisioningRequests. */
 bool site_pool_requests(const struct site_pool *p);
+/* True if others may preempt jobs on its nodes, as it or its provisioning says. */
+bool site_pool_evictable(const struct site_pool *p);
 const struct site_pool *site_pool_find(const struct site *s, const char *name); /* NULL = none */
 /* Return the pool of that name if it grows; else NULL. */
 const struct site_pool *site_pool_growing(const struct site *s, const char *name);

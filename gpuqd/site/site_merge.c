@@ -281,6 +281,12 @@ static int by_name(const void *x, const void *y)
 	return strcmp(name_of(*p), name_of(*q));
 }
 
+/* True if the order of the list has a meaning: a node is in the first pool, a device of the first flavor, that fits. */
+static bool is_ordered(const char *list)
+{
+	return strcmp(list, "pools") == 0 || strcmp(list, "flavors") == 0;
+}
+
 struct gpuq_val *site_sorted(struct gpuq_arena *a, const struct gpuq_val *tree)
 {
 	struct gpuq_val *v = gpuq_val_copy(a, tree);
@@ -288,7 +294,7 @@ struct gpuq_val *site_sorted(struct gpuq_arena *a, const struct gpuq_val *tree)
 	for (const struct site_kind *k = site_kinds; v && k->list; k++) {
 		struct gpuq_val *list = gpuq_get(v, k->list);
 
-		if (list && list->n)
+		if (list && list->n && !is_ordered(k->list))
 			qsort(list->items, list->n, sizeof(*list->items), by_name);
 	}
 	return v;

@@ -43,7 +43,7 @@ struct gpuq_val *site_member(const struct gpuq_val *tree, const char *list, cons
 struct gpuq_val *site_diff(struct gpuq_arena *a, const struct gpuq_val *old,
 			   const struct gpuq_val *new_);
 
-/* A normal tree with every list in the order of names. NULL: no memory. */
+/* A normal tree with every list in the order of names, but pools and flavors as they are. NULL: no memory. */
 struct gpuq_val *site_sorted(struct gpuq_arena *a, const struct gpuq_val *tree);
 
 /* True for names as Kubernetes has them: small letters, digits and - inside; with dots, several of them. */

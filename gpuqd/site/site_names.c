@@ -6,6 +6,7 @@
 
 #define NAMES_MAX 512
 #define GROUPS_MAX 8
+#define DAY_US (86400 * GPUQ_US_PER_S)
 
 struct checking {
 	struct gpuq_reader r; /* knows the place in the file */
@@ -210,7 +211,31 @@ static int check_queue(struct checking *c, size_t i, const struct site_queue *q)
 	return rc == 0 ? check_kube_names(c, i, q) : rc;
 }
 
-/* Check the flags of a reservation, and that its repetitions do not overlap. */
+/* Check that the repetitions of a reservation do not overlap, and have one period. */
+static int check_repeats(struct checking *c, size_t i, const struct site_reservation *r)
+{
+	static const char *const flags[] = { "daily", "weekly", "recurring" };
+	static const int64_t days[] = { 1, 7, 7 };
+
+	for (size_t k = 0; k < sizeof(flags) / sizeof(flags[0]); k++) {
+		if (!site_reservation_has(r, flags[k]))
+			continue;
+		if (k > 0 && site_reservation_has(r, "daily"))
+			return wrong(c, "reservations", i, "flags",
+				     "expected either daily or weekly (also as recurring)");
+		if (r->every_us <= 0 && r->duration_us > days[k] * DAY_US)
+			return wrong(
+				c, "reservations", i, "duration",
+				days[k] == 1
+					? "longer than a day, after which it repeats (daily)"
+					: "longer than 7 days, after which it repeats (weekly)");
+	}
+	if (r->every_us > 0 && r->every_us < r->duration_us)
+		return wrong(c, "reservations", i, "every", "expected no less than its duration");
+	return 0;
+}
+
+/* Check the flags of a reservation, and what they need beside them. */
 static int check_flags(struct checking *c, size_t i, const struct site_reservation *r)
 {
 	for (size_t k = 0; k < r->flags.n; k++) {
@@ -231,8 +256,9 @@ static int check_flags(struct checking *c, size_t i, const struct site_reservati
 			     "expected every, or the flag daily or weekly, beside it");
 	if (r->until_us > 0 && r->until_us <= r->start_us)
 		return wrong(c, "reservations", i, "until", "expected a time after its start");
-	if (r->every_us > 0 && r->every_us < r->duration_us)
-		return wrong(c, "reservations", i, "every", "expected no less than its duration");
+	if (r->release_after_us > r->duration_us)
+		return wrong(c, "reservations", i, "release_after",
+			     "longer than its duration: nothing would be released");
 	return 0;
 }
 
@@ -261,6 +287,8 @@ static int check_reservation(struct checking *c, size_t i, const struct site_res
 		rc = check(c, "reservations", i, "pool", NULL, r->pool, "pools", "pool", "default");
 	if (rc == 0)
 		rc = check_extent(c, i, r);
+	if (rc == 0)
+		rc = check_repeats(c, i, r);
 	return rc == 0 ? check_flags(c, i, r) : rc;
 }
 

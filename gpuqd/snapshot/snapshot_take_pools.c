@@ -42,7 +42,7 @@ void snapshot_pools_end(const struct taking *t, const struct node *n, struct sna
 		return;
 	p = site_pool_growing(t->m->site, n->pool);
 	sn->run_us = n->ends_us > t->now_us ? n->ends_us - t->now_us : 1;
-	sn->cuts = p && p->provisioning->evictable;
+	sn->cuts = p && site_pool_evictable(p);
 }
 
 /* Set for how long jobs may run on nodes of a request. Until the first has started, the time that nodes boot is
@@ -54,7 +54,7 @@ static void set_run(const struct site_pool *p, const struct ask *a, struct snap_
 	if (!a->used)
 		sn->run_us = a->given_us + PROVISION_RUN_MARGIN_US;
 	sn->lasts = a->given_us >= p->provisioning->max_run_us;
-	sn->cuts = p->provisioning->evictable;
+	sn->cuts = site_pool_evictable(p);
 }
 
 void snapshot_pools_node(const struct taking *t, const struct node *n, struct snap_node *sn)
@@ -255,7 +255,7 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 		left -= ask_lacks(a);
 		sn.run_us = most_us;
 		sn.lasts = true;
-		sn.cuts = how->evictable;
+		sn.cuts = site_pool_evictable(p);
 		set_run(p, a, &sn);
 		sn.coming = a->state == ASK_STATE_PROVISIONED || a->state == ASK_STATE_SERVED;
 		/* One that boots is there, and not what it will be. */
@@ -266,7 +266,7 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 	sn.coming = false;
 	sn.run_us = most_us;
 	sn.lasts = true;
-	sn.cuts = how->evictable;
+	sn.cuts = site_pool_evictable(p);
 	for (left = left < most ? left : most; left > 0; left--)
 		add(t, &sn, &n,
 		    failed || !ask_pool_is_open(t->m, p) || (sn.max_asks && n_asks >= sn.max_asks)

@@ -18,6 +18,7 @@ bool walltime_is_instant(const char *key)
 		"created_time", "expires_time",  "revoked_time",
 		"used_time",    "deadline_time", "closed_until_time",
 		"drained_time",
+		"deadline", /* of a job's provisioning; that of a job is in its spec */
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -26,10 +27,12 @@ bool walltime_is_instant(const char *key)
 	return false;
 }
 
-/* True if people wrote what stands there: its times are durations and wall time. */
+/* True if people wrote what stands there: its times are durations and wall time, or its keys are names that they
+ * chose. */
 static bool is_written(const char *key)
 {
-	return strcmp(key, "spec") == 0 || strcmp(key, "site") == 0;
+	return strcmp(key, "spec") == 0 || strcmp(key, "site") == 0 ||
+	       strcmp(key, "unmet_nodes") == 0;
 }
 
 /* Convert the members of a map by their names. */

@@ -81,6 +81,9 @@ test_expect_success 'without a name it gets one; its name changes it, by the sam
 
 test_expect_success 'the repetition ends, and leaves days out' '
 	exits 1 gpuq reserve course -g 1 -t 1h -q vip --until now+9d && says err "until: expected every, or the flag" &&
+	exits 1 gpuq reserve course -g 1 -t 25h -q vip --flags daily && says err "duration: longer than a day, after which it repeats" &&
+	exits 1 gpuq reserve course -g 1 -t 1h -q vip --flags daily,weekly && says err "flags: expected either daily or weekly" &&
+	exits 1 gpuq reserve course -g 1 -t 1h -q vip --release-after 2h && says err "release_after: longer than its duration" &&
 	exits 1 gpuq reserve course -g 1 -t 1h -q vip --flags daily --except 24.12.2026 && says err "except\[0\]: expected a day such as" &&
 	exits 0 gpuq reserve course -g 1 -t 1h -q vip --flags daily --start "$(later "+40 days 08:00")" \
 		--until "$(later "+44 days 00:00")" --except "$(date -u -d "+41 days" +%Y-%m-%d)" &&

@@ -65,6 +65,12 @@ test_expect_success 'the flavor comes in time' '
 	gpuq cancel "$first" && job_becomes "$wait" RUNNING 60 && on "$wait" a100-spot
 '
 
+test_expect_success 'a flavor whose pool is removed: the first reason is the wait; with the pool the job runs' '
+	sed "/name: s, /d" site.yaml >less.yaml && gpuq apply --prune -f less.yaml && gone=$(of "queue: q\nflavor: [{name: a100-spot, for: 6h}, a100]") &&
+	wait_for 60 job_is "$gone" reason FlavorWait && job_is "$gone" reasons.0.object a100-spot && gpuq cancel "$wait" && gpuq apply -f site.yaml &&
+	job_becomes "$gone" RUNNING 60 && on "$gone" a100-spot && of "queue: q\nflavor: [{name: a100-spot, for: 8s}, a100]" >again && gpuq cancel "$(cat again)"
+'
+
 test_expect_success 'stored, exported and printed as it was given' '
 	gpuq export >exported.yaml && says exported.yaml "for: 6h" && gpuq apply -f exported.yaml --dry-run >out && says out "[Nn]othing" &&
 	gpuq submit --dry-run -o yaml of.yaml >out && says out "for: 8s"

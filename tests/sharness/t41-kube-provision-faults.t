@@ -49,7 +49,9 @@ test_expect_success 'AC-DWS-10: a quota that is used up is told, and the next fl
 '
 test_expect_success 'gpuq pools shows the failure; a job that has no other flavor waits with it' '
 	a=$(grow "gpus: 8\ntime: 1h") && wait_for 30 job_is "$a" reason ProvisioningFailed && gpuq pools >out && says out "^big +big +failing .*QuotaExceeded" &&
-	says out "^spare +spare +open" && gpuq cancel "$a"
+	says out "^spare +spare +open" && gpuq pools --json big >pool.json && test "$(json last_failure.message <pool.json)" = "$(json failure <pool.json)" &&
+	test "$(json last_failure.time <pool.json)" = "$(json failed_time <pool.json)" && json last_failure.time <pool.json | grep -q "^20.*Z" &&
+	gpuq pools -h -o LAST_FAILURE big >out && says out "^20.* .*QuotaExceeded" && gpuq cancel "$a"
 '
 test_expect_success 'AC-DWS-10: so is a zone that has none for an indefinite time' '
 	sleep 4 && next_flavor exhausted "ResourcePoolExhausted: the zone has none"

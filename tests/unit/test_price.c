@@ -39,6 +39,7 @@ Test(price, of_pools_and_flavors)
 		{ "bought", "h100", 8000000 },  { "spot", "h100", 800000 },
 		{ "default", "h100", 8000000 }, { "rented", "old", 0 },
 		{ "rented", "nobody", 0 },      { "spot", "nobody", 800000 },
+		{ "rented", NULL, 0 },          { "spot", NULL, 800000 },
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct site *s;
@@ -46,7 +47,7 @@ Test(price, of_pools_and_flavors)
 	cr_assert_eq(read_site(text, &s, &err), 0, "%s", err.text);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		cr_expect_eq(price_micro(s, cases[i].pool, cases[i].flavor), cases[i].micro,
-			     "%s %s", cases[i].pool, cases[i].flavor);
+			     "%s %s", cases[i].pool, cases[i].flavor ? cases[i].flavor : "(none)");
 	cr_expect_str_eq(s->currency, "EUR");
 	site_free(s);
 	gpuq_arena_done(&mem);

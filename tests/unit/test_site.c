@@ -530,7 +530,7 @@ Test(site, a_pool_says_that_jobs_on_requested_nodes_may_be_preempted)
 		snprintf(text, sizeof(text), REQUESTS, forms[i]);
 		s = site_of(parse(text));
 		site_each(site_pool, s->pools, p)
-			cr_expect_eq(p->provisioning->evictable, i == 0, "%s", text);
+			cr_expect_eq(site_pool_evictable(p), i == 0, "%s", text);
 		site_free(s);
 		gpuq_arena_done(&mem);
 	}

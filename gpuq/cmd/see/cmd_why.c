@@ -210,6 +210,17 @@ static void print_missing(const struct gpuq_val *w, struct gpuq_buf *text)
 	}
 }
 
+/* Print the pool whose machine comes nearest to a pod that nothing could hold. */
+static void print_nearest(const struct gpuq_val *w, struct gpuq_buf *text)
+{
+	const struct gpuq_val *n = gpuq_get(w, "nearest");
+
+	if (!line_says(n))
+		return;
+	view_cell(text, gpuq_get(n, "text"));
+	line_print("Nearest", text);
+}
+
 /* Print whose jobs hold the devices, and why they may stay. */
 static void print_holders(const struct gpuq_val *w, struct gpuq_buf *text)
 {
@@ -530,6 +541,7 @@ void why_print(const struct gpuq_val *v, FILE *f)
 	if (line_says(w)) {
 		print_standing(job, w, &text);
 		print_missing(w, &text);
+		print_nearest(w, &text);
 		print_free(w, &text);
 		print_holders(w, &text);
 		start_lines(gpuq_get(v, "start"), now_us, &text);

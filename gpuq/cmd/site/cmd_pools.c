@@ -14,6 +14,18 @@ static double rank_failed(const struct row *r)
 	return view_number(gpuq_get(r->obj, "failed_time"), 0);
 }
 
+/* "12:03:10 QUOTA_EXCEEDED: ..." */
+static void cell_last_failure(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *f = gpuq_get(r->obj, "last_failure");
+
+	view_time(out, gpuq_get(f, "time"));
+	if (!f || f->type != GPUQ_MAP)
+		return;
+	gpuq_buf_addc(out, ' ');
+	view_cell(out, gpuq_get(f, "message"));
+}
+
 static void cell_closed(struct gpuq_buf *out, const struct row *r)
 {
 	view_time(out, gpuq_get(r->obj, "closed_until_time"));
@@ -33,6 +45,7 @@ static const struct column cols[] = {
 	{ "CLASS", 0, COL_CUT, "class", NULL, NULL, "class of its requests" },
 	{ "MEDIAN", 0, COL_RIGHT, "wait_median_s", NULL, NULL, "median of the seconds until a request was served" },
 	{ "FAILED", 0, 0, NULL, cell_failed, rank_failed, "last failure of a request" },
+	{ "LAST_FAILURE", 0, COL_CUT, NULL, cell_last_failure, rank_failed, "time and message of the last failure" },
 	{ "UNTIL", 0, 0, NULL, cell_closed, NULL, "end of the pause after failures" },
 	{ "FAILURE", 0, COL_CUT, "failure", NULL, NULL, "message of the last failure" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },

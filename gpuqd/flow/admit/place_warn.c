@@ -251,14 +251,15 @@ static void add_flavors(struct gpuq_buf *out, const struct gpuq_strlist *flavors
 		gpuq_buf_printf(out, "%s%s", i ? " or " : " of ", flavors->items[i]);
 }
 
-/* Return the machine that a pool could get for the group; NULL = none, or one of another flavor. */
+/* Return the machine that a pool could get for the group; NULL = none, or one of another flavor. A pool
+ * that grows has a flavor; others need none. */
 static const struct provision_machine *machine_for(const struct site_pool *p,
 						   const struct gpuq_group *g,
 						   const struct gpuq_strlist *flavors)
 {
-	if (g->gpus_milli > 0 && flavors->n > 0 && !gpuq_strlist_has(flavors, p->flavor))
+	if (!site_pool_grows(p) || (g->gpus_milli > 0 && !gpuq_strlist_passes(flavors, p->flavor)))
 		return NULL;
-	return p->provisioning ? p->provisioning->machine : NULL;
+	return p->provisioning->machine;
 }
 
 /* Return its devices: their memory is not known, and they have no instances. */
@@ -328,6 +329,23 @@ static void count_machines(const struct model *m, const struct gpuq_group *g,
 			l->resources[i] =
 				most(l->resources[i], provision_has(is, g->resources[i].name));
 	}
+}
+
+/* Append the pool whose machine comes nearest. */
+static void add_nearest(const struct model *m, const struct gpuq_spec *spec,
+			const struct gpuq_group *g, struct gpuq_buf *out)
+{
+	const struct ask_pod pod = { .flavors = &spec->flavors,
+				     .gpus_milli = g->mig ? 0 : g->gpus_milli,
+				     .cpu_milli = g->cpu_milli,
+				     .memory_bytes = g->memory_bytes,
+				     .resources = g->resources,
+				     .n_resources = (uint32_t)g->n_resources };
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	if (ask_near(m->site, &pod, &text))
+		gpuq_buf_printf(out, "%s%s", out->len ? "; " : " (", gpuq_buf_str(&text));
+	gpuq_buf_done(&text);
 }
 
 /* True if the node could hold a pod of the group if nothing ran there; counts what it has. */
@@ -422,6 +440,7 @@ void place_warn_size(const struct model *m, const struct gpuq_spec *spec, struct
 					why.len ? "; " : " (");
 		if (flavors && why.len)
 			add_flavors(&why, flavors);
+		add_nearest(m, spec, g, &why);
 		gpuq_buf_printf(
 			warnings,
 			"no node can hold a pod of this job%s%s: it is pending until one can\n",

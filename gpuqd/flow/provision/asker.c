@@ -296,6 +296,58 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 	}
 }
 
+/* Return how many nodes the pool has and is to get. Stale ones go, and their request is for others in their place. */
+static int64_t n_nodes(const struct model *m, const struct site_pool *p)
+{
+	int64_t n = 0;
+
+	node_each(m, node)
+		n += !node->gone && strcmp(node->pool, p->name) == 0;
+	for (const struct ask *a = m->asks; a; a = a->hh.next) {
+		if (strcmp(a->pool, p->name) != 0)
+			continue;
+		n += ask_lacks(a);
+		for (uint32_t i = 0; i < a->n_came; i++) {
+			const struct node *stale =
+				a->nodes[i].stale ? model_find_node(m, a->nodes[i].name) : NULL;
+
+			n -= stale && !stale->gone && strcmp(stale->pool, p->name) == 0;
+		}
+	}
+	return n;
+}
+
+/* Return the newest ask of the pool that the cloud has given nothing for; NULL = none. */
+static const struct ask *newest_open(const struct model *m, const char *pool)
+{
+	const struct ask *found = NULL;
+
+	for (const struct ask *a = m->asks; a; a = a->hh.next)
+		if (strcmp(a->pool, pool) == 0 && ask_lacks(a) > 0 &&
+		    a->state != ASK_STATE_PROVISIONED)
+			found = a;
+	return found;
+}
+
+/* Take back what goes beyond the maximum of its pool, as when that is lowered. */
+static void check_most(struct asker *k, const struct site_pool *p)
+{
+	const struct model *m = model_of(k);
+	const struct ask *a = newest_open(m, p->name);
+	char why[64];
+
+	while (a && n_nodes(m, p) > p->provisioning->max_nodes) {
+		const uint32_t last = a->number;
+
+		snprintf(why, sizeof(why), "max_nodes of its pool is %" PRId64,
+			 p->provisioning->max_nodes);
+		outcome_end(k->j, a, why);
+		a = newest_open(m, p->name);
+		if (a && a->number == last)
+			return; /* it could not be noted */
+	}
+}
+
 static void check_all(struct asker *k)
 {
 	const int64_t now = loop_now_us(k->l);
@@ -303,6 +355,10 @@ static void check_all(struct asker *k)
 
 	if (!may_act(k))
 		return;
+	if (model_of(k)->asks)
+		site_each(site_pool, model_of(k)->site->pools, p)
+			if (site_pool_grows(p))
+				check_most(k, p);
 	for (a = model_of(k)->asks; a; a = next) {
 		next = a->hh.next;
 		check(k, a, now);

@@ -297,11 +297,11 @@ extern const struct gpuq_schema p_prio_list;
 extern const struct gpuq_schema p_queue_grant;
 extern const struct gpuq_schema p_queue_list;
 extern const struct gpuq_schema p_report_get;
-/* Return how many nodes autoscalers are to make now. */
-int64_t view_unmet(const struct model *m);
-/* Return a list of the pools that grow, as pool.list has them. */
+/* Return how many nodes autoscalers are to make now, by pool. */
+struct gpuq_val *view_unmet(const struct model *m, struct gpuq_arena *a);
 /* Nodes that were requested and are not there, and their devices. */
 struct gpuq_val *view_provisioning(const struct model *m, struct gpuq_arena *a);
+/* Return a list of the pools that grow, as pool.list has them. */
 struct gpuq_val *view_growing(const struct model *m, struct gpuq_arena *a, int64_t now_us);
 extern const struct gpuq_schema p_pool_list;
 extern const struct gpuq_schema p_reservation_list, p_reservation_report;

@@ -55,6 +55,18 @@ static const char *state_of(const struct model *m, const struct site_pool *p,
 	return "open";
 }
 
+static struct gpuq_val *view_failure(struct gpuq_arena *a, const struct ask_pool *known)
+{
+	struct gpuq_val *v;
+
+	if (!known || !known->failed_us)
+		return gpuq_null(a);
+	v = gpuq_map(a);
+	gpuq_put(a, v, "time", view_instant(a, known->failed_us));
+	gpuq_put(a, v, "message", gpuq_str(a, known->message));
+	return v;
+}
+
 static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m, const struct site_pool *p,
 			     int64_t now_us)
 {
@@ -73,12 +85,15 @@ static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m, const 
 	gpuq_put(a, v, "asked", gpuq_int(a, n.asked));
 	gpuq_put(a, v, "unmet_nodes",
 		 how && !site_pool_requests(p) ? gpuq_int(a, n.unmet) : gpuq_null(a));
+	gpuq_put(a, v, "min", how ? gpuq_int(a, how->min_nodes) : gpuq_null(a));
+	gpuq_put(a, v, "max", how ? gpuq_int(a, how->max_nodes) : gpuq_null(a));
 	gpuq_put(a, v, "max_nodes", how ? gpuq_int(a, how->max_nodes) : gpuq_null(a));
 	gpuq_put(a, v, "gpus_per_node", how ? gpuq_int(a, how->machine->gpus) : gpuq_null(a));
 	gpuq_put(a, v, "requests", gpuq_int(a, n.requests));
 	gpuq_put(a, v, "max_requests",
 		 site_pool_requests(p) ? gpuq_int(a, how->max_requests) : gpuq_null(a));
 	gpuq_put(a, v, "price", micro ? gpuq_real(a, (double)micro / 1e6) : gpuq_null(a));
+	gpuq_put(a, v, "last_failure", view_failure(a, known));
 	gpuq_put(a, v, "failed_time", view_instant(a, known ? known->failed_us : 0));
 	gpuq_put(a, v, "failure",
 		 known && known->failed_us ? gpuq_str(a, known->message) : gpuq_null(a));
@@ -87,13 +102,14 @@ static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m, const 
 	return v;
 }
 
-int64_t view_unmet(const struct model *m)
+struct gpuq_val *view_unmet(const struct model *m, struct gpuq_arena *a)
 {
-	int64_t n = 0;
+	struct gpuq_val *v = gpuq_map(a);
 
 	site_each(site_pool, m->site->pools, p)
-		n += count(m, p->name).unmet;
-	return n;
+		if (site_pool_grows(p) && !site_pool_requests(p))
+			gpuq_put(a, v, p->name, gpuq_int(a, count(m, p->name).unmet));
+	return v;
 }
 
 struct gpuq_val *view_growing(const struct model *m, struct gpuq_arena *a, int64_t now_us)

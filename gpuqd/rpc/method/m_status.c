@@ -197,7 +197,7 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	gpuq_put(a, v, "quotas", view_quotas(a, model, now_us));
 	gpuq_put(a, v, "loop", view_loop(a, journal_loop(m->j)));
 	gpuq_put(a, v, "pools", view_growing(model, a, now_us));
-	gpuq_put(a, v, "unmet_nodes", gpuq_int(a, view_unmet(model)));
+	gpuq_put(a, v, "unmet_nodes", view_unmet(model, a));
 	gpuq_put(a, v, "provisioning", view_provisioning(model, a));
 	rpc_reply(c, v);
 	return 0;

@@ -10,6 +10,7 @@
 #include "gpuqd/flow/advise/why_log.h"
 #include "gpuqd/rpc/method/m_ask.h"
 #include "gpuqd/rpc/method/m_start.h"
+#include "gpuqd/state/asks/ask_near.h"
 
 struct why_params {
 	int64_t id, index;
@@ -35,6 +36,7 @@ struct why {
 	struct job_key stands; /* in line: an element that waits does with its array */
 	struct gpuq_val *line; /* NULL = it does not wait any more */
 	struct gpuq_val *v; /* the reply so far: the job, what was decided about it */
+	struct gpuq_val *nearest; /* nearest(): null or a map */
 	uint64_t ticket; /* of the estimate */
 };
 
@@ -56,6 +58,8 @@ static int explain(struct ask *ask, struct gpuq_err *err)
 
 	for (uint32_t i = 0; rc == 0 && w->line && i < w->line->n; i++)
 		gpuq_put(&ask->mem, v, w->line->pairs[i].key, w->line->pairs[i].val);
+	if (rc == 0)
+		gpuq_put(&ask->mem, v, "nearest", w->nearest);
 	gpuq_put(&ask->mem, w->v, "waiting", rc == 0 ? v : gpuq_null(&ask->mem));
 	ask->answer = w->v;
 	/* It was started between the question and the state it is answered from. */
@@ -136,6 +140,36 @@ static void on_closed(void *arg, int why)
 	ask_drop(ask);
 }
 
+/* Return the pool whose machine comes nearest to a pod that nothing could hold, where that is why it waits. */
+static struct gpuq_val *nearest(struct gpuq_arena *a, const struct model *m, const struct job *j)
+{
+	const struct request_spec *r = &j->request->spec;
+	const struct site_pool *pool = NULL;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	struct gpuq_val *v = gpuq_null(a);
+
+	if (j->outlook->n_reasons == 0 || j->outlook->reasons[0].code != GPUQ_R_UNSATISFIABLE)
+		return v;
+	for (uint32_t i = 0; !pool && i < r->n_groups; i++) {
+		const struct request_group *g = &r->groups[i];
+		const struct ask_pod pod = { .flavors = &r->flavors,
+					     .gpus_milli = g->mig ? 0 : g->gpus_milli,
+					     .cpu_milli = g->cpu_milli,
+					     .memory_bytes = g->memory_bytes,
+					     .resources = g->resources,
+					     .n_resources = g->n_resources };
+
+		pool = ask_near(m->site, &pod, &text);
+	}
+	if (pool) {
+		v = gpuq_map(a);
+		gpuq_put(a, v, "pool", gpuq_str(a, pool->name));
+		gpuq_put(a, v, "text", gpuq_str(a, gpuq_buf_str(&text)));
+	}
+	gpuq_buf_done(&text);
+	return v;
+}
+
 static int ask_waiting(struct methods *m, struct rpc_call *c, const struct why_params *p,
 		       const struct job *j, struct gpuq_err *err)
 {
@@ -152,6 +186,7 @@ static int ask_waiting(struct methods *m, struct rpc_call *c, const struct why_p
 	w->stands = j->key;
 	w->line = NULL;
 	w->v = begin(m, p, &ask->mem, view_job(&ask->mem, journal_model(m->j), j, ask->now_us));
+	w->nearest = nearest(&ask->mem, journal_model(m->j), j);
 	ask->arg = w;
 	ask->slow = true;
 	if (estimator_ask(m->estimator, &j->key, 1, NULL, 0, on_estimate, ask, &w->ticket, err) ==

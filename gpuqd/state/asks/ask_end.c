@@ -113,7 +113,7 @@ bool ask_job_is_spared(const struct model *m, const struct job *j)
 						       ? site_pool_growing(m->site, p->node->pool)
 						       : NULL;
 
-		if (pool && site_pool_requests(pool) && !pool->provisioning->evictable)
+		if (pool && site_pool_requests(pool) && !site_pool_evictable(pool))
 			return true;
 	}
 	return false;

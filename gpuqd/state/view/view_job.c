@@ -409,6 +409,7 @@ void view_ask_waits(struct gpuq_arena *a, struct gpuq_val *v, const struct ask_p
 	const int64_t half = ask_pool_wait_s(known, 50), most = ask_pool_wait_s(known, 90);
 
 	gpuq_put(a, v, "waits", gpuq_int(a, known ? known->n_waits : 0));
+	gpuq_put(a, v, "wait_p50_s", half < 0 ? gpuq_null(a) : gpuq_int(a, half));
 	gpuq_put(a, v, "wait_median_s", half < 0 ? gpuq_null(a) : gpuq_int(a, half));
 	gpuq_put(a, v, "wait_p90_s", most < 0 ? gpuq_null(a) : gpuq_int(a, most));
 }
@@ -439,6 +440,7 @@ static struct gpuq_val *view_provisioning(struct gpuq_arena *a, const struct mod
 	gpuq_put(a, v, "nodes_left", gpuq_int(a, ask_lacks(ask)));
 	gpuq_put(a, v, "owner", rides ? gpuq_str(a, view_key(a, ask->owner)) : gpuq_null(a));
 	gpuq_put(a, v, "since", view_instant(a, ask->made_us));
+	gpuq_put(a, v, "deadline", view_instant(a, ask_deadline(m, ask)));
 	gpuq_put(a, v, "deadline_time", view_instant(a, ask_deadline(m, ask)));
 	view_ask_waits(a, v, ask_pool_find(m, ask->pool));
 	return v;

@@ -1,0 +1,210 @@
+/* Reservations and pools that grow which contradict themselves or others, in a file and in a stored site. */
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+#include "gpuqd/site/site_merge.h"
+#include "libgpuq/units.h"
+#include "libgpuq/yaml.h"
+
+static struct gpuq_arena mem;
+
+static struct gpuq_val *parse(const char *text)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val **docs;
+	size_t n;
+
+	cr_assert_eq(gpuq_yaml_parse(&mem, "f", text, strlen(text), &docs, &n, &err), 0, "%s\n%s",
+		     err.text, text);
+	return docs[0];
+}
+
+static const char *yaml(const struct gpuq_val *v)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const char *text;
+
+	gpuq_yaml_write(&b, v);
+	text = gpuq_arena_strdup(&mem, gpuq_buf_str(&b));
+	gpuq_buf_done(&b);
+	return text;
+}
+
+/* Read it as a file; the error's text, "" = it is taken. */
+static const char *refused(const char *text)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *v = parse(text);
+	struct site *s = NULL;
+	int rc = site_read(v, "f", 0, &s, &err);
+
+	if (rc == 0)
+		rc = site_check_names(s, v, "f", &err);
+	site_free(s);
+	return rc ? gpuq_arena_strdup(&mem, err.text) : "";
+}
+
+static struct site *stored(const char *text)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct site *s = NULL;
+
+	cr_assert_eq(site_read_stored(parse(text), 0, &s, &err), 0, "%s", err.text);
+	return s;
+}
+
+/* ---- reservations ---- */
+
+#define RESERVED(keys) "version: 1\nreservations: [{name: r, start: 2035-01-01, gpus: 1, " keys "}]"
+
+static const struct {
+	const char *text, *error;
+} reservations[] = {
+	{ RESERVED("duration: 25h, flags: [daily]"),
+	  "f:2:64: reservations[r].duration: longer than a day, after which it repeats (daily)" },
+	{ RESERVED("duration: 24h, flags: [daily]"), "" },
+	{ RESERVED("duration: 8d, flags: [weekly]"),
+	  "f:2:64: reservations[r].duration: longer than 7 days, after which it repeats (weekly)" },
+	{ RESERVED("duration: 8d, flags: [recurring]"),
+	  "f:2:64: reservations[r].duration: longer than 7 days, after which it repeats (weekly)" },
+	{ RESERVED("duration: 7d, flags: [weekly]"), "" },
+	{ RESERVED("duration: 8d, flags: [weekly], every: 9d"), "" },
+	{ RESERVED("duration: 8d, every: 7d"),
+	  "f:2:75: reservations[r].every: expected no less than its duration" },
+	{ RESERVED("duration: 1h, flags: [daily, weekly]"),
+	  "f:2:75: reservations[r].flags: expected either daily or weekly (also as recurring)" },
+	{ RESERVED("duration: 1h, flags: [recurring, daily]"),
+	  "f:2:75: reservations[r].flags: expected either daily or weekly (also as recurring)" },
+	{ RESERVED("duration: 1h, release_after: 2h"),
+	  "f:2:83: reservations[r].release_after: longer than its duration: nothing would be "
+	  "released" },
+	{ RESERVED("duration: 1h, release_after: 1h"), "" },
+};
+
+Test(site_rules, reservations_repeat_after_their_end_and_in_one_way)
+{
+	for (size_t i = 0; i < sizeof(reservations) / sizeof(reservations[0]); i++)
+		cr_expect_str_eq(refused(reservations[i].text), reservations[i].error, "%s",
+				 reservations[i].text);
+	gpuq_arena_done(&mem);
+}
+
+Test(site_rules, stored_reservations_lose_what_had_no_effect)
+{
+	static const struct {
+		const char *text;
+		size_t flags; /* that stay */
+		int64_t every_h, release_h;
+	} cases[] = {
+		{ RESERVED("duration: 25h, flags: [daily, maintenance], until: 2036-01-01"), 1, 0,
+		  0 },
+		{ RESERVED("duration: 1h, flags: [daily, weekly]"), 1, 24, 0 },
+		{ RESERVED("duration: 8d, flags: [recurring]"), 0, 0, 0 },
+		{ RESERVED("duration: 8d, flags: [weekly], every: 9d"), 1, 216, 0 },
+		{ RESERVED("duration: 1h, flags: [weekly], release_after: 2h"), 1, 168, 1 },
+	};
+	const int64_t hour = 3600 * GPUQ_US_PER_S;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct site *s = stored(cases[i].text);
+		const struct site_reservation *r = s->reservations.items;
+
+		cr_expect_eq(r->flags.n, cases[i].flags, "%s", cases[i].text);
+		cr_expect_eq(site_reservation_every_us(r), cases[i].every_h * hour, "%s",
+			     cases[i].text);
+		cr_expect_eq(r->release_after_us, cases[i].release_h * hour, "%s", cases[i].text);
+		cr_expect_str_eq(refused(yaml(s->tree)), "");
+		site_free(s);
+	}
+	gpuq_arena_done(&mem);
+}
+
+/* ---- pools that grow ---- */
+
+#define POOL(name, selector, more, how, labels)                                                    \
+	"- {name: " name ", selector: {" selector "}, flavor: default, " more                      \
+	"provisioning: {kind: request, class: c.x, max_nodes: 2, " how                             \
+	"machine: {gpus: 8, labels: {" labels "}}}}\n"
+#define FIXED "- {name: first, selector: {a: b}}\n"
+#define SITE "version: 1\npools:\n"
+
+static const struct {
+	const char *text, *error;
+	bool dropped, evictable; /* of a stored site: its last pool */
+} pools[] = {
+	{ SITE FIXED POOL("p", "a: b, c: d", "", "", "a: b, c: d"),
+	  "f:4:137: pools[p].provisioning.machine.labels: nodes with these labels belong to pool "
+	  "first, whose selector they meet and which comes first: expected labels that it does not "
+	  "select, or this pool before it",
+	  true, false },
+	{ SITE "- {name: all}\n" POOL("p", "c: d", "", "", "c: d"),
+	  "f:4:131: pools[p].provisioning.machine.labels: nodes with these labels belong to pool "
+	  "all, whose selector they meet and which comes first: expected labels that it does not "
+	  "select, or this pool before it",
+	  true, false },
+	{ SITE POOL("p", "a: b, c: d", "", "", "a: b, c: d") FIXED, "", false, false },
+	{ SITE FIXED POOL("p", "c: d", "", "", "c: d, a: x"), "", false, false },
+	{ SITE POOL("p", "c: d", "evictable: true, ", "evictable: true, ", "c: d"),
+	  "f:3:59: pools[p].evictable: said twice: its provisioning has it as well, expected one "
+	  "of them",
+	  false, true },
+	{ SITE POOL("p", "c: d", "evictable: false, ", "evictable: true, ", "c: d"),
+	  "f:3:59: pools[p].evictable: said twice: its provisioning has it as well, expected one "
+	  "of them",
+	  false, true },
+	{ SITE POOL("p", "c: d", "evictable: true, ", "", "c: d"), "", false, true },
+	{ SITE POOL("p", "c: d", "evictable: null, ", "evictable: true, ", "c: d"), "", false,
+	  true },
+	{ SITE POOL("p", "c: d", "", "", "c: d, nvidia.com/gpu.count: '4'"),
+	  "f:3:160: pools[p].provisioning.machine.labels.nvidia.com/gpu.count: contradicts gpus, "
+	  "which is 8",
+	  true, false },
+	{ SITE POOL("p", "c: d", "", "", "c: d, cloud.google.com/gke-accelerator-count: four"),
+	  "f:3:178: "
+	  "pools[p].provisioning.machine.labels.cloud.google.com/gke-accelerator-count: "
+	  "contradicts gpus, which is 8",
+	  true, false },
+	{ SITE POOL("p", "c: d", "", "", "c: d, nvidia.com/gpu.count: '8'"), "", false, false },
+	{ SITE POOL("p", "c: d", "", "",
+		    "c: d, nvidia.com/gpu.count: '2', nvidia.com/gpu.replicas: '4'"),
+	  "", false, false },
+};
+
+Test(site_rules, pools_that_grow_do_not_contradict_themselves_or_others)
+{
+	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
+		cr_expect_str_eq(refused(pools[i].text), pools[i].error, "%s", pools[i].text);
+	gpuq_arena_done(&mem);
+}
+
+/* Earlier versions took them. An export of what is stored can be applied. */
+Test(site_rules, stored_pools_start)
+{
+	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
+		struct site *s = stored(pools[i].text);
+		const struct site_pool *p = site_pool_find(s, "p");
+
+		cr_expect_eq(p->provisioning->dropped, pools[i].dropped, "%s", pools[i].text);
+		cr_expect_eq(site_pool_evictable(p), pools[i].evictable, "%s", pools[i].text);
+		cr_expect_str_eq(refused(yaml(s->tree)), "");
+		site_free(s);
+	}
+	gpuq_arena_done(&mem);
+}
+
+/* A node is in the first pool that selects it: an export in another order would mean another site. */
+Test(site_rules, an_export_keeps_the_order_of_pools_and_flavors)
+{
+	struct site *s =
+		stored("version: 1\nqueues: [{name: b}, {name: a}]\nflavors: [{name: y}, {name: "
+		       "x}]\npools:\n" POOL("p", "a: b, c: d", "", "", "a: b, c: d") FIXED);
+	const struct gpuq_val *v = site_sorted(&mem, s->tree);
+
+	cr_expect_str_eq(gpuq_get_str(gpuq_get(v, "pools")->items[0], "name", ""), "p");
+	cr_expect_str_eq(gpuq_get_str(gpuq_get(v, "flavors")->items[0], "name", ""), "y");
+	cr_expect_str_eq(gpuq_get_str(gpuq_get(v, "queues")->items[0], "name", ""), "a");
+	cr_expect_str_eq(refused(yaml(v)), "");
+	site_free(s);
+	gpuq_arena_done(&mem);
+}
