@@ -395,6 +395,9 @@ void gpuq_spec_told(const struct gpuq_spec *spec, const char *submitter, struct 
  * NULL = by none. */
 const struct gpuq_amount *gpuq_group_device(const struct gpuq_group *g);
 
+/* True if its script is the command line of --wrap. */
+bool gpuq_spec_is_wrap(const struct gpuq_spec *spec);
+
 /* Return the volume of the group that an absolute path lies below, the innermost; NULL = none. */
 const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path);
 /* True if a part of the path is "..". */

@@ -422,7 +422,7 @@ static int spec_opt_spot(struct spec_opts_state *st, const char *v, struct gpuq_
 
 static int spec_opt_wrap(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
-	const char *text = gpuq_arena_printf(st->arena, "#!/bin/sh\n# made by --wrap\n%s\n", v);
+	const char *text = gpuq_arena_printf(st->arena, SPEC_WRAP_HEAD "%s\n", v);
 
 	if (!text)
 		return gpuq_no_memory(err);

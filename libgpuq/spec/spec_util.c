@@ -182,6 +182,14 @@ const char *spec_name_from(struct gpuq_arena *a, const char *text)
 	return n ? gpuq_arena_strndup(a, name, n) : gpuq_arena_strdup(a, "job");
 }
 
+bool gpuq_spec_is_wrap(const struct gpuq_spec *spec)
+{
+	const size_t n = strlen(SPEC_WRAP_HEAD);
+
+	return spec->script && spec->script_bytes > n &&
+	       memcmp(spec->script, SPEC_WRAP_HEAD, n) == 0;
+}
+
 bool gpuq_path_goes_up(const char *path)
 {
 	for (const char *p = path; *p;) {
