@@ -395,6 +395,9 @@ void gpuq_spec_told(const struct gpuq_spec *spec, const char *submitter, struct 
  * NULL = by none. */
 const struct gpuq_amount *gpuq_group_device(const struct gpuq_group *g);
 
+/* Return an absolute path as mount(2) reads it, in a: no empty part, no ".", no '/' at the end; NULL: no memory. */
+const char *gpuq_path_plain(struct gpuq_arena *a, const char *path);
+
 /* True if its script is the command line of --wrap. */
 bool gpuq_spec_is_wrap(const struct gpuq_spec *spec);
 

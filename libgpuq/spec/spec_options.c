@@ -597,6 +597,7 @@ static int spec_opt_volume(struct spec_opts_state *st, const char *v, struct gpu
 	const size_t n = strlen(path);
 	const bool ro = n > 3 && strcmp(path + n - 3, ":ro") == 0;
 	struct gpuq_volume *grown;
+	const char *plain;
 
 	if (!colon || colon == v || *path != '/')
 		return spec_opt_bad(err, "CLAIM:/PATH[:ro]", v);
@@ -612,6 +613,14 @@ static int spec_opt_volume(struct spec_opts_state *st, const char *v, struct gpu
 	grown[g->n_volumes].read_only = ro;
 	if (!grown[g->n_volumes].claim || !grown[g->n_volumes].path)
 		return gpuq_no_memory(err);
+	plain = gpuq_path_plain(st->arena, grown[g->n_volumes].path);
+	if (!plain)
+		return gpuq_no_memory(err);
+	for (size_t i = 0; i < g->n_volumes; i++)
+		if (strcmp(grown[i].path, plain) == 0)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "another volume is mounted at %.80s already", plain);
+	grown[g->n_volumes].path = plain;
 	g->volumes = grown;
 	g->n_volumes++;
 	return 0;

@@ -57,7 +57,7 @@ static int volume_names(struct gpuq_reader *r, const struct gpuq_val *v,
 
 static int volume_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
-	const struct gpuq_volume *o = obj;
+	struct gpuq_volume *o = obj;
 	const int n = !!o->claim + !!o->config_map + !!o->secret + !!o->host_path + !!o->nfs +
 		      (o->memory_bytes > 0);
 
@@ -68,6 +68,10 @@ static int volume_check(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 	if (o->path[0] != '/')
 		return spec_fail(r, v, GPUQ_EINVAL, "expected path to begin with '/', not '%.80s'",
 				 o->path);
+	/* The same place is one string from here on. */
+	o->path = gpuq_path_plain(r->arena, o->path);
+	if (!o->path)
+		return gpuq_no_memory(r->err);
 	if (o->nfs && o->nfs->path[0] != '/')
 		return spec_fail(r, v, GPUQ_EINVAL,
 				 "expected nfs.path to begin with '/', not '%.80s'", o->nfs->path);

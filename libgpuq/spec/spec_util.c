@@ -202,6 +202,28 @@ bool gpuq_path_goes_up(const char *path)
 	return false;
 }
 
+const char *gpuq_path_plain(struct gpuq_arena *a, const char *path)
+{
+	char *out = gpuq_arena_alloc(a, strlen(path) + 2);
+	size_t n = 0;
+
+	for (const char *p = path; out && *p;) {
+		const size_t part = strcspn(p, "/");
+
+		if (part && !(part == 1 && *p == '.')) {
+			out[n++] = '/';
+			memcpy(out + n, p, part);
+			n += part;
+		}
+		p += part + (p[part] == '/');
+	}
+	if (out && n == 0)
+		out[n++] = '/';
+	if (out)
+		out[n] = '\0';
+	return out;
+}
+
 const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path)
 {
 	const struct gpuq_volume *found = NULL;
