@@ -311,7 +311,8 @@ static int check_template(struct gpuq_reader *r, const struct gpuq_val *v, struc
 }
 
 /* Check that no two volumes of the list are mounted at one path. */
-static int check_volumes(struct gpuq_reader *r, const struct gpuq_val *v, const struct gpuq_group *g)
+static int check_volumes(struct gpuq_reader *r, const struct gpuq_val *v,
+			 const struct gpuq_group *g)
 {
 	const struct gpuq_val *list = v ? gpuq_get(v, "volumes") : NULL, *at;
 

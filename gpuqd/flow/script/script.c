@@ -52,8 +52,7 @@ static bool some_flavor_has_it(const struct script_job *j)
 /* True if the job says itself where it runs, and that is there. */
 static bool says_where(const struct script_job *j)
 {
-	return j->spec->groups[0].workdir ||
-	       gpuq_group_below(&j->whole->groups[0], j->spec->chdir);
+	return j->spec->groups[0].workdir || gpuq_group_below(&j->whole->groups[0], j->spec->chdir);
 }
 
 void script_warn_directory(const struct script_job *j, struct gpuq_buf *warnings)
@@ -62,9 +61,10 @@ void script_warn_directory(const struct script_job *j, struct gpuq_buf *warnings
 	if (!lacks_directory(j) || says_where(j) || gpuq_spec_is_wrap(j->spec) ||
 	    some_flavor_has_it(j))
 		return;
-	gpuq_buf_printf(warnings,
-			"the pod will not have %s, the directory of submission: send it with "
-			"--code . (code: true), or submit from a directory on a volume; --code none "
-			"if the script needs no file of it\n",
-			j->spec->context.cwd);
+	gpuq_buf_printf(
+		warnings,
+		"the pod will not have %s, the directory of submission: send it with "
+		"--code . (code: true), or submit from a directory on a volume; --code none "
+		"if the script needs no file of it\n",
+		j->spec->context.cwd);
 }
