@@ -484,7 +484,7 @@ int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpu
 					 "expected none with a pod template, which says itself "
 					 "what it mounts");
 	for (size_t i = 0; i < s->n_groups; i++)
-		if (s->launch && s->groups[i].template_)
+		if (s->launch.yes && s->groups[i].template_)
 			return spec_fail(r, field_at(r, v, "launch"), GPUQ_EINVAL,
 					 "expected none with a pod template, which says itself "
 					 "what its pods run");

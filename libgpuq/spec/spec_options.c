@@ -184,7 +184,15 @@ static int spec_opt_launch(struct spec_opts_state *st, const char *v, struct gpu
 {
 	(void)v;
 	(void)err;
-	st->spec->launch = true;
+	st->spec->launch = (struct gpuq_choice){ .yes = true };
+	return 0;
+}
+
+static int spec_opt_no_launch(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	(void)v;
+	(void)err;
+	st->spec->launch = (struct gpuq_choice){ .no = true };
 	return 0;
 }
 
@@ -702,6 +710,7 @@ enum {
 	X(image, "image", 0, 'r', "IMAGE", PODS, "Container image") \
 	X(label, "label", 0, 'r', "KEY=VALUE", 0, "Label of the job and its pods") \
 	X(launch, "launch", 0, 'n', NULL, NOT_MANIFEST, "Run in the first pod alone; mpirun finds the others") \
+	X(no_launch, "no-launch", 0, 'n', NULL, NOT_MANIFEST, "Run in every pod, also where the queue has it otherwise") \
 	X(mig, "mig", 0, 'r', "PROFILES", PODS, "MIG profile or profiles; --gpus counts instances") \
 	X(mig_ok, "mig-ok", 0, 'n', NULL, PODS, "Accept a MIG instance that has --gpu-memory") \
 	X(job_name, "name", 0, 'r', "NAME", 0, "Same as --job-name") \

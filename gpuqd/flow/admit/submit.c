@@ -406,6 +406,15 @@ static int check_code(struct draft *d, struct gpuq_err *err)
 	return goes_to_pods(d) ? script_check_code(&j, err) : 0;
 }
 
+static int choose_launch(struct draft *d, struct gpuq_err *err)
+{
+	const struct script_job j = script_of(d);
+
+	(void)err;
+	d->spec.launch.yes |= !d->instead && script_launches(&j);
+	return 0;
+}
+
 static int check_cluster(struct draft *d, struct gpuq_err *err)
 {
 	const struct pod_keys_for f = { .queue = d->queue->name,
@@ -685,6 +694,7 @@ static const struct {
 	{ "licenses", check_licenses },
 	{ "reservation", draft_check_reservation },
 	{ "depends", draft_check_depends },
+	{ "launch", choose_launch },
 	{ "cluster", check_cluster },
 	{ "names-of-devices", draft_name_devices },
 	{ "code", check_code },
@@ -711,6 +721,8 @@ static void warn_script(struct draft *d)
 
 	if (goes_to_pods(d))
 		script_warn_directory(&j, &d->warnings);
+	if (!d->instead)
+		script_warn_pods(&j, &d->warnings);
 }
 
 /* Read the spec and have it checked, for one of its queues; NULL: it names one at most. */

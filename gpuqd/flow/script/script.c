@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/site/pod_keys.h"
+#include "gpuqd/site/site_find.h"
 
 /* True if it is a script that says nothing of the directory that it is submitted from, which is not on a volume. */
 static bool lacks_directory(const struct script_job *j)
@@ -67,4 +68,74 @@ void script_warn_directory(const struct script_job *j, struct gpuq_buf *warnings
 		"--code . (code: true), or submit from a directory on a volume; --code none "
 		"if the script needs no file of it\n",
 		j->spec->context.cwd);
+}
+
+/* ---- several pods ---- */
+
+/* True for a script that is one of Slurm's, of several pods, and says nothing of where it runs. */
+static bool is_open(const struct script_job *j)
+{
+	const struct gpuq_spec *s = j->spec;
+
+	return s->script && s->slurm_env && !s->launch.yes && !s->launch.no &&
+	       gpuq_spec_pods(s) > 1;
+}
+
+bool script_launches(const struct script_job *j)
+{
+	return is_open(j) && site_launches(j->m->site, j->queue->site);
+}
+
+static bool is_word_byte(char c)
+{
+	return c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') ||
+	       (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* True if a line that is no comment has the word. In a path it is the last part. */
+static bool calls(const char *line, size_t n, const char *word)
+{
+	const size_t len = strlen(word);
+
+	while (n && (*line == ' ' || *line == '\t')) {
+		line++;
+		n--;
+	}
+	if (n && *line == '#')
+		return false;
+	for (size_t i = 0; i + len <= n; i++)
+		if (memcmp(line + i, word, len) == 0 && (i == 0 || !is_word_byte(line[i - 1])) &&
+		    (i + len == n || !is_word_byte(line[i + len])))
+			return true;
+	return false;
+}
+
+/* Return the program of these that the script calls first; NULL = none. */
+static const char *starter(const struct gpuq_spec *s)
+{
+	static const char *const words[] = { "srun", "mpirun", "mpiexec" };
+	const char *p = s->script, *const end = s->script + s->script_bytes;
+
+	while (p < end) {
+		const char *stop = memchr(p, '\n', (size_t)(end - p));
+		const size_t n = (size_t)((stop ? stop : end) - p);
+
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			if (calls(p, n, words[i]))
+				return words[i];
+		p += n + 1;
+	}
+	return NULL;
+}
+
+void script_warn_pods(const struct script_job *j, struct gpuq_buf *warnings)
+{
+	const char *by = is_open(j) ? starter(j->spec) : NULL;
+
+	if (by)
+		gpuq_buf_printf(warnings,
+				"each of the %lld pods runs the whole script, which calls %s: with "
+				"--launch (launch: true) the first alone runs it, as in Slurm; "
+				"--no-launch if it is meant\n",
+				(long long)gpuq_spec_pods(j->spec), by);
 }

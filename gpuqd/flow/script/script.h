@@ -27,4 +27,12 @@ int script_check_code(const struct script_job *j, struct gpuq_err *err);
  * elsewhere they have it. */
 void script_warn_directory(const struct script_job *j, struct gpuq_buf *warnings);
 
+/* True if the queue or the site has it that this job, a script with lines of Slurm or of sbatch, runs in the first of its
+ * pods alone, and the job does not say. */
+bool script_launches(const struct script_job *j);
+
+/* Append a line to warnings for a script of sbatch that starts tasks in several pods, by srun or mpirun, as if it ran once:
+ * every pod runs it. */
+void script_warn_pods(const struct script_job *j, struct gpuq_buf *warnings);
+
 #endif
