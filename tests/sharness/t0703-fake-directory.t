@@ -44,7 +44,7 @@ test_expect_success 'nothing is said where code or a volume brings it, or the jo
 
 test_expect_success 'nor for commands, and for a job that changes' '
 	silent none --wrap "hostname" && exits 0 bin/sbatch -H -p none --wrap hostname && test_must_be_empty err && printf "command: [hostname]\n" >job.yaml && silent none job.yaml &&
-	id=$(gpuq submit --hold --parsable -p none job.sh) && exits 0 gpuq update "$id" -t 5 && test_must_be_empty err
+	id=$(gpuq submit --hold --parsable -p none job.sh) && exits 0 gpuq update "$id" time=5m && test_must_be_empty err
 '
 
 test_expect_success 'a flavor may have the volume, which is not known before the job has its devices' '
