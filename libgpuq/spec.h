@@ -245,6 +245,12 @@ struct gpuq_val *gpuq_flavors_write(struct gpuq_arena *a, const struct gpuq_strl
 /* True if the job waits for the flavor before it goes on to the next one. */
 bool gpuq_flavor_waits(const struct gpuq_flavor_rule *r);
 
+/* A boolean that may be left open. At most one is true. */
+struct gpuq_choice {
+	bool yes, no;
+};
+extern const struct gpuq_custom gpuq_choice_kind;
+
 struct gpuq_spec {
 	const char *name; /* [A-Za-z0-9._-]{1,63}; default: the file's or the command's name */
 	const char *queue; /* NULL = the daemon chooses */
@@ -294,7 +300,8 @@ struct gpuq_spec {
 	int isolation; /* at least; enum gpuq_isolation */
 	int spot; /* enum gpuq_spot */
 	bool slurm_env; /* SLURM_* beside GPUQ_* variables; scripts with #SBATCH lines have them */
-	bool launch; /* of several pods only the first runs the script: it launches in the others */
+	struct gpuq_choice
+		launch; /* of several pods only the first runs the script: it launches in the others */
 };
 
 extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema, gpuq_volume_schema;
@@ -405,6 +412,12 @@ static inline bool gpuq_group_claimed(const struct gpuq_group *g)
 {
 	return g->n_claims > 0 && !g->claims_beside;
 }
+
+/* Return an absolute path as mount(2) reads it, in a: no empty part, no ".", no '/' at the end; NULL: no memory. */
+const char *gpuq_path_plain(struct gpuq_arena *a, const char *path);
+
+/* True if its script is the command line of --wrap. */
+bool gpuq_spec_is_wrap(const struct gpuq_spec *spec);
 
 /* Return the volume of the group that an absolute path lies below, the innermost; NULL = none. */
 const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path);

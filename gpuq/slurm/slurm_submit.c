@@ -12,6 +12,8 @@
 #include "gpuq/cmd/job/attend.h"
 #include "gpuq/command.h"
 #include "gpuq/file.h"
+#include "gpuq/job.h"
+#include "gpuq/term.h"
 #include "gpuq/slurm/carry.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/slurm/slurm_command.h"
@@ -21,6 +23,7 @@
 #include "gpuq/cmd/job/stdio.h"
 #include "gpuq/cmd/job/submission.h"
 #include "gpuq/view.h"
+#include "libgpuq/names.h"
 
 /* Variables precede the options of the command line. */
 static const struct {
@@ -292,6 +295,42 @@ static int start_tasks(struct cli *c, struct gpuq_spec *spec)
 	return 0;
 }
 
+/* "slurmstepd: error: *** STEP 12.0 ON n1 CANCELLED AT 2026-11-28T10:00:00 DUE TO TIME LIMIT ***" */
+static int say_end(void *arg, const struct gpuq_val *job)
+{
+	static const struct {
+		enum gpuq_job_state state;
+		const char *why;
+	} ends[] = {
+		{ GPUQ_JOB_TIMEOUT, " DUE TO TIME LIMIT" },
+		{ GPUQ_JOB_DEADLINE, " DUE TO TIME LIMIT" },
+		{ GPUQ_JOB_PREEMPTED, " DUE TO PREEMPTION" },
+		{ GPUQ_JOB_NODE_FAIL, " DUE TO NODE FAILURE" },
+		{ GPUQ_JOB_CANCELLED, "" },
+	};
+	const struct gpuq_val *pods = gpuq_get(job, "pods");
+	const char *node = pods && pods->type == GPUQ_LIST && pods->n
+				   ? gpuq_get_str(pods->items[0], "node", NULL)
+				   : NULL;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	(void)arg;
+	for (size_t i = 0; view_job_started(job) && i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if ((int)ends[i].state != view_job_state(job))
+			continue;
+		gpuq_buf_printf(&text, "slurmstepd: error: *** STEP %" PRId64 ".0%s",
+				gpuq_get_int(job, "id", 0), node ? " ON " : "");
+		if (node)
+			term_clean_str(&text, node);
+		gpuq_buf_adds(&text, " CANCELLED AT ");
+		slurm_time(&text, gpuq_get(job, "end_time"), "an unknown time");
+		fflush(stdout);
+		fprintf(stderr, "%s%s ***\n", gpuq_buf_str(&text), ends[i].why);
+	}
+	gpuq_buf_done(&text);
+	return 1; /* it is one job */
+}
+
 int slurm_srun(struct cli *c)
 {
 	struct submission s = { .jobs = NULL };
@@ -299,6 +338,7 @@ int slurm_srun(struct cli *c)
 	struct stdio io = { .method = "job.attach", .keys = true };
 	const bool pty = opt_given(&c->args, OPT_S_PTY);
 	const int64_t immediate_us = slurm_immediate_us(c);
+	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_spec *spec;
 	int code;
 
@@ -341,5 +381,8 @@ int slurm_srun(struct cli *c)
 		return code;
 	t.io = io.input ? &io : NULL;
 	t.prefix = gpuq_spec_pods(spec) > 1;
-	return attend(c, &t);
+	code = attend(c, &t);
+	if (code == EXIT_TIME || code == EXIT_INFRA || code == EXIT_CANCELLED)
+		job_for_each(c, t.targets[0].id, -1, say_end, NULL, &err);
+	return code;
 }

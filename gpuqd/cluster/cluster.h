@@ -251,6 +251,8 @@ struct pod_ref {
 	const char *name, *namespace_, *uid, *node;
 	const char *token;
 	const char *as; /* how the sink is told of it; NULL = by its name */
+	const char *
+		reason; /* of its end, a literal: "TIME LIMIT" ..., "" = cancelled; NULL = not told */
 	bool first_only; /* of a signal: to its first process, where there is a choice */
 	bool gated; /* it waits behind gpuqd's gate */
 };

@@ -18,6 +18,7 @@
 #include "gpuqd/util/keyset.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
+#include "gpuqd/flow/told/pod_told.h"
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/store/store.h"
 #include "gpuqd/store/read.h"
@@ -308,6 +309,7 @@ static void tell_to_leave(struct look *k, const struct pod *p)
 	if (signal)
 		send_signal(k, p, &ref, signal);
 	(void)FAILPOINT("dispatch.signalled");
+	ref.reason = pod_told_reason(k->j);
 	dispatch_leave(k->m, k->d->cluster, k->j, &ref, grace_us);
 }
 

@@ -145,7 +145,7 @@ bool order_binds(const struct queue *q)
 static bool has_tasks(const struct gpuq_spec *spec)
 {
 	return spec->script || spec->slurm_env || spec->ntasks || spec->ntasks_per_node ||
-	       spec->cpus_per_task || spec->launch;
+	       spec->cpus_per_task || spec->launch.yes;
 }
 
 static void set_tasks(struct pod_env *e, const struct job *j, const struct gpuq_spec *spec,

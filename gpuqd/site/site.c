@@ -497,6 +497,10 @@ static const struct gpuq_field queue_fields[] = {
 	  .doc = "whether scripts carry the directory that they were submitted from, unless it "
 		 "lies "
 		 "on a volume; also in the queues below; for Kubernetes"),
+	F(site_queue, "launch", GPUQ_K_CUSTOM, launch, .custom = &gpuq_choice_kind,
+	  .form = "true or false",
+	  .doc = "whether scripts of sbatch run in the first of their pods alone, as in Slurm, "
+		 "unless they say launch; default: that of the parent queue, then of the site"),
 	F(site_queue, "isolation", GPUQ_K_ENUM, isolation, .names = gpuq_isolations,
 	  .doc = "minimum isolation of the devices of its jobs from other pods; a queue below may "
 		 "demand more, not less; gpuq-job(5), ISOLATION"),
@@ -741,6 +745,8 @@ static const struct gpuq_field site_fields[] = {
 	  .doc = "of queues that have none: {time, size}; default: output goes with the pod"),
 	F(site, "code", GPUQ_K_OBJECT_PTR, code, .sub = &code_schema,
 	  .doc = "directories that jobs carry (--code): see gpuq-submit(1)"),
+	F(site, "launch", GPUQ_K_CUSTOM, launch, .custom = &gpuq_choice_kind,
+	  .form = "true or false", .doc = "of queues that do not say; default: false"),
 	F(site, "steps", GPUQ_K_OBJECT_PTR, steps, .sub = &steps_schema,
 	  .doc = "srun for jobs of several pods whose images have no gpuq"),
 	F(site, "inventory", GPUQ_K_OBJECTS, inventory, .sub = &site_inventory_schema,

@@ -135,6 +135,7 @@ struct site_queue {
 	bool accounting_finalizer, closed;
 	struct site_logs_keep *logs_keep; /* NULL = that of the queue above */
 	bool code; /* scripts carry the directory that they were submitted from */
+	struct gpuq_choice launch; /* scripts of sbatch run in their first pod alone */
 	int isolation; /* of its jobs' devices, at least; enum gpuq_isolation */
 	const char *start; /* "direct" or "bind"; NULL = as the parent */
 };
@@ -236,6 +237,7 @@ struct site {
 	struct site_pod_keys pod; /* of the pods of all queues */
 	struct site_logs_keep *logs_keep; /* of queues that have none; NULL = none is kept */
 	struct site_code *code; /* NULL = the defaults */
+	struct gpuq_choice launch; /* of queues that do not say */
 	struct site_steps *steps; /* NULL = their images have it, or not */
 	struct gpuq_objects inventory; /* devices of nodes that do not report them */
 	struct gpuq_strmap gres; /* names of --gres to resources of nodes */

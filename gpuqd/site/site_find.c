@@ -117,3 +117,10 @@ int64_t site_code_keep_us(const struct site *s)
 {
 	return s->code ? s->code->keep_us : GPUQ_CODE_KEEP_S * GPUQ_US_PER_S;
 }
+
+bool site_launches(const struct site *s, const struct site_queue *q)
+{
+	while (q && !q->launch.yes && !q->launch.no)
+		q = site_queue_above(s, q);
+	return q ? q->launch.yes : s->launch.yes;
+}

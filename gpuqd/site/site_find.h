@@ -43,6 +43,9 @@ int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t 
 /* True if all of the text matches a pattern with * and ?. */
 bool site_glob(const char *pattern, const char *text);
 
+/* True if scripts of sbatch in the queue run in the first of their pods alone. */
+bool site_launches(const struct site *s, const struct site_queue *q);
+
 /* How long code that no job carries any more is kept. */
 int64_t site_code_keep_us(const struct site *s);
 

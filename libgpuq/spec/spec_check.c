@@ -386,6 +386,26 @@ static int check_template(struct gpuq_reader *r, const struct gpuq_val *v, struc
 	return 0;
 }
 
+/* Check that no two volumes of the list are mounted at one path. */
+static int check_volumes(struct gpuq_reader *r, const struct gpuq_val *v,
+			 const struct gpuq_group *g)
+{
+	const struct gpuq_val *list = v ? gpuq_get(v, "volumes") : NULL, *at;
+
+	for (size_t i = 1; i < g->n_volumes && !r->stored && !g->template_; i++)
+		for (size_t k = 0; k < i; k++) {
+			if (strcmp(g->volumes[i].path, g->volumes[k].path) != 0)
+				continue;
+			gpuq_reader_enter(r, "volumes");
+			gpuq_reader_enter_item(r, i);
+			at = field_at(r, list && i < list->n ? list->items[i] : v, "path");
+			return spec_fail(r, at, GPUQ_EINVAL,
+					 "another volume is mounted at %.80s already",
+					 g->volumes[i].path);
+		}
+	return 0;
+}
+
 int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *group)
 {
 	struct gpuq_group settled, *own = group;
@@ -416,7 +436,9 @@ int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *grou
 		return spec_fail(r, field_at(r, v, "topology"), GPUQ_EINVAL,
 				 "expected pods in multiples of %lld, the size of a slice",
 				 (long long)g->slices[0].size);
-	rc = check_line(r, v, "workdir", g->workdir);
+	rc = check_volumes(r, v, g);
+	if (rc == 0)
+		rc = check_line(r, v, "workdir", g->workdir);
 	if (rc == 0 && g->command.n)
 		rc = check_line(r, v, "command", g->command.items[0]);
 	if (rc == 0)
@@ -538,7 +560,7 @@ int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpu
 					 "expected none with a pod template, which says itself "
 					 "what it mounts");
 	for (size_t i = 0; i < s->n_groups; i++)
-		if (s->launch && s->groups[i].template_)
+		if (s->launch.yes && s->groups[i].template_)
 			return spec_fail(r, field_at(r, v, "launch"), GPUQ_EINVAL,
 					 "expected none with a pod template, which says itself "
 					 "what its pods run");

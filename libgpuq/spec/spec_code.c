@@ -1,4 +1,4 @@
-/* `code` of a job and --code: the directory that travels with it. */
+/* `code` of a job and --code: the directory that travels with it; booleans that may be left open. */
 #include "libgpuq/spec/spec_kinds.h"
 
 #include <string.h>
@@ -78,3 +78,20 @@ static struct gpuq_val *code_write(struct gpuq_arena *a, const void *in)
 }
 
 const struct gpuq_custom spec_code_kind = { code_read, code_write };
+
+static int choice_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	if (v->type != GPUQ_BOOL)
+		return spec_fail(r, v, GPUQ_EINVAL, "expected true or false");
+	*(struct gpuq_choice *)out = (struct gpuq_choice){ .yes = v->b, .no = !v->b };
+	return 0;
+}
+
+static struct gpuq_val *choice_write(struct gpuq_arena *a, const void *in)
+{
+	const struct gpuq_choice *c = in;
+
+	return c->yes || c->no ? gpuq_bool(a, c->yes) : NULL;
+}
+
+const struct gpuq_custom gpuq_choice_kind = { choice_read, choice_write };

@@ -184,7 +184,15 @@ static int spec_opt_launch(struct spec_opts_state *st, const char *v, struct gpu
 {
 	(void)v;
 	(void)err;
-	st->spec->launch = true;
+	st->spec->launch = (struct gpuq_choice){ .yes = true };
+	return 0;
+}
+
+static int spec_opt_no_launch(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	(void)v;
+	(void)err;
+	st->spec->launch = (struct gpuq_choice){ .no = true };
 	return 0;
 }
 
@@ -422,7 +430,7 @@ static int spec_opt_spot(struct spec_opts_state *st, const char *v, struct gpuq_
 
 static int spec_opt_wrap(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
-	const char *text = gpuq_arena_printf(st->arena, "#!/bin/sh\n# made by --wrap\n%s\n", v);
+	const char *text = gpuq_arena_printf(st->arena, SPEC_WRAP_HEAD "%s\n", v);
 
 	if (!text)
 		return gpuq_no_memory(err);
@@ -597,6 +605,7 @@ static int spec_opt_volume(struct spec_opts_state *st, const char *v, struct gpu
 	const size_t n = strlen(path);
 	const bool ro = n > 3 && strcmp(path + n - 3, ":ro") == 0;
 	struct gpuq_volume *grown;
+	const char *plain;
 
 	if (!colon || colon == v || *path != '/')
 		return spec_opt_bad(err, "CLAIM:/PATH[:ro]", v);
@@ -612,6 +621,14 @@ static int spec_opt_volume(struct spec_opts_state *st, const char *v, struct gpu
 	grown[g->n_volumes].read_only = ro;
 	if (!grown[g->n_volumes].claim || !grown[g->n_volumes].path)
 		return gpuq_no_memory(err);
+	plain = gpuq_path_plain(st->arena, grown[g->n_volumes].path);
+	if (!plain)
+		return gpuq_no_memory(err);
+	for (size_t i = 0; i < g->n_volumes; i++)
+		if (strcmp(grown[i].path, plain) == 0)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "another volume is mounted at %.80s already", plain);
+	grown[g->n_volumes].path = plain;
 	g->volumes = grown;
 	g->n_volumes++;
 	return 0;
@@ -693,6 +710,7 @@ enum {
 	X(image, "image", 0, 'r', "IMAGE", PODS, "Container image") \
 	X(label, "label", 0, 'r', "KEY=VALUE", 0, "Label of the job and its pods") \
 	X(launch, "launch", 0, 'n', NULL, NOT_MANIFEST, "Run in the first pod alone; mpirun finds the others") \
+	X(no_launch, "no-launch", 0, 'n', NULL, NOT_MANIFEST, "Run in every pod, also where the queue has it otherwise") \
 	X(mig, "mig", 0, 'r', "PROFILES", PODS, "MIG profile or profiles; --gpus counts instances") \
 	X(mig_ok, "mig-ok", 0, 'n', NULL, PODS, "Accept a MIG instance that has --gpu-memory") \
 	X(job_name, "name", 0, 'r', "NAME", 0, "Same as --job-name") \

@@ -57,7 +57,7 @@ static int volume_names(struct gpuq_reader *r, const struct gpuq_val *v,
 
 static int volume_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
-	const struct gpuq_volume *o = obj;
+	struct gpuq_volume *o = obj;
 	const int n = !!o->claim + !!o->config_map + !!o->secret + !!o->host_path + !!o->nfs +
 		      (o->memory_bytes > 0);
 
@@ -68,6 +68,10 @@ static int volume_check(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 	if (o->path[0] != '/')
 		return spec_fail(r, v, GPUQ_EINVAL, "expected path to begin with '/', not '%.80s'",
 				 o->path);
+	/* The same place is one string from here on. */
+	o->path = gpuq_path_plain(r->arena, o->path);
+	if (!o->path)
+		return gpuq_no_memory(r->err);
 	if (o->nfs && o->nfs->path[0] != '/')
 		return spec_fail(r, v, GPUQ_EINVAL,
 				 "expected nfs.path to begin with '/', not '%.80s'", o->nfs->path);
@@ -281,8 +285,9 @@ static const struct gpuq_field spec_fields[] = {
 	J("stdin", BOOL, input_open, .doc = "Keep standard input open, for gpuq attach."),
 	J("tty", BOOL, tty, .doc = "Allocate a terminal for standard input and output."),
 	J("slurm_env", BOOL, slurm_env, .doc = "Set SLURM_* variables in addition to GPUQ_* ones; default for scripts with #SBATCH lines."),
-	J("launch", BOOL, launch,
-	  .doc = "Run it in the first of several pods alone, as srun --mpi=launch does: mpirun in it finds the others."),
+	{ .key = "launch", .kind = GPUQ_K_CUSTOM, .custom = &gpuq_choice_kind, .form = "true or false",
+	  .offset = offsetof(struct gpuq_spec, launch),
+	  .doc = "Run it in the first of several pods alone, as srun --mpi=launch does: mpirun in it finds the others." },
 	J("comment", STR, comment, .doc = "Any text."),
 	J("mail_type", STRLIST, mail_type, .doc = "Events that are mailed to mail_user: BEGIN, END, FAIL..."),
 	J("mail_user", STR, mail_user, .doc = "Recipient of mails; default: the submitter."),

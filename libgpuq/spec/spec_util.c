@@ -182,6 +182,14 @@ const char *spec_name_from(struct gpuq_arena *a, const char *text)
 	return n ? gpuq_arena_strndup(a, name, n) : gpuq_arena_strdup(a, "job");
 }
 
+bool gpuq_spec_is_wrap(const struct gpuq_spec *spec)
+{
+	const size_t n = strlen(SPEC_WRAP_HEAD);
+
+	return spec->script && spec->script_bytes > n &&
+	       memcmp(spec->script, SPEC_WRAP_HEAD, n) == 0;
+}
+
 bool gpuq_path_goes_up(const char *path)
 {
 	for (const char *p = path; *p;) {
@@ -192,6 +200,28 @@ bool gpuq_path_goes_up(const char *path)
 		p += n + (p[n] == '/');
 	}
 	return false;
+}
+
+const char *gpuq_path_plain(struct gpuq_arena *a, const char *path)
+{
+	char *out = gpuq_arena_alloc(a, strlen(path) + 2);
+	size_t n = 0;
+
+	for (const char *p = path; out && *p;) {
+		const size_t part = strcspn(p, "/");
+
+		if (part && !(part == 1 && *p == '.')) {
+			out[n++] = '/';
+			memcpy(out + n, p, part);
+			n += part;
+		}
+		p += part + (p[part] == '/');
+	}
+	if (out && n == 0)
+		out[n++] = '/';
+	if (out)
+		out[n] = '\0';
+	return out;
 }
 
 const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path)

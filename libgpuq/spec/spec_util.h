@@ -31,6 +31,8 @@ bool spec_object_name_ok(const char *name, bool label);
 /* A job's: any UTF-8. It is cleaned where it is shown, and is no part of any object's name. */
 bool spec_job_name_ok(const char *name);
 
+#define SPEC_WRAP_HEAD "#!/bin/sh\n# made by --wrap\n" /* how the script of --wrap begins */
+
 /* The flavors of a job as options and annotations have them: NAME[:TIME],... */
 int spec_flavors_parse(struct gpuq_arena *a, const char *text, struct gpuq_spec *out,
 		       struct gpuq_err *err);

@@ -41,7 +41,7 @@ test_expect_success 'a script changes to a directory that its pod has' '
 test_expect_success 'volumes where pods have scripts and code are refused, by job and by site' '
 	for path in /gpuq /gpuq/ /gpuq/x /gpuq-code /gpuq-code/x; do
 		printf "image: a\ncommand: [b]\nvolumes: [{claim: c, path: $path}]\n" >job.yaml && exits 1 gpuq submit -p none job.yaml &&
-		says err "job.yaml:3:11: volumes\[0\]: expected another path than .$path." && exits 1 gpuq submit -p none --volume "c:$path" --wrap true &&
+		says err "job.yaml:3:11: volumes\[0\]: expected another path than .${path%/}." && exits 1 gpuq submit -p none --volume "c:$path" --wrap true &&
 		printf "version: 1\nvolumes: [{claim: c, path: $path}]\n" >bad.yaml && test_must_fail gpuq apply -f bad.yaml --dry-run 2>err &&
 		says err "bad.yaml:2:11: volumes\[\]: expected another path" || { echo "$path"; return 1; }
 	done && printf "image: a\ncommand: [b]\nvolumes: [{claim: c, path: /gpuqs}]\n" >job.yaml && submit -p none job.yaml

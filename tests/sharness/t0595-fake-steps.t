@@ -28,6 +28,31 @@ test_expect_success 'on the local cluster the first pod runs it, and finds this 
 	printf "pods: 2\nlaunch: true\ncommand: [sh, -c, echo once]\n" >job.yaml && id=$(submit job.yaml) && exits 0 gpuq wait --timeout 60s "$id" && gpuq logs "$id" >out && test "$(grep -c once out)" = 1 && stop_gpuqd && rm -r state
 '
 
+test_expect_success 'as a default: the script of sbatch runs once, and says otherwise' '
+	printf "version: 1\nlaunch: true\nqueues: [{name: default, quota: 8}, {name: plain, launch: false}, {name: below, parent: plain, quota: 8}]\n" >all.yaml &&
+	start_gpuqd --site "$PWD/all.yaml" && printf "#!/bin/sh\n#SBATCH -N 2 -c 1\necho begun; gpuq slurm srun sh -c \"echo task \\\$SLURM_PROCID\"\n" >gang.sh &&
+	for more in "1 -p default" "1 -p default --launch" "2 --no-launch" "2 -p below" "1 -p below --launch"; do
+		exits 0 gpuq submit --parsable ${more#? } gang.sh || return 1
+		id=$(cat out) && exits 0 gpuq wait --timeout 60s "$id" && gpuq logs "$id" >got && cat got && test "$(grep -c begun got)" = "${more%% *}" && test "$(grep -c task got)" = 2 || { echo "$more"; return 1; }
+	done && gpuq status -o yaml "$id" >got && says got "^launch: true" && exits 0 gpuq submit --dry-run -o yaml gang.sh && says out "^launch: true" && exits 0 gpuq submit --dry-run -o yaml --no-launch gang.sh && says out "^launch: false" &&
+	printf "#!/bin/sh\necho once\n" >plain.sh && exits 0 gpuq submit --dry-run -o yaml --pods 2 plain.sh && ! grep launch out && exits 0 gpuq submit --dry-run -o yaml -N 1 gang.sh && ! grep launch out &&
+	exits 0 gpuq slurm sbatch -N 2 --wait --wrap "echo once" && test "$(cat slurm-*.out | grep -c once)" = 1 && printf "pods: 2\ncommand: [true]\n" >job.yaml && exits 0 gpuq submit --dry-run -o yaml job.yaml && ! grep launch out
+'
+
+test_expect_success 'the site has the key as it was given, and refuses other values' '
+	gpuq export >got && says got "^launch: true" && test "$(grep -c "launch: false" got)" = 1 && gpuq apply -f got --dry-run >out && says out "Nothing changes" &&
+	printf "version: 1\nlaunch: maybe\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:2:.*expected true or false" && printf "launch: 1\ncommand: [a]\n" >bad.yaml && exits 1 gpuq submit bad.yaml && says err "bad.yaml:1:.*true or false"
+'
+
+test_expect_success 'where every pod runs it, one that calls srun or mpirun is told so, once' '
+	for line in "srun ./prog" "  time mpirun -np 4 prog" "/usr/bin/mpiexec prog"; do
+		printf "#!/bin/sh\n#SBATCH -N 2 -c 1\n: nothing\n%s\n" "$line" >calls.sh && exits 0 gpuq submit --hold -p below calls.sh && says err "warning: each of the 2 pods runs the whole script, which calls (srun|mpirun|mpiexec): with --launch .*--no-launch" &&
+		test "$(wc -l <err)" = 1 && exits 0 gpuq submit --hold -p below --no-launch calls.sh && test_must_be_empty err && exits 0 gpuq submit --hold -p below --launch calls.sh && test_must_be_empty err &&
+		exits 0 gpuq submit --hold calls.sh && test_must_be_empty err && exits 0 gpuq submit --hold -N 1 -p below calls.sh && test_must_be_empty err || { echo "$line"; return 1; }
+	done && printf "#!/bin/sh\n#SBATCH -N 2 -c 1\n# srun in a comment\nmysrun; srun_of=1; ./srun.sh\n" >calls.sh && exits 0 gpuq submit --hold -p below calls.sh && test_must_be_empty err &&
+	stop_gpuqd && rm -r state
+'
+
 test_expect_success 'start' '
 	site "" && start_fake && start_fake_gpuqd --site "$PWD/site.yaml" &&
 	printf "#!/bin/sh\n#SBATCH -N 2 -c 1 --mem 1G\nsrun hostname\n" >gang.sh
@@ -57,6 +82,13 @@ test_expect_success 'launch: of several pods srun runs the script' '
 	hangs --launch gang.sh &&
 	test "$(pod "$id" "main[\"command\"]")" = "['\''/gpuq-steps/enter'\'', $launch'\''/gpuq/script'\'']" && gpuq cancel "$id" &&
 	hangs --launch -N 1 gang.sh && test "$(pod "$id" "init, main[\"command\"]")" = "(None, ['\''/gpuq/script'\''])" && gpuq cancel "$id"
+'
+
+test_expect_success 'a default of the queue runs it so, and doctor tells where the pods may lack srun' '
+	printf "version: 1\nqueues: [{name: default, launch: true}]\n" >more.yaml && gpuq apply -f more.yaml && exits 0 gpuq apply -f more.yaml && hangs gang.sh &&
+	test "$(pod "$id" "main[\"command\"]")" = "['\''/gpuq-steps/enter'\'', $launch'\''/gpuq/script'\'']" && gpuq cancel "$id" && { gpuq doctor >out || :; } && ! grep "launch: true" out &&
+	printf "version: 1\nlaunch: true\nsteps: null\nqueues: [{name: default, launch: null}]\n" >more.yaml && gpuq apply -f more.yaml && { gpuq doctor >out || :; } && says out "queue default has srun run the scripts" && gpuq diag --json >out && says out "launch_without_steps.*default" &&
+	site "steps: {image: tools}" && echo "launch: null" >>site.yaml && gpuq apply -f site.yaml && hangs gang.sh && test "$(pod "$id" "main[\"command\"]")" = "['\''/gpuq-steps/enter'\'', '\''/gpuq/script'\'']" && gpuq cancel "$id"
 '
 
 test_expect_success 'a manifest cannot launch; steps without image, or with another key, is refused' '

@@ -66,6 +66,11 @@ test_expect_success 'srun in it starts the tasks of both' '
 	id=$(gang --launch "srun --ntasks-per-node=2 hello; echo code \$?") && ends "$id" 0 && whole_world 4 6 && test "$(grep -c "^code 0" out)" = 1
 '
 
+test_expect_success 'launch: true of the queue: a script that knows nothing of it runs once' '
+	printf "version: 1\nqueues: [{name: default, launch: true}]\n" >more.yaml && gpuq apply -f more.yaml && id=$(gang "" "echo begun; srun --ntasks-per-node=2 hello; echo code \$?") &&
+	ends "$id" 0 && whole_world 4 6 && test "$(grep -c "^begun" out)" = 1 && test "$(grep -c "^code 0" out)" = 1
+'
+
 test_expect_success 'a job of one pod has nothing of it' '
 	printf "#!/bin/sh\n#SBATCH -c 1\nls -d /gpuq*\n" >one.sh && id=$(submit one.sh) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out && cat out && test "$(cat out)" = /gpuq
 '

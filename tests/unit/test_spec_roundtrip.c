@@ -185,7 +185,7 @@ static void make_group(struct dice *d, struct gpuq_group *g, const char *group_n
 			*which[k] = sources[0];
 		else
 			v->memory_bytes = 1 + (int64_t)roll(d, UINT32_MAX);
-		v->path = "/some where";
+		v->path = i ? "/some where/else" : "/some where";
 		v->read_only = maybe(d);
 	}
 	if (maybe(d))

@@ -672,6 +672,22 @@ static void check_quotas(struct exam *x)
 	gpuq_buf_done(&at);
 }
 
+/* Scripts that srun is to run, in pods that may not have it. */
+static void check_launch(struct exam *x)
+{
+	const struct gpuq_val *list = gpuq_get(x->diag, "launch_without_steps");
+
+	if (strcmp(gpuq_get_str(gpuq_get(x->diag, "cluster"), "kind", ""), "kube") != 0)
+		return;
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
+		if (list->items[i]->type == GPUQ_STR)
+			find(x, WARN, "launch", "see steps in gpuq-site(5)",
+			     "queue %s has srun run the scripts of several pods (launch: true), "
+			     "and "
+			     "the site has no steps: their images need gpuq",
+			     list->items[i]->s);
+}
+
 /* No finding where gpuqd makes no backups by itself. */
 static void check_backup(struct exam *x)
 {
@@ -734,7 +750,7 @@ static void examine(struct exam *x)
 		check_cluster,  check_refused,  check_nodes,  check_inventory, check_scheduler,
 		check_loop,     check_measured, check_notify, check_account,   check_backends,
 		check_policies, check_kueue,    check_fence,  check_requests,  check_placeholders,
-		check_recovery, check_backup,   check_quotas,
+		check_recovery, check_backup,   check_quotas, check_launch,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

@@ -141,17 +141,19 @@ int local_files_create(int local_fd, const struct local_pod *p, struct gpuq_err 
 			 "cannot write the order of pod %s: %s", p->name, strerror(why));
 }
 
-int local_files_leave(int pod_fd, int64_t grace_us, struct gpuq_err *err)
+int local_files_leave(int pod_fd, int64_t grace_us, const char *reason, struct gpuq_err *err)
 {
-	char text[32], line[48];
-	int n = snprintf(text, sizeof(text), "%" PRId64, grace_us), why;
+	char text[96], line[48];
+	int n = snprintf(text, sizeof(text), "%" PRId64 "%s%.60s", grace_us, reason ? "\n" : "",
+			 reason ? reason : ""),
+	    why;
 
 	if (FAILPOINT("local.leave.write") ||
 	    write_file(pod_fd, ".leave", 0600, text, (size_t)n) != 0 ||
 	    renameat(pod_fd, ".leave", pod_fd, "leave") != 0) {
 		why = errno;
 		/* A full disk must not keep a job running that fills it. */
-		snprintf(line, sizeof(line), "leave %s\n", text);
+		snprintf(line, sizeof(line), "leave %" PRId64 "\n", grace_us);
 		local_files_tell(pod_fd, line);
 		return gpuq_fail(err, GPUQ_EIO, "cannot write that it is to leave: %s",
 				 strerror(why));

@@ -13,7 +13,8 @@
 
 bool local_name_ok(const char *name);
 int local_files_create(int local_fd, const struct local_pod *p, struct gpuq_err *err);
-int local_files_leave(int pod_fd, int64_t grace_us, struct gpuq_err *err);
+/* reason: as in struct pod_ref. */
+int local_files_leave(int pod_fd, int64_t grace_us, const char *reason, struct gpuq_err *err);
 bool local_files_tell(int pod_fd, const char *line); /* false = there is no receiver */
 /* Remove the directory. GPUQ_EBUSY while a shepherd has it. */
 int local_files_remove(int local_fd, const char *name, struct gpuq_err *err);

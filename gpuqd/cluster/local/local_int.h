@@ -61,6 +61,7 @@ struct local_pod {
 	bool leaving, leave_unwritten, forget;
 	bool leave_failed; /* to be written, which was told */
 	int64_t leave_grace_us;
+	const char *leave_reason; /* struct pod_ref; NULL = none */
 	struct pod_state state;
 	char message[256]; /* why it is not started yet; "" */
 	struct local_launch *launch;

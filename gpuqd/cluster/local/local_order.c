@@ -247,7 +247,7 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 		/* Pods that share a file, or a file that an earlier attempt wrote, must not
 		 * lose each other's words. */
 		.append = spec->append || in->n_pods > 1 || in->array_index >= 0 || in->attempt > 0,
-		.launch = spec->launch && in->n_pods > 1,
+		.launch = spec->launch.yes && in->n_pods > 1,
 		.input_open = spec->input_open,
 		.tty = spec->tty,
 		.no_new_privs = l->no_new_privs,

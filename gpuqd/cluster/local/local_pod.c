@@ -321,7 +321,8 @@ static void write_leave(struct local *l, struct local_pod *p, int pod_fd)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	p->leave_unwritten = local_files_leave(pod_fd, p->leave_grace_us, &err) != 0;
+	p->leave_unwritten =
+		local_files_leave(pod_fd, p->leave_grace_us, p->leave_reason, &err) != 0;
 	if (p->leave_unwritten)
 		log_line(p->leave_failed ? LOG_L_DEBUG : LOG_L_WARN, "local.leave_failed",
 			 "pod=%s why=%s", p->name, LOGS(err.text));
@@ -531,6 +532,7 @@ void local_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grac
 	} else {
 		p->leaving = true;
 		p->leave_grace_us = grace_us;
+		p->leave_reason = ref->reason;
 		p->leave_unwritten = true;
 		local_pod_report(l, p);
 	}

@@ -7,6 +7,7 @@
 #include "gpuqd/site/provision.h"
 #include "gpuqd/snapshot/choices/snapshot_choices.h"
 #include "gpuqd/snapshot/snapshot.h"
+#include "gpuqd/state/asks/ask_near.h"
 #include "gpuqd/util/require.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"

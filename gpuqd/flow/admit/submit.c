@@ -28,6 +28,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/admit/limits.h"
 #include "gpuqd/flow/admit/place_warn.h"
+#include "gpuqd/flow/script/script.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
@@ -386,28 +387,31 @@ static int check_licenses(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
-/* True if the queue has it that scripts carry the directory that they were submitted from. */
-static bool sends_code(const struct queue *q)
+/* True for a job that is submitted to Kubernetes. */
+static bool goes_to_pods(const struct draft *d)
 {
-	for (; q; q = q->parent)
-		if (q->site->code)
-			return true;
-	return false;
+	return !d->instead && d->cluster && strcmp(d->cluster->ops->kind, "kube") == 0;
 }
 
-/* Ask the client for the directory. The words are for those that do not know of it. */
+static struct script_job script_of(const struct draft *d)
+{
+	return (struct script_job){ d->m, d->queue, d->who->user, &d->spec, &d->whole };
+}
+
 static int check_code(struct draft *d, struct gpuq_err *err)
 {
-	const struct gpuq_spec *s = &d->spec;
+	const struct script_job j = script_of(d);
 
-	if (!s->script || s->code.dir || s->code.none || !s->context.cwd || d->instead ||
-	    !d->cluster || strcmp(d->cluster->ops->kind, "kube") != 0 || !sends_code(d->queue) ||
-	    gpuq_group_below(&d->whole.groups[0], s->context.cwd))
-		return 0;
-	return gpuq_fail_field(err, GPUQ_ENOENT, "code",
-			       "code: scripts of queue %s carry the directory that they are "
-			       "submitted from: submit with --code DIR, or with --code none",
-			       d->queue->name);
+	return goes_to_pods(d) ? script_check_code(&j, err) : 0;
+}
+
+static int choose_launch(struct draft *d, struct gpuq_err *err)
+{
+	const struct script_job j = script_of(d);
+
+	(void)err;
+	d->spec.launch.yes |= !d->instead && script_launches(&j);
+	return 0;
 }
 
 static int check_chdir(struct draft *d, struct gpuq_err *err)
@@ -498,6 +502,7 @@ static const struct {
 	{ "licenses", check_licenses },
 	{ "reservation", draft_check_reservation },
 	{ "depends", draft_check_depends },
+	{ "launch", choose_launch },
 	{ "cluster", check_cluster },
 	{ "names-of-devices", draft_name_devices },
 	{ "code", check_code },
@@ -519,6 +524,16 @@ static int read_spec(struct draft *d, const struct gpuq_val *spec, struct gpuq_e
 	return gpuq_spec_read(&r, spec, &d->spec);
 }
 
+static void warn_script(struct draft *d)
+{
+	const struct script_job j = script_of(d);
+
+	if (goes_to_pods(d))
+		script_warn_directory(&j, &d->warnings);
+	if (!d->instead)
+		script_warn_pods(&j, &d->warnings);
+}
+
 /* Read the spec and have it checked, for one of its queues; NULL: it names one at most. */
 static int check_for(struct draft *d, const struct gpuq_val *spec, const char *queue,
 		     struct gpuq_err *err)
@@ -534,6 +549,7 @@ static int check_for(struct draft *d, const struct gpuq_val *spec, const char *q
 		flavor_warn(d->m, &d->spec, &d->warnings);
 		run_limit_warn(d->m, &d->spec, d->time_limit_us, &d->warnings);
 		place_warn(d->m, &d->spec, &d->warnings);
+		warn_script(d);
 	}
 	return rc;
 }

@@ -1,7 +1,10 @@
 #include "gpuqd/flow/logs/log_keep.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <utlist.h>
 
 #include "gpuqd/base/log.h"
@@ -12,6 +15,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/logs/kept.h"
 #include "gpuqd/flow/order.h"
+#include "gpuqd/flow/told/pod_told.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/util/walltime.h"
 #include "libgpuq/limits.h"
@@ -32,6 +36,8 @@ struct reading {
 	struct kept_write *file;
 	struct loop_timer *over; /* the reading has ended, or took too long */
 	int64_t time_us;
+	char last[400]; /* the line that ends it; "" = none */
+	bool cut; /* its last line has no end */
 	bool follow; /* it still runs, and goes by itself once it has ended */
 };
 
@@ -89,6 +95,10 @@ static void finish(struct reading *r)
 	const struct job_key job = r->pod.job;
 
 	stop(r);
+	if (r->file && r->cut && r->last[0])
+		kept_write_add(r->file, "\n", 1);
+	if (r->file && r->last[0])
+		kept_write_add(r->file, r->last, strlen(r->last));
 	if (r->file)
 		kept_write_end(r->file,
 			       (loop_wall_us(journal_loop(k->j)) + r->time_us) / GPUQ_US_PER_S);
@@ -114,6 +124,9 @@ static bool on_bytes(void *arg, const char *bytes, size_t n, const struct gpuq_e
 {
 	struct reading *r = arg;
 	const bool ended = n == 0;
+
+	if (!ended)
+		r->cut = bytes[n - 1] != '\n';
 
 	if (err)
 		log_info("logs.keep", "pod=%s error=%s", r->name, LOGS(err->text));
@@ -168,6 +181,35 @@ static void start_more(struct log_keep *k)
 			start(r);
 }
 
+/* Print by which line users of Slurm see that a script was ended, and why. The pod cannot write it itself. */
+static void last_words(const struct log_keep *k, const struct pod *p, char out[400])
+{
+	const struct model *m = journal_model(k->j);
+	const struct job *j = p->job;
+	const char *why = p->index == 0 && p->attempt == j->attempt ? pod_told_reason(j) : NULL;
+	const int64_t at_us = walltime_of(j->life->leave_us, m->ahead_us);
+	const time_t t = (time_t)(at_us / GPUQ_US_PER_S);
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_spec spec;
+	char utc[32] = "", local[32] = "";
+	struct tm tm;
+
+	if (why && order_spec(journal_store(k->j), j->key.id, &mem, &spec, NULL) == 0 &&
+	    spec.script && spec.slurm_env) {
+		if (gmtime_r(&t, &tm))
+			strftime(utc, sizeof(utc), "%Y-%m-%dT%H:%M:%S", &tm);
+		if (localtime_r(&t, &tm))
+			strftime(local, sizeof(local), "%Y-%m-%dT%H:%M:%S", &tm);
+		snprintf(out, 400,
+			 "%s.%09" PRId64 "Z slurmstepd: error: *** JOB %" PRIu32
+			 " ON %.200s CANCELLED AT %s%s%s ***\n",
+			 utc, at_us % GPUQ_US_PER_S * 1000,
+			 j->life->element_id ? j->life->element_id : j->key.id, p->node->name,
+			 local, *why ? " DUE TO " : "", why);
+	}
+	gpuq_arena_done(&mem);
+}
+
 static void add(struct log_keep *k, const struct pod *p, bool follow)
 {
 	const struct model *m = journal_model(k->j);
@@ -183,6 +225,7 @@ static void add(struct log_keep *k, const struct pod *p, bool follow)
 	r->pod = key;
 	r->follow = follow;
 	model_pod_name(m, p, r->name);
+	last_words(k, p, r->last);
 	if (kept_has(k->kept, r->name)) {
 		free(r);
 		return;

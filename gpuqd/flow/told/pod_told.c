@@ -52,3 +52,19 @@ bool pod_told_disruption(const struct model *m, const struct pod *p, const struc
 	ev->evict.grace_us = -1;
 	return true;
 }
+
+const char *pod_told_reason(const struct job *j)
+{
+	static const char *const words[N_GPUQ_CAUSES] = {
+		[GPUQ_CAUSE_RECLAIM] = "PREEMPTION",     [GPUQ_CAUSE_PREEMPT] = "PREEMPTION",
+		[GPUQ_CAUSE_YIELD] = "PREEMPTION",       [GPUQ_CAUSE_LIMIT] = "TIME LIMIT",
+		[GPUQ_CAUSE_REQUEUE] = "JOB REQUEUE",    [GPUQ_CAUSE_INFRA] = "NODE FAILURE",
+		[GPUQ_CAUSE_CONSOLIDATE] = "PREEMPTION",
+	};
+
+	const char *word = words[j->life->leave_cause];
+
+	if (!word && (j->cancel_asked || j->life->leave_cause != GPUQ_CAUSE_NONE))
+		return "";
+	return word;
+}

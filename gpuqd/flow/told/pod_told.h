@@ -13,6 +13,7 @@
 
 #include "gpuqd/state/event.h"
 
+struct job;
 struct model;
 struct pod;
 
@@ -24,5 +25,9 @@ bool pod_told_amounts(const struct model *m, const struct pod *p, const struct p
 /* The attempt of its job is to end, since the cluster is about to end the pod. `why` has the text. */
 bool pod_told_disruption(const struct model *m, const struct pod *p, const struct pod_fact *f,
 			 struct event *ev, char *why, size_t room);
+
+/* Return why its job is ended, in Slurm's words: "TIME LIMIT", "PREEMPTION", "JOB REQUEUE"; "" = it was
+ * cancelled, or the like; NULL = it goes with its other pods. */
+const char *pod_told_reason(const struct job *j);
 
 #endif

@@ -14,6 +14,7 @@
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/rpc/method/m_int.h"
+#include "gpuqd/site/site_find.h"
 #include "libgpuq/units.h"
 
 /* A row of a section: its name, and the figure. Times are microseconds. */
@@ -246,6 +247,17 @@ static struct gpuq_val *code_figures(const struct methods *m, struct gpuq_arena 
 	return v;
 }
 
+/* List the queues whose scripts are run by srun in pods that have it only if their images do. */
+static struct gpuq_val *launch_without_steps(const struct model *m, struct gpuq_arena *a)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (uint32_t i = 0; i < m->n_queues && !m->site->steps; i++)
+		if (!m->queues[i]->n_children && site_launches(m->site, m->queues[i]->site))
+			gpuq_add(a, list, gpuq_str(a, m->queues[i]->name));
+	return list;
+}
+
 int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	const struct diag_params *p = params;
@@ -273,6 +285,7 @@ int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	gpuq_put(a, v, "measured", view_measured(m, a));
 	gpuq_put(a, v, "quotas",
 		 view_quotas(a, journal_model(m->j), loop_now_us(journal_loop(m->j))));
+	gpuq_put(a, v, "launch_without_steps", launch_without_steps(journal_model(m->j), a));
 	if (p->reset)
 		loop_reset_stats(journal_loop(m->j));
 	rpc_reply(c, v);

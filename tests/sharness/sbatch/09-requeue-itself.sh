@@ -18,5 +18,6 @@ fi
 echo begun
 sleep 300 &
 wait
-# check: printf 'begun\nsaving at 0\nresumed\n' | cmp - resumes.log
+# check: printf 'begun\nsaving at 0\nresumed\n' | { grep -v slurmstepd resumes.log | cmp - /dev/fd/3; } 3<&0
+# check: test "$(grep -c 'slurmstepd: error: .* DUE TO JOB REQUEUE \*\*\*$' resumes.log)" = 1
 # check: job_is $id attempt 1

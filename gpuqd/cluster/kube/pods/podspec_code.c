@@ -133,7 +133,7 @@ void podspec_steps(const struct pod_order *o, const struct gpuq_group *g, json_t
 {
 	static const char *const launch[] = { GPUQ_LAUNCH_COMMAND };
 	json_t *command = json_object_get(container, "command"), *init;
-	const bool launches = o->spec->launch && o->n_pods > 1 && json_array_size(command) > 0;
+	const bool launches = o->spec->launch.yes && o->n_pods > 1 && json_array_size(command) > 0;
 
 	for (size_t i = 0; i < sizeof(launch) / sizeof(launch[0]) && launches; i++)
 		json_array_insert_new(command, i, json_string(launch[i]));

@@ -233,6 +233,15 @@ static json_t *strings(const struct gpuq_strlist *list)
 	return out;
 }
 
+/* True if a later volume is mounted over it: a job that was stored before this was refused. */
+static bool is_covered(const struct gpuq_group *g, size_t i)
+{
+	for (size_t k = i + 1; k < g->n_volumes; k++)
+		if (!g->volumes[k].given && strcmp(g->volumes[k].path, g->volumes[i].path) == 0)
+			return true;
+	return false;
+}
+
 static void put_volumes(const struct gpuq_group *g, json_t *spec, json_t *container)
 {
 	for (size_t i = 0; i < g->n_volumes; i++) {
@@ -240,6 +249,8 @@ static void put_volumes(const struct gpuq_group *g, json_t *spec, json_t *contai
 		json_t *vol, *mount;
 		char name[24];
 
+		if (is_covered(g, i))
+			continue;
 		snprintf(name, sizeof(name), "v%zu", i);
 		vol = json_pack("{s:s}", "name", name);
 		mount = json_pack("{s:s, s:s}", "name", name, "mountPath", v->path);

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "gpuqd/cluster/local/shepherd/shepherd_child.h"
+#include "gpuqd/cluster/local/shepherd/last_words.h"
 #include "gpuqd/cluster/local/shepherd/unpack.h"
 #include "libgpuq/spec.h"
 
@@ -186,6 +187,11 @@ static void open_files(const struct shepherd_child *c, const char *cwd)
 	}
 	if (error >= 0)
 		dup2(error, STDERR_FILENO);
+	if (o->script && c->tell_fd >= 0) {
+		const struct tell t = { .type = TELL_STDERR };
+
+		last_words_send(c->tell_fd, &t, offsetof(struct tell, text) + 1, STDERR_FILENO);
+	}
 }
 
 static bool has_variable(const struct gpuq_strlist *env, const char *name)

@@ -19,6 +19,8 @@
  * identity. Both ends are one program. */
 enum tell_type {
 	TELL_TARGET = 'T', /* standard output goes to a file of the job's own: text is its path */
+	TELL_STDERR =
+		'E', /* the packet has the file of standard error, if it is one: last_words.h */
 	TELL_WHY = 'W', /* it could not start: text is a sentence */
 };
 struct tell {

@@ -23,6 +23,7 @@
 #include "gpuqd/base/clock.h"
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/cluster/local/shepherd/devlimit.h"
+#include "gpuqd/cluster/local/shepherd/last_words.h"
 #include "gpuqd/cluster/local/shepherd/memlimit.h"
 #include "gpuqd/cluster/local/shepherd/proctree.h"
 #include "gpuqd/cluster/local/shepherd/shepherd_child.h"
@@ -31,11 +32,13 @@
 #include "gpuqd/cluster/local/shepherd/state.h"
 #include "gpuqd/cluster/local/shepherd/tree.h"
 #include "gpuqd/cluster/local/shepherd/unpack.h"
+#include "libgpuq/base/write.h"
 
 #define NEVER INT64_MAX
 #define ROUND_US INT64_C(50000) /* between looks at what refuses to die */
 #define FORK_TRIES 10
 #define LAST_READS_MAX 256 /* more than a pipe or a terminal holds */
+#define NO_REASON "-" /* none is told */
 #define TOLD_US INT64_C(2000000) /* a signal and a request this close are one message */
 
 struct run {
@@ -45,6 +48,7 @@ struct run {
 	char stem[256]; /* of the files of its output */
 	int out_fd; /* the job's output comes here; -1 after its end */
 	int tell_fd; /* takes struct tell from the child until it is the job; -1 */
+	int err_fd; /* the file that its errors go to, where it is the job's own; -1 */
 	int in_fd; /* the other end of its input, until `talk` has it; -1 */
 	struct shepherd_talk talk;
 	struct shepherd_log log;
@@ -81,18 +85,33 @@ static int64_t after(int64_t now_us, int64_t delay_us)
 
 /* ---- being told ---- */
 
+/* Say in the output of a script that it is ended, before it writes its own last words. */
+static void say_last_words(struct run *r, const char *why)
+{
+	char line[LAST_WORDS_BYTES];
+	const size_t n = strcmp(why, NO_REASON) == 0 ? 0 : last_words(r->o, why, line);
+
+	if (n && r->err_fd >= 0) {
+		(void)gpuq_write_all(r->err_fd, line, n);
+	} else if (n) {
+		shepherd_log_write(&r->log, line, n);
+		shepherd_talk_output(&r->talk, line, n, boot_us());
+	}
+}
+
 /* TERM to the whole group, then time to obey it. A stopped job is woken: it could not
  * obey otherwise. A second request can only shorten the time.
  *
  * A job that was just sent its checkpoint signal has been told in its own way: TERM on
  * top would end it in the middle of what the signal and the grace are for. */
-static void begin_leaving(struct run *r, int64_t grace_us)
+static void begin_leaving(struct run *r, int64_t grace_us, const char *why)
 {
 	const int64_t now = boot_us();
 	const int64_t at = after(now, grace_us < 0 ? 0 : grace_us);
 	const bool told = r->passed_on_at_us && now - r->passed_on_at_us < TOLD_US;
 
 	if (!r->leaving && r->main > 0 && !r->ended) {
+		say_last_words(r, why);
 		if (!told)
 			kill(-r->main, SIGTERM);
 		kill(-r->main, SIGCONT);
@@ -102,10 +121,10 @@ static void begin_leaving(struct run *r, int64_t grace_us)
 		r->kill_at_us = at;
 }
 
-/* The file `leave` holds the grace in us. False when there is none. */
-static bool asked_to_leave(const struct run *r, int64_t *grace_us)
+/* The file `leave` holds the grace in us, and in a line of its own why. False when there is none. */
+static bool asked_to_leave(const struct run *r, int64_t *grace_us, char why[64])
 {
-	char text[32];
+	char text[96], *end;
 	ssize_t n;
 	int fd = openat(r->pod_fd, "leave", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -114,7 +133,11 @@ static bool asked_to_leave(const struct run *r, int64_t *grace_us)
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	*grace_us = strtoll(text, NULL, 10);
+	*grace_us = strtoll(text, &end, 10);
+	if (*end == '\n')
+		snprintf(why, 64, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
+	else
+		snprintf(why, 64, NO_REASON);
 	return true;
 }
 
@@ -162,13 +185,14 @@ static void on_control(struct run *r)
 	for (char *save, *line = strtok_r(text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save)) {
 		int64_t grace_us;
+		char why[64];
 
 		if (strncmp(line, "signal ", 7) == 0)
 			pass_on(r, (int)strtol(line + 7, NULL, 10), strstr(line, " first"));
 		else if (strncmp(line, "leave ", 6) == 0)
-			begin_leaving(r, strtoll(line + 6, NULL, 10));
-		else if (strcmp(line, "leave") == 0 && asked_to_leave(r, &grace_us))
-			begin_leaving(r, grace_us);
+			begin_leaving(r, strtoll(line + 6, NULL, 10), NO_REASON);
+		else if (strcmp(line, "leave") == 0 && asked_to_leave(r, &grace_us, why))
+			begin_leaving(r, grace_us, why);
 	}
 }
 
@@ -198,7 +222,7 @@ static void on_tell(struct run *r)
 	static struct tell t;
 	ssize_t n;
 
-	while ((n = recv(r->tell_fd, &t, sizeof(t), MSG_DONTWAIT)) > 0) {
+	while ((n = last_words_receive(r->tell_fd, &t, sizeof(t), &r->err_fd)) > 0) {
 		if ((size_t)n <= offsetof(struct tell, text))
 			continue;
 		((char *)&t)[n - 1] = '\0';
@@ -481,7 +505,7 @@ static void on_signal(struct run *r)
 		if (si.ssi_signo == SIGCHLD)
 			continue;
 		r->told_by_signal = (int)si.ssi_signo;
-		begin_leaving(r, r->o->grace_us);
+		begin_leaving(r, r->o->grace_us, NO_REASON);
 	}
 }
 
@@ -534,7 +558,7 @@ static void tend_job(struct run *r)
 		if (!r->ended && now >= r->overtime_at_us) {
 			r->overtime = true;
 			r->overtime_at_us = NEVER;
-			begin_leaving(r, r->o->grace_us);
+			begin_leaving(r, r->o->grace_us, "TIME LIMIT");
 		}
 		if (!r->ended && now >= r->kill_at_us)
 			proctree_signal(getpid(), 0, SIGKILL);
@@ -579,6 +603,7 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 		.lock_fd = lock_fd,
 		.out_fd = -1,
 		.tell_fd = -1,
+		.err_fd = -1,
 		.in_fd = -1,
 		.kill_at_us = NEVER,
 		.overtime_at_us = NEVER,
@@ -587,12 +612,13 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 	enum pod_how how;
 	const char *text;
 	int64_t grace_us;
+	char why[64];
 	int code;
 
 	to_null();
 	if (open_all(&r) != 0)
 		return 71; /* nothing was begun: the daemon will find that and try again */
-	if (asked_to_leave(&r, &grace_us)) {
+	if (asked_to_leave(&r, &grace_us, why)) {
 		write_end(&r, HOW_DELETED, 128 + SIGTERM, "evicted before it began");
 		return 0;
 	}
@@ -612,8 +638,8 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 	}
 	shepherd_talk_started(&r.talk, r.in_fd, shepherd_log_reader(r.logs_fd, r.stem));
 	set_alarms(&r);
-	if (asked_to_leave(&r, &grace_us))
-		begin_leaving(&r, grace_us); /* while it was being made */
+	if (asked_to_leave(&r, &grace_us, why))
+		begin_leaving(&r, grace_us, why); /* while it was being made */
 	tend_job(&r);
 	how = how_it_ended(&r, &code, &text);
 	shepherd_log_close(&r.log);
