@@ -535,14 +535,16 @@ static void add_flavors(struct gpuq_buf *out, const struct gpuq_strlist *flavors
 		gpuq_buf_printf(out, "%s%s", i ? " or " : " of ", flavors->items[i]);
 }
 
-/* Return the machine that a pool could get for the group; NULL = none, or one of another flavor. */
+/* Return the machine that a pool could get for the group; NULL = none, or one of another flavor. A pool
+ * that grows has a flavor; others need none. */
 static const struct provision_machine *machine_for(const struct site_pool *p,
 						   const struct gpuq_group *g,
 						   const struct gpuq_strlist *flavors)
 {
-	if (g->gpus_milli > 0 && flavors->n > 0 && !gpuq_strlist_has(flavors, p->flavor))
+	if (!site_pool_grows(p) ||
+	    (g->gpus_milli > 0 && !gpuq_strlist_passes(flavors, p->flavor)))
 		return NULL;
-	return p->provisioning ? p->provisioning->machine : NULL;
+	return p->provisioning->machine;
 }
 
 /* True if a node of a pool that grows could hold a pod of the group. */
