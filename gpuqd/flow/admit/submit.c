@@ -541,8 +541,7 @@ static const struct provision_machine *machine_for(const struct site_pool *p,
 						   const struct gpuq_group *g,
 						   const struct gpuq_strlist *flavors)
 {
-	if (!site_pool_grows(p) ||
-	    (g->gpus_milli > 0 && !gpuq_strlist_passes(flavors, p->flavor)))
+	if (!site_pool_grows(p) || (g->gpus_milli > 0 && !gpuq_strlist_passes(flavors, p->flavor)))
 		return NULL;
 	return p->provisioning->machine;
 }
