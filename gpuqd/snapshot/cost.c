@@ -175,6 +175,15 @@ static int64_t replica_of(const struct snapshot *s, uint32_t flavor, int64_t par
 	return most;
 }
 
+static bool is_by_memory(const struct snapshot *s, uint32_t flavor)
+{
+	bool any = false;
+
+	for (uint32_t f = 0; f < s->n_flavors; f++)
+		any |= (flavor == SNAP_NONE || f == flavor) && s->flavors[f].by_memory;
+	return any;
+}
+
 int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32_t flavor)
 {
 	int64_t memory, part;
@@ -187,6 +196,8 @@ int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32
 	part = snap_group_part(g);
 	if (part == 0 && memory <= 0) /* it fits on none */
 		part = SNAP_MILLI;
+	else if (part == 0 && g->gpu_memory_bytes < memory && is_by_memory(s, flavor))
+		part = snap_memory_milli_down(g->gpu_memory_bytes, memory);
 	else if (memory > 0) /* one that is too small does not serve it, but a larger one may */
 		part = of_memory(g->gpu_memory_bytes < memory ? g->gpu_memory_bytes : memory,
 				 memory, part);

@@ -667,9 +667,12 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r, const
 	for (uint32_t i = 0; i < r->n_groups; i++) {
 		const struct snap_group *g = &r->groups[i];
 
-		const int64_t amounts[] = { g->pods_min,   g->pods_max,         g->unit_pods,
-					    g->gpus_milli, g->gpu_memory_bytes, g->gpu_part_milli,
-					    g->cpu_milli,  g->memory_bytes,     where[i] };
+		const int64_t amounts[] = {
+			g->pods_min,        g->pods_max,         g->unit_pods,
+			g->gpus_milli,      g->gpu_memory_bytes, g->gpu_part_milli,
+			g->cpu_milli,       g->memory_bytes,     where[i],
+			g->gpu_memory_least
+		};
 
 		blob_str(b, g->name);
 		blob_ints(b, amounts, sizeof(amounts) / sizeof(amounts[0]));

@@ -83,6 +83,7 @@ struct snap_flavor {
 	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
 	int64_t device_memory_bytes; /* sealed: the smallest of its devices; 0 = not known */
 	uint32_t replicas; /* sealed: the fewest of its devices that have some; 0 = none have */
+	bool by_memory; /* sealed: some of its nodes share devices by memory alone */
 };
 
 enum snap_node_state {
@@ -166,6 +167,7 @@ struct snap_node {
 	 * instance is isolated by itself. */
 	uint8_t isolation_whole, isolation_part;
 	uint32_t slots; /* pods that a device can have at a time, a share each; 0 = any */
+	bool by_memory; /* its devices are shared by memory alone */
 	const struct snap_device *devices_in; /* n_devices of them, copied; NULL = healthy, empty */
 	/* Link classes of each pair of devices (links.h), and the NUMA node of each device; copied.
 	 * NULL = all alike. Ignored on nodes with more than LINKS_DEVICES_MAX devices. */
@@ -280,6 +282,7 @@ struct snap_group {
 		pods_max; /* a gang starts with pods_min, an elastic job grows to pods_max */
 	int64_t gpus_milli; /* a part of one device, or whole ones */
 	int64_t gpu_memory_bytes; /* of each device: a share of it; 0 = not requested */
+	int64_t gpu_memory_least; /* before it was rounded up to the units of nodes; 0 = it was not */
 	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not requested */
 	int64_t cpu_milli, memory_bytes;
 	uint8_t isolation; /* at least; enum gpuq_isolation */
@@ -558,6 +561,17 @@ static inline int32_t snap_memory_milli(int64_t part, int64_t memory)
 	}
 	part = (part * SNAP_MILLI + memory - 1) / memory;
 	return part < SNAP_MILLI ? (int32_t)part : SNAP_MILLI;
+}
+
+/* As snap_memory_milli, rounded down, 1 at least: three thirds are no more than one device. For devices
+ * whose memory alone is shared, and counted as well. */
+static inline int32_t snap_memory_milli_down(int64_t part, int64_t memory)
+{
+	const int32_t up = snap_memory_milli(part, memory);
+
+	for (; part > (INT64_C(1) << 52); part >>= 1)
+		memory >>= 1;
+	return up > 1 && up * memory > part * SNAP_MILLI ? up - 1 : up;
 }
 
 /* Return the thousandths of a device that one of its replicas is; 0 without any. */

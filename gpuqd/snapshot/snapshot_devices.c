@@ -82,6 +82,8 @@ int snapshot_seal_devices(struct seal *w)
 		n->device_memory_bytes = memory;
 		if (n->flavor != SNAP_NONE && n->state == SNAP_READY)
 			lower(&s->flavors[n->flavor].device_memory_bytes, memory);
+		if (n->flavor != SNAP_NONE && n->state == SNAP_READY)
+			s->flavors[n->flavor].by_memory |= n->by_memory;
 		if (n->flavor != SNAP_NONE && n->state == SNAP_READY && n->replicas > 1) {
 			int64_t fewest = s->flavors[n->flavor].replicas;
 

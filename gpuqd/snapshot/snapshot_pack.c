@@ -112,7 +112,7 @@ static const struct col node_cols[] = {
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus), C(replicas),
 	C(ask), C(price), C(slots), C(isolation_whole), C(isolation_part), C(n_asks), C(max_asks), C(closed),
 	C(made_up), C(run_us), C(lasts), C(cuts),
-	C(cutting), C(coming),
+	C(cutting), C(coming), C(by_memory),
 };
 #undef C
 #define C(m) COL(struct gpuq_slice, m)
@@ -122,7 +122,7 @@ static const struct col slice_cols[] = { C(level), C(size) };
 static const struct col group_cols[] = {
 	C(name), C(pods_min), C(pods_max), C(gpus_milli), C(gpu_memory_bytes), C(cpu_milli),
 	C(memory_bytes), C(mig), C(unit_pods), C(topology_required), C(topology_preferred),
-	C(gpu_part_milli), C(isolation),
+	C(gpu_part_milli), C(isolation), C(gpu_memory_least),
 };
 #undef C
 #define C(m) COL(struct snap_license_need, m)
@@ -715,7 +715,8 @@ static void unpack_group(struct unpack *u, struct snap_group *g)
 			      (g->gpus_milli < SNAP_MILLI || g->gpus_milli % SNAP_MILLI == 0) &&
 			      g->gpu_memory_bytes >= 0 && g->gpu_part_milli >= 0 &&
 			      g->gpu_part_milli < SNAP_MILLI && g->cpu_milli >= 0 &&
-			      g->memory_bytes >= 0);
+			      g->gpu_memory_least >= 0 &&
+			      g->gpu_memory_least <= g->gpu_memory_bytes && g->memory_bytes >= 0);
 }
 
 /* Read how long a job waits for each of n flavors; none = NULL. */

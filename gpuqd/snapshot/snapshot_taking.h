@@ -42,8 +42,6 @@ struct taking {
 	struct gpuq_arena scratch; /* of the request being added */
 	bool spread; /* some pool spreads */
 	bool *packs; /* by flavor: some node of it is in a pool that packs its nodes */
-	/* memory of the largest device that is shared by memory; 0 = none */
-	int64_t gpushare_bytes;
 	int64_t unit_bytes; /* memory of devices is given in multiples of it; 0 = in any amount */
 	bool by_kind; /* the site has no flavors: a flavor that a job names is a kind */
 	struct gpuq_strlist kinds; /* of the nodes' devices, each once; interned */

@@ -65,6 +65,13 @@ test_expect_success 'flavors of the site mean what the site has them match' '
 	id=$(fake_job hang=true -g 1 --flavor big) && on "$id" node-0001 && fake_job hang=true -g 1 --flavor t4 2>err && says err "no node has devices of flavor t4" && all_gone
 '
 
+test_expect_success 'a pool without a flavor says nothing of kinds' '
+	printf "version: 1\npools: [{name: any, selector: {x: y}}]\n" | gpuq apply -f - &&
+	fake_job hang=true -g 1 --flavor t4 2>err && says err "no node has devices of flavor t4" &&
+	id=$(fake_job hang=true -g 9 --flavor big --time 1h 2>err) && says err "9 GPUs requested, 4 on the largest node of big" &&
+	job_is "$id" state PENDING && gpuq cancel --me && id=$(fake_job hang=true -g 1 --flavor big --time 1h) && on "$id" node-0001 && all_gone
+'
+
 test_expect_success 'on this machine the driver or the inventory has the product' '
 	stop_gpuqd && stop_fake && rm -rf state && start_gpuqd &&
 	printf "version: 1\ninventory: [{selector: {}, product: \"NVIDIA A100-SXM4-40GB\", memory: 40Gi}]\n" >i.yaml && gpuq apply -f i.yaml &&

@@ -452,7 +452,7 @@ static int check_cluster(struct draft *d, struct gpuq_err *err)
 
 static int check_devices(struct draft *d, struct gpuq_err *err)
 {
-	return draft_devices(d->m, &d->spec, &d->warnings, err);
+	return draft_devices(d->m, d->queue, &d->spec, &d->warnings, err);
 }
 
 static int check_isolation(struct draft *d, struct gpuq_err *err)

@@ -7,8 +7,8 @@
 
 /* Parts of devices: thousandths of a device and bytes of its memory, neither of which may exceed
  * what the device has. A request for memory alone gets as many thousandths as the memory is of a
- * device of the node, rounded up, and so not the same everywhere; a request for thousandths alone
- * gets memory in proportion. Parts go to the fullest device that has room, and all parts of one pod
+ * device of the node, rounded up (down where memory alone is shared), and so not the same everywhere; a
+ * request for thousandths alone gets memory in proportion. Parts go to the fullest device that has room, and all parts of one pod
  * to different devices. */
 
 /* Return the thousandths of a replica, if it holds the part; several of one pod might be of the same
@@ -16,10 +16,10 @@
 static int32_t replica_for(const struct snap_node *at, const struct need *n)
 {
 	const int64_t r = at->replicas;
+	const int64_t memory = n->part_least ? n->part_least : n->part_memory;
 
 	if (n->parts > 1 || n->part * r > SNAP_MILLI ||
-	    (n->part_memory > 0 &&
-	     (at->device_memory_bytes <= 0 || n->part_memory > at->device_memory_bytes / r)))
+	    (memory > 0 && (at->device_memory_bytes <= 0 || memory > at->device_memory_bytes / r)))
 		return SNAP_MILLI + 1;
 	return snap_replica_milli(at->replicas);
 }
@@ -41,8 +41,10 @@ int32_t devices_part(const struct cycle *c, uint32_t node, const struct need *n)
 	/* Where the memory of a device is not known, none of it can be allocated. */
 	if (n->part_memory > memory)
 		return SNAP_MILLI + 1;
-	return at_least(&c->s->nodes[node],
-			n->part ? n->part : snap_memory_milli(n->part_memory, memory));
+	return at_least(&c->s->nodes[node], n->part ? n->part
+					    : c->s->nodes[node].by_memory
+						    ? snap_memory_milli_down(n->part_memory, memory)
+						    : snap_memory_milli(n->part_memory, memory));
 }
 
 int64_t devices_bytes(const struct cycle *c, uint32_t device, int32_t milli, int64_t asked)

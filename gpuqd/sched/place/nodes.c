@@ -353,6 +353,7 @@ struct need nodes_need(const struct snap_group *g)
 	if (n.parts) {
 		n.part = snap_group_part(g);
 		n.part_memory = g->gpu_memory_bytes;
+		n.part_least = g->gpu_memory_least;
 	} else {
 		n.whole = devices_of(g->gpus_milli);
 	}

@@ -15,6 +15,7 @@ struct need {
 	uint32_t parts; /* devices of which it takes a part */
 	int32_t part; /* thousandths of each of those, 1..999; 0 = as part_memory says */
 	int64_t part_memory; /* bytes of each of those; 0 = in proportion to part */
+	int64_t part_least; /* that a replica must have; 0 = part_memory */
 	uint32_t migs, profile; /* instances of a profile; they are among takes as well */
 	const struct snap_take *takes; /* countable resources; those of one pod */
 	uint32_t n_takes;

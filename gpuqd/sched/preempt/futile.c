@@ -12,7 +12,7 @@ struct asked {
 	const struct snap_take *takes; /* of one request alone, unless it takes none */
 	uint32_t user, capset, where, profile, pods_min, unit_pods, n_flavors;
 	uint32_t flavors[FLAVORS_MAX];
-	int64_t priority, charge_milli, gpus_milli, gpu_memory_bytes;
+	int64_t priority, charge_milli, gpus_milli, gpu_memory_bytes, gpu_memory_least;
 	int32_t gpu_part_milli;
 	bool preemptible, spread;
 };
@@ -64,6 +64,7 @@ static bool describe(const struct cycle *c, uint32_t job, struct asked *out, str
 	out->charge_milli = j->charge_milli;
 	out->gpus_milli = g->gpus_milli;
 	out->gpu_memory_bytes = g->gpu_memory_bytes;
+	out->gpu_memory_least = g->gpu_memory_least;
 	out->gpu_part_milli = g->gpu_part_milli;
 	out->preemptible = j->preemptible;
 	out->spread = j->spread;
