@@ -309,67 +309,14 @@ static const struct site_pod_keys *next_keys(const struct merge *m, size_t i)
 	return q ? &q->pod : i == 0 ? &m->s->pod : NULL;
 }
 
-/* Return the path from that directory on, without "." and ".."; NULL: no memory. */
-static const char *path_from(struct gpuq_arena *a, const char *dir, const char *path)
-{
-	char *both = gpuq_arena_printf(a, "%s/%s", *path == '/' ? "" : dir, path), *to = both;
-
-	for (const char *part = both; part && *part;) {
-		const size_t n = strcspn(part, "/");
-		const char *next = part + n + (part[n] == '/');
-
-		if (n == 2 && memcmp(part, "..", 2) == 0) {
-			while (to > both && *--to != '/')
-				;
-		} else if (n > 0 && !(n == 1 && *part == '.')) {
-			*to++ = '/';
-			memmove(to, part, n);
-			to += n;
-		}
-		part = next;
-	}
-	if (both)
-		*to = '\0';
-	return both && !*both ? "/" : both;
-}
-
-static bool is_in_code(const char *path)
-{
-	const size_t n = strlen(GPUQ_CODE_PATH);
-
-	return strncmp(path, GPUQ_CODE_PATH, n) == 0 && (path[n] == '/' || !path[n]);
-}
-
-const char *pod_keys_in_code(struct gpuq_arena *a, const struct gpuq_spec *spec, bool *outside)
-{
-	const char *sub = spec->code.subdir ? spec->code.subdir : "";
-	const char *at = gpuq_arena_printf(a, GPUQ_CODE_PATH "/%s", sub);
-	const char *to = spec->chdir && *spec->chdir != '/' ? spec->chdir : "";
-	const char *path = at ? path_from(a, at, to) : NULL;
-
-	*outside = path && !is_in_code(path);
-	return *outside ? GPUQ_CODE_PATH : path;
-}
-
 /* Return the directory where a job runs that carries its own files: --chdir counts from there. */
 static const char *in_code(struct merge *m, const struct gpuq_spec *spec)
 {
-	bool outside;
-	const char *path = pod_keys_in_code(m->a, spec, &outside);
+	const char *sub = spec->code.subdir ? spec->code.subdir : "";
+	const char *to = spec->chdir && *spec->chdir != '/' ? spec->chdir : "";
+	const char *path = gpuq_arena_printf(m->a, GPUQ_CODE_PATH "%s%s%s%s", *sub ? "/" : "", sub,
+					     *to ? "/" : "", to);
 
-	if (!path)
-		m->rc = gpuq_no_memory(m->err);
-	return path;
-}
-
-/* Return the directory that --chdir names, from that of the submission on; NULL = it names none. */
-static const char *changed_to(struct merge *m, const struct gpuq_spec *spec)
-{
-	const char *path;
-
-	if (!spec->chdir || !*spec->chdir || (*spec->chdir != '/' && !spec->context.cwd))
-		return NULL;
-	path = path_from(m->a, spec->context.cwd ? spec->context.cwd : "", spec->chdir);
 	if (!path)
 		m->rc = gpuq_no_memory(m->err);
 	return path;
@@ -378,7 +325,7 @@ static const char *changed_to(struct merge *m, const struct gpuq_spec *spec)
 static void merge_group(struct merge *m, const struct gpuq_spec *spec, struct gpuq_group *g)
 {
 	const struct site_pod_keys *k;
-	const char *workdir = NULL, *image = NULL, *to;
+	const char *workdir = NULL, *image = NULL;
 
 	for (size_t i = 0; m->rc == 0 && (k = next_keys(m, i)) != NULL; i++) {
 		add_env(m, k, spec, g);
@@ -396,9 +343,8 @@ static void merge_group(struct merge *m, const struct gpuq_spec *spec, struct gp
 		g->image = image;
 	if (g->workdir)
 		return;
-	to = changed_to(m, spec);
-	if (gpuq_group_below(g, to))
-		g->workdir = to;
+	if (gpuq_group_below(g, spec->chdir))
+		g->workdir = spec->chdir;
 	else if (spec->code.digest)
 		g->workdir = in_code(m, spec);
 	else if (gpuq_group_below(g, spec->context.cwd))

@@ -91,57 +91,6 @@ Test(pod_keys, the_job_wins_then_flavor_queue_and_site)
 	gpuq_arena_done(&a);
 }
 
-static void runs_in(const char *cwd, const char *subdir, const char *chdir, const char *want)
-{
-	struct gpuq_group g = { .workdir = NULL };
-	struct gpuq_spec spec = { .groups = &g, .n_groups = 1, .chdir = chdir };
-	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
-	struct site *s = site_of(parse(given));
-
-	spec.context.cwd = cwd;
-	spec.code.subdir = subdir;
-	spec.code.digest = subdir ? "d" : NULL;
-	cr_expect_str_eq(given_to(&a, s, "ann", "", &spec)->workdir, want, "%s %s %s", cwd, chdir,
-			 given_to(&a, s, "ann", "", &spec)->workdir);
-	site_free(s);
-	gpuq_arena_done(&a);
-}
-
-Test(pod_keys, chdir_counts_from_the_directory_of_submission)
-{
-	runs_in("/users/ann/p", NULL, "logs", "/users/ann/p/logs");
-	runs_in("/users/ann/p", NULL, "./a//b/.", "/users/ann/p/a/b");
-	runs_in("/users/ann/p/q", NULL, "../r", "/users/ann/p/r");
-	runs_in("/users/ann/p", NULL, "/users/ann/x/../y/", "/users/ann/y");
-	runs_in("/users/ann", NULL, "../../etc", "/users/ann"); /* not mounted */
-	runs_in(NULL, NULL, "logs", "/top");
-	runs_in("/elsewhere", "", "sub", GPUQ_CODE_PATH "/sub");
-	runs_in("/elsewhere", "sub", "..", GPUQ_CODE_PATH);
-	runs_in("/elsewhere", "sub", "../inner", GPUQ_CODE_PATH "/inner");
-	runs_in("/elsewhere", "sub", "../../..", GPUQ_CODE_PATH);
-}
-
-Test(pod_keys, chdir_out_of_the_code_is_told)
-{
-	static const struct {
-		const char *subdir, *chdir;
-		bool outside;
-	} cases[] = { { "sub", "..", false },        { "sub", "../..", true },
-		      { "", "../gpuq-code", false }, { "", "../gpuq-codes", true },
-		      { "a/b", "../../c", false },   { "a", "/abs", false } };
-	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct gpuq_spec spec = { .chdir = cases[i].chdir };
-		bool outside;
-
-		spec.code.subdir = cases[i].subdir;
-		cr_expect_not_null(pod_keys_in_code(&a, &spec, &outside));
-		cr_expect_eq(outside, cases[i].outside, "%s %s", cases[i].subdir, cases[i].chdir);
-	}
-	gpuq_arena_done(&a);
-}
-
 Test(pod_keys, a_name_that_is_no_part_of_a_path_is_refused)
 {
 	static const struct {

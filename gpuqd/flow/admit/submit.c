@@ -414,20 +414,6 @@ static int choose_launch(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
-static int check_chdir(struct draft *d, struct gpuq_err *err)
-{
-	bool outside;
-
-	if (!d->spec.code.dir || !d->spec.chdir)
-		return 0;
-	if (!pod_keys_in_code(d->a, &d->spec, &outside))
-		return gpuq_no_memory(err);
-	return outside ? gpuq_fail_field(err, GPUQ_EINVAL, "chdir",
-					 "chdir: %.200s leaves the directory that the job carries",
-					 d->spec.chdir)
-		       : 0;
-}
-
 static int check_cluster(struct draft *d, struct gpuq_err *err)
 {
 	const struct pod_keys_for f = { .queue = d->queue->name,
@@ -506,7 +492,6 @@ static const struct {
 	{ "cluster", check_cluster },
 	{ "names-of-devices", draft_name_devices },
 	{ "code", check_code },
-	{ "chdir", check_chdir },
 	{ "devices", check_devices },
 	{ "isolation", check_isolation },
 	{ "service-accounts", accounts_check },
