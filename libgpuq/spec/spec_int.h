@@ -168,6 +168,8 @@ void spec_opt_warn(struct spec_opts_state *st, const char *name, const char *tex
 int spec_opts_apply(struct spec_opts_state *st, const char *name, const char *value,
 		    struct gpuq_err *err);
 int spec_option_unknown(const char *name, struct gpuq_err *err);
+/* Return the name of the only option that begins with name, as getopt_long takes it; else name. */
+const char *spec_option_whole(const char *name);
 const struct gpuq_spec_option *spec_option_find(const char *name);
 
 /* The command line's options; argv may be NULL. */

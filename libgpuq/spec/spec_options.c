@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libgpuq/buf.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/names.h"
 #include "libgpuq/units.h"
+
+#define SEVERAL_MAX 6 /* options that are named for an abbreviation */
 
 int spec_opt_bad(struct gpuq_err *err, const char *expected, const char *got)
 {
@@ -744,15 +747,54 @@ const struct gpuq_spec_option *spec_option_find(const char *name)
 	return o ? o : find_in(gpuq_spec_refused, name);
 }
 
+static const struct gpuq_spec_option *const tables[] = { gpuq_spec_options, spec_client_options,
+							 gpuq_spec_unused, gpuq_spec_refused };
+
+/* Return how many options begin with name; the first few of them are appended to list. */
+static size_t begin_with(const char *name, const char **first, struct gpuq_buf *list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		for (const struct gpuq_spec_option *o = tables[i]; o->name; o++) {
+			if (strncmp(o->name, name, strlen(name)) != 0)
+				continue;
+			if (n == 0)
+				*first = o->name;
+			if (++n <= SEVERAL_MAX && list)
+				gpuq_buf_printf(list, "%s--%s", n > 1 ? ", " : "", o->name);
+		}
+	}
+	return n;
+}
+
+const char *spec_option_whole(const char *name)
+{
+	const char *first;
+
+	/* A single letter is more likely a short option with a dash too many. */
+	if (!name[0] || !name[1] || spec_option_find(name))
+		return name;
+	return begin_with(name, &first, NULL) == 1 ? first : name;
+}
+
 int spec_option_unknown(const char *name, struct gpuq_err *err)
 {
 	const char *names[sizeof(actions) / sizeof(actions[0]) + 1];
+	struct gpuq_buf list = GPUQ_BUF_INIT;
 	const char *near;
 	size_t n = 0;
 
 	for (const struct gpuq_spec_option *o = gpuq_spec_options; o->name; o++)
 		names[n++] = o->name;
 	names[n] = NULL;
+	n = name[0] && name[1] ? begin_with(name, &near, &list) : 0;
+	if (n > 1)
+		gpuq_fail(err, GPUQ_ENOENT, "could be %s%s", gpuq_buf_str(&list),
+			  n > SEVERAL_MAX ? ", ..." : "");
+	gpuq_buf_done(&list);
+	if (n > 1)
+		return GPUQ_ENOENT;
 	near = gpuq_nearest(name, names);
 	if (near)
 		return gpuq_fail(err, GPUQ_ENOENT, "unknown option, did you mean --%s?", near);

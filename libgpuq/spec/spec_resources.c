@@ -361,6 +361,24 @@ static int64_t gpus_of(const struct gpuq_group *g)
 	return g->gpus_milli > 0 ? g->gpus_milli : 0;
 }
 
+/* --ntasks-per-gpu: as many tasks as the devices require, or with a number of tasks as many
+ * devices as those require. Returns the tasks of each pod. */
+static int64_t tasks_of_devices(struct spec_opts_state *st, struct gpuq_group *g, int64_t tasks)
+{
+	const bool counted = st->ntasks || st->ntasks_per_node;
+	const bool named = st->gpus_job_milli >= 0 || st->gpus_pod_milli >= 0 ||
+			   st->gpus_task_milli >= 0 || g->gpus_milli > 0;
+
+	if (named && !counted && g->gpus_milli >= 1000)
+		return st->ntasks_per_node = st->ntasks_per_gpu * (g->gpus_milli / 1000);
+	if (!named && counted)
+		g->gpus_milli = 1000 * ceil_div(tasks, st->ntasks_per_gpu);
+	else if (!named)
+		spec_opt_warn(st, "ntasks-per-gpu",
+			      "of no effect without --ntasks or a number of devices");
+	return tasks;
+}
+
 /* n units of each bytes; a product that does not fit is no size at all. */
 static int times(int64_t n, int64_t each, const char *option, int64_t *out, struct gpuq_err *err)
 {
@@ -400,8 +418,8 @@ int spec_opts_end(struct spec_opts_state *st, struct gpuq_err *err)
 	rc = devices_of(st, g, tasks, err);
 	if (rc < 0)
 		return rc;
-	if (st->ntasks_per_gpu && !st->ntasks && !st->ntasks_per_node && g->gpus_milli >= 1000)
-		tasks = st->ntasks_per_node = st->ntasks_per_gpu * (g->gpus_milli / 1000);
+	if (st->ntasks_per_gpu)
+		tasks = tasks_of_devices(st, g, tasks);
 
 	if (st->cpu_milli >= 0)
 		g->cpu_milli = st->cpu_milli;

@@ -61,6 +61,35 @@ static const struct spec_case accepted[] = {
 	  .want = "{\"name\":\"noname\",\"ntasks\":4,\"gpus\":8,\"cpus\":4}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --job-n=foo --part night\n#SBATCH --mail-t=end --out x --dep=singleton --cpus-per-t=2\n",
+	  .want = "{\"name\":\"foo\",\"queue\":\"night\",\"depends\":[\"singleton\"],"
+	  "\"cpus_per_task\":2,\"output\":\"x\",\"mail_type\":[\"END\"],\"cpus\":2}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --switch=1 --hol\n",
+	  .want = "{\"name\":\"noname\",\"hold\":true,\"cpus\":1}",
+	  .warns = "run.sh:2:9: --switches is ignored: --topology keeps pods in one domain of the network\n" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -n 4 --ntasks-per-gpu=1\n",
+	  .want = "{\"name\":\"noname\",\"ntasks\":4,\"gpus\":4,\"cpus\":4}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -N 2 -n 6 --ntasks-per-gpu=2 --cpus-per-gpu=3\n",
+	  .want = "{\"name\":\"noname\",\"ntasks\":6,\"pods\":2,\"gpus\":2,\"cpus\":6}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -n 4 --gpus=2 --ntasks-per-gpu=1\n",
+	  .want = "{\"name\":\"noname\",\"ntasks\":4,\"gpus\":2,\"cpus\":4}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -n 4 --gpus=0 --ntasks-per-gpu=1\n",
+	  .want = "{\"name\":\"noname\",\"ntasks\":4,\"cpus\":4}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --ntasks-per-gpu=2\n",
+	  .want = "{\"name\":\"noname\",\"cpus\":1}",
+	  .warns = "--ntasks-per-gpu: of no effect without --ntasks or a number of devices\n" },
+	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --gpus=8 --gpus-per-node=4\n",
 	  .want = "{\"name\":\"noname\",\"pods\":2,\"gpus\":4,\"cpus\":0}",
 	  .warns = "" },
@@ -259,6 +288,16 @@ static const struct spec_case refused[] = {
 	  "\n"
 	  "#SBATCH --job-name=x --nonsense\n",
 	  .want = "run.sh:3:22: --nonsense: unknown option (--ignore-unknown skips such lines)" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --exclu=n1\n",
+	  .want = "run.sh:2:9: --exclu: could be --exclude, --exclusive (--ignore-unknown skips such lines)" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --n=4\n",
+	  .want = "run.sh:2:9: expected an option, not '--n=4'" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --nt=4\n",
+	  .want = "run.sh:2:9: --nt: could be --ntasks, --ntasks-per-gpu, --ntasks-per-node, "
+	  "--ntasks-per-core, --ntasks-per-socket (--ignore-unknown skips such lines)" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH -Z\n",
 	  .want = "run.sh:2:9: -Z: unknown option (--ignore-unknown skips such lines)" },
