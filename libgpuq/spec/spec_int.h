@@ -129,6 +129,7 @@ struct spec_opts_state {
 	int level; /* counts sources: #SBATCH, #GPUQ, command line */
 	int devices_level; /* the source that spoke of devices last */
 	int gres_level; /* the source that spoke of --gres last */
+	int mail_level; /* the source that spoke of --mail-type last */
 	int64_t pods_min, pods_max; /* 0 = not given */
 	int64_t gpus_job_milli, gpus_pod_milli, gpus_task_milli; /* -1 = not given */
 	int64_t ntasks, ntasks_per_node, cpus_per_task; /* 0 = not given */

@@ -352,6 +352,31 @@ static int spec_opt_priority(struct spec_opts_state *st, const char *v, struct g
 			      &st->spec->priority, err);
 }
 
+/* Add to the words of earlier options, as sbatch does; NONE takes them back. What #GPUQ or gpuq submit
+ * say replaces what #SBATCH lines said. */
+static int add_mail(struct spec_opts_state *st, const struct gpuq_strlist *l, struct gpuq_err *err)
+{
+	struct gpuq_strlist *all = &st->spec->mail_type, more;
+	const bool adds = st->mail_level == st->level || (st->mail_level && st->slurm);
+	bool none = !adds;
+
+	for (size_t i = 0; i < l->n; i++)
+		none = none || strcmp(l->items[i], "NONE") == 0;
+	st->mail_level = st->level;
+	if (none || all->n == 0) {
+		*all = *l;
+		return 0;
+	}
+	more.items = gpuq_arena_calloc(st->arena, all->n + l->n, sizeof(*more.items));
+	if (!more.items)
+		return gpuq_no_memory(err);
+	memcpy(more.items, all->items, all->n * sizeof(*more.items));
+	memcpy(more.items + all->n, l->items, l->n * sizeof(*more.items));
+	more.n = all->n + l->n;
+	*all = more;
+	return 0;
+}
+
 static int spec_opt_mail_type(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	char *upper = gpuq_arena_strdup(st->arena, v);
@@ -365,9 +390,7 @@ static int spec_opt_mail_type(struct spec_opts_state *st, const char *v, struct 
 	if (!upper || spec_split(st->arena, upper, ',', &l) < 0)
 		return gpuq_no_memory(err);
 	rc = spec_notify_words(&l, true, &on, err);
-	if (rc == 0)
-		st->spec->mail_type = l;
-	return rc;
+	return rc < 0 ? rc : add_mail(st, &l, err);
 }
 
 static int spec_opt_mail_user(struct spec_opts_state *st, const char *v, struct gpuq_err *err)

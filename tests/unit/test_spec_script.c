@@ -70,6 +70,18 @@ static const struct spec_case accepted[] = {
 	  .want = "{\"name\":\"noname\",\"hold\":true,\"cpus\":1}",
 	  .warns = "run.sh:2:9: --switches is ignored: --topology keeps pods in one domain of the network\n" },
 	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --mail-type=BEGIN\n#SBATCH --mail-type=END,FAIL\n",
+	  .want = "{\"name\":\"noname\",\"mail_type\":[\"BEGIN\",\"END\",\"FAIL\"],\"cpus\":1}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --mail-type=BEGIN\n#SBATCH --mail-type=NONE --mail-type=END\n",
+	  .want = "{\"name\":\"noname\",\"mail_type\":[\"NONE\",\"END\"],\"cpus\":1}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --mail-type=BEGIN\n#GPUQ --mail-type=END\n",
+	  .want = "{\"name\":\"noname\",\"mail_type\":[\"END\"],\"cpus\":1}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
 	  "#SBATCH -n 4 --ntasks-per-gpu=1\n",
 	  .want = "{\"name\":\"noname\",\"ntasks\":4,\"gpus\":4,\"cpus\":4}",
 	  .warns = "" },
