@@ -101,3 +101,48 @@ void place_warn(const struct model *m, const struct gpuq_spec *spec, struct gpuq
 		warn_labels(m, &spec->groups[i], warnings);
 	}
 }
+
+/* Refuse a relative --chdir that is outside of the files that the job carries. */
+static int leaves_code(struct gpuq_arena *a, const struct gpuq_spec *spec, struct gpuq_err *err)
+{
+	const char *from, *to;
+	size_t n;
+
+	if (!spec->code.digest || !spec->chdir || *spec->chdir == '/')
+		return 0;
+	from = gpuq_path_join(a, GPUQ_CODE_PATH, spec->code.subdir ? spec->code.subdir : "");
+	to = from ? gpuq_path_join(a, from, spec->chdir) : NULL;
+	n = strlen(GPUQ_CODE_PATH);
+	if (!to)
+		return gpuq_no_memory(err);
+	if (strncmp(to, GPUQ_CODE_PATH, n) == 0 && (!to[n] || to[n] == '/'))
+		return 0;
+	return gpuq_fail_field(err, GPUQ_EINVAL, "chdir",
+			       "chdir: %.300s leaves the directory that the job carries: "
+			       "carry one that holds both with --code DIR",
+			       spec->chdir);
+}
+
+int place_check_dir(struct gpuq_arena *a, const struct gpuq_spec *spec,
+		    const struct gpuq_spec *whole, bool known, struct gpuq_buf *warnings,
+		    struct gpuq_err *err)
+{
+	const struct gpuq_group *g = &whole->groups[0];
+	const char *from = spec->context.cwd && *spec->context.cwd ? spec->context.cwd : "/";
+	const char *asked;
+	int rc = leaves_code(a, spec, err);
+
+	if (rc < 0 || !known || !spec->chdir || g->template_ ||
+	    (spec->code.digest && *spec->chdir != '/'))
+		return rc;
+	asked = gpuq_path_join(a, from, spec->chdir);
+	if (!asked)
+		return gpuq_no_memory(err);
+	if (g->workdir && strcmp(g->workdir, asked) == 0)
+		return 0;
+	gpuq_buf_printf(warnings,
+			"--chdir %.300s is ignored: it is below no volume of the job, which runs in "
+			"%.300s; workdir of a job file names a directory of the image\n",
+			asked, g->workdir ? g->workdir : "the directory of its image");
+	return 0;
+}

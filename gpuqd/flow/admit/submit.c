@@ -433,6 +433,16 @@ static int check_cluster(struct draft *d, struct gpuq_err *err)
 					   &walls, &d->warnings, err);
 }
 
+static int check_dir(struct draft *d, struct gpuq_err *err)
+{
+	bool known = d->cluster && strcmp(d->cluster->ops->kind, "kube") == 0;
+
+	/* A flavor may have the volume, and which one it gets is not decided yet. */
+	site_each(site_flavor, d->m->site->flavors, f)
+		known = known && f->pod.volumes.n == 0;
+	return place_check_dir(d->a, &d->spec, &d->whole, known, &d->warnings, err);
+}
+
 /* True if the node has of each countable resource what a pod takes. Local storage that it does not
  * report is not counted. */
 static bool has_resources(const struct node *n, const struct gpuq_group *g)
@@ -693,6 +703,7 @@ static const struct {
 	{ "cluster", check_cluster },
 	{ "names-of-devices", draft_name_devices },
 	{ "code", check_code },
+	{ "directory", check_dir },
 	{ "devices", check_devices },
 	{ "isolation", check_isolation },
 	{ "service-accounts", accounts_check },
