@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "libgpuq/buf.h"
 #include "libgpuq/limits.h"
@@ -348,6 +349,10 @@ static int spec_opt_nice(struct spec_opts_state *st, const char *v, struct gpuq_
 
 static int spec_opt_priority(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
+	if (strcasecmp(v, "TOP") == 0)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "TOP is not offered: operators may say a number, and --nice of the "
+				 "other jobs lets this one go first");
 	return spec_opt_count(v, 1, GPUQ_PRIORITY_MAX, "a number (--hold holds a job)",
 			      &st->spec->priority, err);
 }
@@ -397,6 +402,11 @@ static int spec_opt_mail_user(struct spec_opts_state *st, const char *v, struct 
 {
 	const int rc = gpuq_mail_check(v, err);
 
+	if (rc < 0 && strchr(v, '$'))
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "'%.80s': no shell replaces variables in these lines: write the "
+				 "address, or leave it out for the submitter's",
+				 v);
 	return rc < 0 ? rc : spec_opt_set_text(st, v, &st->spec->mail_user, err);
 }
 
@@ -542,11 +552,24 @@ static int spec_opt_prefer(struct spec_opts_state *st, const char *v, struct gpu
 	return rc;
 }
 
+/* A slash makes it the name of a file of nodes for sbatch. */
+static int no_file(const char *v, const char *option, struct gpuq_err *err)
+{
+	if (!strchr(v, '/'))
+		return 0;
+	return gpuq_fail(err, GPUQ_EINVAL,
+			 "'%.80s': files of nodes are not read: submit with "
+			 "--%s=$(paste -sd, FILE)",
+			 v, option);
+}
+
 static int spec_opt_nodelist(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_strlist l;
-	int rc = spec_hostlist(st->arena, v, &l, err);
+	int rc = no_file(v, "nodelist", err);
 
+	if (rc == 0)
+		rc = spec_hostlist(st->arena, v, &l, err);
 	for (size_t i = 0; rc == 0 && i < st->spec->n_groups; i++)
 		st->spec->groups[i].nodes = l;
 	return rc;
@@ -555,8 +578,10 @@ static int spec_opt_nodelist(struct spec_opts_state *st, const char *v, struct g
 static int spec_opt_exclude(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_strlist l;
-	int rc = spec_hostlist(st->arena, v, &l, err);
+	int rc = no_file(v, "exclude", err);
 
+	if (rc == 0)
+		rc = spec_hostlist(st->arena, v, &l, err);
 	for (size_t i = 0; rc == 0 && i < st->spec->n_groups; i++)
 		st->spec->groups[i].exclude = l;
 	return rc;

@@ -30,17 +30,34 @@ void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gp
 
 /* ---- the options ---- */
 
+/* A number of nodes; k stands for 1024, as in sbatch. */
+static bool nodes(const char **p, int64_t min, int64_t *out)
+{
+	if (!spec_digits(p, min > 1024 ? min / 1024 : 1, GPUQ_PODS_MAX, out))
+		return false;
+	if (**p == 'k' || **p == 'K') {
+		*out *= 1024;
+		++*p;
+	}
+	return *out >= min && *out <= GPUQ_PODS_MAX;
+}
+
 int spec_opt_nodes(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	const char *p = v;
 	int64_t min, max;
 
-	if (!spec_digits(&p, 1, GPUQ_PODS_MAX, &min))
+	if (strpbrk(v, ",:") && strspn(v, "0123456789kK,:-") == strlen(v))
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "'%.80s': lists and steps are not offered: a number, or a range "
+				 "such as 2-8 for an elastic job",
+				 v);
+	if (!nodes(&p, 1, &min))
 		return spec_opt_bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
 	max = min;
 	if (*p == '-') {
 		p++;
-		if (!spec_digits(&p, min, GPUQ_PODS_MAX, &max))
+		if (!nodes(&p, min, &max))
 			return spec_opt_bad(err, "a number of pods (one a node) such as 4 or 2-8",
 					    v);
 	}
@@ -94,6 +111,11 @@ static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, st
 	const char *type = NULL;
 	int64_t n = 1000;
 
+	if (strchr(v, ','))
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "'%.80s': the pods of a group have one type: --flavor a100,v100 "
+				 "takes either, groups of a job file take both",
+				 v);
 	if (colon)
 		type = gpuq_arena_strndup(st->arena, v, (size_t)(colon - v));
 	else if (!isdigit((unsigned char)*v) || spec_mig_ok(v))
