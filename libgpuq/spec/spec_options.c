@@ -350,15 +350,16 @@ static int spec_opt_nice(struct spec_opts_state *st, const char *v, struct gpuq_
 static int spec_opt_priority(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	if (strcasecmp(v, "TOP") == 0)
-		return gpuq_fail(err, GPUQ_EINVAL,
-				 "TOP is not offered: operators may say a number, and --nice of the "
-				 "other jobs lets this one go first");
+		return gpuq_fail(
+			err, GPUQ_EINVAL,
+			"TOP is not offered: operators may say a number, and --nice of the "
+			"other jobs lets this one go first");
 	return spec_opt_count(v, 1, GPUQ_PRIORITY_MAX, "a number (--hold holds a job)",
 			      &st->spec->priority, err);
 }
 
-/* Add to the words of earlier options, as sbatch does; NONE takes them back. What #GPUQ or gpuq submit
- * say replaces what #SBATCH lines said. */
+/* Add to the words of earlier options, as sbatch does; NONE takes them back. #GPUQ lines and
+ * gpuq submit replace the words of #SBATCH lines. */
 static int add_mail(struct spec_opts_state *st, const struct gpuq_strlist *l, struct gpuq_err *err)
 {
 	struct gpuq_strlist *all = &st->spec->mail_type, more;

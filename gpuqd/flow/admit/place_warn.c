@@ -64,6 +64,15 @@ static void add_values(const struct model *m, const char *key, struct gpuq_buf *
 	gpuq_buf_adds(out, n ? ")" : "");
 }
 
+/* True if it is a flavor of some node: sinfo has flavors in the column of Slurm's features. */
+static bool is_flavor(const struct model *m, const char *name)
+{
+	node_each(m, n)
+		if (!n->gone && n->flavor && strcmp(n->flavor, name) == 0)
+			return true;
+	return false;
+}
+
 /* Warn where each of the terms, of which one has to hold, has a requirement that no node meets. */
 static void warn_labels(const struct model *m, const struct gpuq_group *g,
 			struct gpuq_buf *warnings)
@@ -87,6 +96,8 @@ static void warn_labels(const struct model *m, const struct gpuq_group *g,
 	for (size_t i = 0; i < unmet->values.n && unmet->op == GPUQ_OP_IN; i++)
 		gpuq_buf_printf(warnings, "%s%s", i ? " or " : "=", unmet->values.items[i]);
 	add_values(m, unmet->key, warnings);
+	if (is_flavor(m, unmet->key))
+		gpuq_buf_printf(warnings, " (it is a flavor: --flavor %s)", unmet->key);
 	gpuq_buf_adds(warnings, ": it is pending until one has\n");
 }
 
@@ -140,9 +151,10 @@ int place_check_dir(struct gpuq_arena *a, const struct gpuq_spec *spec,
 		return gpuq_no_memory(err);
 	if (g->workdir && strcmp(g->workdir, asked) == 0)
 		return 0;
-	gpuq_buf_printf(warnings,
-			"--chdir %.300s is ignored: it is below no volume of the job, which runs in "
-			"%.300s; workdir of a job file names a directory of the image\n",
-			asked, g->workdir ? g->workdir : "the directory of its image");
+	gpuq_buf_printf(
+		warnings,
+		"--chdir %.300s is ignored: it is below no volume of the job, which runs in "
+		"%.300s; workdir of a job file names a directory of the image\n",
+		asked, g->workdir ? g->workdir : "the directory of its image");
 	return 0;
 }
