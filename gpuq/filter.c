@@ -34,20 +34,26 @@ static bool number(const char **p, int64_t *out)
 	return true;
 }
 
+static int no_single_id(const char *text, struct gpuq_err *err)
+{
+	return gpuq_fail(err, GPUQ_EINVAL, "%s: expected the id of one job such as 17 or 17_3%s",
+			 text, strchr(text, '[') ? ": one element at a time here" : "");
+}
+
 int filter_id(const char *text, int64_t *id, int64_t *index, struct gpuq_err *err)
 {
 	const char *p = text;
 	int64_t i, ix = -1;
 
 	if (!number(&p, &i) || i == 0)
-		return bad_id(text, strlen(text), err);
+		return no_single_id(text, err);
 	if (*p == '_') {
 		p++;
 		if (!number(&p, &ix))
-			return bad_id(text, strlen(text), err);
+			return no_single_id(text, err);
 	}
 	if (*p)
-		return bad_id(text, strlen(text), err);
+		return no_single_id(text, err);
 	*id = i;
 	*index = ix;
 	return 0;
@@ -87,9 +93,10 @@ static int one_id(struct gpuq_arena *a, const char *text, size_t n, struct gpuq_
 		return gpuq_no_memory(err);
 	if (!strchr(word, '[')) {
 		rc = filter_id(word, &id, &index, err);
-		if (rc == 0)
-			gpuq_add(a, list, gpuq_str(a, word));
-		return rc;
+		if (rc < 0)
+			return bad_id(text, n, err);
+		gpuq_add(a, list, gpuq_str(a, word));
+		return 0;
 	}
 	if (!number(&p, &id) || id == 0 || p[0] != '_' || p[1] != '[')
 		return bad_id(text, n, err);
@@ -114,6 +121,18 @@ int filter_ids(struct gpuq_arena *a, const char *text, struct gpuq_val *list, st
 		text += n + (text[n] == ',');
 	}
 	return 0;
+}
+
+bool filter_set(struct gpuq_arena *a, const char *text, int64_t *id, struct gpuq_array *set)
+{
+	const size_t n = strlen(text);
+	const char *p = text, *inner;
+
+	if (!number(&p, id) || *id == 0 || p[0] != '_' || p[1] != '[' || text[n - 1] != ']')
+		return false;
+	p += 2;
+	inner = gpuq_arena_strndup(a, p, (size_t)(text + n - 1 - p));
+	return inner && gpuq_array_parse(a, inner, set, NULL) == 0;
 }
 
 static struct gpuq_val *words(struct gpuq_arena *a, const char *text)

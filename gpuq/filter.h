@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "gpuq/cli.h"
+#include "libgpuq/spec.h"
 
 /* Put the filters that were given into params (a map). Returns 0, or
  * GPUQ_EINVAL with what was expected. Needs a connection for --me. */
@@ -37,6 +38,9 @@ bool filter_given(const struct args *args);
  * "17_[4-9,12]" one by one; several separated by commas (outside brackets).
  * Returns 0 or GPUQ_EINVAL. */
 int filter_ids(struct gpuq_arena *a, const char *text, struct gpuq_val *list, struct gpuq_err *err);
+
+/* "17_[4-9]": the array and the indices of its elements; false for other forms. */
+bool filter_set(struct gpuq_arena *a, const char *text, int64_t *id, struct gpuq_array *set);
 
 /* "17_3": its two numbers; *index -1 without one. GPUQ_EINVAL for other forms. */
 int filter_id(const char *text, int64_t *id, int64_t *index, struct gpuq_err *err);

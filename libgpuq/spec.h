@@ -421,6 +421,9 @@ bool gpuq_spec_is_wrap(const struct gpuq_spec *spec);
 
 /* Return the volume of the group that an absolute path lies below, the innermost; NULL = none. */
 const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path);
+/* Return path without its "." and ".." parts, a relative one counted from `from`, which is absolute;
+ * NULL = no memory. The parts above the root are the root, as for chdir(2). */
+const char *gpuq_path_join(struct gpuq_arena *a, const char *from, const char *path);
 /* True if a part of the path is "..". */
 bool gpuq_path_goes_up(const char *path);
 /* Return what is wrong with an environment variable of a pod; NULL = nothing. */

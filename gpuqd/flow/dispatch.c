@@ -227,12 +227,14 @@ static int first_signal(const struct look *k, bool evicted)
 }
 
 /* Send a signal. The outcome is reported later; a signal that cannot be sent is reported at
- * once. */
-static void send_signal(struct look *k, const struct pod *p, const struct pod_ref *ref, int signal)
+ * once. With B: the signal of --signal is for the script's shell, before an eviction as before
+ * the time limit. */
+static void send_signal(struct look *k, const struct pod *p, struct pod_ref *ref, int signal)
 {
 	struct event ev = { .type = EV_POD_SIGNALLED, .pod = model_pod_key(p) };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
+	ref->first_only = k->have_spec && k->spec.signal_batch_only && signal == k->spec.signal;
 	if (k->d->cluster->ops->pod_signal(k->d->cluster, ref, signal, &err) == 0)
 		return;
 	log_notice("job.not_signalled", "job=%" PRIu32 " pod=%s signal=%d why=%s", k->j->key.id,

@@ -309,23 +309,40 @@ static const struct site_pod_keys *next_keys(const struct merge *m, size_t i)
 	return q ? &q->pod : i == 0 ? &m->s->pod : NULL;
 }
 
+static const char *join(struct merge *m, const char *from, const char *path)
+{
+	const char *joined = gpuq_path_join(m->a, from, path);
+
+	if (!joined)
+		m->rc = gpuq_no_memory(m->err);
+	return joined;
+}
+
 /* Return the directory where a job runs that carries its own files: --chdir counts from there. */
 static const char *in_code(struct merge *m, const struct gpuq_spec *spec)
 {
-	const char *sub = spec->code.subdir ? spec->code.subdir : "";
+	const char *from = join(m, GPUQ_CODE_PATH, spec->code.subdir ? spec->code.subdir : "");
 	const char *to = spec->chdir && *spec->chdir != '/' ? spec->chdir : "";
-	const char *path = gpuq_arena_printf(m->a, GPUQ_CODE_PATH "%s%s%s%s", *sub ? "/" : "", sub,
-					     *to ? "/" : "", to);
 
-	if (!path)
-		m->rc = gpuq_no_memory(m->err);
-	return path;
+	return from ? join(m, from, to) : NULL;
+}
+
+/* Return the directory of --chdir as Slurm counts it, from that of submission; NULL = none is known. */
+static const char *asked_dir(struct merge *m, const struct gpuq_spec *spec)
+{
+	const char *from = spec->context.cwd, *to = spec->chdir;
+
+	if (!to || !*to)
+		return NULL;
+	if (*to == '/')
+		return join(m, "/", to);
+	return spec->code.digest || !from || *from != '/' ? NULL : join(m, from, to);
 }
 
 static void merge_group(struct merge *m, const struct gpuq_spec *spec, struct gpuq_group *g)
 {
 	const struct site_pod_keys *k;
-	const char *workdir = NULL, *image = NULL;
+	const char *workdir = NULL, *image = NULL, *asked;
 
 	for (size_t i = 0; m->rc == 0 && (k = next_keys(m, i)) != NULL; i++) {
 		add_env(m, k, spec, g);
@@ -343,8 +360,9 @@ static void merge_group(struct merge *m, const struct gpuq_spec *spec, struct gp
 		g->image = image;
 	if (g->workdir)
 		return;
-	if (gpuq_group_below(g, spec->chdir))
-		g->workdir = spec->chdir;
+	asked = asked_dir(m, spec);
+	if (gpuq_group_below(g, asked))
+		g->workdir = asked;
 	else if (spec->code.digest)
 		g->workdir = in_code(m, spec);
 	else if (gpuq_group_below(g, spec->context.cwd))

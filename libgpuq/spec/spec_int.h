@@ -129,6 +129,7 @@ struct spec_opts_state {
 	int level; /* counts sources: #SBATCH, #GPUQ, command line */
 	int devices_level; /* the source that spoke of devices last */
 	int gres_level; /* the source that spoke of --gres last */
+	int mail_level; /* the source that spoke of --mail-type last */
 	int64_t pods_min, pods_max; /* 0 = not given */
 	int64_t gpus_job_milli, gpus_pod_milli, gpus_task_milli; /* -1 = not given */
 	int64_t ntasks, ntasks_per_node, cpus_per_task; /* 0 = not given */
@@ -168,6 +169,8 @@ void spec_opt_warn(struct spec_opts_state *st, const char *name, const char *tex
 int spec_opts_apply(struct spec_opts_state *st, const char *name, const char *value,
 		    struct gpuq_err *err);
 int spec_option_unknown(const char *name, struct gpuq_err *err);
+/* Return the name of the only option that begins with name, as getopt_long takes it; else name. */
+const char *spec_option_whole(const char *name);
 const struct gpuq_spec_option *spec_option_find(const char *name);
 
 /* The command line's options; argv may be NULL. */

@@ -6,10 +6,14 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
+#include "libgpuq/buf.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/names.h"
 #include "libgpuq/units.h"
+
+#define SEVERAL_MAX 6 /* options that are named for an abbreviation */
 
 int spec_opt_bad(struct gpuq_err *err, const char *expected, const char *got)
 {
@@ -353,8 +357,38 @@ static int spec_opt_nice(struct spec_opts_state *st, const char *v, struct gpuq_
 
 static int spec_opt_priority(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
+	if (strcasecmp(v, "TOP") == 0)
+		return gpuq_fail(
+			err, GPUQ_EINVAL,
+			"TOP is not offered: operators may say a number, and --nice of the "
+			"other jobs lets this one go first");
 	return spec_opt_count(v, 1, GPUQ_PRIORITY_MAX, "a number (--hold holds a job)",
 			      &st->spec->priority, err);
+}
+
+/* Add to the words of earlier options, as sbatch does; NONE takes them back. #GPUQ lines and
+ * gpuq submit replace the words of #SBATCH lines. */
+static int add_mail(struct spec_opts_state *st, const struct gpuq_strlist *l, struct gpuq_err *err)
+{
+	struct gpuq_strlist *all = &st->spec->mail_type, more;
+	const bool adds = st->mail_level == st->level || (st->mail_level && st->slurm);
+	bool none = !adds;
+
+	for (size_t i = 0; i < l->n; i++)
+		none = none || strcmp(l->items[i], "NONE") == 0;
+	st->mail_level = st->level;
+	if (none || all->n == 0) {
+		*all = *l;
+		return 0;
+	}
+	more.items = gpuq_arena_calloc(st->arena, all->n + l->n, sizeof(*more.items));
+	if (!more.items)
+		return gpuq_no_memory(err);
+	memcpy(more.items, all->items, all->n * sizeof(*more.items));
+	memcpy(more.items + all->n, l->items, l->n * sizeof(*more.items));
+	more.n = all->n + l->n;
+	*all = more;
+	return 0;
 }
 
 static int spec_opt_mail_type(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
@@ -370,15 +404,18 @@ static int spec_opt_mail_type(struct spec_opts_state *st, const char *v, struct 
 	if (!upper || spec_split(st->arena, upper, ',', &l) < 0)
 		return gpuq_no_memory(err);
 	rc = spec_notify_words(&l, true, &on, err);
-	if (rc == 0)
-		st->spec->mail_type = l;
-	return rc;
+	return rc < 0 ? rc : add_mail(st, &l, err);
 }
 
 static int spec_opt_mail_user(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	const int rc = gpuq_mail_check(v, err);
 
+	if (rc < 0 && strchr(v, '$'))
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "'%.80s': no shell replaces variables in these lines: write the "
+				 "address, or leave it out for the submitter's",
+				 v);
 	return rc < 0 ? rc : spec_opt_set_text(st, v, &st->spec->mail_user, err);
 }
 
@@ -524,11 +561,24 @@ static int spec_opt_prefer(struct spec_opts_state *st, const char *v, struct gpu
 	return rc;
 }
 
+/* A slash makes it the name of a file of nodes for sbatch. */
+static int no_file(const char *v, const char *option, struct gpuq_err *err)
+{
+	if (!strchr(v, '/'))
+		return 0;
+	return gpuq_fail(err, GPUQ_EINVAL,
+			 "'%.80s': files of nodes are not read: submit with "
+			 "--%s=$(paste -sd, FILE)",
+			 v, option);
+}
+
 static int spec_opt_nodelist(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_strlist l;
-	int rc = spec_hostlist(st->arena, v, &l, err);
+	int rc = no_file(v, "nodelist", err);
 
+	if (rc == 0)
+		rc = spec_hostlist(st->arena, v, &l, err);
 	for (size_t i = 0; rc == 0 && i < st->spec->n_groups; i++)
 		st->spec->groups[i].nodes = l;
 	return rc;
@@ -537,8 +587,10 @@ static int spec_opt_nodelist(struct spec_opts_state *st, const char *v, struct g
 static int spec_opt_exclude(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_strlist l;
-	int rc = spec_hostlist(st->arena, v, &l, err);
+	int rc = no_file(v, "exclude", err);
 
+	if (rc == 0)
+		rc = spec_hostlist(st->arena, v, &l, err);
 	for (size_t i = 0; rc == 0 && i < st->spec->n_groups; i++)
 		st->spec->groups[i].exclude = l;
 	return rc;
@@ -762,15 +814,54 @@ const struct gpuq_spec_option *spec_option_find(const char *name)
 	return o ? o : find_in(gpuq_spec_refused, name);
 }
 
+static const struct gpuq_spec_option *const tables[] = { gpuq_spec_options, spec_client_options,
+							 gpuq_spec_unused, gpuq_spec_refused };
+
+/* Return how many options begin with name; the first few of them are appended to list. */
+static size_t begin_with(const char *name, const char **first, struct gpuq_buf *list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		for (const struct gpuq_spec_option *o = tables[i]; o->name; o++) {
+			if (strncmp(o->name, name, strlen(name)) != 0)
+				continue;
+			if (n == 0)
+				*first = o->name;
+			if (++n <= SEVERAL_MAX && list)
+				gpuq_buf_printf(list, "%s--%s", n > 1 ? ", " : "", o->name);
+		}
+	}
+	return n;
+}
+
+const char *spec_option_whole(const char *name)
+{
+	const char *first;
+
+	/* A single letter is more likely a short option with a dash too many. */
+	if (!name[0] || !name[1] || spec_option_find(name))
+		return name;
+	return begin_with(name, &first, NULL) == 1 ? first : name;
+}
+
 int spec_option_unknown(const char *name, struct gpuq_err *err)
 {
 	const char *names[sizeof(actions) / sizeof(actions[0]) + 1];
+	struct gpuq_buf list = GPUQ_BUF_INIT;
 	const char *near;
 	size_t n = 0;
 
 	for (const struct gpuq_spec_option *o = gpuq_spec_options; o->name; o++)
 		names[n++] = o->name;
 	names[n] = NULL;
+	n = name[0] && name[1] ? begin_with(name, &near, &list) : 0;
+	if (n > 1)
+		gpuq_fail(err, GPUQ_ENOENT, "could be %s%s", gpuq_buf_str(&list),
+			  n > SEVERAL_MAX ? ", ..." : "");
+	gpuq_buf_done(&list);
+	if (n > 1)
+		return GPUQ_ENOENT;
 	near = gpuq_nearest(name, names);
 	if (near)
 		return gpuq_fail(err, GPUQ_ENOENT, "unknown option, did you mean --%s?", near);

@@ -119,6 +119,15 @@ static int constraint_bad(struct constraint *c)
 		c->text);
 }
 
+/* gpu*4, [a*2&b*4]: so many nodes with the label. */
+static int counted(struct constraint *c)
+{
+	return gpuq_fail(c->err, GPUQ_EINVAL,
+			 "'%.80s': counts of nodes for each label are not offered: --nodes for all "
+			 "of them, or groups of a job file with a count each",
+			 c->text);
+}
+
 static int constraint_or(struct constraint *c, struct terms *out);
 
 static int constraint_word(struct constraint *c, struct terms *out)
@@ -141,8 +150,9 @@ static int constraint_word(struct constraint *c, struct terms *out)
 		rc = constraint_or(c, out);
 		if (rc < 0)
 			return rc;
-		if (*c->p++ != end)
+		if (*c->p != end)
 			return constraint_bad(c);
+		c->p++;
 		c->depth--;
 		return 0;
 	}
@@ -227,7 +237,9 @@ int spec_constraint_parse(struct gpuq_arena *a, const char *text, struct gpuq_te
 				 GPUQ_TEXT_BYTES_MAX);
 	rc = constraint_or(&c, &out);
 	if (rc < 0)
-		return rc;
+		return *c.p == '*' ? counted(&c) : rc;
+	if (*c.p == '*')
+		return counted(&c);
 	if (*c.p)
 		return constraint_bad(&c);
 	*terms = out.t;

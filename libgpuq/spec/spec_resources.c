@@ -30,17 +30,34 @@ void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gp
 
 /* ---- the options ---- */
 
+/* A number of nodes; k stands for 1024, as in sbatch. */
+static bool nodes(const char **p, int64_t min, int64_t *out)
+{
+	if (!spec_digits(p, min > 1024 ? min / 1024 : 1, GPUQ_PODS_MAX, out))
+		return false;
+	if (**p == 'k' || **p == 'K') {
+		*out *= 1024;
+		++*p;
+	}
+	return *out >= min && *out <= GPUQ_PODS_MAX;
+}
+
 int spec_opt_nodes(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	const char *p = v;
 	int64_t min, max;
 
-	if (!spec_digits(&p, 1, GPUQ_PODS_MAX, &min))
+	if (strpbrk(v, ",:") && strspn(v, "0123456789kK,:-") == strlen(v))
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "'%.80s': lists and steps are not offered: a number, or a range "
+				 "such as 2-8 for an elastic job",
+				 v);
+	if (!nodes(&p, 1, &min))
 		return spec_opt_bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
 	max = min;
 	if (*p == '-') {
 		p++;
-		if (!spec_digits(&p, min, GPUQ_PODS_MAX, &max))
+		if (!nodes(&p, min, &max))
 			return spec_opt_bad(err, "a number of pods (one a node) such as 4 or 2-8",
 					    v);
 	}
@@ -94,6 +111,11 @@ static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, st
 	const char *type = NULL;
 	int64_t n = 1000;
 
+	if (strchr(v, ','))
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "'%.80s': the pods of a group have one type: --flavor a100,v100 "
+				 "takes either, groups of a job file take both",
+				 v);
 	if (colon)
 		type = gpuq_arena_strndup(st->arena, v, (size_t)(colon - v));
 	else if (!isdigit((unsigned char)*v) || spec_mig_ok(v))
@@ -361,6 +383,24 @@ static int64_t gpus_of(const struct gpuq_group *g)
 	return g->gpus_milli > 0 ? g->gpus_milli : 0;
 }
 
+/* --ntasks-per-gpu: as many tasks as the devices require, or with a number of tasks as many
+ * devices as those require. Returns the tasks of each pod. */
+static int64_t tasks_of_devices(struct spec_opts_state *st, struct gpuq_group *g, int64_t tasks)
+{
+	const bool counted = st->ntasks || st->ntasks_per_node;
+	const bool named = st->gpus_job_milli >= 0 || st->gpus_pod_milli >= 0 ||
+			   st->gpus_task_milli >= 0 || g->gpus_milli > 0;
+
+	if (named && !counted && g->gpus_milli >= 1000)
+		return st->ntasks_per_node = st->ntasks_per_gpu * (g->gpus_milli / 1000);
+	if (!named && counted)
+		g->gpus_milli = 1000 * ceil_div(tasks, st->ntasks_per_gpu);
+	else if (!named)
+		spec_opt_warn(st, "ntasks-per-gpu",
+			      "of no effect without --ntasks or a number of devices");
+	return tasks;
+}
+
 /* n units of each bytes; a product that does not fit is no size at all. */
 static int times(int64_t n, int64_t each, const char *option, int64_t *out, struct gpuq_err *err)
 {
@@ -400,8 +440,8 @@ int spec_opts_end(struct spec_opts_state *st, struct gpuq_err *err)
 	rc = devices_of(st, g, tasks, err);
 	if (rc < 0)
 		return rc;
-	if (st->ntasks_per_gpu && !st->ntasks && !st->ntasks_per_node && g->gpus_milli >= 1000)
-		tasks = st->ntasks_per_node = st->ntasks_per_gpu * (g->gpus_milli / 1000);
+	if (st->ntasks_per_gpu)
+		tasks = tasks_of_devices(st, g, tasks);
 
 	if (st->cpu_milli >= 0)
 		g->cpu_milli = st->cpu_milli;

@@ -94,6 +94,7 @@ static int one_option(struct spec_opts_state *st, const struct word *w, size_t n
 
 		if (!name)
 			return gpuq_no_memory(err);
+		name = spec_option_whole(name);
 		if (!name[0] || !name[1]) /* it would be looked up as a letter */
 			return gpuq_fail(err, GPUQ_EINVAL, "%sexpected an option, not '%.80s'",
 					 st->place, text);

@@ -224,6 +224,35 @@ const char *gpuq_path_plain(struct gpuq_arena *a, const char *path)
 	return out;
 }
 
+const char *gpuq_path_join(struct gpuq_arena *a, const char *from, const char *path)
+{
+	const char *parts[2] = { *path == '/' ? "" : from, path };
+	char *out = gpuq_arena_alloc(a, strlen(from) + strlen(path) + 3);
+	size_t len = 0;
+
+	for (size_t i = 0; out && i < 2; i++) {
+		for (const char *p = parts[i]; *p;) {
+			const size_t n = strcspn(p, "/");
+
+			if (n == 2 && p[0] == '.' && p[1] == '.') {
+				while (len > 0 && out[--len] != '/')
+					;
+			} else if (n > 0 && !(n == 1 && *p == '.')) {
+				out[len++] = '/';
+				memcpy(out + len, p, n);
+				len += n;
+			}
+			p += n + (p[n] == '/');
+		}
+	}
+	if (!out)
+		return NULL;
+	if (len == 0)
+		out[len++] = '/';
+	out[len] = '\0';
+	return out;
+}
+
 const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path)
 {
 	const struct gpuq_volume *found = NULL;

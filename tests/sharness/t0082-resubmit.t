@@ -40,6 +40,15 @@ test_expect_success 'of an array all, one element, or those that failed' '
 	d=$(gpuq resubmit --parsable "$a") && test "$(indices "$d")" = 1-5 && gpuq queue -h -a -j "$d" -o JOBID >out && exits 0 gpuq wait "$d"
 '
 
+test_expect_success 'some elements of an array, by the form that cancel takes' '
+	e=$(gpuq resubmit --parsable "${a}_[2,4-5]") && test "$(indices "$e")" = 2,4-5 && exits 0 gpuq wait "$e" &&
+	f=$(gpuq resubmit --parsable --failed "${a}_[2-3,5]") && test "$(indices "$f")" = 3,5 && exits 0 gpuq wait "$f" &&
+	exits 0 gpuq resubmit --failed "${a}_[1-2]" && says err "nothing of it has failed" &&
+	exits 254 gpuq resubmit "${a}_[5-6]" && says err "job $a has no element 6" && exits 1 gpuq resubmit "${a}_[x]" && says err "expected" &&
+	gpuq status "${a}_[2,4]" --json >out && test "$(json array_index <out | tr "\n" " ")" = "2 4 " && exits 0 gpuq why "${a}_[2,4]" &&
+	exits 2 gpuq logs "${a}_[2,4]" && says err "expected the id of one job"
+'
+
 test_expect_success 'what never started of a cancelled array has failed as well' '
 	a=$(sh_job "exit 0" -a 1-4 --hold) && gpuq release "${a}_2" && job_becomes "${a}_2" COMPLETED && gpuq cancel "$a" && exits 252 gpuq wait "$a" &&
 	b=$(gpuq resubmit --parsable --failed "$a") && test "$(indices "$b")" = 1,3-4 && exits 0 gpuq wait "$b"

@@ -54,6 +54,12 @@ test_expect_success 'the directory that is named wins, from a job below it; none
 	gpuq plan -p code proj/sub/job.sh >out
 '
 
+test_expect_success 'a relative --chdir counts from the directory of submission in the copy, and does not leave it' '
+	c=$(carried --code .. --chdir ../other/. job.sh) && job_becomes "$c" RUNNING 60 && test "$(pod "$c" "main[\"workingDir\"]")" = /gpuq-code/other && gpuq cancel "$c" &&
+	(cd proj/sub && exits 1 gpuq submit -p code --chdir .. job.sh && says err "chdir: .. leaves the directory that the job carries: .*--code DIR") &&
+	(cd proj/sub && exits 1 gpuq submit -p code --code .. --chdir ../.. job.sh && says err "chdir: ../.. leaves")
+'
+
 test_expect_success 'it goes with the job, from the cluster and from gpuqd' '
 	gpuq cancel "$id" "$b" && job_becomes "$b" CANCELLED && wait_for 60 eval "test -z \"\$(maps)\"" && wait_for 60 eval "test -z \"\$(ls state/code)\""
 '

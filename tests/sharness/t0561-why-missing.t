@@ -52,7 +52,10 @@ test_expect_success 'a job that fits misses nothing' '
 
 test_expect_success 'on this machine, too' '
 	rm -rf state && start_gpuqd && node=$(gpuq nodes --json | json name) && id=$(sh_job "true" -C disk=ssd 2>/dev/null) &&
-	wait_for 60 job_is "$id" reason Unsatisfiable && gpuq why "$id" >why && says why "without this label 1 node would do: $node" && gpuq cancel "$id" && stop_gpuqd
+	wait_for 60 job_is "$id" reason Unsatisfiable && gpuq why "$id" >why && says why "without this label 1 node would do: $node" && ! grep "no single change" why && gpuq cancel "$id" &&
+	id=$(sh_job "true" -C default 2>err) && says err "label that the job asks for: default .it is a flavor: --flavor default.: it is pending" && gpuq cancel "$id" &&
+	id=$(sh_job "true" -w nope 2>/dev/null) && wait_for 60 job_is "$id" reason Unsatisfiable && gpuq why "$id" >why && says why "without naming nodes 1 node would do: $node" &&
+	! grep "no single change" why && gpuq cancel "$id" && stop_gpuqd
 '
 
 test_done

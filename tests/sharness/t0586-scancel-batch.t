@@ -26,6 +26,20 @@ test_expect_success '-b: the shell of the script alone' '
 	touch go && exits 0 gpuq wait "$id"
 '
 
+test_expect_success 'B: of --signal is about its own signal: another one reaches the programs, and no shell without a handler' '
+	rm -f ready go heard && cat >warned <<-\END &&
+	#!/bin/sh
+	#SBATCH --time=1:00:02 --signal=B:USR1@3600
+	trap "echo script >>heard" USR1
+	sh -c "trap \"echo program >>heard\" USR1 USR2; echo >ready; while [ ! -e go ]; do sleep 0.05; done" &
+	while [ ! -e go ]; do wait; done
+	END
+	id=$(submit --cpus 0 warned) && wait_for 60 test -e ready && wait_for 60 heard script &&
+	scancel -s USR2 "$id" && wait_for 60 heard "program script" && job_is "$id" state RUNNING &&
+	scancel -s USR1 "$id" && wait_for 60 heard "program program script script" &&
+	touch go && exits 0 gpuq wait "$id"
+'
+
 test_expect_success '-b without a signal is of no effect: the job ends' '
 	id=$(sh_job "sleep 300") && job_becomes "$id" RUNNING && scancel -b "$id" && job_becomes "$id" CANCELLED && stop_gpuqd
 '

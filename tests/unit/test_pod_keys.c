@@ -81,6 +81,18 @@ Test(pod_keys, the_job_wins_then_flavor_queue_and_site)
 	cr_expect_eq(g.n_volumes, 1, "the spec of the job stays as it is");
 	spec.context.cwd = "/users/ann/project";
 	cr_expect_str_eq(given_to(&a, s, "ann", "", &spec)->workdir, "/users/ann/project");
+	spec.chdir = "./logs/../out//";
+	cr_expect_str_eq(given_to(&a, s, "ann", "", &spec)->workdir, "/users/ann/project/out");
+	spec.chdir = "../../bob";
+	cr_expect_str_eq(given_to(&a, s, "ann", "", &spec)->workdir, "/users/ann/project",
+			 "not below the volume");
+	spec.chdir = "/users/ann/x/..";
+	cr_expect_str_eq(given_to(&a, s, "ann", "", &spec)->workdir, "/users/ann");
+	spec.code.digest = "d";
+	spec.code.subdir = "sub";
+	spec.chdir = "../a/./b";
+	cr_expect_str_eq(given_to(&a, s, "ann", "", &spec)->workdir, "/gpuq-code/a/b");
+	spec.code.digest = spec.chdir = NULL;
 	spec.context.cwd = "/users/annabel";
 	cr_expect_str_eq(given_to(&a, s, "ann", "", &spec)->workdir, "/top");
 	spec.context.cwd = "/users/ann/../bob";

@@ -61,6 +61,51 @@ static const struct spec_case accepted[] = {
 	  .want = "{\"name\":\"noname\",\"ntasks\":4,\"gpus\":8,\"cpus\":4}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --job-n=foo --part night\n#SBATCH --mail-t=end --out x --dep=singleton --cpus-per-t=2\n",
+	  .want = "{\"name\":\"foo\",\"queue\":\"night\",\"depends\":[\"singleton\"],"
+	  "\"cpus_per_task\":2,\"output\":\"x\",\"mail_type\":[\"END\"],\"cpus\":2}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --switch=1 --hol\n",
+	  .want = "{\"name\":\"noname\",\"hold\":true,\"cpus\":1}",
+	  .warns = "run.sh:2:9: --switches is ignored: --topology keeps pods in one domain of the network\n" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --nodes=1K-4k\n",
+	  .want = "{\"name\":\"noname\",\"pods\":{\"min\":1024,\"max\":4096},\"cpus\":1}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --mail-type=BEGIN\n#SBATCH --mail-type=END,FAIL\n",
+	  .want = "{\"name\":\"noname\",\"mail_type\":[\"BEGIN\",\"END\",\"FAIL\"],\"cpus\":1}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --mail-type=BEGIN\n#SBATCH --mail-type=NONE --mail-type=END\n",
+	  .want = "{\"name\":\"noname\",\"mail_type\":[\"NONE\",\"END\"],\"cpus\":1}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --mail-type=BEGIN\n#GPUQ --mail-type=END\n",
+	  .want = "{\"name\":\"noname\",\"mail_type\":[\"END\"],\"cpus\":1}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -n 4 --ntasks-per-gpu=1\n",
+	  .want = "{\"name\":\"noname\",\"ntasks\":4,\"gpus\":4,\"cpus\":4}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -N 2 -n 6 --ntasks-per-gpu=2 --cpus-per-gpu=3\n",
+	  .want = "{\"name\":\"noname\",\"ntasks\":6,\"pods\":2,\"gpus\":2,\"cpus\":6}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -n 4 --gpus=2 --ntasks-per-gpu=1\n",
+	  .want = "{\"name\":\"noname\",\"ntasks\":4,\"gpus\":2,\"cpus\":4}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -n 4 --gpus=0 --ntasks-per-gpu=1\n",
+	  .want = "{\"name\":\"noname\",\"ntasks\":4,\"cpus\":4}",
+	  .warns = "" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --ntasks-per-gpu=2\n",
+	  .want = "{\"name\":\"noname\",\"cpus\":1}",
+	  .warns = "--ntasks-per-gpu: of no effect without --ntasks or a number of devices\n" },
+	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --gpus=8 --gpus-per-node=4\n",
 	  .want = "{\"name\":\"noname\",\"pods\":2,\"gpus\":4,\"cpus\":0}",
 	  .warns = "" },
@@ -259,6 +304,51 @@ static const struct spec_case refused[] = {
 	  "\n"
 	  "#SBATCH --job-name=x --nonsense\n",
 	  .want = "run.sh:3:22: --nonsense: unknown option (--ignore-unknown skips such lines)" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --nodes=1,2,4\n",
+	  .want = "run.sh:2:9: --nodes: '1,2,4': lists and steps are not offered: a number, or a range "
+	  "such as 2-8 for an elastic job" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -N 1-8:2\n",
+	  .want = "run.sh:2:9: -N: '1-8:2': lists and steps are not offered: a number, or a range "
+	  "such as 2-8 for an elastic job" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -N 5k\n",
+	  .want = "run.sh:2:9: -N: expected a number of pods (one a node) such as 4 or 2-8, not '5k'" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --priority=TOP\n",
+	  .want = "run.sh:2:9: --priority: TOP is not offered: operators may say a number, and --nice of "
+	  "the other jobs lets this one go first" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --gpus=a100:1,v100:1\n",
+	  .want = "run.sh:2:9: --gpus: 'a100:1,v100:1': the pods of a group have one type: --flavor "
+	  "a100,v100 takes either, groups of a job file take both" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --nodelist=./hosts\n",
+	  .want = "run.sh:2:9: --nodelist: './hosts': files of nodes are not read: submit with "
+	  "--nodelist=$(paste -sd, FILE)" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --mail-user=$USER@x.org\n",
+	  .want = "run.sh:2:9: --mail-user: '$USER@x.org': no shell replaces variables in these lines: "
+	  "write the address, or leave it out for the submitter's" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -C gpu*4\n",
+	  .want = "run.sh:2:9: -C: 'gpu*4': counts of nodes for each label are not offered: --nodes for "
+	  "all of them, or groups of a job file with a count each" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH -C [rack1*2&rack2*4]\n",
+	  .want = "run.sh:2:9: -C: '[rack1*2&rack2*4]': counts of nodes for each label are not offered: "
+	  "--nodes for all of them, or groups of a job file with a count each" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --exclu=n1\n",
+	  .want = "run.sh:2:9: --exclu: could be --exclude, --exclusive (--ignore-unknown skips such lines)" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --n=4\n",
+	  .want = "run.sh:2:9: expected an option, not '--n=4'" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --nt=4\n",
+	  .want = "run.sh:2:9: --nt: could be --ntasks, --ntasks-per-gpu, --ntasks-per-node, "
+	  "--ntasks-per-core, --ntasks-per-socket (--ignore-unknown skips such lines)" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH -Z\n",
 	  .want = "run.sh:2:9: -Z: unknown option (--ignore-unknown skips such lines)" },

@@ -145,6 +145,31 @@ static int read_spec(struct cli *c, struct gpuq_val *tree, struct gpuq_context *
 	return rc;
 }
 
+static bool has_index(const struct gpuq_array *all, int64_t index)
+{
+	for (size_t i = 0; i < all->n_ranges; i++) {
+		const struct gpuq_range *r = &all->ranges[i];
+
+		if (index >= r->first && index <= r->last &&
+		    (index - r->first) % (r->step > 0 ? r->step : 1) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The elements that are named have to be some of the array. */
+static int check_set(const struct gpuq_spec *old, const struct gpuq_array *set, int64_t id,
+		     struct gpuq_err *err)
+{
+	for (size_t i = 0; i < set->n_ranges; i++)
+		for (int64_t k = set->ranges[i].first; k <= set->ranges[i].last;
+		     k += set->ranges[i].step)
+			if (!has_index(&old->array, k))
+				return gpuq_fail(err, GPUQ_ENOENT,
+						 "job %" PRId64 " has no element %" PRId64, id, k);
+	return 0;
+}
+
 int again_read(struct cli *c, const char *job, bool failed, struct submission *s,
 	       struct gpuq_err *err)
 {
@@ -156,8 +181,9 @@ int again_read(struct cli *c, const char *job, bool failed, struct submission *s
 	const struct gpuq_val *object = NULL;
 	struct gpuq_val *tree;
 	const char *indices = NULL;
-	int64_t id, index;
-	int rc = filter_id(job, &id, &index, err);
+	int64_t id, index = -1;
+	const bool set = filter_set(a, job, &id, &e.all);
+	int rc = set ? 0 : filter_id(job, &id, &index, err);
 
 	*s = (struct submission){ .jobs = NULL };
 	if (!context || !old)
@@ -172,6 +198,8 @@ int again_read(struct cli *c, const char *job, bool failed, struct submission *s
 	id = gpuq_get_int(object, "id", id);
 	tree = gpuq_get(object, "spec");
 	rc = gpuq_spec_read(&r, tree, old);
+	if (rc == 0 && set)
+		rc = check_set(old, &e.all, id, err);
 	if (rc == 0 && failed)
 		rc = job_for_each(c, id, index, look, &e, err);
 	if (rc < 0)
@@ -181,7 +209,7 @@ int again_read(struct cli *c, const char *job, bool failed, struct submission *s
 	if (index >= 0)
 		indices = !failed || !is_done(&e, index) ? gpuq_arena_printf(a, "%" PRId64, index)
 							 : NULL;
-	else if (failed && !e.whole)
+	else if (set || (failed && !e.whole))
 		indices = left(&e);
 	if (failed && (e.whole ? !e.failed : !indices))
 		return 0; /* nothing has */

@@ -322,16 +322,21 @@ static int job_status(struct cli *c, const char *word)
 	struct shown s = { opt_given(&c->args, OPT_JSON), false };
 	const char *form = c->args.val[OPT_OUTPUT];
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	int64_t id, index;
+	struct gpuq_val *ids = gpuq_list(&c->arena);
+	int64_t id = 0, index = -1;
 
-	if (filter_id(word, &id, &index, &err) < 0)
-		return cli_usage(c, "%s", err.text);
+	if (filter_ids(&c->arena, word, ids, &err) < 0 || ids->n == 0 ||
+	    filter_id(ids->items[0]->s, &id, &index, &err) < 0)
+		return cli_usage(c, "%s", err.code ? err.text : "expected a job");
 	if (form && strcmp(form, "yaml") && strcmp(form, "json"))
 		return cli_usage(c, "--output %s: expected yaml or json", form);
 	if (form)
 		return print_file(c, id, index, form);
-	return job_for_each(c, id, index, show_job, &s, &err) < 0 ? cli_fail(&err, true)
-								  : EXIT_DONE;
+	for (size_t i = 0; i < ids->n; i++)
+		if (filter_id(ids->items[i]->s, &id, &index, &err) < 0 ||
+		    job_for_each(c, id, index, show_job, &s, &err) < 0)
+			return cli_fail(&err, true);
+	return EXIT_DONE;
 }
 
 /* " (2 without a free core, 1 on suspect nodes)" */

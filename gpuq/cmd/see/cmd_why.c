@@ -353,6 +353,18 @@ static void change_text(struct gpuq_buf *text, const struct gpuq_val *c, int64_t
 		gpuq_buf_adds(text, " (by preempting others)");
 }
 
+/* True if a line above names a change after which nodes would do: then to say that nothing helps is
+ * wrong, and when it would start there depends on what they run. */
+static bool would_do(const struct gpuq_val *w)
+{
+	const struct gpuq_val *list = gpuq_get(w, "missing");
+
+	for (size_t i = 0; i < count(list); i++)
+		if (gpuq_get_int(list->items[i], "n_nodes", 0) > 0)
+			return true;
+	return false;
+}
+
 static void print_changes(const struct gpuq_val *w, int64_t now_us, struct gpuq_buf *text)
 {
 	const struct gpuq_val *changes = gpuq_get(w, "changes"), *victims = gpuq_get(w, "victims");
@@ -371,7 +383,7 @@ static void print_changes(const struct gpuq_val *w, int64_t now_us, struct gpuq_
 		change_text(text, changes->items[i], now_us);
 		line_print(line_label("Would start", n++), text);
 	}
-	if (n == 0 && strcmp(next, "wait") == 0) {
+	if (n == 0 && strcmp(next, "wait") == 0 && !would_do(w)) {
 		gpuq_buf_printf(text, "no single change found that lets it start now%s",
 				gpuq_get_bool(w, "cut_short", false) ? " (search cut short)" : "");
 		line_print("Would start", text);
@@ -573,13 +585,17 @@ int why_get(struct cli *c, int64_t id, int64_t index, struct gpuq_val **v, struc
 
 int cmd_why(struct cli *c)
 {
+	struct gpuq_val *ids = gpuq_list(&c->arena);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	for (int i = 0; i < c->args.n_rest; i++) {
+	for (int i = 0; i < c->args.n_rest; i++)
+		if (filter_ids(&c->arena, c->args.rest[i], ids, &err) < 0)
+			return cli_usage(c, "%s", err.text);
+	for (size_t i = 0; i < ids->n; i++) {
 		struct gpuq_val *v;
 		int64_t id, index;
 
-		if (filter_id(c->args.rest[i], &id, &index, &err) < 0)
+		if (filter_id(ids->items[i]->s, &id, &index, &err) < 0)
 			return cli_usage(c, "%s", err.text);
 		if (why_get(c, id, index, &v, &err) < 0)
 			return cli_fail(&err, true);

@@ -73,6 +73,15 @@ static void add_values(const struct model *m, const char *key, struct gpuq_buf *
 	gpuq_buf_adds(out, n ? ")" : "");
 }
 
+/* True if it is a flavor of some node: sinfo has flavors in the column of Slurm's features. */
+static bool is_flavor(const struct model *m, const char *name)
+{
+	node_each(m, n)
+		if (!n->gone && n->flavor && strcmp(n->flavor, name) == 0)
+			return true;
+	return false;
+}
+
 /* Warn where each of the terms, of which one has to hold, has a requirement that no node meets. */
 static void warn_labels(const struct model *m, const struct gpuq_group *g,
 			struct gpuq_buf *warnings)
@@ -96,6 +105,8 @@ static void warn_labels(const struct model *m, const struct gpuq_group *g,
 	for (size_t i = 0; i < unmet->values.n && unmet->op == GPUQ_OP_IN; i++)
 		gpuq_buf_printf(warnings, "%s%s", i ? " or " : "=", unmet->values.items[i]);
 	add_values(m, unmet->key, warnings);
+	if (is_flavor(m, unmet->key))
+		gpuq_buf_printf(warnings, " (it is a flavor: --flavor %s)", unmet->key);
 	gpuq_buf_adds(warnings, ": it is pending until one has\n");
 }
 
@@ -448,4 +459,49 @@ void place_warn_size(const struct model *m, const struct gpuq_spec *spec, struct
 			why.len ? gpuq_buf_str(&why) : "", why.len ? ")" : "");
 		gpuq_buf_done(&why);
 	}
+
+/* Refuse a relative --chdir that is outside of the files that the job carries. */
+static int leaves_code(struct gpuq_arena *a, const struct gpuq_spec *spec, struct gpuq_err *err)
+{
+	const char *from, *to;
+	size_t n;
+
+	if (!spec->code.digest || !spec->chdir || *spec->chdir == '/')
+		return 0;
+	from = gpuq_path_join(a, GPUQ_CODE_PATH, spec->code.subdir ? spec->code.subdir : "");
+	to = from ? gpuq_path_join(a, from, spec->chdir) : NULL;
+	n = strlen(GPUQ_CODE_PATH);
+	if (!to)
+		return gpuq_no_memory(err);
+	if (strncmp(to, GPUQ_CODE_PATH, n) == 0 && (!to[n] || to[n] == '/'))
+		return 0;
+	return gpuq_fail_field(err, GPUQ_EINVAL, "chdir",
+			       "chdir: %.300s leaves the directory that the job carries: "
+			       "carry one that holds both with --code DIR",
+			       spec->chdir);
+}
+
+int place_check_dir(struct gpuq_arena *a, const struct gpuq_spec *spec,
+		    const struct gpuq_spec *whole, bool known, struct gpuq_buf *warnings,
+		    struct gpuq_err *err)
+{
+	const struct gpuq_group *g = &whole->groups[0];
+	const char *from = spec->context.cwd && *spec->context.cwd ? spec->context.cwd : "/";
+	const char *asked;
+	int rc = leaves_code(a, spec, err);
+
+	if (rc < 0 || !known || !spec->chdir || g->template_ ||
+	    (spec->code.digest && *spec->chdir != '/'))
+		return rc;
+	asked = gpuq_path_join(a, from, spec->chdir);
+	if (!asked)
+		return gpuq_no_memory(err);
+	if (g->workdir && strcmp(g->workdir, asked) == 0)
+		return 0;
+	gpuq_buf_printf(
+		warnings,
+		"--chdir %.300s is ignored: it is below no volume of the job, which runs in "
+		"%.300s; workdir of a job file names a directory of the image\n",
+		asked, g->workdir ? g->workdir : "the directory of its image");
+	return 0;
 }

@@ -1,4 +1,4 @@
-/* place_warn.h - warnings about pods that no node can hold: nodes, labels, sizes
+/* place_warn.h - warnings about nodes, labels and directories that do not exist, and sizes that no node has
  *
  * Owns     nothing. Touches memory only.
  * Used by  flow/admit/submit.
@@ -19,5 +19,11 @@ void place_warn(const struct model *m, const struct gpuq_spec *spec, struct gpuq
  * could get: with what it lacks, devices or parts of them in the way that it requests them among that. */
 void place_warn_size(const struct model *m, const struct gpuq_spec *spec,
 		     struct gpuq_buf *warnings);
+
+/* Refuse a --chdir that leaves the files that the job carries; warn of one that none of
+ * its pods has. whole is the spec with what the site adds; known: that is all its pods on Kubernetes get. */
+int place_check_dir(struct gpuq_arena *a, const struct gpuq_spec *spec,
+		    const struct gpuq_spec *whole, bool known, struct gpuq_buf *warnings,
+		    struct gpuq_err *err);
 
 #endif

@@ -436,6 +436,16 @@ static int check_cluster(struct draft *d, struct gpuq_err *err)
 					   &walls, &d->warnings, err);
 }
 
+static int check_dir(struct draft *d, struct gpuq_err *err)
+{
+	bool known = d->cluster && strcmp(d->cluster->ops->kind, "kube") == 0;
+
+	/* A flavor may have the volume, and which one it gets is not decided yet. */
+	site_each(site_flavor, d->m->site->flavors, f)
+		known = known && f->pod.volumes.n == 0;
+	return place_check_dir(d->a, &d->spec, &d->whole, known, &d->warnings, err);
+}
+
 static int check_devices(struct draft *d, struct gpuq_err *err)
 {
 	return draft_devices(d->m, d->queue, &d->spec, &d->warnings, err);
@@ -492,6 +502,7 @@ static const struct {
 	{ "cluster", check_cluster },
 	{ "names-of-devices", draft_name_devices },
 	{ "code", check_code },
+	{ "directory", check_dir },
 	{ "devices", check_devices },
 	{ "isolation", check_isolation },
 	{ "service-accounts", accounts_check },

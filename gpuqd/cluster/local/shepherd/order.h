@@ -36,7 +36,7 @@ struct order {
 	int64_t file_mask; /* umask; -1 = 022 */
 	bool code; /* files of the job's own are unpacked first: unpack.h */
 	bool script; /* argv[1..] are the arguments of the file `script` */
-	bool batch_only; /* signals go to the first process alone */
+	bool batch_only; /* warn_signal goes to the first process alone */
 	bool append; /* do not empty the output file first */
 	bool launch; /* run by srun --mpi=launch */
 	bool input_open; /* standard input stays open for whoever attaches */

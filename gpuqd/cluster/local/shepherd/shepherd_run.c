@@ -161,7 +161,7 @@ static void pass_on(struct run *r, int signal, bool first_only)
 	if (!means_all(signal))
 		r->passed_on_at_us = boot_us();
 	/* With guests beside the job, only what is below its first process is surely its own. */
-	if (r->o->batch_only || first_only) {
+	if (first_only) {
 		kill(r->main, signal);
 	} else if (r->o->script && signal == SIGTERM && proctree_has_steps(from)) {
 		proctree_signal_programs(from, r->main, signal);
@@ -552,7 +552,7 @@ static void tend_job(struct run *r)
 			break;
 		if (now >= r->warn_at_us) {
 			r->warn_at_us = NEVER;
-			pass_on(r, (int)r->o->warn_signal, false);
+			pass_on(r, (int)r->o->warn_signal, r->o->batch_only);
 			r->passed_on_at_us = 0; /* the end itself comes with a TERM of its own */
 		}
 		if (!r->ended && now >= r->overtime_at_us) {
