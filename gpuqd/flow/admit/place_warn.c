@@ -459,6 +459,7 @@ void place_warn_size(const struct model *m, const struct gpuq_spec *spec, struct
 			why.len ? gpuq_buf_str(&why) : "", why.len ? ")" : "");
 		gpuq_buf_done(&why);
 	}
+}
 
 /* Refuse a relative --chdir that is outside of the files that the job carries. */
 static int leaves_code(struct gpuq_arena *a, const struct gpuq_spec *spec, struct gpuq_err *err)
