@@ -607,7 +607,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
 	gpuq_put(a, v, "labels", labels);
 	gpuq_put(a, v, "sharing", view_word(a, sharing_of(n)));
-	gpuq_put(a, v, "served", gpuq_bool(a, !n->backend || !n->backend->closed));
+	gpuq_put(a, v, "served", gpuq_bool(a, !n->closed));
 	gpuq_put(a, v, "replicas",
 		 n->fact.replicas > 1 ? gpuq_int(a, n->fact.replicas) : gpuq_null(a));
 	gpuq_put(a, v, "devices", list);
