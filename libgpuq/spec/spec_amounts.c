@@ -50,8 +50,11 @@ static int cores_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out
 	} else if (v->type == GPUQ_INT && v->i >= 1 && v->i <= 100) {
 		c.request = v->i;
 	} else if (v->type == GPUQ_INT) {
-		return spec_fail(r, v, GPUQ_ERANGE, "expected 1 to 100, found %lld",
-				 (long long)v->i);
+		return spec_fail(
+			r, v, GPUQ_ERANGE,
+			"expected 1 to 100, found %lld: the nearest is %d; several devices "
+			"are requested by gpus",
+			(long long)v->i, v->i < 1 ? 1 : 100);
 	} else {
 		return spec_fail(r, v, GPUQ_EINVAL,
 				 "expected a percentage from 1 to 100, or {request: N, limit: M}");

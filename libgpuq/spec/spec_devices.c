@@ -9,6 +9,7 @@
  * not found out on the node. */
 #include "libgpuq/spec/spec_int.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -401,9 +402,11 @@ static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const
 	if (rc < 0)
 		return rc;
 	if (cores > 100)
-		return share_fail(r, f, R_HAMI_CORES, "expected a percentage from 0 to 100");
+		return share_fail(r, f, R_HAMI_CORES,
+				  "expected a percentage from 0 to 100: the nearest is 100");
 	if (percent > 100)
-		return share_fail(r, f, R_HAMI_PERCENT, "expected a percentage from 0 to 100");
+		return share_fail(r, f, R_HAMI_PERCENT,
+				  "expected a percentage from 0 to 100: the nearest is 100");
 	if (mem && percent)
 		return share_fail(r, f, R_HAMI_PERCENT,
 				  "expected either nvidia.com/gpumem or a percentage, not both");
@@ -436,6 +439,20 @@ static int read_mig(struct gpuq_reader *r, const struct gpuq_val *spec, const st
 	g->gpus_milli = 1000 * n;
 	g->mig = f->mig;
 	return 0;
+}
+
+/* Name the whole devices next to what was requested. */
+static int core_fail(struct gpuq_reader *r, const struct found *f, int64_t core)
+{
+	const int64_t below = core / 100 * 100, most = 100 * (int64_t)GPUQ_GPUS_PER_POD_MAX;
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "expected 1 to 99 (percent of one device) or a multiple of 100 (whole devices): "
+		 "core "
+		 "above 100 must be a multiple of 100, such as %" PRId64 " or %" PRId64,
+		 below < most ? below : most - 100, below < most ? below + 100 : most);
+	return share_fail(r, f, R_CORE, text);
 }
 
 /* gpu-manager: 100 core = one device; below that memory in blocks is needed too. */
@@ -471,10 +488,7 @@ static int read_tencent(struct gpuq_reader *r, const struct gpuq_val *spec, stru
 					" (in blocks of 256 MiB) beside it: both are needed "
 					"for a part of a device");
 			if (core > 100 && core % 100)
-				return share_fail(r, f, R_CORE,
-						  "expected 1 to 99 (percent of one device) or a "
-						  "multiple of 100 (whole devices): core above 100 "
-						  "must be a multiple of 100");
+				return core_fail(r, f, core);
 			if (core > 100 * (int64_t)GPUQ_GPUS_PER_POD_MAX)
 				return share_fail(r, f, R_CORE, "expected at most 1024 devices");
 			if (core < 100) {

@@ -90,11 +90,28 @@ static struct gpuq_val *pods_write(struct gpuq_arena *a, const void *in)
 
 /* ---- gpus: whole devices, or hundredths of one ---- */
 
+/* Write the numbers of devices next to d that could be requested; nothing for what is no such number. */
+static const char *nearest(double d, char out[64])
+{
+	const double most = GPUQ_GPUS_PER_POD_MAX, step = d < 1 ? 0.01 : 1;
+	const double below = floor(d / step) * step;
+
+	out[0] = '\0';
+	if (d > most)
+		snprintf(out, 64, ": the nearest is %u", GPUQ_GPUS_PER_POD_MAX);
+	else if (d > 0 && below <= 0)
+		snprintf(out, 64, ": the nearest is 0.01");
+	else if (d > 0)
+		snprintf(out, 64, ": the nearest are %.6g and %.6g", below, below + step);
+	return out;
+}
+
 static int gpus_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	const int64_t most = GPUQ_GPUS_PER_POD_MAX;
 	int64_t milli = -1, hundredths;
 	double d = -1;
+	char near[64];
 
 	if (v->type == GPUQ_INT && v->i >= 0 && v->i <= most)
 		milli = 1000 * v->i;
@@ -111,8 +128,9 @@ static int gpus_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 	if (milli < 0 || (milli > 1000 && milli % 1000))
 		return spec_fail(r, v, GPUQ_EINVAL,
 				 "expected whole devices (0 to %u) or a part of one in hundredths "
-				 "(0.01 to 0.99)",
-				 GPUQ_GPUS_PER_POD_MAX);
+				 "(0.01 to 0.99)%s",
+				 GPUQ_GPUS_PER_POD_MAX,
+				 nearest(v->type == GPUQ_INT ? (double)v->i : d, near));
 	*(int64_t *)out = milli;
 	return 0;
 }

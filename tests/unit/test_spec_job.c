@@ -272,7 +272,7 @@ static const struct spec_case refused[] = {
 	{ .text = "command: x\n"
 	  "gpus: 1.5\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
-	  "(0.01 to 0.99)" },
+	  "(0.01 to 0.99): the nearest are 1 and 2" },
 	{ .text = "command: x\n"
 	  "gpus: -1\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
@@ -280,11 +280,11 @@ static const struct spec_case refused[] = {
 	{ .text = "command: x\n"
 	  "gpus: 0.999\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
-	  "(0.01 to 0.99)" },
+	  "(0.01 to 0.99): the nearest are 0.99 and 1" },
 	{ .text = "command: x\n"
 	  "gpus: 0.0991\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
-	  "(0.01 to 0.99)" },
+	  "(0.01 to 0.99): the nearest are 0.09 and 0.1" },
 	{ .text = "command: x\n"
 	  "gpus: many\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
@@ -292,11 +292,11 @@ static const struct spec_case refused[] = {
 	{ .text = "command: x\n"
 	  "gpus: 1025\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
-	  "(0.01 to 0.99)" },
+	  "(0.01 to 0.99): the nearest is 1024" },
 	{ .text = "command: x\n"
 	  "gpus: 1e30\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
-	  "(0.01 to 0.99)" },
+	  "(0.01 to 0.99): the nearest is 1024" },
 	{ .text = "command: x\n"
 	  "gpus: [1]\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
@@ -319,7 +319,8 @@ static const struct spec_case refused[] = {
 	  "own" },
 	{ .text = "command: x\n"
 	  "gpu_cores: 101\n",
-	  .want = "job.yaml:2:12: gpu_cores: expected 1 to 100, found 101" },
+	  .want = "job.yaml:2:12: gpu_cores: expected 1 to 100, found 101: the nearest is 100; several devices "
+	  "are requested by gpus" },
 	{ .text = "command: x\n"
 	  "pods: 0\n",
 	  .want = "job.yaml:2:7: pods: expected a number of pods from 1 to 4096, or {min: M, max: N}" },
@@ -587,7 +588,7 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:1:9: groups: expected at most 4096 pods, these are 4097" },
 	{ .text = "groups: [{name: a, command: a, gpus: 0.123}]\n",
 	  .want = "job.yaml:1:38: groups[0].gpus: expected whole devices (0 to 1024) or a part of one in "
-	  "hundredths (0.01 to 0.99)" },
+	  "hundredths (0.01 to 0.99): the nearest are 0.12 and 0.13" },
 	{ .text = "command: x\n"
 	  "---\n"
 	  "command: y\n"

@@ -342,7 +342,7 @@ static const struct spec_case refused[] = {
 	{ .text = POD("", "", LIMITS("tencent.com/vcuda-core: 150, tencent.com/vcuda-memory: 30")),
 	  .want = "pod.yaml:8:50: spec.containers[0].resources.limits.tencent.com/vcuda-core: expected 1 "
 	  "to 99 (percent of one device) or a multiple of 100 (whole devices): core above 100 must "
-	  "be a multiple of 100" },
+	  "be a multiple of 100, such as 100 or 200" },
 	{ .text = POD("", "", LIMITS("tencent.com/vcuda-core: 0, tencent.com/vcuda-memory: 15")),
 	  .want = "pod.yaml:8:79: spec.containers[0].resources.limits.tencent.com/vcuda-memory: expected "
 	  "tencent.com/vcuda-core beside it: both are needed" },
@@ -376,10 +376,10 @@ static const struct spec_case refused[] = {
 	  "  containers: [{name: a}]\n",
 	  .want = "pod.yaml:4:75: spec.initContainers[0].resources.limits.tencent.com/vcuda-core: expected "
 	  "1 to 99 (percent of one device) or a multiple of 100 (whole devices): core above 100 "
-	  "must be a multiple of 100" },
+	  "must be a multiple of 100, such as 100 or 200" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 1, nvidia.com/gpucores: 101")),
 	  .want = "pod.yaml:8:66: spec.containers[0].resources.limits.nvidia.com/gpucores: expected a "
-	  "percentage from 0 to 100" },
+	  "percentage from 0 to 100: the nearest is 100" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 1, nvidia.com/gpumem: 5, nvidia.com/gpumem-percentage: 5")),
 	  .want = "pod.yaml:8:97: spec.containers[0].resources.limits.nvidia.com/gpumem-percentage: "
 	  "expected either nvidia.com/gpumem or a percentage, not both" },
