@@ -253,6 +253,11 @@ static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	if (layouts_are_on(p->mig) && p->sharing != SHARING_AUTO && p->sharing != SHARING_MIG)
 		return gpuq_reader_fail_key(
 			r, v, "mig", "has no effect with this sharing: expected auto or mig");
+	if (p->replicas_as_gpus && p->sharing != SHARING_AUTO &&
+	    p->sharing != SHARING_TIME_SLICING && p->sharing != SHARING_MPS && !r->lenient)
+		return gpuq_reader_fail_key(r, v, "replicas_as_gpus",
+					    "has no effect with this sharing: expected auto, "
+					    "time-slicing or mps");
 	if (p->evictable && site_pool_requests(p))
 		p->provisioning->evictable = true;
 	else if (p->evictable && !r->lenient)

@@ -553,6 +553,39 @@ Test(site, pools_that_grow_are_complete_or_refused)
 	gpuq_arena_done(&mem);
 }
 
+/* It is said of replicas; what is stored is read as before. */
+Test(site, replicas_are_whole_devices_only_where_there_are_replicas)
+{
+	static const struct {
+		const char *text;
+		int rc;
+	} cases[] = {
+		{ POOL("replicas_as_gpus: true"), 0 },
+		{ POOL("sharing: time-slicing, replicas_as_gpus: true"), 0 },
+		{ POOL("sharing: mps, replicas_as_gpus: true"), 0 },
+		{ POOL("sharing: mig, replicas_as_gpus: false"), 0 },
+		{ POOL("sharing: mig, replicas_as_gpus: true"), GPUQ_EINVAL },
+		{ POOL("sharing: whole, replicas_as_gpus: true"), GPUQ_EINVAL },
+		{ POOL("sharing: hami, replicas_as_gpus: true"), GPUQ_EINVAL },
+		{ POOL("sharing: dra, replicas_as_gpus: true"), GPUQ_EINVAL },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct site *s = NULL;
+
+		cr_expect_eq(site_read(parse(cases[i].text), "f", 0, &s, &err), cases[i].rc,
+			     "%s: %s", cases[i].text, err.text);
+		if (s)
+			site_free(s);
+		s = NULL;
+		cr_expect_eq(site_read_stored(parse(cases[i].text), 0, &s, &err), 0, "%s",
+			     err.text);
+		site_free(s);
+	}
+	gpuq_arena_done(&mem);
+}
+
 /* Earlier versions took any keys there. */
 Test(site, stored_provisioning_without_effect_is_left_out)
 {
