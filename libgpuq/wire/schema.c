@@ -539,7 +539,8 @@ static int check_required(struct gpuq_reader *r, const struct gpuq_schema *s,
 		if (got && got->type != GPUQ_NULL)
 			continue;
 		gpuq_reader_enter(r, f->key);
-		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "missing; a %s needs it (%s)", s->name,
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "missing; a%s %s needs it (%s)",
+					strchr("aeio", s->name[0]) ? "n" : "", s->name,
 					expected[f->kind]);
 	}
 	return 0;

@@ -34,6 +34,11 @@ test_expect_success 'three thirds of the memory of a card are one card' '
 	wait_for 60 node_is node-0000 devices.0.free_memory_mib 0 && node_is node-0000 devices.1.free_memory_mib 15360 && all_gone
 '
 
+test_expect_success 'cores that gpushare does not limit are no warning to a job whose isolation rules it out' '
+	asks() { echo "{command: [a], image: test, gpus: 0.1, $1}" >i.yaml && gpuq submit --dry-run i.yaml 2>err; } &&
+	asks "" && says err "cores are not limited" && asks "isolation: mps" && ! says err "cores are not limited"
+'
+
 test_expect_success 'a whole device of another node is charged for its own memory' '
 	offers node-0003 "\"nvidia.com/gpu.shared\": null" "\"nvidia.com/gpu.replicas\": null, \"nvidia.com/gpu.sharing-strategy\": null" &&
 	offers node-0003 "\"tencent.com/vcuda-core\": \"200\", \"tencent.com/vcuda-memory\": \"320\"" && wait_for 60 node_is node-0003 free_gpus 2 &&

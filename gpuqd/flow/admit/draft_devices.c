@@ -32,15 +32,17 @@ static bool any_unnamed(const struct model *m)
 	return false;
 }
 
-/* Append what is not limited where the group may run. */
-static void warn_unlimited(const struct model *m, const struct gpuq_group *g, struct gpuq_buf *out)
+/* Append what is not limited where the group may run, isolated so much at least. */
+static void warn_unlimited(const struct model *m, const struct gpuq_group *g, int isolation,
+			   struct gpuq_buf *out)
 {
 	bool memory_only = false, soft = false;
 
 	for (const struct node *n = m->nodes; n; n = n->hh.next) {
 		const struct backend *b = n->gone || n->n_devices == 0 ? NULL : n->backend;
 
-		if (!b)
+		/* One that isolates too little is not used. */
+		if (!b || (int)model_node_isolation(n, true) < isolation)
 			continue;
 		memory_only |= b->by_memory && b->takes(g);
 		soft |= strcmp(b->word, "gpu-manager") == 0;
@@ -107,9 +109,11 @@ static void warn_extended(const struct model *m, const struct gpuq_group *g, str
 	}
 }
 
-int draft_devices(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings,
-		  struct gpuq_err *err)
+int draft_devices(const struct model *m, const struct queue *q, const struct gpuq_spec *spec,
+		  struct gpuq_buf *warnings, struct gpuq_err *err)
 {
+	const int of_queue = (int)model_queue_isolation(q);
+	const int isolation = spec->isolation > of_queue ? spec->isolation : of_queue;
 	bool warned = false;
 	char path[48];
 
@@ -129,7 +133,7 @@ int draft_devices(const struct model *m, const struct gpuq_spec *spec, struct gp
 			snprintf(path, sizeof(path), "groups[%zu]", i);
 			return gpuq_fail_field(err, rc, path, "%s: %s", g->name, why.text);
 		}
-		warn_unlimited(m, g, warnings);
+		warn_unlimited(m, g, isolation, warnings);
 	}
 	return 0;
 }

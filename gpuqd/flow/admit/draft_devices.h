@@ -11,11 +11,12 @@
 #include "libgpuq/spec.h"
 
 struct model;
+struct queue;
 
 /* Check the parts of devices against the nodes that share some. Returns 0, with warnings, a line each,
  * of what is not limited where the job may run; GPUQ_ERANGE with the group's path, where there are
  * such nodes and none of them could ever serve it. */
-int draft_devices(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings,
-		  struct gpuq_err *err);
+int draft_devices(const struct model *m, const struct queue *q, const struct gpuq_spec *spec,
+		  struct gpuq_buf *warnings, struct gpuq_err *err);
 
 #endif

@@ -450,7 +450,7 @@ static bool has_resources(const struct node *n, const struct gpuq_group *g)
 
 static int check_devices(struct draft *d, struct gpuq_err *err)
 {
-	return draft_devices(d->m, &d->spec, &d->warnings, err);
+	return draft_devices(d->m, d->queue, &d->spec, &d->warnings, err);
 }
 
 static int check_isolation(struct draft *d, struct gpuq_err *err)
