@@ -36,14 +36,14 @@ no_harm() {
 
 test_expect_success 'a node of HAMi without a pool that names it is left alone' '
 	start_kube_gpuqd && hami h && wait_for 60 node_frees h 2 && node_has h devices.0.uuid GPU-h-0 && node_has h devices.1.memory_mib 15360 &&
-	node_has h devices.0.product Tesla-T4 && node_has h served false && { gpuq doctor >doctor.out || true; } && grep "hami: its own scheduler allocates the devices of h" doctor.out && id=$(on h "gpus: 0.5") && wait_for 60 job_is "$id" state PENDING && n_pods "$id" 0 && gpuq cancel "$id"
+	node_has h devices.0.product Tesla-T4 && node_has h served false && { gpuq doctor >doctor.out || true; } && grep -q "hami: its own scheduler allocates the devices of h" doctor.out && id=$(on h "gpus: 0.5") && wait_for 60 job_is "$id" state PENDING && n_pods "$id" 0 && gpuq cancel "$id"
 '
 
 test_expect_success 'without the right to lock a node no pod is made, and doctor names the file; with it the pod runs' '
 	echo "{version: 1, pools: [{name: h, sharing: hami}]}" >site.yaml && gpuq apply -f site.yaml && id=$(on h "gpus: 0.5") &&
 	wait_for 60 grep "may not lock it, see etc/kubernetes/optional/hami.yaml" gpuqd.log && n_pods "$id" 0 && { gpuq doctor >doctor.out || true; } && grep "hami.*may not patch nodes" doctor.out &&
 	kube apply -f "$test_source/etc/kubernetes/optional/hami.yaml" >/dev/null && job_becomes "$id" RUNNING 120 && node_has h served true &&
-	{ gpuq doctor >doctor.out || true; } && grep "hami: usable on h" doctor.out && gpuq cancel "$id" && job_becomes "$id" CANCELLED 60
+	{ gpuq doctor >doctor.out || true; } && grep -q "hami: usable on h" doctor.out && gpuq cancel "$id" && job_becomes "$id" CANCELLED 60
 '
 
 test_expect_success 'AC-HAMI-1: the matrix row HAMi: devices as text for each container, init containers first' '

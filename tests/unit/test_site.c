@@ -574,8 +574,8 @@ Test(site, replicas_are_whole_devices_only_where_there_are_replicas)
 		struct gpuq_err err = GPUQ_ERR_INIT;
 		struct site *s = NULL;
 
-		cr_expect_eq(site_read(parse(cases[i].text), "f", 0, &s, &err), cases[i].rc, "%s: %s",
-			     cases[i].text, err.text);
+		cr_expect_eq(site_read(parse(cases[i].text), "f", 0, &s, &err), cases[i].rc,
+			     "%s: %s", cases[i].text, err.text);
 		if (s)
 			site_free(s);
 		s = NULL;
