@@ -102,7 +102,7 @@ int64_t price_micro(const struct site *s, const char *pool, const char *flavor)
 			return p->price.micro[kind];
 	}
 	site_each(site_flavor, s->flavors, f) {
-		if (strcmp(f->name, flavor) == 0)
+		if (flavor && strcmp(f->name, flavor) == 0)
 			return f->price.micro[kind];
 	}
 	return 0;

@@ -33,8 +33,8 @@ extern const struct gpuq_custom price_custom;
 
 struct site;
 
-/* Return the price of one device in a pool and of a flavor (either may be unknown to the site);
- * 0 = no price. */
+/* Return the price of one device in a pool and of a flavor (either may be unknown to the site; NULL = of no
+ * flavor in particular); 0 = no price. */
 int64_t price_micro(const struct site *s, const char *pool, const char *flavor);
 
 /* Return the cost of this many device-microseconds (>= 0), in millionths, rounded to the nearest;

@@ -25,4 +25,14 @@ test_expect_success 'without its provisioning nothing is said of requests' '
 	wait_for 60 job_is "$id" reason Unsatisfiable && job_is "$id" reasons.0.message null && gpuq cancel "$id" && stop_gpuqd
 '
 
+# Flavors are matched by product there: such a pool has those of its nodes.
+test_expect_success 'a pool that names no flavor, beside flavors' '
+	printf "version: 1\npools: [{name: cloud, selector: {c: c}}]\n" >cloud.yaml && start_gpuqd --gpus 2 && gpuq apply -f cloud.yaml &&
+	gpuq pools >out && says out "^cloud " && gpuq pools --json cloud >pool.json && test "$(json flavor <pool.json)" = null && test "$(json price <pool.json)" = null &&
+	gpuq nodes -s && gpuq status && id=$(sh_job true -g 1 --flavor t4 -t 8d) && gpuq why "$id" && gpuq cancel "$id" &&
+	gpuq submit --dry-run -g 1000 --flavor t4 --wrap true && gpuq plan -g 1 --flavor t4 --time 1h -- true && gpuq plan -g 1 --time 1h -- true &&
+	gpuq reserve r -t 1h --pool cloud --start now+2h && gpuq reservations && gpuq export >exported.yaml && says exported.yaml "name: cloud" &&
+	gpuq export --scenario >out && gpuq report && stop_gpuqd
+'
+
 test_done

@@ -39,6 +39,7 @@ Test(price, of_pools_and_flavors)
 		{ "bought", "h100", 8000000 },  { "spot", "h100", 800000 },
 		{ "default", "h100", 8000000 }, { "rented", "old", 0 },
 		{ "rented", "nobody", 0 },      { "spot", "nobody", 800000 },
+		{ "rented", NULL, 0 },          { "spot", NULL, 800000 },
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct site *s;

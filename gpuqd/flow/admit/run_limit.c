@@ -8,7 +8,7 @@
 
 static bool may_use(const struct gpuq_spec *spec, const char *flavor)
 {
-	return spec->flavors.n == 0 || gpuq_strlist_has(&spec->flavors, flavor);
+	return spec->flavors.n == 0 || (flavor && gpuq_strlist_has(&spec->flavors, flavor));
 }
 
 int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t time_us,

@@ -540,9 +540,10 @@ static const struct provision_machine *machine_for(const struct site_pool *p,
 						   const struct gpuq_group *g,
 						   const struct gpuq_strlist *flavors)
 {
-	if (g->gpus_milli > 0 && flavors->n > 0 && !gpuq_strlist_has(flavors, p->flavor))
+	if (!site_pool_grows(p) ||
+	    (g->gpus_milli > 0 && flavors->n > 0 && !gpuq_strlist_has(flavors, p->flavor)))
 		return NULL;
-	return p->provisioning ? p->provisioning->machine : NULL;
+	return p->provisioning->machine;
 }
 
 /* True if a node of a pool that grows could hold a pod of the group. */
