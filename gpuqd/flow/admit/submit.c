@@ -552,14 +552,8 @@ static bool may_come(const struct model *m, const struct gpuq_group *g,
 {
 	site_each(site_pool, m->site->pools, p) {
 		const struct provision_machine *is = machine_for(p, g, flavors);
-		bool all = is && g->gpus_milli <= is->gpus * 1000 &&
-			   (!is->cpu_milli || g->cpu_milli <= is->cpu_milli) &&
-			   (!is->memory_bytes || g->memory_bytes <= is->memory_bytes);
 
-		for (size_t i = 0; all && i < g->n_resources; i++)
-			all = g->resources[i].count <= provision_has(is, g->resources[i].name) ||
-			      strcmp(g->resources[i].name, GPUQ_RESOURCE_STORAGE) == 0;
-		if (all)
+		if (is && run_limit_holds(is, g))
 			return true;
 	}
 	return false;
