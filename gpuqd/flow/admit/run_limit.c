@@ -19,8 +19,8 @@ bool run_limit_holds(const struct provision_machine *is, const struct gpuq_group
 	return all;
 }
 
-/* True if nodes that the pool has, or gets, could hold the pods that request devices. Of a pool that names no flavor
- * the nodes tell, once they are there. */
+/* True if nodes that the pool has, or gets, could hold the pods that request devices. Where it names no flavor, the nodes
+ * tell, once they are there. */
 static bool may_use(const struct gpuq_spec *spec, const struct site_pool *p)
 {
 	if (!p->flavor || !gpuq_strlist_passes(&spec->flavors, p->flavor))

@@ -49,7 +49,7 @@ void ends_init(struct cycle *c)
 	c->ends = e;
 }
 
-/* Of a time limit, a job is to get this part, within these bounds, or all of it. */
+/* A job is to get this part of its time limit, within these bounds, or all of it. */
 #define USE_PART 10
 #define USE_LEAST_US INT64_C(60000000)
 #define USE_MOST_US INT64_C(600000000)
