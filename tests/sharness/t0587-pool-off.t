@@ -52,6 +52,11 @@ test_expect_success 'plan of a single flavor names the pool that would request n
 	gpuq plan -g 1 --flavor default --time 1h --json -- true >plan.json && test_must_fail grep "\"flavors\"" plan.json
 '
 
+test_expect_success 'a scenario has the pools that grow, and requests their nodes' '
+	id=$(sh_job true -g 1 --flavor t4 --constraint zone=a) && gpuq export --scenario >now.yaml && says now.yaml "pools:" && says now.yaml "name: z1" &&
+	"$test_build/gpuqd/gpuq-sim" run now.yaml >out && says out "Provisioning" && test_must_fail grep Unsatisfiable out && gpuq cancel "$id"
+'
+
 test_expect_success 'max_run of a class that takes nodes away is longer than a boot' '
 	printf "version: 1\npools: [{name: z1, provisioning: {class: queued-provisioning.gke.io, kind: request, max_nodes: 2, max_run: 5m, machine: {gpus: 1, labels: {pool: z1}}}}]\n" >short.yaml &&
 	exits 1 gpuq apply -f short.yaml && says err "short.yaml:2:.*max_run: expected more than 10m" && stop_gpuqd
