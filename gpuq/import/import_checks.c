@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "libgpuq/schema.h"
+
 #define CONTROLLER "kueue.x-k8s.io/provisioning-request"
 
 /* ---- which check is for which flavor ---- */
@@ -175,6 +177,69 @@ static int shape_fails(struct import *im, const struct import_doc *doc, const st
 			 what);
 }
 
+/* The keys of a site file that pools in --pools may have; gpuqd checks their values when the site is applied. */
+static const char *const pool_keys[] = {
+	"name", "selector",    "flavor",           "sharing", "placement",
+	"spot", "evictable",   "replicas_as_gpus", "billing", "price",
+	"mig",  "tolerations", "provisioning",     NULL
+};
+static const char *const provisioning_keys[] = { "kind",
+						 "class",
+						 "parameters",
+						 "machine",
+						 "min_nodes",
+						 "max_nodes",
+						 "max_requests",
+						 "booking",
+						 "timeout",
+						 "retries",
+						 "retry_base",
+						 "retry_max",
+						 "node_selector_from",
+						 "max_run",
+						 "min_idle",
+						 "on_failure",
+						 "evictable",
+						 "placeholders",
+						 NULL };
+static const char *const machine_keys[] = { "gpus",   "cpus",   "memory",    "product",
+					    "labels", "taints", "resources", NULL };
+
+static int check_keys(struct import *im, const struct import_doc *doc, const struct gpuq_val *v,
+		      const char *const *known)
+{
+	for (uint32_t i = 0; v && v->type == GPUQ_MAP && i < v->n; i++) {
+		const char *key = v->pairs[i].key, *near;
+		size_t k = 0;
+
+		while (known[k] && strcmp(known[k], key) != 0)
+			k++;
+		if (known[k])
+			continue;
+		near = gpuq_nearest(key, known);
+		return gpuq_fail(im->err, GPUQ_EINVAL, "%s:%u:%u: unknown key '%s'%s%s%s",
+				 doc->file, v->pairs[i].val->at.line, v->pairs[i].val->at.col, key,
+				 near ? "; did you mean '" : "", near ? near : "",
+				 near ? "'?" : "");
+	}
+	return 0;
+}
+
+/* Refuse what apply would: unknown keys, and a number of nodes that is none. */
+static int check_shape(struct import *im, const struct import_doc *doc, const struct gpuq_val *pool)
+{
+	const struct gpuq_val *how = gpuq_get(pool, "provisioning"),
+			      *most = gpuq_get(how, "max_nodes");
+
+	if (check_keys(im, doc, pool, pool_keys) < 0 ||
+	    check_keys(im, doc, how, provisioning_keys) < 0 ||
+	    check_keys(im, doc, gpuq_get(how, "machine"), machine_keys) < 0)
+		return GPUQ_EINVAL;
+	if (most && (most->type != GPUQ_INT || most->i < 1))
+		return shape_fails(im, doc, most, "max_nodes: expected 1 at least");
+	return 0;
+}
+
 int import_shapes(struct import *im, const struct import_doc *docs, size_t n)
 {
 	im->shapes = gpuq_list(im->a);
@@ -201,6 +266,8 @@ int import_shapes(struct import *im, const struct import_doc *docs, size_t n)
 					"machine is missing: expected {gpus: N} at least");
 			if (how && !gpuq_get(how, "kind") && !gpuq_get(how, "max_nodes"))
 				return shape_fails(im, &docs[i], how, "max_nodes is missing");
+			if (check_shape(im, &docs[i], p) < 0)
+				return GPUQ_EINVAL;
 			gpuq_add(im->a, im->shapes, gpuq_val_copy(im->a, p));
 			if (flavor && !import_find(im, "ResourceFlavor", flavor) &&
 			    !import_has_name(im->flavors, flavor)) {

@@ -46,6 +46,7 @@ static void keep(const struct carry_to *to, const struct model *m, const struct 
 		return;
 	if (in->job != SNAP_NONE) {
 		ev.type = EV_ASK_OWNED;
+		ev.ask.message = "the job is now the first on its nodes";
 		ev.job = owner;
 	}
 	to->apply(to->arg, &ev, &err);

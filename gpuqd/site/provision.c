@@ -323,6 +323,12 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	if (p->max_run_us <= 0 || p->max_run_us > PROVISION_RUN_MAX_S * GPUQ_US_PER_S)
 		return gpuq_reader_fail_key(r, v, "max_run",
 					    "expected 7d at most, and more than 0");
+	if (p->max_run_us <= PROVISION_RUN_MARGIN_US &&
+	    strcmp(provision_class(p), PROVISION_CLASS_QUEUED) == 0)
+		return gpuq_reader_fail_key(
+			r, v, "max_run",
+			"expected more than 10m, in which a node may boot: nodes of "
+			"this class are taken away after that time");
 	if (p->on_failure == PROVISION_FAIL && p->retries == 0 && gpuq_get(v, "retry_base"))
 		return gpuq_reader_fail_key(r, v, "retry_base", "has no effect without retries");
 	rc = check_labels(r, v, "node_selector_from", &p->node_selector_from, false);

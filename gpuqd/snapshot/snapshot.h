@@ -34,6 +34,8 @@
 #define SNAP_NONE UINT32_MAX
 #define SNAP_DEVICES_MAX 1024u /* of one node */
 #define SNAP_BOOT_US INT64_C(600000000) /* that a node may take to boot */
+#define SNAP_END_US                                                                                \
+	INT64_C(30000000) /* before its node's end an attempt is told to end, at least */
 #define SNAP_MILLI 1000 /* one device, one core */
 #define SNAP_PLENTY (INT64_MAX / 4) /* of a resource that is not counted */
 
@@ -148,6 +150,7 @@ struct snap_node {
 	/* It was requested for a time: jobs that run no longer may start on it, the grace period included. 0 = its
 	 * end is not known. */
 	int64_t run_us;
+	int64_t left_us; /* it is there, and taken away after that; 0 = not known */
 	bool lasts; /* that is as long as its pool lets any run */
 	bool cuts; /* preemptible jobs may be cut short there */
 	uint32_t ask; /* SNAP_ASKED: number of the request that it is part of, from 1 */

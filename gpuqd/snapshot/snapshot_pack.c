@@ -112,7 +112,7 @@ static const struct col node_cols[] = {
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus), C(replicas),
 	C(ask), C(price), C(slots), C(isolation_whole), C(isolation_part), C(n_asks), C(max_asks), C(closed),
 	C(made_up), C(run_us), C(lasts), C(cuts),
-	C(cutting), C(coming), C(by_memory),
+	C(cutting), C(coming), C(by_memory), C(left_us),
 };
 #undef C
 #define C(m) COL(struct gpuq_slice, m)
@@ -641,7 +641,7 @@ static void unpack_node(struct unpack *u)
 	skip_rest(u, n, n > 9 ? 10 : n > 8 ? 9 : 8);
 	/* Earlier records do not say that a node is made up where it is not to be requested. */
 	node.made_up |= node.closed || node.max_asks;
-	bad_unless(u, node.run_us >= 0);
+	bad_unless(u, node.run_us >= 0 && node.left_us >= 0);
 	bad_unless(u, node.replicas <= SNAP_MILLI);
 	bad_unless(u, node.slots <= SNAP_MILLI);
 	bad_unless(u, node.name && n_keys == n_vals && node.n_devices <= SNAP_DEVICES_MAX &&

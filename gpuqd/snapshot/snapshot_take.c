@@ -278,7 +278,6 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.state = n->gone || !n->fact.ready                      ? SNAP_DOWN
 		   : n->drain || n->fact.unschedulable || n->ill  ? SNAP_DRAINED
 		   : n->frozen || n->backoff_until_us > t->now_us ? SNAP_SUSPECT
-		   : ask_node_ends_soon(n, t->now_us)             ? SNAP_DOWN
 								  : SNAP_READY;
 	sn.cpu_milli = n->fact.cpu_milli;
 	sn.memory_bytes = n->fact.memory_bytes;

@@ -11,6 +11,7 @@
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/snapshot/snapshot_take_usage.h"
 #include "gpuqd/state/asks/ask.h"
+#include "gpuqd/state/asks/ask_end.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/cuts/cut.h"
 #include "gpuqd/util/amount.h"
@@ -33,6 +34,7 @@ void snapshot_pools_begin(struct taking *t)
 
 _Static_assert(SNAP_BOOT_US == PROVISION_RUN_MARGIN_US,
 	       "a request is for that much longer than its jobs run");
+_Static_assert(SNAP_END_US == ASK_END_LEAST_US, "what starts is told to end by that before");
 
 void snapshot_pools_end(const struct taking *t, const struct node *n, struct snap_node *sn)
 {
@@ -41,18 +43,19 @@ void snapshot_pools_end(const struct taking *t, const struct node *n, struct sna
 	if (!n->asked || !n->ends_us)
 		return;
 	p = site_pool_growing(t->m->site, n->pool);
-	sn->run_us = n->ends_us > t->now_us ? n->ends_us - t->now_us : 1;
+	sn->run_us = sn->left_us = n->ends_us > t->now_us ? n->ends_us - t->now_us : 1;
 	sn->cuts = p && site_pool_evictable(p);
 }
 
 /* Set for how long jobs may run on nodes of a request. Until the first has started, the time that nodes boot is
- * not counted: it was requested for these jobs. */
+ * not counted, as long as some is left: it was requested for these jobs. */
 static void set_run(const struct site_pool *p, const struct ask *a, struct snap_node *sn)
 {
 	if (!a->given_us)
 		return;
 	if (!a->used)
-		sn->run_us = a->given_us + PROVISION_RUN_MARGIN_US;
+		sn->run_us = (a->run_us == GPUQ_UNLIMITED ? a->given_us : a->run_us) +
+			     PROVISION_RUN_MARGIN_US;
 	sn->lasts = a->given_us >= p->provisioning->max_run_us;
 	sn->cuts = site_pool_evictable(p);
 }

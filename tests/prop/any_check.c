@@ -503,10 +503,16 @@ static void check_end(struct check *k, const struct plan_action *a)
 {
 	const struct snap_job *j = &k->s->jobs[a->job];
 	const int64_t grace_us = j->grace_us < SNAP_BOOT_US ? j->grace_us : SNAP_BOOT_US;
+	const int64_t told_us = j->grace_us > SNAP_END_US ? j->grace_us : SNAP_END_US;
+	const int64_t least_us =
+		j->walltime_us < 2 * SNAP_END_US ? j->walltime_us : 2 * SNAP_END_US;
 
 	for (uint32_t i = 0; j->n_promises == 0 && i < a->n_pods; i++) {
 		const struct snap_node *n = &k->s->nodes[k->p->pods[a->pod_first + i].node];
 
+		if (n->left_us && n->left_us - told_us < least_us)
+			WRONG(k, "job %u is on %s, which is taken away at once", a->key.id,
+			      n->name);
 		if (n->run_us == 0 || (j->preemptible && n->cuts))
 			continue;
 		if (j->walltime_us == GPUQ_UNLIMITED ? !n->lasts

@@ -435,6 +435,8 @@ static void make_up(struct any_source *from, struct any *out)
 			n->run_us = (1 + pick(from, 10)) * INT64_C(600000000);
 			n->lasts = pick(from, 2);
 			n->cuts = pick(from, 2);
+			/* No random number: the cases of before stay as they are. */
+			n->left_us = i % 3 == 0 ? n->run_us : i % 3 == 1 ? n->run_us / 16 : 0;
 		}
 		if (n->n_devices == 0 || !is_empty(out, i) || pick(from, 2))
 			continue;

@@ -48,7 +48,8 @@ test_expect_success 'AC-DWS-10: a quota that is used up is told, and the next fl
 	next_flavor quota "QuotaExceeded: quota PREEMPTIBLE_GPUS is used up"
 '
 test_expect_success 'gpuq pools shows the failure; a job that has no other flavor waits with it' '
-	a=$(grow "gpus: 8\ntime: 1h") && wait_for 30 job_is "$a" reason ProvisioningFailed && gpuq pools >out && says out "^big +big +failing .*QuotaExceeded" &&
+	a=$(grow "gpus: 8\ntime: 1h") && wait_for 30 job_is "$a" reason ProvisioningFailed && job_is "$a" reasons.0.who operator &&
+	gpuq why "$a" >out && says out "QuotaExceeded.*no other request before 20" && gpuq pools >out && says out "^big +big +failing .*QuotaExceeded" &&
 	says out "^spare +spare +open" && gpuq pools --json big >pool.json && test "$(json last_failure.message <pool.json)" = "$(json failure <pool.json)" &&
 	test "$(json last_failure.time <pool.json)" = "$(json failed_time <pool.json)" && json last_failure.time <pool.json | grep -q "^20.*Z" &&
 	gpuq pools -h -o LAST_FAILURE big >out && says out "^20.* .*QuotaExceeded" && gpuq cancel "$a"

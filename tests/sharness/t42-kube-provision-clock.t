@@ -51,6 +51,12 @@ test_expect_success 'AC-DWS-6: an attempt is told before its node is taken away,
 	wait_for 60 n_of "$a" 2 && job_becomes "$a" RUNNING 60 && ends "$a"
 '
 
+# Its request is for 720 s, of which the node takes 300 to come.
+test_expect_success 'AC-DWS-6: a node that boots longer than the time limit of its job is used, and no other one requested' '
+	becomes late && a=$(grow "gpus: 8\ntime: 2m") && wait_for 60 job_is "$a" provisioning.state provisioned && kill_gpuqd &&
+	clock_to $((660 + 4200 + 300)) && shimmed && then_becomes serve && job_becomes "$a" RUNNING 60 && n_of "$a" 1 && ends "$a"
+'
+
 test_expect_success 'nothing was overcommitted' '
 	nothing_was_overcommitted
 '

@@ -353,8 +353,6 @@ static void ends(int64_t time_us, enum gpuq_cause cause)
 	cr_expect_not(ask_end_due(m, j, T0 + 7680 * S - 1, &ev, why, sizeof(why)));
 	cr_assert(ask_end_due(m, j, T0 + 7680 * S, &ev, why, sizeof(why)));
 	cr_expect_eq(ev.evict.cause, cause);
-	cr_expect_not(ask_node_ends_soon(model_find_node(m, "n1"), T0 + 7199 * S));
-	cr_expect(ask_node_ends_soon(model_find_node(m, "n1"), T0 + 7200 * S));
 	cr_expect_str_eq(why, "its nodes were requested for a time, and are taken away in 2m");
 	model_free(m);
 }
@@ -509,6 +507,67 @@ Test(asks, a_job_that_runs_longer_than_the_node_is_not_placed_there)
 			 "starts");
 }
 
+/* Return what a cycle decides of job 1, whose node was made at T0 and has been ready since ready_us. */
+static const char *booted(int64_t time_us, int64_t ready_us, int64_t at_us, const char *pool_key)
+{
+	static char found[300];
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct model *m = asking_as(1, PROVISION_CLASS_QUEUED, "gpus: 1\ncommand: [x]\n", pool_key);
+	struct snapshot *sn = NULL;
+	struct plan plan;
+
+	model_find_job(m, J1)->time_limit_us = time_us;
+	ask_find(m, 1)->run_us = time_us;
+	ask_find(m, 1)->given_us = time_us + 600 * S;
+	hear(m, ASK_STATE_ACCEPTED, "Accepted", T0);
+	node_as(m, "n1", T0, false);
+	hear(m, ASK_STATE_PROVISIONED, "Provisioned", T0);
+	node(m, "n1", ready_us);
+	cr_assert_eq(ask_find(m, 1)->state, ASK_STATE_SERVED);
+	cr_assert_eq(snapshot_take(m, at_us, &sn, &err), 0, "%s", err.text);
+	cr_assert_eq(sched_cycle(sn, &mem, &plan, &err), 0, "%s", err.text);
+	snprintf(found, sizeof(found), "%s%s", plan.n_actions ? "starts" : "waits",
+		 plan.n_asks ? ", another is requested" : "");
+	snapshot_free(sn);
+	gpuq_arena_done(&mem);
+	model_free(m);
+	return found;
+}
+
+/* Its node runs for its time limit and 10 minutes: what it boots longer than these is lost to the job. */
+Test(asks, a_node_that_boots_longer_than_its_job_runs_is_used)
+{
+	const char *one = "max_nodes: 1", *more = "max_nodes: 4";
+
+	cr_expect_str_eq(booted(120 * S, T0 + 300 * S, T0 + 301 * S, more), "starts");
+	cr_expect_str_eq(booted(10 * S, T0 + 20 * S, T0 + 21 * S, more), "starts");
+	/* 10 s and the grace period of 30 s are left of 610 s. */
+	cr_expect_str_eq(booted(10 * S, T0 + 570 * S, T0 + 570 * S, more), "starts");
+	cr_expect_str_eq(booted(10 * S, T0 + 570 * S, T0 + 570 * S + 1, one), "waits");
+	/* A minute of two, and no less, of 720 s. */
+	cr_expect_str_eq(booted(120 * S, T0 + 590 * S, T0 + 599 * S, more), "starts");
+	/* A tenth of an hour of 4200 s, where the booking still holds. */
+	cr_expect_str_eq(
+		booted(3600 * S, T0 + 3000 * S, T0 + 3810 * S, "booking: 2h, max_nodes: 4"),
+		"starts");
+	cr_expect_str_eq(
+		booted(3600 * S, T0 + 3000 * S, T0 + 3811 * S, "booking: 2h, max_nodes: 4"),
+		"waits, another is requested");
+}
+
+/* Riders need all of their time; what their time limit is, no matter how near the end. */
+Test(asks, a_short_job_rides_on_the_last_minutes_of_a_node)
+{
+	cr_expect_str_eq(rider("max_nodes: 1", 120 * S, T0 + 7500 * S), "starts");
+	cr_expect_str_eq(rider("max_nodes: 1", 300 * S, T0 + 7500 * S), "NodeEnds n1 7800 7830");
+	/* 10 minutes at least where it may be cut short. */
+	cr_expect_str_eq(rider("max_nodes: 1, evictable: true", 86400 * S, T0 + 7170 * S),
+			 "starts");
+	cr_expect_str_eq(rider("max_nodes: 1, evictable: true", 86400 * S, T0 + 7171 * S),
+			 "NodeEnds n1 7800 93601");
+}
+
 Test(asks, a_job_leaves_nodes_that_last_longer_to_others)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
@@ -645,6 +704,21 @@ Test(asks, a_time_limit_beyond_what_nodes_may_run_is_refused)
 	cr_expect_eq(run_limit_check(m, &spec, week, &err), 0, "another pool");
 	spec.flavors = (struct gpuq_strlist){ big, 1 };
 	cr_expect_eq(run_limit_check(m, &spec, week, &err), GPUQ_ELIMIT, "not of that flavor");
+	rig_site(m, "version: 1\nqueues: [{name: default}]\nflavors: [{name: default}]\npools: "
+		    "[{name: p, "
+		    "selector: {a: b}, flavor: default, provisioning: {kind: request, class: c.x, "
+		    "max_nodes: 4, "
+		    "max_run: 1h, machine: {gpus: 2, labels: {a: b}}}}, {name: q, selector: {a: "
+		    "c}, flavor: default, "
+		    "provisioning: {kind: request, class: c.x, max_nodes: 4, machine: {gpus: 1, "
+		    "labels: {a: c}}}}, "
+		    "{name: system, selector: {a: d}}]");
+	cr_expect_eq(run_limit_check(m, &spec, week, &err), GPUQ_ELIMIT,
+		     "its machine is too small");
+	cr_expect(strstr(err.text, "maximum 3600 s"), "%s", err.text);
+	g.gpus_milli = 1000;
+	cr_expect_eq(run_limit_check(m, &spec, week, &err), 0, "%s", err.text);
+	g.gpus_milli = 2000;
 	run_limit_warn(m, &spec, 3600 * S, &warnings);
 	cr_expect_eq(warnings.len, 0, "nodes of other classes are not taken away");
 	rig_site(m,

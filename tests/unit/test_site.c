@@ -465,6 +465,12 @@ static const struct {
 	  "or PreferNoSchedule, found 'Never'" },
 	{ GROWS("max_run: 8d, " SHAPE), "f:2:119: pools[p].provisioning.max_run: expected 7d at "
 					"most, and more than 0" },
+	{ GROWS("max_run: 5m, " SHAPE), NULL },
+	{ POOL("provisioning: {kind: request, class: queued-provisioning.gke.io, max_nodes: 2, "
+	       "max_run: 10m, " SHAPE "}"),
+	  "f:2:142: pools[p].provisioning.max_run: expected more than 10m, in which a node may "
+	  "boot: "
+	  "nodes of this class are taken away after that time" },
 	{ GROWS("booking: 0, " SHAPE), "f:2:119: pools[p].provisioning.booking: expected more than "
 				       "0" },
 	{ GROWS("retry_base: 1h, " SHAPE), "f:2:68: pools[p].provisioning.retry_max: less than "

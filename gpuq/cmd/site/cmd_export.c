@@ -8,7 +8,7 @@
 #include "libgpuq/yaml.h"
 
 /* The lists of a case, in the order of the file. */
-static const char *const parts[] = { "nodes", "queues", "users", "running", "pending" };
+static const char *const parts[] = { "nodes", "pools", "queues", "users", "running", "pending" };
 enum { N_PARTS = sizeof(parts) / sizeof(parts[0]) };
 
 struct gathered {

@@ -5,6 +5,7 @@
 
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/provision.h"
+#include "gpuqd/site/site_find.h"
 #include "gpuqd/snapshot/choices/snapshot_choices.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/state/asks/ask_near.h"
@@ -44,33 +45,51 @@ static const char *label_of(const struct node *n, const char *key)
 	return strcmp(key, "metadata.name") == 0 ? n->name : gpuq_strmap_get(&n->fact.labels, key);
 }
 
-/* True if some node meets it. */
+/* Return the value of the label of nodes that the pool gets; NULL = it gets none, or they lack it. */
+static const char *label_to_come(const struct site_pool *p, const char *key)
+{
+	return site_pool_grows(p) ? gpuq_strmap_get(&p->provisioning->machine->labels, key) : NULL;
+}
+
+/* True if some node, or one that a pool could get, meets it. */
 static bool is_met(const struct model *m, const struct gpuq_require *r)
 {
 	node_each(m, n)
 		if (!n->gone && require_holds(r, label_of(n, r->key)))
 			return true;
+	site_each(site_pool, m->site->pools, p)
+		if (site_pool_grows(p) && require_holds(r, label_to_come(p, r->key)))
+			return true;
 	return false;
 }
 
-/* Append the values that nodes have of a label, each once. */
+struct values {
+	const char *seen[VALUES_MAX];
+	size_t n;
+};
+
+static void add_value(struct values *v, const char *value, struct gpuq_buf *out)
+{
+	size_t i = 0;
+
+	while (value && i < v->n && strcmp(v->seen[i], value) != 0)
+		i++;
+	if (!value || i < v->n || v->n == VALUES_MAX)
+		return;
+	gpuq_buf_printf(out, "%s%s", v->n ? ", " : " (there are: ", value);
+	v->seen[v->n++] = value;
+}
+
+/* Append the values that nodes have, or would have, of a label, each once. */
 static void add_values(const struct model *m, const char *key, struct gpuq_buf *out)
 {
-	const char *seen[VALUES_MAX];
-	size_t n = 0;
+	struct values v = { .n = 0 };
 
-	node_each(m, node) {
-		const char *value = node->gone ? NULL : label_of(node, key);
-		size_t i = 0;
-
-		while (value && i < n && strcmp(seen[i], value) != 0)
-			i++;
-		if (value && i == n && n < VALUES_MAX) {
-			gpuq_buf_printf(out, "%s%s", n ? ", " : " (there are: ", value);
-			seen[n++] = value;
-		}
-	}
-	gpuq_buf_adds(out, n ? ")" : "");
+	node_each(m, node)
+		add_value(&v, node->gone ? NULL : label_of(node, key), out);
+	site_each(site_pool, m->site->pools, p)
+		add_value(&v, label_to_come(p, key), out);
+	gpuq_buf_adds(out, v.n ? ")" : "");
 }
 
 /* True if it is a flavor of some node: sinfo has flavors in the column of Slurm's features. */

@@ -4,11 +4,32 @@
 #include <string.h>
 
 #include "gpuqd/site/provision.h"
+#include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
-static bool may_use(const struct gpuq_spec *spec, const char *flavor)
+bool run_limit_holds(const struct provision_machine *is, const struct gpuq_group *g)
 {
-	return !flavor || gpuq_strlist_passes(&spec->flavors, flavor);
+	bool all = g->gpus_milli <= is->gpus * 1000 &&
+		   (!is->cpu_milli || g->cpu_milli <= is->cpu_milli) &&
+		   (!is->memory_bytes || g->memory_bytes <= is->memory_bytes);
+
+	for (size_t i = 0; all && i < g->n_resources; i++)
+		all = g->resources[i].count <= provision_has(is, g->resources[i].name) ||
+		      strcmp(g->resources[i].name, GPUQ_RESOURCE_STORAGE) == 0;
+	return all;
+}
+
+/* True if nodes that the pool has, or gets, could hold the pods that request devices. Where it names no flavor, the nodes
+ * tell, once they are there. */
+static bool may_use(const struct gpuq_spec *spec, const struct site_pool *p)
+{
+	if (!p->flavor || !gpuq_strlist_passes(&spec->flavors, p->flavor))
+		return false;
+	for (size_t i = 0; site_pool_grows(p) && i < spec->n_groups; i++)
+		if (spec->groups[i].gpus_milli > 0 &&
+		    !run_limit_holds(p->provisioning->machine, &spec->groups[i]))
+			return false;
+	return true;
 }
 
 int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t time_us,
@@ -20,7 +41,7 @@ int run_limit_check(const struct model *m, const struct gpuq_spec *spec, int64_t
 	if (time_us == GPUQ_UNLIMITED || gpuq_spec_gpus_milli(spec) == 0)
 		return 0;
 	site_each(site_pool, m->site->pools, p) {
-		if (!may_use(spec, p->flavor))
+		if (!may_use(spec, p))
 			continue;
 		if (!site_pool_requests(p) || p->provisioning->max_run_us >= time_us)
 			return 0;
@@ -49,7 +70,7 @@ void run_limit_warn(const struct model *m, const struct gpuq_spec *spec, int64_t
 	if (time_us == GPUQ_UNLIMITED || gpuq_spec_gpus_milli(spec) == 0)
 		return;
 	site_each(site_pool, m->site->pools, p) {
-		if (!may_use(spec, p->flavor))
+		if (!may_use(spec, p))
 			continue;
 		if (!site_pool_requests(p) ||
 		    strcmp(p->provisioning->class_, PROVISION_CLASS_QUEUED) != 0 ||

@@ -6,11 +6,16 @@
 #ifndef GPUQD_FLOW_ADMIT_RUN_LIMIT_H
 #define GPUQD_FLOW_ADMIT_RUN_LIMIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "gpuqd/state/model.h"
 #include "libgpuq/err.h"
 #include "libgpuq/spec.h"
+
+struct provision_machine;
+/* True if a node of that shape could hold a pod of the group. */
+bool run_limit_holds(const struct provision_machine *is, const struct gpuq_group *g);
 
 /* Refuse a job whose time limit exceeds max_run of every pool that it may use: GPUQ_ELIMIT with the
  * largest. A pool whose nodes are not requested, or a node of none, could hold it at any length.

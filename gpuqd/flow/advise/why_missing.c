@@ -35,6 +35,7 @@ struct search {
 	struct obstacle all[OBSTACLES_MAX];
 	uint32_t n, n_nodes; /* n_nodes: looked at */
 	uint32_t n_met, n_fit; /* nodes that meet all; that are large enough besides */
+	bool made_up; /* those looked at are ones that pools could get */
 };
 
 /* True if an empty node is large enough for a pod. */
@@ -189,10 +190,20 @@ static uint32_t look_at_all(struct search *x, bool made_up)
 	for (uint32_t i = 0; i < x->n; i++)
 		x->all[i].n_failed = x->all[i].n_alone = 0;
 	x->n_nodes = x->n_met = x->n_fit = 0;
+	x->made_up = made_up;
 	for (uint32_t n = 0; n < x->s->n_nodes; n++)
 		if (x->s->nodes[n].made_up == made_up)
 			look_at(x, n);
 	return x->n_nodes;
+}
+
+/* True if one demand alone keeps the job off some node. */
+static bool is_near(const struct search *x)
+{
+	for (uint32_t i = 0; i < x->n; i++)
+		if (x->all[i].n_alone)
+			return true;
+	return false;
 }
 
 /* The nearest first: what more nodes fail alone, then what more nodes fail. */
@@ -270,7 +281,7 @@ static struct gpuq_val *there(const struct search *x, const struct obstacle *o,
 	for (uint32_t n = 0; o->what >= LABEL && o->what < TAINT && n < x->s->n_nodes; n++) {
 		const struct snap_node *node = &x->s->nodes[n];
 
-		if (node->made_up || (o->what == FLAVOR && node->n_devices == 0))
+		if (node->made_up != x->made_up || (o->what == FLAVOR && node->n_devices == 0))
 			continue;
 		add_word(a, list,
 			 o->require                  ? feasibility_label(x->s, n, o->require->key)
@@ -305,13 +316,16 @@ struct gpuq_val *why_missing(const struct why_case *c)
 	for (uint32_t k = 0; k < r->n_groups && list && list->n < LINES_MAX; k++) {
 		struct search x = { .s = c->s, .r = r, .g = &r->groups[k] };
 		uint32_t best, least;
+		bool near;
 
 		demands(&x);
 		/* Nothing is missing where a node that a pool could get would do. */
 		look_at_all(&x, true);
 		if (x.n_fit)
 			continue;
-		if (look_at_all(&x, false) == 0)
+		/* Pools of the right flavor, say, whose nodes lack a label alone, where no node is of that flavor. */
+		near = is_near(&x);
+		if (look_at_all(&x, false) == 0 || (near && !is_near(&x)))
 			look_at_all(&x, true);
 		if (x.n_fit || x.n == 0)
 			continue;

@@ -220,16 +220,15 @@ static void check_served(struct asker *k, const struct ask *a, const struct prov
 			outcome_end(k->j, a, "no job needs it any more");
 		return;
 	}
-	if (!a->used)
-		return;
-	if (ask_has_pods(model_of(k), a)) {
+	if (a->used ? ask_has_pods(model_of(k), a) : waits(model_of(k), a->owner)) {
 		l->idle_us = 0;
 		return;
 	}
+	/* Another job that could use its nodes starts on them meanwhile. */
 	if (!l->idle_us)
 		l->idle_us = mono;
 	if (mono - l->idle_us >= IDLE_US || a->n_came == 0)
-		outcome_end(k->j, a, "its jobs are done");
+		outcome_end(k->j, a, a->used ? "its jobs are done" : "no job needs it any more");
 }
 
 /* Check the limits of one ask that depend on time, or on its nodes. */

@@ -114,6 +114,9 @@ int export_scenario(const struct model *m, int64_t now_us, export_fn fn, void *a
 		export_node(&x, &s->nodes[i]);
 		x.has_foreign |= export_is_shared(&x, &s->nodes[i]);
 	}
+	site_each(site_pool, x.m->site->pools, p)
+		if (site_pool_grows(p))
+			export_pool(&x, p);
 	for (uint32_t i = 0; i < s->n_queues; i++)
 		export_queue(&x, i);
 	if (x.has_foreign)

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "gpuqd/site/price.h"
 #include "gpuqd/site/site.h"
+#include "gpuqd/state/asks/ask.h"
 #include "libgpuq/units.h"
 
 static const char *const states[] = { "ready", "drained", "suspect", "down" };
@@ -189,4 +191,64 @@ void export_node(struct export *x, const struct snap_node *sn)
 	export_str(x, v, "state", states[sn->state < SNAP_ASKED ? sn->state : SNAP_READY]);
 	if (n)
 		export_labels(x, v, n);
+}
+
+/* Write the taints of its nodes that keep jobs away. */
+static void export_taints(struct export *x, struct gpuq_val *v, const struct site_pool *p)
+{
+	const struct gpuq_objects *all = &p->provisioning->machine->taints;
+	struct gpuq_val *taints = gpuq_list(x->a);
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct provision_taint *in = &((const struct provision_taint *)all->items)[i];
+		const char *value = in->value ? in->value : "";
+		const char *effect = provision_effects[in->effect];
+		struct gpuq_val *t;
+
+		if (site_pool_tolerates(p, in->key, value, effect))
+			continue;
+		t = gpuq_add(x->a, taints, gpuq_map(x->a));
+		export_str(x, t, "key", in->key);
+		export_str(x, t, "value", value);
+		export_str(x, t, "effect", effect);
+	}
+	if (taints && taints->n)
+		export_put(x, v, "taints", taints);
+}
+
+void export_pool(struct export *x, const struct site_pool *p)
+{
+	const struct provision *how = p->provisioning;
+	const struct provision_machine *is = how->machine;
+	const int64_t wait_s = ask_pool_wait_s(ask_pool_find(x->m, p->name), 50);
+	struct gpuq_val *v, *labels;
+	int64_t left = how->max_nodes;
+
+	node_each(x->m, n)
+		left -= !n->gone && strcmp(n->pool, p->name) == 0;
+	if (left <= 0)
+		return;
+	v = export_add(x, "pools");
+	labels = gpuq_map(x->a);
+	export_str(x, v, "name", p->name);
+	export_str(x, v, "flavor", p->flavor);
+	export_int(x, v, "max", left);
+	export_int(x, v, "gpus", is->gpus);
+	if (is->cpu_milli)
+		export_int(x, v, "cpu", is->cpu_milli);
+	if (is->memory_bytes)
+		export_int(x, v, "mem_mb", is->memory_bytes >> 20);
+	for (size_t i = 0; i < is->labels.n; i++)
+		export_str(x, labels, is->labels.keys[i], is->labels.vals[i]);
+	if (is->labels.n)
+		export_put(x, v, "labels", labels);
+	export_taints(x, v, p);
+	export_milli(x, v, "price", price_micro(x->m->site, p->name, p->flavor) / 1000);
+	if (p->spot)
+		export_put(x, v, "spot", gpuq_bool(x->a, true));
+	if (site_pool_requests(p))
+		export_int(x, v, "max_requests", how->max_requests);
+	/* Without past requests they come by node_up. */
+	if (wait_s >= 0)
+		export_span(x, v, "provision_delay", wait_s * GPUQ_US_PER_S);
 }

@@ -11,5 +11,7 @@
 /* export_cluster.c */
 void export_config(struct export *x);
 void export_node(struct export *x, const struct snap_node *n);
+/* Write a pool that grows, unless it has all its nodes: what it could still get. */
+void export_pool(struct export *x, const struct site_pool *p);
 
 #endif

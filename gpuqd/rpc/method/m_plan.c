@@ -167,6 +167,14 @@ static struct gpuq_val *cost_val(const struct planning *x, struct gpuq_arena *a,
 
 /* ---- each flavor by itself ---- */
 
+static bool grows(const struct site *s, const char *flavor)
+{
+	site_each(site_pool, s->pools, p)
+		if (site_pool_grows(p) && strcmp(p->flavor, flavor) == 0)
+			return true;
+	return false;
+}
+
 /* Return the flavor of that number; NULL = it uses fewer. */
 static const char *flavor_of(const struct planning *x, uint32_t job, uint32_t ix)
 {
@@ -174,7 +182,9 @@ static const char *flavor_of(const struct planning *x, uint32_t job, uint32_t ix
 	const struct gpuq_strlist *named = &x->guests[job].spec->flavors;
 	const size_t n = named->n ? named->n : site->flavors.n;
 
-	if (n < 2 || ix >= n || ix >= FLAVORS_MAX || gpuq_spec_gpus_milli(x->guests[job].spec) == 0)
+	/* There is more to be told of a single one where its nodes would be requested. */
+	if ((n < 2 && !(named->n && grows(site, named->items[0]))) || ix >= n ||
+	    ix >= FLAVORS_MAX || gpuq_spec_gpus_milli(x->guests[job].spec) == 0)
 		return NULL;
 	return named->n ? named->items[ix]
 			: ((const struct site_flavor *)site->flavors.items)[ix].name;

@@ -6,7 +6,9 @@
  *
  * The nodes of a request run for a time (snap_node.run_us). A job whose time limit and grace period are longer
  * is kept off them, and one without a time limit off those that do not run as long as their pool lets any;
- * unless the job is preemptible, and the pool lets it be cut short. */
+ * unless the job is preemptible, and the pool lets it be cut short. The time that a node booted is not counted for the
+ * jobs that it was requested for: they start with what is left. Nothing starts with less left, before the attempt is told
+ * to end, than a tenth of its time limit, which is a minute at least and 10 minutes at most, or all of it. */
 #ifndef GPUQD_SCHED_PLACE_ENDS_H
 #define GPUQD_SCHED_PLACE_ENDS_H
 

@@ -6,8 +6,6 @@
 #include "gpuqd/site/site.h"
 #include "libgpuq/units.h"
 
-#define LEAST_US (30 * GPUQ_US_PER_S)
-
 /* Note when the nodes of an attempt are taken away: that is counted from when they were made, which is not
  * known, but not after they were given or seen. */
 void ask_set_ends(struct model *m, const struct ask *a)
@@ -44,7 +42,7 @@ int64_t ask_end_signal_us(const struct model *m, const struct job *j)
 
 	if (ends_us == GPUQ_UNLIMITED)
 		return ends_us;
-	return ends_us - (grace_us > LEAST_US ? grace_us : LEAST_US);
+	return ends_us - (grace_us > ASK_END_LEAST_US ? grace_us : ASK_END_LEAST_US);
 }
 
 bool ask_end_due(const struct model *m, const struct job *j, int64_t now_us, struct event *ev,
@@ -117,9 +115,4 @@ bool ask_job_is_spared(const struct model *m, const struct job *j)
 			return true;
 	}
 	return false;
-}
-
-bool ask_node_ends_soon(const struct node *n, int64_t now_us)
-{
-	return n->ends_us && now_us >= n->ends_us - PROVISION_RUN_MARGIN_US;
 }

@@ -14,6 +14,8 @@
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/model.h"
 
+#define ASK_END_LEAST_US INT64_C(30000000) /* by which it is told before, at least */
+
 /* Return when the attempt must be told; GPUQ_UNLIMITED = its nodes have no end that is known. */
 int64_t ask_end_signal_us(const struct model *m, const struct job *j);
 /* True if it is to be told now: *ev is the event, whose text is written to `why`. */
@@ -27,8 +29,6 @@ bool ask_node_taken(const struct model *m, const struct job *j, struct event *ev
 bool ask_spot_lost(const struct model *m, const struct job *j);
 /* True if its attempt is on nodes that were requested for a time, which no other job may cut short. */
 bool ask_job_is_spared(const struct model *m, const struct job *j);
-/* True if the node is taken away so soon that nothing is to start there. */
-bool ask_node_ends_soon(const struct node *n, int64_t now_us);
 /* Note when the nodes of an attempt are taken away. */
 void ask_set_ends(struct model *m, const struct ask *a);
 

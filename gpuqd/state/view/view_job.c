@@ -134,8 +134,23 @@ static const char *words_of_pool(const struct model *m, const char *name)
 					   : "this cluster takes no requests for nodes";
 }
 
+/* Return what the cloud said when requests of the pool failed, and until when there are no more; NULL = nothing is known. */
+static const char *words_of_failure(struct gpuq_arena *a, const struct model *m, const char *name)
+{
+	const struct ask_pool *p = ask_pool_find(m, name);
+	char until[40];
+
+	if (!p || !p->failed_us || !*p->message)
+		return NULL;
+	if (p->closed_until_us <= m->now_us)
+		return p->message;
+	gpuq_instant_print(walltime_of(p->closed_until_us, m->ahead_us), until, sizeof(until));
+	return gpuq_arena_printf(a, "%s; no other request before %s", p->message, until);
+}
+
 /* Return the words of the cluster behind a reason; NULL = there are none. */
-static const char *words_of(const struct model *m, const struct job *j, const struct reason *r)
+static const char *words_of(struct gpuq_arena *a, const struct model *m, const struct job *j,
+			    const struct reason *r)
 {
 	const struct life *l = j->life;
 
@@ -152,15 +167,19 @@ static const char *words_of(const struct model *m, const struct job *j, const st
 		return l->message;
 	case GPUQ_R_NODES_UNAVAILABLE:
 		return words_of_pool(m, r->object);
+	case GPUQ_R_PROVISIONING_FAILED:
+		return words_of_failure(a, m, r->object);
 	default:
 		return NULL;
 	}
 }
 
 /* Return the role that can do something about a reason: of trouble at the start it depends on the
- * trouble. */
+ * trouble; what the cloud said of a failure is for operators. */
 static const char *who_of(const struct job *j, const struct reason *r)
 {
+	if (r->code == GPUQ_R_PROVISIONING_FAILED)
+		return "operator";
 	return r->code == GPUQ_R_STARTING && j->life->trouble
 		       ? view_trouble_who(j->life->trouble->whose)
 		       : gpuq_reason_who((enum gpuq_reason)r->code);
@@ -185,7 +204,7 @@ static struct gpuq_val *view_reasons(struct gpuq_arena *a, const struct model *m
 		gpuq_put(a, v, "need", view_amount_of(a, m, r, r->need));
 		gpuq_put(a, v, "since", view_instant(a, r->since_us));
 		gpuq_put(a, v, "who", gpuq_str(a, who_of(j, r)));
-		gpuq_put(a, v, "message", view_word(a, words_of(m, j, r)));
+		gpuq_put(a, v, "message", view_word(a, words_of(a, m, j, r)));
 		gpuq_add(a, list, v);
 	}
 	return list;

@@ -349,6 +349,9 @@ queues:
                      "no ProvisioningRequestConfig is named gone")
         for shape, words in ((SHAPES.replace("gpus: 1, ", ""), "machine is missing"),
                              (SHAPES.replace(", max_nodes: 2", ""), "max_nodes is missing"),
+                             (SHAPES.replace("max_nodes: 2", "max_nodes: 0"), "max_nodes: expected 1 at least"),
+                             (SHAPES.replace("max_nodes: 2", "max_nodes: 2, foo: 2"), "unknown key 'foo'"),
+                             (SHAPES.replace("gpus: 1, ", "gpus: 1, gpu: 1, "), "unknown key 'gpu'; did you mean 'gpus'?"),
                              ("queues: []", "expected pools"), ("pools: [7]", "expected a pool with a name")):
             self.refused(DWS, ":", words, more=("--pools", self.shapes(shape)))
         self.refused(DWS.replace("  admissionChecks: [dws-prov]\n", ""), "pool dws-t4: no AdmissionCheck",
