@@ -3,6 +3,7 @@
 #include "gpuq/slurm/slurm_json.h"
 
 #include <inttypes.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "libgpuq/units.h"
 
 #define PARSER "data_parser/v0.0.42"
+#define NO_ID INT64_C(4294967294)
 
 /* ---- values ---- */
 
@@ -226,6 +228,73 @@ static void put_amounts(const struct maker *m, const struct gpuq_val *job)
 	gpuq_buf_done(&text);
 }
 
+/* The numbers of the user where this machine knows them; else Slurm's for nobody. */
+static void put_ids(const struct maker *m, const char *user)
+{
+	const struct passwd *pw = *user ? getpwnam(user) : NULL;
+
+	put_int(m, "user_id", pw ? pw->pw_uid : NO_ID);
+	put_int(m, "group_id", pw ? pw->pw_gid : NO_ID);
+}
+
+/* Members that gpuq has nothing for, as Slurm prints them where it has nothing: by the kind of their values. */
+static void put_unused(const struct maker *m)
+{
+	static const char *const texts[] = { "admin_comment",
+					     "allocating_node",
+					     "batch_features",
+					     "burst_buffer",
+					     "burst_buffer_state",
+					     "cluster_features",
+					     "container",
+					     "container_id",
+					     "cron",
+					     "excluded_nodes",
+					     "extra",
+					     "failed_node",
+					     "licenses",
+					     "licenses_allocated",
+					     "mail_user",
+					     "mcs_label",
+					     "memory_per_tres",
+					     "network",
+					     "required_nodes",
+					     "resv_name",
+					     "scheduled_nodes",
+					     "selinux_context",
+					     "system_comment",
+					     "tres_bind",
+					     "tres_freq",
+					     "tres_per_node",
+					     "tres_per_socket",
+					     "tres_per_task",
+					     "wckey" };
+	static const char *const counts[] = { "association_id",    "het_job_offset",
+					      "required_switches", "core_spec",
+					      "thread_spec",       "maximum_switch_wait_time" };
+	static const char *const numbers[] = {
+		"accrue_time",           "cores_per_socket", "deadline",        "delay_boot",
+		"last_sched_evaluation", "max_cpus",         "max_nodes",       "pre_sus_time",
+		"preempt_time",          "preemptable_time", "resize_time",     "sockets_per_node",
+		"suspend_time",          "tasks_per_board",  "tasks_per_core",  "tasks_per_node",
+		"tasks_per_socket",      "tasks_per_tres",   "threads_per_core"
+	};
+	static const char *const lists[] = { "flags", "gres_detail", "mail_type",
+					     "power", "profile",     "shared" };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		put_str(m, texts[i], "");
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		put_int(m, counts[i], 0);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		put_number(m, numbers[i], false, 0);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		put_words(m, lists[i], NULL);
+	put_bool(m, "contiguous", false);
+	put_bool(m, "reboot", false);
+	gpuq_put(m->a, m->v, "job_resources", gpuq_null(m->a));
+}
+
 static struct gpuq_val *queue_job(struct gpuq_arena *a, const struct gpuq_val *job)
 {
 	const struct maker m = { a, gpuq_map(a) };
@@ -276,6 +345,9 @@ static struct gpuq_val *queue_job(struct gpuq_arena *a, const struct gpuq_val *j
 	put_limit(&m, "time_limit", job);
 	put_str(&m, "user_name", gpuq_get_str(job, "user", ""));
 	put_str(&m, "group_name", gpuq_get_str(job, "user", ""));
+	put_ids(&m, gpuq_get_str(job, "user", ""));
+	put_number(&m, "cpus_per_task", true, cpus_of(job) / gpuq_get_int(job, "pod_count", 1));
+	put_unused(&m);
 	put_amounts(&m, job);
 	gpuq_buf_done(&text);
 	return m.v;
@@ -310,7 +382,7 @@ static void add_tres(struct gpuq_arena *a, struct gpuq_val *list, const char *ty
 }
 
 /* Slurm's own numbers of what it counts. */
-enum { TRES_CPU = 1, TRES_MEM = 2, TRES_NODE = 4, TRES_GPU = 1001 };
+enum { TRES_CPU = 1, TRES_MEM = 2, TRES_NODE = 4, TRES_DISK = 6, TRES_GPU = 1001 };
 
 static struct gpuq_val *tres_of(struct gpuq_arena *a, const struct gpuq_val *job)
 {
@@ -323,10 +395,30 @@ static struct gpuq_val *tres_of(struct gpuq_arena *a, const struct gpuq_val *job
 	return list;
 }
 
+/* Processor time in seconds and microseconds; 0 where it is not known, as Slurm has it. */
+static void put_cpu(const struct maker *m, const char *key, int64_t ms)
+{
+	const struct maker in = { m->a, gpuq_map(m->a) };
+
+	put_int(&in, "seconds", ms < 0 ? 0 : ms / 1000);
+	put_int(&in, "microseconds", ms < 0 ? 0 : ms % 1000 * 1000);
+	gpuq_put(m->a, m->v, key, in.v);
+}
+
+static void put_used(const struct maker *m, const struct gpuq_val *job)
+{
+	put_cpu(m, "system", view_used(job, "system_ms"));
+	put_cpu(m, "total", view_used_cpu_ms(job));
+	put_cpu(m, "user", view_used(job, "user_ms"));
+}
+
 static struct gpuq_val *times_of(struct gpuq_arena *a, const struct gpuq_val *job)
 {
 	const struct maker m = { a, gpuq_map(a) };
+	const int64_t wait = seconds(job, "start_time") - seconds(job, "eligible_time");
 
+	put_used(&m, job);
+	put_number(&m, "planned", view_job_started(job) && wait >= 0, wait);
 	put_int(&m, "elapsed", view_job_elapsed_us(job, cli_now_us()) / GPUQ_US_PER_S);
 	put_int(&m, "eligible", seconds(job, "eligible_time"));
 	put_int(&m, "end", seconds(job, "end_time"));
@@ -368,8 +460,82 @@ static struct gpuq_val *array_of(struct gpuq_arena *a, const struct gpuq_val *jo
 	return m.v;
 }
 
+/* An amount of a step: the one that used most, and all of them. */
+static struct gpuq_val *used_tres(struct gpuq_arena *a, const struct gpuq_val *job, bool out)
+{
+	struct gpuq_val *list = gpuq_list(a);
+	const int64_t cpu = view_used_cpu_ms(job);
+
+	if (out) {
+		add_tres(a, list, "fs", "disk", TRES_DISK, (double)view_used(job, "written_bytes"));
+		return list;
+	}
+	add_tres(a, list, "cpu", "", TRES_CPU, cpu < 0 ? 0 : (double)cpu); /* in ms */
+	add_tres(a, list, "mem", "", TRES_MEM, (double)view_used(job, "memory_bytes"));
+	add_tres(a, list, "fs", "disk", TRES_DISK, (double)view_used(job, "read_bytes"));
+	return list;
+}
+
+static struct gpuq_val *tres_range(struct gpuq_arena *a, const struct gpuq_val *job, bool out)
+{
+	static const char *const keys[] = { "max", "min", "average", "total" };
+	struct gpuq_val *v = gpuq_map(a);
+
+	/* Pods are not told apart. */
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		gpuq_put(a, v, keys[i], used_tres(a, job, out));
+	return v;
+}
+
+/* The step of the script, which has what the job used. */
+static struct gpuq_val *batch_step(struct gpuq_arena *a, const struct gpuq_val *job)
+{
+	const struct maker m = { a, gpuq_map(a) }, step = { a, gpuq_map(a) };
+	const struct maker time = { a, gpuq_map(a) }, nodes = { a, gpuq_map(a) };
+	const struct maker tasks = { a, gpuq_map(a) }, tres = { a, gpuq_map(a) };
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	gpuq_buf_printf(&text, "%" PRId64 ".batch", slurm_number(job));
+	put_buf(&step, "id", &text);
+	put_str(&step, "name", "batch");
+	gpuq_put(a, m.v, "step", step.v);
+	put_int(&time, "elapsed", view_job_elapsed_us(job, cli_now_us()) / GPUQ_US_PER_S);
+	put_seconds(&time, "start", job, "start_time");
+	put_number(&time, "end", view_job_ended(job), seconds(job, "end_time"));
+	put_int(&time, "suspended", 0);
+	put_used(&time, job);
+	gpuq_put(a, m.v, "time", time.v);
+	put_exit(&m, "exit_code", job);
+	put_words(&m, "state", slurm_state(job, false));
+	put_str(&m, "kill_request_user", gpuq_get_str(job, "cancelled_by", ""));
+	put_int(&nodes, "count", gpuq_get_int(job, "pod_count", 1));
+	view_job_nodes(&text, job);
+	put_buf(&nodes, "range", &text);
+	gpuq_put(a, m.v, "nodes", nodes.v);
+	put_int(&tasks, "count", gpuq_get_int(job, "pod_count", 1));
+	gpuq_put(a, m.v, "tasks", tasks.v);
+	gpuq_put(a, tres.v, "requested", tres_range(a, job, false));
+	gpuq_put(a, tres.v, "consumed", tres_range(a, job, true));
+	gpuq_put(a, tres.v, "allocated", tres_of(a, job));
+	gpuq_put(a, m.v, "tres", tres.v);
+	gpuq_buf_done(&text);
+	return m.v;
+}
+
+/* Members that gpuq has nothing for, as Slurm prints them where it has nothing. */
+static void put_blank(const struct maker *m, const char *const *names)
+{
+	for (; *names; names++)
+		put_str(m, *names, "");
+}
+
 static struct gpuq_val *past_job(struct gpuq_arena *a, const struct gpuq_val *job)
 {
+	static const char *const blank[] = { "block",     "constraints", "container",
+					     "extra",     "failed_node", "licenses",
+					     "script",    "submit_line", "system_comment",
+					     "used_gres", NULL };
+	struct gpuq_val *steps = gpuq_list(a);
 	const struct maker m = { a, gpuq_map(a) }, tres = { a, gpuq_map(a) };
 	const struct maker comment = { a, gpuq_map(a) }, need = { a, gpuq_map(a) };
 	struct gpuq_buf text = GPUQ_BUF_INIT;
@@ -403,7 +569,15 @@ static struct gpuq_val *past_job(struct gpuq_arena *a, const struct gpuq_val *jo
 	put_number(&need, "memory_per_node", per_pod_mib(job) > 0, per_pod_mib(job));
 	gpuq_put(a, m.v, "required", need.v);
 	gpuq_put(a, m.v, "state", state_of(a, job));
-	gpuq_put(a, m.v, "steps", gpuq_list(a));
+	if (view_job_started(job) && gpuq_get_bool(job, "batch", true))
+		gpuq_add(a, steps, batch_step(a, job));
+	gpuq_put(a, m.v, "steps", steps);
+	put_blank(&m, blank);
+	put_str(&m, "qosreq", gpuq_get_str(job, "qos", ""));
+	put_bool(&m, "hold", strncmp(gpuq_get_str(job, "reason", ""), "Held", 4) == 0);
+	put_file(&m, "stdin_expanded", job, "stdin");
+	put_file(&m, "stdout_expanded", job, "stdout");
+	put_file(&m, "stderr_expanded", job, "stderr");
 	gpuq_put(a, tres.v, "allocated", view_job_started(job) ? tres_of(a, job) : gpuq_list(a));
 	gpuq_put(a, tres.v, "requested", tres_of(a, job));
 	gpuq_put(a, m.v, "tres", tres.v);

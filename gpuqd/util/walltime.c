@@ -17,8 +17,7 @@ bool walltime_is_instant(const char *key)
 		"audit_time",   "log_time",      "log_failed_time",
 		"created_time", "expires_time",  "revoked_time",
 		"used_time",    "deadline_time", "closed_until_time",
-		"drained_time",
-		"deadline", /* of a job's provisioning; that of a job is in its spec */
+		"drained_time", "deadline", /* of a job's provisioning; that of a job is in its spec */
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -28,6 +28,17 @@ static bool is_ours(const char *path)
 	return false;
 }
 
+/* True for a place that the runtime fills itself: nothing starts with another one there. */
+static bool is_taken(const char *path)
+{
+	static const char *const taken[] = { "/", "/proc", "/sys", "/dev" };
+
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		if (strcmp(path, taken[i]) == 0)
+			return true;
+	return false;
+}
+
 /* Check the names that the cluster would refuse; a job or site that was accepted before keeps its own. */
 static int volume_names(struct gpuq_reader *r, const struct gpuq_val *v,
 			const struct gpuq_volume *o)
@@ -49,6 +60,13 @@ static int volume_names(struct gpuq_reader *r, const struct gpuq_val *v,
 			r, v, GPUQ_EINVAL,
 			"expected another path than '%.80s': scripts and code of jobs are there",
 			o->path);
+	if (!r->stored && is_taken(o->path))
+		return spec_fail(r, v, GPUQ_EINVAL,
+				 "expected a path below '/' other than /proc, /sys and /dev, not "
+				 "'%.80s'",
+				 o->path);
+	if (!r->stored && o->nfs && !*o->nfs->server)
+		return spec_fail(r, v, GPUQ_EINVAL, "expected nfs.server to be a host, not ''");
 	if (!r->stored && strchr(o->path, ':'))
 		return spec_fail(r, v, GPUQ_EINVAL, "expected path without ':', not '%.80s'",
 				 o->path);

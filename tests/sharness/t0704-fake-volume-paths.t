@@ -56,6 +56,14 @@ test_expect_success 'places of the script and the code in other words are refuse
 	done
 '
 
+test_expect_success 'places that the runtime fills, and a file server without a name, are refused' '
+	for path in / /proc/ //sys /dev/.; do
+		exits 1 gpuq submit -p none --volume "own:$path" --wrap true && says err "other than /proc, /sys and /dev" || return 1
+	done && gpuq submit --dry-run -p none --volume own:/dev/shm --wrap true >out &&
+	printf "version: 1\nvolumes: [{claim: c, path: /proc}]\n" >bad.yaml && test_must_fail gpuq apply -f bad.yaml --dry-run 2>err && says err "other than /proc" &&
+	printf "image: a\ncommand: [b]\nvolumes: [{nfs: {server: \"\", path: /a}, path: /x}]\n" >job.yaml && exits 1 gpuq submit -p none job.yaml && says err "nfs.server to be a host"
+'
+
 no_harm_was_done
 
 test_done
