@@ -408,10 +408,7 @@ void gpuq_spec_told(const struct gpuq_spec *spec, const char *submitter, struct 
 const struct gpuq_amount *gpuq_group_device(const struct gpuq_group *g);
 
 /* True if its devices are those of its claims. */
-static inline bool gpuq_group_claimed(const struct gpuq_group *g)
-{
-	return g->n_claims > 0 && !g->claims_beside;
-}
+bool gpuq_group_claimed(const struct gpuq_group *g);
 
 /* Return an absolute path as mount(2) reads it, in a: no empty part, no ".", no '/' at the end; NULL: no memory. */
 const char *gpuq_path_plain(struct gpuq_arena *a, const char *path);

@@ -228,7 +228,7 @@ static void put_amounts(const struct maker *m, const struct gpuq_val *job)
 	gpuq_buf_done(&text);
 }
 
-/* The numbers of the user where this machine knows them; else Slurm's for nobody. */
+/* The numbers of the user where this machine has them; else those that Slurm has for an unknown one. */
 static void put_ids(const struct maker *m, const char *user)
 {
 	const struct passwd *pw = *user ? getpwnam(user) : NULL;

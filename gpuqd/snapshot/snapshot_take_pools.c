@@ -288,7 +288,7 @@ void snapshot_pools_add(struct taking *t)
 	if (largest == 0)
 		return;
 	wanted = wanted_milli(t->m, largest * SNAP_MILLI * PROVISION_NODES_MAX);
-	/* What comes for jobs of others may be taken by these first. */
+	/* These may take nodes that come for jobs of others. */
 	site_each(site_reservation, t->m->site->reservations, r)
 		wanted += r->gpus_milli;
 	site_each(site_pool, t->m->site->pools, p)

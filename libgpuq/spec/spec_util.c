@@ -253,6 +253,11 @@ const char *gpuq_path_join(struct gpuq_arena *a, const char *from, const char *p
 	return out;
 }
 
+bool gpuq_group_claimed(const struct gpuq_group *g)
+{
+	return g->n_claims > 0 && !g->claims_beside;
+}
+
 const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path)
 {
 	const struct gpuq_volume *found = NULL;

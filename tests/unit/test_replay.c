@@ -199,7 +199,7 @@ Test(replay, every_field_is_written)
 	} rows[] = {
 		{ "config_cols", sizeof(struct snap_config) - sizeof(struct policy_sched), 128 },
 		{ "queue_cols", sizeof(struct snap_queue) - sizeof(struct policy_queue), 136 },
-		{ "node_cols", sizeof(struct snap_node), 312 },
+		{ "node_cols", sizeof(struct snap_node), 320 },
 		{ "device_cols", sizeof(struct snap_device), 32 },
 		{ "group_cols", sizeof(struct snap_group), 224 },
 		{ "request_cols", sizeof(struct snap_request), 160 },

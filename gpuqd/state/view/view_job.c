@@ -1,5 +1,6 @@
 /* A job as people and programs see it: one row of a table for each key. Declared in view.h. */
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_used.h"
 #include "gpuqd/state/view/view_node.h"
 
 #include "gpuqd/snapshot/cost.h"
@@ -320,29 +321,6 @@ static struct gpuq_val *view_use(struct gpuq_arena *a, const struct model *m, co
 	return v;
 }
 
-static void put_known(struct gpuq_arena *a, struct gpuq_val *v, const char *key, int64_t n)
-{
-	gpuq_put(a, v, key, n < 0 ? gpuq_null(a) : gpuq_int(a, n));
-}
-
-/* Return what the last attempt used; null for what is not known. */
-static struct gpuq_val *view_used(struct gpuq_arena *a, const struct model *m, const struct used *s)
-{
-	struct gpuq_val *v = gpuq_map(a);
-
-	put_known(a, v, "user_ms", s->user_us < 0 ? -1 : s->user_us / 1000);
-	put_known(a, v, "system_ms", s->system_us < 0 ? -1 : s->system_us / 1000);
-	put_known(a, v, "cpu_ms", s->cpu_us < 0 ? -1 : s->cpu_us / 1000);
-	put_known(a, v, "memory_bytes", s->memory_bytes);
-	put_known(a, v, "read_bytes", s->read_bytes);
-	put_known(a, v, "written_bytes", s->written_bytes);
-	gpuq_put(a, v, "gpu_percent",
-		 s->gpu_milli < 0 ? gpuq_null(a) : gpuq_real(a, (double)s->gpu_milli / 10));
-	put_known(a, v, "gpu_memory_bytes", s->gpu_bytes);
-	gpuq_put(a, v, "hint", gpuq_bool(a, m->policy.use_hints));
-	return v;
-}
-
 /* Return the evictions of the job, the oldest first. */
 static struct gpuq_val *view_evictions(struct gpuq_arena *a, const struct job *j)
 {
@@ -534,7 +512,7 @@ KEY(priority, number(j->outlook->terms.total))
 KEY(flavor, word(j->life->flavor))
 KEY(evictions, tree(view_evictions(x->a, j)))
 KEY(use, j->life->load ? tree(view_use(x->a, x->m, j, x->now_us)) : null)
-KEY(used, j->life->used ? tree(view_used(x->a, x->m, j->life->used)) : null)
+KEY(used, j->life->used ? tree(view_used(x->a, j->life->used, x->m->policy.use_hints)) : null)
 KEY(avoids, tree(view_avoids(x->a, j, x->now_us)))
 KEY(promise, j->life->promise ? tree(view_promise(x->a, x->m, j)) : null)
 KEY(message, word(j->life->message))
