@@ -157,7 +157,7 @@ static int print_job(void *arg, const struct gpuq_val *job)
 	pair_buf(b, false, "EligibleTime", &text);
 	slurm_time(&text, gpuq_get(job, "start_time"), "Unknown");
 	pair_buf(b, true, "StartTime", &text);
-	slurm_time(&text, gpuq_get(job, "end_time"), "Unknown");
+	slurm_end_time(&text, job, "Unknown");
 	pair_buf(b, false, "EndTime", &text);
 	pair(b, true, "Partition", gpuq_get_str(job, "queue", ""));
 	if (view_job_nodes(&text, job) == 0)

@@ -234,15 +234,7 @@ static void comment_text(struct gpuq_buf *out, const struct row *r)
 /* For a running job, the end by its time limit. */
 static void end_text(struct gpuq_buf *out, const struct row *r)
 {
-	const int64_t start = gpuq_get_int(r->obj, "start_time", 0);
-	const int64_t limit = gpuq_get_int(r->obj, "time_limit_s", -1);
-	const struct gpuq_val *end = gpuq_get(r->obj, "end_time");
-	struct gpuq_val due = { .type = GPUQ_INT, .i = start + limit * GPUQ_US_PER_S };
-
-	if (end && end->type == GPUQ_INT)
-		slurm_time(out, end, "N/A");
-	else
-		slurm_time(out, start && limit >= 0 ? &due : NULL, "N/A");
+	slurm_end_time(out, r->obj, "N/A");
 }
 
 static void submit_text(struct gpuq_buf *out, const struct row *r)

@@ -36,6 +36,19 @@ void slurm_time(struct gpuq_buf *out, const struct gpuq_val *us, const char *non
 	gpuq_buf_adds(out, text);
 }
 
+void slurm_end_time(struct gpuq_buf *out, const struct gpuq_val *job, const char *none)
+{
+	const int64_t start = gpuq_get_int(job, "start_time", 0);
+	const int64_t limit = gpuq_get_int(job, "time_limit_s", -1);
+	const struct gpuq_val *end = gpuq_get(job, "end_time");
+	struct gpuq_val due = { .type = GPUQ_INT, .i = start + limit * GPUQ_US_PER_S };
+
+	if (end && end->type == GPUQ_INT)
+		slurm_time(out, end, none);
+	else
+		slurm_time(out, start && limit >= 0 ? &due : NULL, none);
+}
+
 void slurm_date(void)
 {
 	const time_t now = time(NULL);

@@ -13,6 +13,8 @@
 int64_t slurm_number(const struct gpuq_val *job);
 /* "2026-11-22T09:00:00" in local time; none for null or absent. */
 void slurm_time(struct gpuq_buf *out, const struct gpuq_val *us, const char *none);
+/* Append when it ended, or will by its time limit once it has started; else none. */
+void slurm_end_time(struct gpuq_buf *out, const struct gpuq_val *job, const char *none);
 /* A line with the date, as lists with --long begin. */
 void slurm_date(void);
 /* The time limit, or "UNLIMITED". */

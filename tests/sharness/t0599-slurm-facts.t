@@ -76,4 +76,9 @@ test_expect_success 'elements that ended by themselves do not lend their state t
 	sacct --json -j "$k" >out && tr -d "\n" <out | json jobs >all && grep -q "3-4" all
 '
 
+test_expect_success 'EndTime of a job that runs is that of its time limit, as in squeue' '
+	r=$(sbatch --parsable -t 30 --wrap "sleep 60") && job_becomes "$r" RUNNING && scontrol show job "$r" >out && end=$(squeue -h -j "$r" -o %e) &&
+	says out "EndTime=$end$" && scancel "$r" && r=$(sbatch --parsable -t 30 -H --wrap true) && scontrol show job "$r" >out && says out "EndTime=Unknown$" && scancel "$r"
+'
+
 test_done
