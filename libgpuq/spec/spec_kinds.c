@@ -93,15 +93,18 @@ static struct gpuq_val *pods_write(struct gpuq_arena *a, const void *in)
 /* Write the numbers of devices next to d that could be requested; nothing for what is no such number. */
 static const char *nearest(double d, char out[64])
 {
-	const double most = GPUQ_GPUS_PER_POD_MAX, step = d < 1 ? 0.01 : 1;
-	const double below = floor(d / step) * step;
+	const double step = d < 1 ? 0.01 : 1;
+	double below;
 
 	out[0] = '\0';
-	if (d > most)
+	if (d > GPUQ_GPUS_PER_POD_MAX)
 		snprintf(out, 64, ": the nearest is %u", GPUQ_GPUS_PER_POD_MAX);
-	else if (d > 0 && below <= 0)
+	if (!(d > 0 && d <= GPUQ_GPUS_PER_POD_MAX))
+		return out;
+	below = (double)(int64_t)(d / step) * step;
+	if (below <= 0)
 		snprintf(out, 64, ": the nearest is 0.01");
-	else if (d > 0)
+	else
 		snprintf(out, 64, ": the nearest are %.6g and %.6g", below, below + step);
 	return out;
 }
