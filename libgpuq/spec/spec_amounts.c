@@ -123,22 +123,23 @@ static const char *refused(const char *name)
 }
 
 /* Huge pages are requested as a whole number of them: "hugepages-2Mi" has their size. */
-static int check_pages(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t bytes)
+static int check_pages(struct gpuq_reader *r, const struct gpuq_val *at, const char *name,
+		       int64_t bytes)
 {
 	static const char huge[] = "hugepages-";
-	const char *size = p->key + sizeof(huge) - 1;
+	const char *size = name + sizeof(huge) - 1;
 	int64_t page = 0, next;
 
-	if (r->stored || strncmp(p->key, huge, sizeof(huge) - 1) != 0)
+	if (r->stored || strncmp(name, huge, sizeof(huge) - 1) != 0)
 		return 0;
 	if (gpuq_bytes_parse(size, &page, NULL) != 0 || page < 1 || page > BYTES_MAX)
-		return spec_fail(r, p->val, GPUQ_EINVAL,
+		return spec_fail(r, at, GPUQ_EINVAL,
 				 "expected the size of a page in the name, such as hugepages-2Mi");
 	if (bytes % page == 0)
 		return 0;
 	next = (bytes / page + 1) * page;
-	return next % MIB ? spec_fail(r, p->val, GPUQ_EINVAL, "expected a multiple of %.20s", size)
-			  : spec_fail(r, p->val, GPUQ_EINVAL,
+	return next % MIB ? spec_fail(r, at, GPUQ_EINVAL, "expected a multiple of %.20s", size)
+			  : spec_fail(r, at, GPUQ_EINVAL,
 				      "expected a multiple of %.20s, such as %lldMi", size,
 				      (long long)(next / MIB));
 }
@@ -157,7 +158,7 @@ static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t
 		  : !spec_digits(&at, 1, COUNT_MAX, out) || *at)
 		return spec_fail(r, p->val, GPUQ_EINVAL, "expected %s, not '%.40s'",
 				 bytes ? "an amount such as 2Gi" : "a number from 1", text);
-	return bytes ? check_pages(r, p, *out) : 0;
+	return bytes ? check_pages(r, p->val, p->key, *out) : 0;
 }
 
 static int resources_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
@@ -340,6 +341,12 @@ int spec_resources_of_pod(struct gpuq_reader *r, const struct gpuq_val *spec, st
 		if (rc == 0 && g->resources[i].count > BYTES_MAX)
 			rc = spec_fail(r, spec, GPUQ_ERANGE, "%s: more than can be counted",
 				       names.items[i]);
+		if (rc == 0) {
+			const size_t mark = gpuq_reader_enter(r, names.items[i]);
+
+			rc = check_pages(r, spec, names.items[i], g->resources[i].count);
+			gpuq_reader_leave(r, mark);
+		}
 		if (rc < 0)
 			return rc;
 	}

@@ -55,9 +55,15 @@ test_expect_success 'a kind that no node has is told, with those that are there'
 '
 
 test_expect_success 'what no node of the kind can hold is told, also where nodes of other kinds could' '
-	id=$(fake_job hang=true -g 1 --flavor t4 --gpu-memory 30Gi 2>err) && says err "no node can hold a pod of this job .30Gi of GPU memory requested, 15Gi on the largest node of t4.: it is pending" &&
-	fake_job hang=true -g 1 --flavor t4,a100-40g --gpu-memory 60Gi 2>err && says err "40Gi on the largest node of t4 or a100-40g" &&
-	fake_job hang=true -g 1 --flavor t4,a100-80g --gpu-memory 30Gi 2>err && test_must_be_empty err && fake_job hang=true -g 1 --gpu-memory 30Gi 2>err && test_must_be_empty err && gpuq cancel --me
+	offers node-0004 '\''"nvidia.com/gpu": "8"'\'' '\''"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"'\'' && wait_for 60 node_is node-0004 gpus 8 &&
+	id=$(fake_job hang=true -g 5 --flavor t4 2>err) && says err "no node can hold a pod of this job .5 GPUs requested, 4 on the largest node of t4.: it is pending" &&
+	fake_job hang=true -g 5 --flavor t4,a100-40g 2>err && says err "4 on the largest node of t4 or a100-40g" &&
+	fake_job hang=true -g 5 --flavor t4,h100 2>err && test_must_be_empty err && fake_job hang=true -g 5 2>err && test_must_be_empty err && gpuq cancel --me
+'
+
+test_expect_success 'whole devices are none to share: a request for memory is told, and why' '
+	id=$(fake_job hang=true -g 1 --flavor t4 --gpu-memory 3Gi 2>err) && says err "requested by gpu_memory, and no node serves such parts of t4.: it is pending" &&
+	job_is "$id" reason Unsatisfiable && fake_job hang=true -g 1 --gpu-memory 3Gi 2>err && says err "no node serves such parts.: it is pending" && gpuq cancel --me
 '
 
 test_expect_success 'flavors of the site mean what the site has them match' '

@@ -33,6 +33,7 @@ test_expect_success 'B: of --signal is about its own signal: another one reaches
 	trap "echo script >>heard" USR1
 	sh -c "trap \"echo program >>heard\" USR1 USR2; echo >ready; while [ ! -e go ]; do sleep 0.05; done" &
 	while [ ! -e go ]; do wait; done
+	exit 0
 	END
 	id=$(submit --cpus 0 warned) && wait_for 60 test -e ready && wait_for 60 heard script &&
 	scancel -s USR2 "$id" && wait_for 60 heard "program script" && job_is "$id" state RUNNING &&

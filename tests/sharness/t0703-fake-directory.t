@@ -32,7 +32,8 @@ test_expect_success 'queues whose pods have the directory, and some whose have n
 '
 
 test_expect_success 'a script in a pod without it: gpuq submit, sbatch, from standard input, many of them' '
-	warns none job.sh && warns placed job.sh && warns none - <job.sh && warns none --chdir /elsewhere job.sh && warns none -a 0-9 job.sh &&
+	warns none job.sh && warns placed job.sh && warns none - <job.sh && warns none -a 0-9 job.sh &&
+	exits 0 gpuq submit --hold -p none --chdir /elsewhere job.sh && says err "the pod will not have $PWD" && says err "[-]-chdir /elsewhere is ignored" &&
 	exits 0 bin/sbatch -H -p none job.sh && says err "sbatch: warning: the pod will not have $PWD" && test "$(wc -l <err)" = 1 &&
 	printf "script: a\n---\nscript: b\n" >two.yaml && warns none two.yaml && exits 0 gpuq submit --dry-run -p none job.sh && says err "will not have"
 '
