@@ -87,8 +87,10 @@ const struct gpuq_custom spec_cores_kind = { cores_read, cores_write };
 static const char *never_offered(const char *name)
 {
 	static const char quota[] = "requests.";
+	/* Of a DeviceClass, whose claims are the way to request it: draft_devices() tells that. */
+	static const char class_[] = "deviceclass.resource.kubernetes.io/";
 
-	if (!strchr(name, '/'))
+	if (!strchr(name, '/') || strncmp(name, class_, sizeof(class_) - 1) == 0)
 		return NULL;
 	if (strncmp(name, quota, sizeof(quota) - 1) == 0)
 		return "expected the resource without requests., which names it in quotas alone";
