@@ -87,7 +87,7 @@ const struct gpuq_custom spec_cores_kind = { cores_read, cores_write };
 static const char *never_offered(const char *name)
 {
 	static const char quota[] = "requests.";
-	/* Of a DeviceClass, whose claims are the way to request it: draft_devices() tells that. */
+	/* The claims of a DeviceClass are the way to request it: draft_devices() tells that. */
 	static const char class_[] = "deviceclass.resource.kubernetes.io/";
 
 	if (!strchr(name, '/') || strncmp(name, class_, sizeof(class_) - 1) == 0)
