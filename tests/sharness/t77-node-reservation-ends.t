@@ -30,7 +30,7 @@ test_expect_success 'AC-CAL-1: three of them are reserved from now on: jobs of b
 '
 
 test_expect_success 'AC-CAL-1: before its end the job in it is signalled, saves itself and is queued again; the other runs on' '
-	wait_for 300 says_in "$inside" saved && wait_for 120 job_is "$inside" attempt 1 && job_is "$inside" evictions.0.rule reservation-ends &&
+	wait_for 300 says_in "$inside" saved && wait_for 120 job_is "$inside" state PENDING && job_is "$inside" evictions.0.rule reservation-ends &&
 	job_is "$inside" evictions.0.cause drain && gpuq why "$inside" >out && says out "he reservation that it ran in ends" &&
 	gpuq events "$inside" >out && says out "USR1" && job_is "$beside" state RUNNING && job_is "$beside" attempt 0 && ! says_in "$beside" saved
 '
