@@ -29,7 +29,10 @@ killed_at() {
 	wait_for 60 gpuqd_is_dead
 	killed_status=$?
 	unset GPUQ_FAILPOINT
-	[ $killed_status = 0 ] && becomes "${4-serve}" && again && killed_job=$(gpuq queue -h -o JOBID | tr -d ' ') &&
+	[ $killed_status = 0 ] && becomes "${4-serve}" && again || return 1
+	# It may have ended before the submission was on disk.
+	[ -n "$(gpuq queue -h -o JOBID)" ] || grow 'gpus: 8\ntime: 1h' >submit.out
+	killed_job=$(gpuq queue -h -o JOBID | tr -d ' ') &&
 		job_becomes "$killed_job" RUNNING 90 && n_pods "$killed_job" 1 && gpuq cancel "$killed_job" &&
 		wait_for 60 no_requests && wait_for 60 no_nodes && one_each "$killed_job" "$3"
 }

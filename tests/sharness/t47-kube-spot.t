@@ -51,7 +51,7 @@ test_expect_success 'three spot nodes and two plain ones' '
 '
 
 test_expect_success 'AC-DWS-5: a spot node is taken twice, the third start is on the next flavor' '
-	a=$(of "flavor: [a100-spot, a100]") && wait_for 60 runs "$a" s1 && submitted=$(job "$a" submit_time) &&
+	a=$(of "flavor: [a100-spot, a100]") && wait_for 60 runs "$a" s1 && submitted=$(job "$a" submit_time) && sleep 2 &&
 	tainted s1 cloud.google.com/impending-node-termination && moves "$a" s2 spot && tainted s2 aws-node-termination-handler/spot-itn &&
 	wait_for 120 runs "$a" p1 && job_is "$a" flavor a100 && job_is "$a" submit_time "$submitted" && job_is "$a" evictions.1.rule spot &&
 	job_is "$a" attempt 2 && gpuq events "$a" >out && says out "the cloud takes node s2 away" && node_is s1 drained && over "$a" && well s1 && well s2
