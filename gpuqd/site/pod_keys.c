@@ -318,13 +318,22 @@ static const char *join(struct merge *m, const char *from, const char *path)
 	return joined;
 }
 
-/* Return the directory where a job runs that carries its own files: --chdir counts from there. */
-static const char *in_code(struct merge *m, const struct gpuq_spec *spec)
+const char *pod_keys_in_code(struct gpuq_arena *a, const struct gpuq_spec *spec)
 {
-	const char *from = join(m, GPUQ_CODE_PATH, spec->code.subdir ? spec->code.subdir : "");
+	const char *from =
+		gpuq_path_join(a, GPUQ_CODE_PATH, spec->code.subdir ? spec->code.subdir : "");
 	const char *to = spec->chdir && *spec->chdir != '/' ? spec->chdir : "";
 
-	return from ? join(m, from, to) : NULL;
+	return from ? gpuq_path_join(a, from, to) : NULL;
+}
+
+static const char *in_code(struct merge *m, const struct gpuq_spec *spec)
+{
+	const char *path = pod_keys_in_code(m->a, spec);
+
+	if (!path)
+		m->rc = gpuq_no_memory(m->err);
+	return path;
 }
 
 /* Return the directory of --chdir as Slurm counts it, from that of submission; NULL = none is known. */

@@ -40,6 +40,10 @@ struct pod_keys_for {
 	bool local; /* processes of this machine: no volumes, and they run where they were submitted */
 };
 
+/* Return the directory where a job runs that carries its own files, in a: --chdir counts from that of its submission in
+ * the copy, and may lead out of it. NULL: no memory. */
+const char *pod_keys_in_code(struct gpuq_arena *a, const struct gpuq_spec *spec);
+
 /* Return a spec with what the site adds to it, in a; it shares what is unchanged with the one given.
  * GPUQ_EINVAL: the user's name, or the user's group, cannot be part of a path. GPUQ_ENOMEM. */
 int pod_keys_merge(const struct site *s, const struct pod_keys_for *f, const struct gpuq_spec *spec,

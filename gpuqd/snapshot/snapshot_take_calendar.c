@@ -10,14 +10,6 @@
 /* While gpuqd was down a reservation may have ended: its jobs are signalled within this time. */
 #define ENDED_US (86400 * GPUQ_US_PER_S)
 
-static bool is_listed(const uint32_t *nodes, uint32_t n, uint32_t node)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (nodes[i] == node)
-			return true;
-	return false;
-}
-
 /* Collect the nodes that it names; without names and an amount, those of its pool, and those that may come. */
 static uint32_t take_nodes(const struct model *m, const struct site_reservation *in,
 			   const struct snapshot *s, uint32_t *nodes)
@@ -36,7 +28,7 @@ static uint32_t take_nodes(const struct model *m, const struct site_reservation 
 		if (node->snap_ix != SNAP_NONE && node->pool && strcmp(node->pool, in->pool) == 0)
 			nodes[n++] = node->snap_ix;
 	for (uint32_t i = 0; i < s->n_nodes; i++)
-		if (s->nodes[i].state >= SNAP_ASKED && !is_listed(nodes, n, i) &&
+		if (s->nodes[i].state >= SNAP_ASKED && s->nodes[i].made_up &&
 		    strcmp(s->nodes[i].pool, in->pool) == 0)
 			nodes[n++] = i;
 	return n;

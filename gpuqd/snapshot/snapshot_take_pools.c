@@ -246,8 +246,7 @@ static void add_pool(struct taking *t, const struct site_pool *p, int64_t wanted
 	shape(t, p, &sn);
 	if (sn.flavor == SNAP_NONE)
 		return;
-	node_each(t->m, node)
-		left -= !node->gone && strcmp(node->pool, p->name) == 0;
+	left -= model_pool_nodes(t->m, p->name);
 	for (const struct ask *a = t->m->asks; a; a = a->hh.next)
 		n_asks += strcmp(a->pool, p->name) == 0 && a->state < ASK_STATE_SERVED;
 	sn.n_asks = n_asks;

@@ -792,6 +792,8 @@ bool pod_amounts_differ(const struct model *m, const struct pod *p, int64_t cpu_
 /* Return the namespace of the queue's pods; "" = the cluster's default. */
 const char *model_queue_namespace(const struct queue *q);
 
+/* Return how many nodes the pool has. */
+int64_t model_pool_nodes(const struct model *m, const char *pool);
 /* Return the isolation of devices from other pods: of a pod with whole devices of the node, or with a part
  * of one; of a pod; the weakest of the pods of a job's last attempt; the least that a queue, or one
  * above, demands. ISOLATION_NO_DEVICES: it has none. */

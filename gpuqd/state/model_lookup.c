@@ -476,6 +476,15 @@ int model_job_isolation(const struct job *j)
 	return least;
 }
 
+int64_t model_pool_nodes(const struct model *m, const char *pool)
+{
+	int64_t n = 0;
+
+	node_each(m, node)
+		n += !node->gone && node->pool && strcmp(node->pool, pool) == 0;
+	return n;
+}
+
 enum gpuq_isolation model_queue_isolation(const struct queue *q)
 {
 	int most = GPUQ_ISOLATION_NONE;

@@ -202,55 +202,48 @@ bool gpuq_path_goes_up(const char *path)
 	return false;
 }
 
-const char *gpuq_path_plain(struct gpuq_arena *a, const char *path)
+/* Write the parts of the path behind those that out has; "..", unless it is kept, takes one away. Returns their length. */
+static size_t add_parts(char *out, size_t len, const char *path, bool keep_up)
 {
-	char *out = gpuq_arena_alloc(a, strlen(path) + 2);
-	size_t n = 0;
+	for (const char *p = path; *p;) {
+		const size_t n = strcspn(p, "/");
 
-	for (const char *p = path; out && *p;) {
-		const size_t part = strcspn(p, "/");
-
-		if (part && !(part == 1 && *p == '.')) {
-			out[n++] = '/';
-			memcpy(out + n, p, part);
-			n += part;
+		if (!keep_up && n == 2 && p[0] == '.' && p[1] == '.') {
+			while (len > 0 && out[--len] != '/')
+				;
+		} else if (n > 0 && !(n == 1 && *p == '.')) {
+			out[len++] = '/';
+			memcpy(out + len, p, n);
+			len += n;
 		}
-		p += part + (p[part] == '/');
+		p += n + (p[n] == '/');
 	}
-	if (out && n == 0)
-		out[n++] = '/';
-	if (out)
-		out[n] = '\0';
-	return out;
+	return len;
 }
 
-const char *gpuq_path_join(struct gpuq_arena *a, const char *from, const char *path)
+static const char *end_path(char *out, size_t len)
 {
-	const char *parts[2] = { *path == '/' ? "" : from, path };
-	char *out = gpuq_arena_alloc(a, strlen(from) + strlen(path) + 3);
-	size_t len = 0;
-
-	for (size_t i = 0; out && i < 2; i++) {
-		for (const char *p = parts[i]; *p;) {
-			const size_t n = strcspn(p, "/");
-
-			if (n == 2 && p[0] == '.' && p[1] == '.') {
-				while (len > 0 && out[--len] != '/')
-					;
-			} else if (n > 0 && !(n == 1 && *p == '.')) {
-				out[len++] = '/';
-				memcpy(out + len, p, n);
-				len += n;
-			}
-			p += n + (p[n] == '/');
-		}
-	}
-	if (!out)
-		return NULL;
 	if (len == 0)
 		out[len++] = '/';
 	out[len] = '\0';
 	return out;
+}
+
+const char *gpuq_path_plain(struct gpuq_arena *a, const char *path)
+{
+	char *out = gpuq_arena_alloc(a, strlen(path) + 2);
+
+	return out ? end_path(out, add_parts(out, 0, path, true)) : NULL;
+}
+
+const char *gpuq_path_join(struct gpuq_arena *a, const char *from, const char *path)
+{
+	char *out = gpuq_arena_alloc(a, strlen(from) + strlen(path) + 3);
+
+	if (!out)
+		return NULL;
+	return end_path(out, add_parts(out, *path == '/' ? 0 : add_parts(out, 0, from, false), path,
+				       false));
 }
 
 bool gpuq_group_claimed(const struct gpuq_group *g)

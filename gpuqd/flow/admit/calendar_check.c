@@ -156,10 +156,8 @@ static int check(struct checked *c, const struct site *s, const struct gpuq_val 
 /* Return how many nodes the pool can get beside those that are there. */
 static uint32_t may_come(const struct model *m, const struct site_pool *p)
 {
-	int64_t left = p->provisioning->max_nodes;
+	const int64_t left = p->provisioning->max_nodes - model_pool_nodes(m, p->name);
 
-	node_each(m, n)
-		left -= !n->gone && n->pool && strcmp(n->pool, p->name) == 0;
 	return left <= 0 ? 0 : left < PROVISION_NODES_MAX ? (uint32_t)left : PROVISION_NODES_MAX;
 }
 

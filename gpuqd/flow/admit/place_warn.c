@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/flow/admit/run_limit.h"
+#include "gpuqd/site/pod_keys.h"
 #include "gpuqd/site/provision.h"
 #include "gpuqd/site/site_find.h"
 #include "gpuqd/snapshot/choices/snapshot_choices.h"
@@ -314,14 +316,8 @@ static bool may_come(const struct model *m, const struct gpuq_group *g,
 		const struct provision_machine *is = machine_for(p, g, flavors);
 		const struct offer o =
 			is ? offer_of_machine(p, is, g) : (struct offer){ .share = 0 };
-		bool all = is && holds(&o, g) &&
-			   (!is->cpu_milli || g->cpu_milli <= is->cpu_milli) &&
-			   (!is->memory_bytes || g->memory_bytes <= is->memory_bytes);
 
-		for (size_t i = 0; all && i < g->n_resources; i++)
-			all = g->resources[i].count <= provision_has(is, g->resources[i].name) ||
-			      strcmp(g->resources[i].name, GPUQ_RESOURCE_STORAGE) == 0;
-		if (all)
+		if (is && holds(&o, g) && run_limit_holds(is, g))
 			return true;
 	}
 	return false;
@@ -483,14 +479,12 @@ void place_warn_size(const struct model *m, const struct gpuq_spec *spec, struct
 /* Refuse a relative --chdir that is outside of the files that the job carries. */
 static int leaves_code(struct gpuq_arena *a, const struct gpuq_spec *spec, struct gpuq_err *err)
 {
-	const char *from, *to;
-	size_t n;
+	const size_t n = strlen(GPUQ_CODE_PATH);
+	const char *to;
 
 	if (!spec->code.digest || !spec->chdir || *spec->chdir == '/')
 		return 0;
-	from = gpuq_path_join(a, GPUQ_CODE_PATH, spec->code.subdir ? spec->code.subdir : "");
-	to = from ? gpuq_path_join(a, from, spec->chdir) : NULL;
-	n = strlen(GPUQ_CODE_PATH);
+	to = pod_keys_in_code(a, spec);
 	if (!to)
 		return gpuq_no_memory(err);
 	if (strncmp(to, GPUQ_CODE_PATH, n) == 0 && (!to[n] || to[n] == '/'))

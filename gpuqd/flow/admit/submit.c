@@ -387,10 +387,15 @@ static int check_licenses(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
+static bool is_kube(const struct draft *d)
+{
+	return d->cluster && strcmp(d->cluster->ops->kind, "kube") == 0;
+}
+
 /* True for a job that is submitted to Kubernetes. */
 static bool goes_to_pods(const struct draft *d)
 {
-	return !d->instead && d->cluster && strcmp(d->cluster->ops->kind, "kube") == 0;
+	return !d->instead && is_kube(d);
 }
 
 static struct script_job script_of(const struct draft *d)
@@ -438,7 +443,7 @@ static int check_cluster(struct draft *d, struct gpuq_err *err)
 
 static int check_dir(struct draft *d, struct gpuq_err *err)
 {
-	bool known = d->cluster && strcmp(d->cluster->ops->kind, "kube") == 0;
+	bool known = is_kube(d);
 
 	/* A flavor may have the volume, and which one it gets is not decided yet. */
 	site_each(site_flavor, d->m->site->flavors, f)

@@ -298,10 +298,8 @@ static void check(struct asker *k, const struct ask *a, int64_t now)
 /* Return how many nodes the pool has and is to get. Stale ones go, and their request is for others in their place. */
 static int64_t n_nodes(const struct model *m, const struct site_pool *p)
 {
-	int64_t n = 0;
+	int64_t n = model_pool_nodes(m, p->name);
 
-	node_each(m, node)
-		n += !node->gone && strcmp(node->pool, p->name) == 0;
 	for (const struct ask *a = m->asks; a; a = a->hh.next) {
 		if (strcmp(a->pool, p->name) != 0)
 			continue;

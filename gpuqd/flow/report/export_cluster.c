@@ -222,10 +222,8 @@ void export_pool(struct export *x, const struct site_pool *p)
 	const struct provision_machine *is = how->machine;
 	const int64_t wait_s = ask_pool_wait_s(ask_pool_find(x->m, p->name), 50);
 	struct gpuq_val *v, *labels;
-	int64_t left = how->max_nodes;
+	const int64_t left = how->max_nodes - model_pool_nodes(x->m, p->name);
 
-	node_each(x->m, n)
-		left -= !n->gone && strcmp(n->pool, p->name) == 0;
 	if (left <= 0)
 		return;
 	v = export_add(x, "pools");

@@ -26,10 +26,8 @@ struct counts {
 
 static struct counts count(const struct model *m, const char *pool)
 {
-	struct counts n = { 0, 0, 0, 0 };
+	struct counts n = { model_pool_nodes(m, pool), 0, 0, 0 };
 
-	node_each(m, node)
-		n.nodes += !node->gone && strcmp(node->pool, pool) == 0;
 	for (const struct ask *a = m->asks; a; a = a->hh.next) {
 		if (strcmp(a->pool, pool) != 0 || a->state == ASK_STATE_ENDED)
 			continue;

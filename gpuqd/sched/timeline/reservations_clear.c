@@ -101,11 +101,17 @@ static int64_t job_gives(const struct cycle *c, uint32_t i, uint32_t job, uint32
 	return n;
 }
 
+/* Return the devices of the amount that neither are taken nor kept free. */
+static int64_t unmet(const struct cycle *c, uint32_t i)
+{
+	return slice(c, i)->gpus_milli / SNAP_MILLI - reservations_taken(c, i) -
+	       reservations_kept(c, i);
+}
+
 /* Return the devices that the amount lacks once all that ends has ended. */
 static int64_t lacks(const struct cycle *c, uint32_t i)
 {
-	int64_t n = slice(c, i)->gpus_milli / SNAP_MILLI - reservations_taken(c, i) -
-		    reservations_kept(c, i);
+	int64_t n = unmet(c, i);
 
 	for (uint32_t a = 0; n > 0 && a < c->s->n_allocs; a++)
 		if (c->s->allocs[a].releasing || leaves(c, c->s->allocs[a].job))
@@ -221,8 +227,7 @@ uint32_t reservations_takes_new(const struct cycle *c, uint32_t job, uint32_t no
 		    (r->pool && strcmp(r->pool, n->pool) != 0) || n->n_devices == 0 ||
 		    reservations_admits(c, i, job, now))
 			continue;
-		left = r->gpus_milli / SNAP_MILLI - reservations_taken(c, i) -
-		       reservations_kept(c, i);
+		left = unmet(c, i);
 		if (left > 0)
 			nodes += (uint32_t)((left + n->n_devices - 1) / n->n_devices);
 	}
