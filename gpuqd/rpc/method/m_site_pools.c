@@ -8,6 +8,7 @@
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_ask.h"
 
 struct pool_params {
 	struct gpuq_strlist names;

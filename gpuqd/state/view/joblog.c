@@ -1,5 +1,6 @@
 #include "gpuqd/state/view/joblog.h"
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_reason.h"
 
 #include <string.h>
 
@@ -203,7 +204,7 @@ struct gpuq_val *joblog_event_view(struct gpuq_arena *a, const struct event *ev)
 	case EV_JOB_TROUBLE:
 		text(a, v, "object", ev->trouble.object);
 		text(a, v, "message", ev->trouble.words);
-		text(a, v, "role", view_trouble_who(ev->trouble.whose));
+		text(a, v, "role", view_reason_trouble_who(ev->trouble.whose));
 		break;
 	case EV_ASK_MADE:
 		number(a, v, "nodes", ev->ask.n_nodes);

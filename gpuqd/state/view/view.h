@@ -18,8 +18,6 @@ struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli);
 struct gpuq_val *view_word(struct gpuq_arena *a, const char *s);
 /* Return the state as people see it: a pending job for which nodes were requested is PROVISIONING. */
 enum gpuq_job_state view_job_state(const struct job *j);
-/* Return the role that can end a trouble: "user", "operator"; the word for none if it ends by itself. */
-const char *view_trouble_who(enum trouble_whose whose);
 /* Return the word of an isolation; null for ISOLATION_NO_DEVICES. */
 struct gpuq_val *view_isolation(struct gpuq_arena *a, int isolation);
 struct gpuq_val *view_instant(struct gpuq_arena *a, int64_t us); /* null for 0 */
@@ -56,9 +54,6 @@ view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
 /* Return the countable resources and instances that queues and those below them hold, {name: count} by the
  * queue's ix; NULL: no memory. */
 struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model *m);
-/* Put what is known of how long requests of a pool took into v; known may be NULL. */
-struct ask_pool;
-void view_ask_waits(struct gpuq_arena *a, struct gpuq_val *v, const struct ask_pool *known);
 /* Return devices by their use, jobs by state; {gpus, devices, jobs}. */
 struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_t now_us);
 

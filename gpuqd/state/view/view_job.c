@@ -1,15 +1,14 @@
 /* A job as people and programs see it: one row of a table for each key. Declared in view.h. */
 #include "gpuqd/state/view/view.h"
-#include "gpuqd/state/view/view_used.h"
-#include "gpuqd/state/view/view_node.h"
 
-#include "gpuqd/snapshot/cost.h"
+#include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/state/jobnote.h"
-#include "gpuqd/state/asks/ask.h"
-#include "gpuqd/state/asks/ask_nodes.h"
-#include "gpuqd/sched/quota/priority.h"
-#include "gpuqd/util/amount.h"
+#include "gpuqd/state/view/view_ask.h"
+#include "gpuqd/state/view/view_pod.h"
+#include "gpuqd/state/view/view_reason.h"
+#include "gpuqd/state/view/view_size.h"
+#include "gpuqd/state/view/view_used.h"
 #include "gpuqd/util/walltime.h"
 
 #include <stdlib.h>
@@ -19,93 +18,6 @@
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
 
-/* Return a pod with its devices. A device that the node no longer has is shown by its index alone. */
-static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, const struct pod *p)
-{
-	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a);
-	const struct origin_pod *o = model_pod_origin(m, p);
-	const bool known = model_pod_devices_known(p);
-	char name[64];
-
-	model_pod_name(m, p, name);
-	gpuq_put(a, v, "name", gpuq_str(a, o && !origin_is_suspended(o->of) ? o->name : name));
-	gpuq_put(a, v, "uid", view_word(a, p->uid));
-	gpuq_put(a, v, "index", gpuq_int(a, p->index));
-	gpuq_put(a, v, "group", gpuq_str(a, p->job->request->spec.groups[p->group].name));
-	gpuq_put(a, v, "node", gpuq_str(a, p->node->name));
-	for (uint32_t i = 0; i < p->n_devices; i++) {
-		const struct device *d = p->devices[i] < p->node->n_devices
-						 ? &p->node->devices[p->devices[i]]
-						 : NULL;
-		const struct view_share share =
-			d ? view_node_share(p, d) : (struct view_share){ -1, -1 };
-		struct gpuq_val *dv = gpuq_map(a);
-
-		gpuq_put(a, dv, "index", known ? gpuq_int(a, p->devices[i]) : gpuq_null(a));
-		gpuq_put(a, dv, "uuid", view_word(a, d && known ? d->uuid : NULL));
-		gpuq_put(a, dv, "milli", gpuq_int(a, p->gpus_milli / p->n_devices));
-		gpuq_put(a, dv, "memory_mib",
-			 share.memory_mib >= 0 ? gpuq_int(a, share.memory_mib) : gpuq_null(a));
-		gpuq_put(a, dv, "cores",
-			 share.cores >= 0 ? gpuq_int(a, share.cores) : gpuq_null(a));
-		gpuq_add(a, list, dv);
-	}
-	gpuq_put(a, v, "devices", list);
-	gpuq_put(a, v, "mig", view_word(a, model_pod_mig(p)));
-	gpuq_put(a, v, "instances", gpuq_int(a, model_pod_instances(p)));
-	gpuq_put(a, v, "isolation", view_isolation(a, model_pod_isolation(p)));
-	gpuq_put(a, v, "state",
-		 gpuq_str(a, p->leaving && p->state < GPUQ_POD_ENDED
-				     ? gpuq_pod_state_word(GPUQ_POD_LEAVING)
-				     : gpuq_pod_state_word(p->state)));
-	gpuq_put(a, v, "exit_code", p->exit_code >= 0 ? gpuq_int(a, p->exit_code) : gpuq_null(a));
-	gpuq_put(a, v, "start_time", view_instant(a, p->start_us));
-	gpuq_put(a, v, "end_time", view_instant(a, p->end_us));
-	gpuq_put(a, v, "message", view_word(a, p->message));
-	return v;
-}
-
-/* Return an amount for people: devices and cores with decimals, an instant as text. */
-static struct gpuq_val *view_amount_of(struct gpuq_arena *a, const struct model *m,
-				       const struct reason *r, int64_t n)
-{
-	char text[32];
-
-	if (r->have == 0 && r->need == 0)
-		return gpuq_null(a);
-	if (n == GPUQ_UNLIMITED)
-		return gpuq_str(a, "unlimited");
-	switch ((enum gpuq_unit)r->unit) {
-	case GPUQ_UNIT_GPUS:
-	case GPUQ_UNIT_CORES:
-		return view_devices(a, n);
-	case GPUQ_UNIT_TIME:
-		gpuq_instant_print(walltime_of(n, m->ahead_us), text, sizeof(text));
-		return gpuq_str(a, text);
-	default:
-		return gpuq_int(a, n);
-	}
-}
-
-/* Return the reasons of a job that has not started; before the first evaluation, that there was
- * none. */
-static size_t reasons_of(const struct job *j, const struct reason **out, struct reason *now)
-{
-	const bool starts = j->state == GPUQ_JOB_STARTING;
-
-	*out = j->outlook->reasons;
-	if (j->state != GPUQ_JOB_PENDING && !starts)
-		return 0;
-	if (j->outlook->n_reasons)
-		return j->outlook->n_reasons;
-	*now = (struct reason){ .code = starts ? GPUQ_R_STARTING : GPUQ_R_NOT_EVALUATED,
-				.object =
-					starts && j->life->trouble ? j->life->trouble->object : "",
-				.since_us = starts ? j->life->placed_us : j->eligible_us };
-	*out = now;
-	return 1;
-}
-
 enum gpuq_job_state view_job_state(const struct job *j)
 {
 	const struct outlook *o = j->outlook;
@@ -114,101 +26,6 @@ enum gpuq_job_state view_job_state(const struct job *j)
 			       o->reasons[0].code == GPUQ_R_PROVISIONING
 		       ? GPUQ_JOB_PROVISIONING
 		       : (enum gpuq_job_state)j->state;
-}
-
-const char *view_trouble_who(enum trouble_whose whose)
-{
-	return whose == TROUBLE_USERS                           ? "user"
-	       : whose == TROUBLE_TURN || whose == TROUBLE_ROOM ? "nobody"
-								: "operator";
-}
-
-/* Return why no nodes can be requested for a pool; NULL = they can, or the name is of no such pool. */
-static const char *words_of_pool(const struct model *m, const char *name)
-{
-	const struct site_pool *p =
-		m->asks_known == ASKS_OFF ? site_pool_find(m->site, name) : NULL;
-
-	if (!p || !site_pool_requests(p))
-		return NULL;
-	return m->asks_why && *m->asks_why ? m->asks_why
-					   : "this cluster takes no requests for nodes";
-}
-
-/* Return what the cloud said when requests of the pool failed, and until when there are no more; NULL = nothing is known. */
-static const char *words_of_failure(struct gpuq_arena *a, const struct model *m, const char *name)
-{
-	const struct ask_pool *p = ask_pool_find(m, name);
-	char until[40];
-
-	if (!p || !p->failed_us || !*p->message)
-		return NULL;
-	if (p->closed_until_us <= m->now_us)
-		return p->message;
-	gpuq_instant_print(walltime_of(p->closed_until_us, m->ahead_us), until, sizeof(until));
-	return gpuq_arena_printf(a, "%s; no other request before %s", p->message, until);
-}
-
-/* Return the words of the cluster behind a reason; NULL = there are none. */
-static const char *words_of(struct gpuq_arena *a, const struct model *m, const struct job *j,
-			    const struct reason *r)
-{
-	const struct life *l = j->life;
-
-	switch ((enum gpuq_reason)r->code) {
-	case GPUQ_R_CLUSTER_REFUSED:
-	case GPUQ_R_NAMESPACE_QUOTA:
-		return l->blocked && l->blocked->code == (enum gpuq_reason)r->code
-			       ? l->blocked->words
-		       : j->queue->refused ? j->queue->refused->words
-					   : NULL;
-	case GPUQ_R_STARTING:
-		return l->trouble ? l->trouble->words : NULL;
-	case GPUQ_R_HELD_RETRIES:
-		return l->message;
-	case GPUQ_R_NODES_UNAVAILABLE:
-		return words_of_pool(m, r->object);
-	case GPUQ_R_PROVISIONING_FAILED:
-		return words_of_failure(a, m, r->object);
-	default:
-		return NULL;
-	}
-}
-
-/* Return the role that can do something about a reason: of trouble at the start it depends on the
- * trouble; what the cloud said of a failure is for operators. */
-static const char *who_of(const struct job *j, const struct reason *r)
-{
-	if (r->code == GPUQ_R_PROVISIONING_FAILED)
-		return "operator";
-	return r->code == GPUQ_R_STARTING && j->life->trouble
-		       ? view_trouble_who(j->life->trouble->whose)
-		       : gpuq_reason_who((enum gpuq_reason)r->code);
-}
-
-/* Return the reasons for which the job is pending, or not running yet. */
-static struct gpuq_val *view_reasons(struct gpuq_arena *a, const struct model *m,
-				     const struct job *j)
-{
-	struct gpuq_val *list = gpuq_list(a);
-	const struct reason *r;
-	struct reason now;
-	const size_t n = reasons_of(j, &r, &now);
-
-	for (size_t i = 0; i < n; i++, r++) {
-		struct gpuq_val *v = gpuq_map(a);
-
-		gpuq_put(a, v, "code", gpuq_str(a, gpuq_reason_word((enum gpuq_reason)r->code)));
-		gpuq_put(a, v, "object", view_word(a, r->object));
-		gpuq_put(a, v, "unit", gpuq_str(a, gpuq_unit_word((enum gpuq_unit)r->unit)));
-		gpuq_put(a, v, "have", view_amount_of(a, m, r, r->have));
-		gpuq_put(a, v, "need", view_amount_of(a, m, r, r->need));
-		gpuq_put(a, v, "since", view_instant(a, r->since_us));
-		gpuq_put(a, v, "who", gpuq_str(a, who_of(j, r)));
-		gpuq_put(a, v, "message", view_word(a, words_of(a, m, j, r)));
-		gpuq_add(a, list, v);
-	}
-	return list;
 }
 
 /* Return the elements that ended unstarted: {indices, state, end_time}; null = there are none. */
@@ -373,76 +190,6 @@ static struct gpuq_val *view_depends(struct gpuq_arena *a, const struct job *j)
 	return list;
 }
 
-/* Return the ask that the job waits for: the one it owns, else that of another job, or of its array's elements,
- * that it has a place on; NULL = none, or which one is not known. */
-static const struct ask *ask_for(const struct model *m, const struct job *j, bool *rides)
-{
-	const struct outlook *o = j->outlook;
-	const struct ask *a = ask_of_job(m, j->key);
-
-	*rides = !a;
-	if (a)
-		return a->state != ASK_STATE_SERVED ? a : NULL;
-	for (uint32_t i = 0; i < o->n_reasons && !a; i++)
-		if (o->reasons[i].code == GPUQ_R_PROVISIONING && o->reasons[i].ask)
-			a = ask_find(m, o->reasons[i].ask);
-	return a && a->state != ASK_STATE_ENDED ? a : NULL;
-}
-
-/* Return how long the request may take; 0 = that is not known. */
-static int64_t ask_deadline(const struct model *m, const struct ask *a)
-{
-	site_each(site_pool, m->site->pools, p)
-		if (strcmp(p->name, a->pool) == 0 && p->provisioning)
-			return a->state == ASK_STATE_PAUSED ? a->retry_us
-			       : a->state < ASK_STATE_PROVISIONED
-				       ? a->since_us + p->provisioning->timeout_us
-				       : a->provisioned_us + p->provisioning->booking_us;
-	return 0;
-}
-
-void view_ask_waits(struct gpuq_arena *a, struct gpuq_val *v, const struct ask_pool *known)
-{
-	const int64_t half = ask_pool_wait_s(known, 50), most = ask_pool_wait_s(known, 90);
-
-	gpuq_put(a, v, "waits", gpuq_int(a, known ? known->n_waits : 0));
-	gpuq_put(a, v, "wait_p50_s", half < 0 ? gpuq_null(a) : gpuq_int(a, half));
-	gpuq_put(a, v, "wait_median_s", half < 0 ? gpuq_null(a) : gpuq_int(a, half));
-	gpuq_put(a, v, "wait_p90_s", most < 0 ? gpuq_null(a) : gpuq_int(a, most));
-}
-
-/* Return the request for nodes that a pending job waits for. */
-static struct gpuq_val *view_provisioning(struct gpuq_arena *a, const struct model *m,
-					  const struct job *j)
-{
-	bool rides;
-	const struct ask *ask = ask_for(m, j, &rides);
-	struct gpuq_val *v;
-	char name[ASK_NAME_ROOM];
-
-	if (!ask || j->state != GPUQ_JOB_PENDING)
-		return gpuq_null(a);
-	v = gpuq_map(a);
-	ask_name(m, ask, name);
-	gpuq_put(a, v, "flavor", gpuq_str(a, ask->flavor));
-	gpuq_put(a, v, "pool", gpuq_str(a, ask->pool));
-	gpuq_put(a, v, "request", gpuq_str(a, name));
-	gpuq_put(a, v, "class", view_word(a, ask->class_));
-	gpuq_put(a, v, "state", gpuq_str(a, ask_state_words[ask->state]));
-	gpuq_put(a, v, "condition", view_word(a, ask->condition));
-	gpuq_put(a, v, "condition_reason", view_word(a, ask->reason));
-	gpuq_put(a, v, "message", view_word(a, ask->message));
-	gpuq_put(a, v, "attempt", gpuq_int(a, ask->attempt));
-	gpuq_put(a, v, "nodes", gpuq_int(a, ask->n_nodes));
-	gpuq_put(a, v, "nodes_left", gpuq_int(a, ask_lacks(ask)));
-	gpuq_put(a, v, "owner", rides ? gpuq_str(a, view_key(a, ask->owner)) : gpuq_null(a));
-	gpuq_put(a, v, "since", view_instant(a, ask->made_us));
-	gpuq_put(a, v, "deadline", view_instant(a, ask_deadline(m, ask)));
-	gpuq_put(a, v, "deadline_time", view_instant(a, ask_deadline(m, ask)));
-	view_ask_waits(a, v, ask_pool_find(m, ask->pool));
-	return v;
-}
-
 /* ---- the keys: each makes its value, whose text stays the model's, and trees in the arena ---- */
 
 struct of {
@@ -516,7 +263,7 @@ KEY(used, j->life->used ? tree(view_used(x->a, j->life->used, x->m->policy.use_h
 KEY(avoids, tree(view_avoids(x->a, j, x->now_us)))
 KEY(promise, j->life->promise ? tree(view_promise(x->a, x->m, j)) : null)
 KEY(message, word(j->life->message))
-KEY(provisioning, x->m->asks ? tree(view_provisioning(x->a, x->m, j)) : null)
+KEY(provisioning, x->m->asks ? tree(view_ask(x->a, x->m, j)) : null)
 /* Why an attempt was ended; for a cancelled job its state says so. */
 KEY(end_cause, j->life->leave_cause == GPUQ_CAUSE_NONE || j->cancel_asked
 		       ? null
@@ -536,134 +283,8 @@ static struct gpuq_val of_reason(const struct of *x)
 	const struct reason *r;
 	struct reason now;
 
-	return reasons_of(x->j, &r, &now) ? text(gpuq_reason_word((enum gpuq_reason)r->code))
-					  : null;
-}
-
-struct size {
-	int64_t pods, gpus_milli, cpu_milli, memory_bytes; /* of all its pods together */
-};
-
-/* Return what the pods of a spec request together, at their least number. */
-static struct size size_of_spec(const struct gpuq_spec *spec)
-{
-	struct size s = { gpuq_spec_pods(spec), gpuq_spec_gpus_milli(spec), 0, 0 };
-
-	for (size_t i = 0; i < spec->n_groups; i++) {
-		s.cpu_milli += spec->groups[i].pods_min * spec->groups[i].cpu_milli;
-		s.memory_bytes += spec->groups[i].pods_min * spec->groups[i].memory_bytes;
-	}
-	return s;
-}
-
-/* The same of a stored request. */
-static struct size size_of_request(const struct request *r)
-{
-	struct size s = { r->n_pods, r->gpus_milli, 0, 0 };
-
-	for (uint32_t i = 0; i < r->spec.n_groups; i++) {
-		const struct request_group *g = &r->spec.groups[i];
-
-		s.cpu_milli += g->pods_min * g->cpu_milli;
-		s.memory_bytes += g->pods_min * g->memory_bytes;
-	}
-	return s;
-}
-
-/* Return the present size of a job; an elastic one may have more than one start of it requests. */
-static struct size size_of(const struct job *j)
-{
-	struct size s = { 0 };
-	const struct pod *p;
-
-	if (!model_job_is_live(j) || !job_is_elastic(j))
-		return size_of_request(j->request);
-	DL_FOREACH2(j->pods, p, job_next)
-		if (p->attempt == j->attempt && !p->dropped) {
-			s.pods++;
-			s.gpus_milli += p->gpus_milli;
-			s.cpu_milli += p->cpu_milli;
-			s.memory_bytes += p->memory_bytes;
-		}
-	return s;
-}
-
-/* Return the least memory of a device in bytes; 0 = none is known. */
-static int64_t least_memory(const struct model *m)
-{
-	int64_t least = 0;
-
-	node_each(m, n)
-		if (n->n_devices && n->devices[0].memory_mib > 0 &&
-		    (least == 0 || n->devices[0].memory_mib < least))
-			least = n->devices[0].memory_mib;
-	return least << 20;
-}
-
-/* Return the devices that a request is charged as long as it is not known where it runs. */
-static int64_t ask_milli(const struct model *m, const struct request_group *g)
-{
-	return g->pods_min * cost_of_ask(cost_least_profile(g->mig, &g->mig_more), g->gpus_milli,
-					 g->gpu_cores, g->gpu_memory_bytes,
-					 g->gpu_memory_bytes ? least_memory(m) : 0);
-}
-
-/* Return the devices that a job is charged: of its pods, or, before they are placed, of its request. */
-static int64_t charged(const struct model *m, const struct job *j)
-{
-	int64_t milli = 0;
-	const struct pod *p;
-
-	DL_FOREACH2(j->pods, p, job_next)
-		if (p->attempt == j->attempt && !p->dropped)
-			milli += p->gpus_milli;
-	if (milli > 0 && j->state != GPUQ_JOB_PENDING)
-		return milli;
-	for (uint32_t i = 0; i < j->request->spec.n_groups; i++)
-		milli = (i ? milli : 0) + ask_milli(m, &j->request->spec.groups[i]);
-	return milli;
-}
-
-/* Add what n pods request by `resources` to {name: count}. */
-static void add_resources(struct gpuq_arena *a, struct gpuq_val *to, int64_t n,
-			  const struct gpuq_amount *each, size_t n_each)
-{
-	for (size_t i = 0; i < n_each; i++)
-		gpuq_set(a, to, each[i].name,
-			 gpuq_int(a, amount_sum(gpuq_get_int(to, each[i].name, 0),
-						amount_times(each[i].count, n))));
-}
-
-/* Return the countable resources of a spec's pods together, at their least number. */
-static struct gpuq_val *resources_of_spec(struct gpuq_arena *a, const struct gpuq_spec *spec)
-{
-	struct gpuq_val *v = gpuq_map(a);
-
-	for (size_t i = 0; i < spec->n_groups; i++)
-		add_resources(a, v, spec->groups[i].pods_min, spec->groups[i].resources,
-			      spec->groups[i].n_resources);
-	return v;
-}
-
-/* Return those of a job at its present size. */
-static struct gpuq_val *resources_of(struct gpuq_arena *a, const struct job *j)
-{
-	const struct request_spec *r = &j->request->spec;
-	const bool by_pods = model_job_is_live(j) && job_is_elastic(j);
-	struct gpuq_val *v = gpuq_map(a);
-	const struct pod *p;
-
-	for (uint32_t i = 0; i < r->n_groups; i++) {
-		const struct request_group *g = &r->groups[i];
-		int64_t n = by_pods ? 0 : g->pods_min;
-
-		if (g->n_resources == 0)
-			continue;
-		DL_FOREACH2(by_pods ? j->pods : NULL, p, job_next)
-			n += p->attempt == j->attempt && !p->dropped && p->group == i;
-		add_resources(a, v, n, g->resources, g->n_resources);
-	}
-	return v;
+	return view_reason_list(x->j, &r, &now) ? text(gpuq_reason_word((enum gpuq_reason)r->code))
+						: null;
 }
 
 /* Devices or cores. */
@@ -673,21 +294,21 @@ static struct gpuq_val amount(struct gpuq_arena *a, int64_t milli)
 }
 
 /* Return cpus; null where they are not counted. */
-static struct gpuq_val cpus(struct gpuq_arena *a, struct size s)
+static struct gpuq_val cpus(struct gpuq_arena *a, struct view_size s)
 {
 	return s.cpu_milli ? amount(a, s.cpu_milli) : null;
 }
 
-static struct gpuq_val memory_mib(struct size s)
+static struct gpuq_val memory_mib(struct view_size s)
 {
 	return s.memory_bytes ? number((s.memory_bytes + (1 << 20) - 1) >> 20) : null;
 }
 
-KEY(pod_count, number(job_is_elastic(j) ? size_of(j).pods : model_job_pods(j)))
-KEY(gpus, amount(x->a, charged(x->m, j)))
-KEY(cpus, cpus(x->a, size_of(j)))
-KEY(memory_mib, memory_mib(size_of(j)))
-KEY(resources, tree(resources_of(x->a, j)))
+KEY(pod_count, number(job_is_elastic(j) ? view_size_of_job(j).pods : model_job_pods(j)))
+KEY(gpus, amount(x->a, view_size_charged(x->m, j)))
+KEY(cpus, cpus(x->a, view_size_of_job(j)))
+KEY(memory_mib, memory_mib(view_size_of_job(j)))
+KEY(resources, tree(view_size_resources(x->a, j)))
 KEY(nice, number(j->wish->nice))
 KEY(depends, j->deps ? tree(view_depends(x->a, j)) : (struct gpuq_val){ .type = GPUQ_LIST })
 
@@ -785,7 +406,7 @@ static struct gpuq_val of_reason_objects(const struct of *x)
 	struct gpuq_val *list = gpuq_list(x->a);
 	const struct reason *r;
 	struct reason now;
-	const size_t n = reasons_of(x->j, &r, &now);
+	const size_t n = view_reason_list(x->j, &r, &now);
 
 	for (size_t i = 0; i < n; i++)
 		gpuq_add(x->a, list, gpuq_str(x->a, r[i].object));
@@ -897,7 +518,7 @@ static void put_note(struct gpuq_arena *a, struct gpuq_val *v, const char *notes
 
 void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq_spec *spec)
 {
-	const struct size s = size_of_spec(spec);
+	const struct view_size s = view_size_of_spec(spec);
 	const struct gpuq_val cores = cpus(a, s), mib = memory_mib(s);
 	struct gpuq_val *depends = gpuq_list(a), again, batch;
 	char *notes = jobnote_take(spec);
@@ -923,7 +544,7 @@ void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq
 	gpuq_put(a, v, "provisioning", gpuq_null(a));
 	gpuq_put(a, v, "isolation", gpuq_null(a));
 	gpuq_put(a, v, "origin", gpuq_null(a));
-	gpuq_put(a, v, "resources", resources_of_spec(a, spec));
+	gpuq_put(a, v, "resources", view_size_resources_of_spec(a, spec));
 	free(notes);
 }
 

@@ -1,0 +1,15 @@
+/* view_pod.h - a pod of a job, with its devices, as clients see it
+ *
+ * Touches  memory only; reads the model, never changes it.
+ * Used by  view_job.c.
+ */
+#ifndef GPUQD_STATE_VIEW_VIEW_POD_H
+#define GPUQD_STATE_VIEW_VIEW_POD_H
+
+#include "gpuqd/state/model.h"
+#include "libgpuq/val.h"
+
+/* Return a tree in a; NULL when it is exhausted. A device that the node no longer has is shown by its index alone. */
+struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, const struct pod *p);
+
+#endif
