@@ -8,7 +8,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/base/worker.h"
-#include "gpuqd/flow/backup.h"
+#include "gpuqd/flow/copies/backup.h"
 #include "gpuqd/flow/copies/audit_copy.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/store/store.h"

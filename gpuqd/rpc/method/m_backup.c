@@ -10,7 +10,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/base/worker.h"
-#include "gpuqd/flow/backup.h"
+#include "gpuqd/flow/copies/backup.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/method/m_int.h"
 #include "gpuqd/flow/copies/rota.h"

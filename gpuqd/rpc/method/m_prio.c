@@ -4,7 +4,7 @@
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/flow/journal.h"
-#include "gpuqd/flow/line.h"
+#include "gpuqd/flow/advise/line.h"
 #include "gpuqd/snapshot/snapshot_take_usage.h"
 #include "gpuqd/rpc/method/m_ask.h"
 

@@ -5,7 +5,7 @@
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
-#include "gpuqd/flow/line.h"
+#include "gpuqd/flow/advise/line.h"
 #include "gpuqd/flow/advise/why.h"
 #include "gpuqd/flow/advise/why_log.h"
 #include "gpuqd/rpc/method/m_ask.h"

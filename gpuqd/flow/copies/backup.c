@@ -1,4 +1,4 @@
-#include "gpuqd/flow/backup.h"
+#include "gpuqd/flow/copies/backup.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
  *
  * A queue may be long: the result made here is small, and does not need the model again.
  */
-#ifndef GPUQD_FLOW_LINE_H
-#define GPUQD_FLOW_LINE_H
+#ifndef GPUQD_FLOW_ADVISE_LINE_H
+#define GPUQD_FLOW_ADVISE_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

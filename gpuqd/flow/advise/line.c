@@ -1,4 +1,4 @@
-#include "gpuqd/flow/line.h"
+#include "gpuqd/flow/advise/line.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,14 +2,14 @@
  *
  * Owns     the copy, a file without a name, until it has been read.
  * Touches  the store, the state directory; the requested file.
- * Used by  rpc/method/m_backup.c, copies/rota.c.
+ * Used by  rpc/method/m_backup.c, rota.c.
  *
  * The copy is made in a thread while the daemon runs, and has the state of one moment: all that
  * was durable then. It is a whole database: as data.mdb of an otherwise empty state directory
  * gpuqd starts from it.
  */
-#ifndef GPUQD_FLOW_BACKUP_H
-#define GPUQD_FLOW_BACKUP_H
+#ifndef GPUQD_FLOW_COPIES_BACKUP_H
+#define GPUQD_FLOW_COPIES_BACKUP_H
 
 #include <stddef.h>
 #include <stdint.h>
