@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "gpuqd/snapshot/snapshot_build.h"
-#include "gpuqd/snapshot/snapshot_jobs.h"
-#include "gpuqd/snapshot/snapshot_lines.h"
-#include "gpuqd/snapshot/snapshot_past.h"
-#include "gpuqd/snapshot/snapshot_seal.h"
+#include "gpuqd/snapshot/seal/snapshot_jobs.h"
+#include "gpuqd/snapshot/seal/snapshot_lines.h"
+#include "gpuqd/snapshot/seal/snapshot_past.h"
 #include "gpuqd/snapshot/snapshot_taking.h"
 #include "gpuqd/snapshot/snapshot_take_objects.h"
 #include "gpuqd/snapshot/snapshot_take_past.h"

@@ -1,60 +1,18 @@
-#include "gpuqd/snapshot/snapshot_seal.h"
-
+/* The order of the steps of sealing, and those that are not in seal/. Declared in snapshot.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/util/amount.h"
+#include "gpuqd/snapshot/seal/snapshot_devices.h"
+#include "gpuqd/snapshot/seal/snapshot_jobs.h"
+#include "gpuqd/snapshot/seal/snapshot_lines.h"
+#include "gpuqd/snapshot/seal/snapshot_past.h"
+#include "gpuqd/snapshot/seal/snapshot_sort.h"
+#include "gpuqd/snapshot/seal/snapshot_usage.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/snapshot/snapshot_build.h"
-#include "gpuqd/snapshot/snapshot_usage.h"
-#include "gpuqd/snapshot/snapshot_past.h"
-#include "gpuqd/snapshot/snapshot_lines.h"
-#include "gpuqd/snapshot/snapshot_jobs.h"
-#include "gpuqd/snapshot/snapshot_devices.h"
+#include "gpuqd/util/amount.h"
 #include "gpuqd/util/sort.h"
-
-/* Sort n items by cmp: their order in *order, and the new position of each in *map. */
-int snapshot_seal_sorted(struct seal *w, uint32_t n, sort_cmp_fn cmp, const void *ctx,
-			 uint32_t **order, uint32_t **map)
-{
-	uint32_t *ix = gpuq_arena_calloc(&w->mem, n, sizeof(*ix));
-	uint32_t *to = gpuq_arena_calloc(&w->mem, n, sizeof(*to));
-
-	if (!ix || !to)
-		return gpuq_no_memory(w->err);
-	for (uint32_t i = 0; i < n; i++)
-		ix[i] = i;
-	sort_ix(ix, to, n, cmp, ctx);
-	for (uint32_t i = 0; i < n; i++)
-		to[ix[i]] = i;
-	*order = ix;
-	*map = to;
-	return 0;
-}
-
-/* Permute a malloc'ed table into that order. */
-int snapshot_seal_permute(struct seal *w, void *table, uint32_t n, size_t size,
-			  const uint32_t *order)
-{
-	char **items = table;
-	char *moved;
-	uint32_t i;
-
-	/* The model's objects are usually in order already: then nothing is moved. */
-	for (i = 0; i < n && order[i] == i; i++)
-		;
-	if (i == n)
-		return 0;
-	moved = malloc(n * size);
-	if (!moved)
-		return gpuq_no_memory(w->err);
-	for (i = 0; i < n; i++)
-		memcpy(moved + i * size, *items + order[i] * size, size);
-	free(*items);
-	*items = moved;
-	return 0;
-}
 
 /* ---- flavors, queues ---- */
 
@@ -417,7 +375,7 @@ static int cmp_reservation(const void *ctx, uint32_t x, uint32_t y)
 	return d ? d : strcmp(r[x].name, r[y].name);
 }
 
-int snapshot_seal_calendar(struct seal *w)
+static int seal_calendar(struct seal *w)
 {
 	struct snapshot *s = w->s;
 	uint32_t *order, *map;
@@ -471,7 +429,7 @@ int snapshot_seal_step(struct snapshot *s, bool *more, struct gpuq_err *err)
 		snapshot_seal_jobs,
 		snapshot_seal_allocs,
 		snapshot_seal_capacity,
-		snapshot_seal_calendar,
+		seal_calendar,
 		snapshot_seal_lines,
 		snapshot_seal_losses,
 	};

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "gpuqd/snapshot/snapshot_lines.h"
+#include "gpuqd/snapshot/seal/snapshot_lines.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/snapshot/snapshot_build.h"
-#include "gpuqd/snapshot/snapshot_jobs.h"
+#include "gpuqd/snapshot/seal/snapshot_jobs.h"
 
 /* How jobs live in the copy that an estimate changes: a second, smaller lifecycle beside the
  * state's, without history, charges and faults, since an estimate runs many cycles. The property

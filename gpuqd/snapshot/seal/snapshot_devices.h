@@ -3,8 +3,8 @@
  * Touches  memory only.
  * Used by  snapshot_jobs.c, snapshot_seal.c.
  */
-#ifndef GPUQD_SNAPSHOT_SNAPSHOT_DEVICES_H
-#define GPUQD_SNAPSHOT_SNAPSHOT_DEVICES_H
+#ifndef GPUQD_SNAPSHOT_SEAL_SNAPSHOT_DEVICES_H
+#define GPUQD_SNAPSHOT_SEAL_SNAPSHOT_DEVICES_H
 
 #include "gpuqd/snapshot/snapshot_build.h"
 

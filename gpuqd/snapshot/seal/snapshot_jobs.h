@@ -3,8 +3,8 @@
  * Touches  memory only.
  * Used by  snapshot_seal.c, sched/estimate, sim/trace.
  */
-#ifndef GPUQD_SNAPSHOT_SNAPSHOT_JOBS_H
-#define GPUQD_SNAPSHOT_SNAPSHOT_JOBS_H
+#ifndef GPUQD_SNAPSHOT_SEAL_SNAPSHOT_JOBS_H
+#define GPUQD_SNAPSHOT_SEAL_SNAPSHOT_JOBS_H
 
 #include "gpuqd/snapshot/snapshot_build.h"
 

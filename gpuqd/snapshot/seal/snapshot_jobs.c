@@ -1,4 +1,4 @@
-#include "gpuqd/snapshot/snapshot_jobs.h"
+#include "gpuqd/snapshot/seal/snapshot_jobs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/snapshot/snapshot_build.h"
-#include "gpuqd/snapshot/snapshot_seal.h"
-#include "gpuqd/snapshot/snapshot_devices.h"
+#include "gpuqd/snapshot/seal/snapshot_sort.h"
+#include "gpuqd/snapshot/seal/snapshot_devices.h"
 
 /* Sealing: requests, jobs and what they hold; then what is free. */
 

@@ -1,7 +1,7 @@
-#include "gpuqd/snapshot/snapshot_usage.h"
+#include "gpuqd/snapshot/seal/snapshot_usage.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/snapshot/snapshot_build.h"
-#include "gpuqd/snapshot/snapshot_seal.h"
+#include "gpuqd/snapshot/seal/snapshot_sort.h"
 
 /* Sealing: usage of users in queues, and which budgets are exhausted. */
 

@@ -1,4 +1,4 @@
-#include "gpuqd/snapshot/snapshot_devices.h"
+#include "gpuqd/snapshot/seal/snapshot_devices.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/snapshot/snapshot_build.h"

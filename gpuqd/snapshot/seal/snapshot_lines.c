@@ -1,4 +1,4 @@
-#include "gpuqd/snapshot/snapshot_lines.h"
+#include "gpuqd/snapshot/seal/snapshot_lines.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-#include "gpuqd/snapshot/snapshot_past.h"
-#include "gpuqd/snapshot/snapshot_seal.h"
+#include "gpuqd/snapshot/seal/snapshot_past.h"
+#include "gpuqd/snapshot/seal/snapshot_sort.h"
 
 /* Sealing: losses of jobs to claims of other queues. */
 

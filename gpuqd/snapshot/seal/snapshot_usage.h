@@ -3,8 +3,8 @@
  * Touches  memory only.
  * Used by  snapshot_seal.c.
  */
-#ifndef GPUQD_SNAPSHOT_SNAPSHOT_USAGE_H
-#define GPUQD_SNAPSHOT_SNAPSHOT_USAGE_H
+#ifndef GPUQD_SNAPSHOT_SEAL_SNAPSHOT_USAGE_H
+#define GPUQD_SNAPSHOT_SEAL_SNAPSHOT_USAGE_H
 
 #include "gpuqd/snapshot/snapshot_build.h"
 

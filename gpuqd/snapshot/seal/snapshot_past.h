@@ -3,8 +3,8 @@
  * Touches  memory only.
  * Used by  snapshot_seal.c, snapshot_keep.c.
  */
-#ifndef GPUQD_SNAPSHOT_SNAPSHOT_PAST_H
-#define GPUQD_SNAPSHOT_SNAPSHOT_PAST_H
+#ifndef GPUQD_SNAPSHOT_SEAL_SNAPSHOT_PAST_H
+#define GPUQD_SNAPSHOT_SEAL_SNAPSHOT_PAST_H
 
 #include "gpuqd/snapshot/snapshot_build.h"
 

@@ -3,8 +3,8 @@
  * Touches  memory only.
  * Used by  snapshot_seal.c, sched/estimate, sim/trace.
  */
-#ifndef GPUQD_SNAPSHOT_SNAPSHOT_LINES_H
-#define GPUQD_SNAPSHOT_SNAPSHOT_LINES_H
+#ifndef GPUQD_SNAPSHOT_SEAL_SNAPSHOT_LINES_H
+#define GPUQD_SNAPSHOT_SEAL_SNAPSHOT_LINES_H
 
 #include "gpuqd/snapshot/snapshot.h"
 
