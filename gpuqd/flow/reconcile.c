@@ -15,17 +15,14 @@
 #include "gpuqd/flow/order.h"
 #include "gpuqd/flow/recover.h"
 #include "gpuqd/flow/schedule.h"
+#include "gpuqd/flow/told/pod_end.h"
+#include "gpuqd/flow/told/pod_same.h"
 #include "gpuqd/flow/told/pod_told.h"
 #include "gpuqd/flow/told/pod_trouble.h"
 #include "gpuqd/util/keyset.h"
 #include "libgpuq/units.h"
 
 #define QUOTA_RETRY_US (10 * GPUQ_US_PER_S)
-#define NOT_ROOT                                                                                   \
-	"give securityContext.runAsUser in the job, an image with a numeric USER, or a queue "     \
-	"with "                                                                                    \
-	"pod_policy: baseline"
-
 struct reconcile {
 	struct journal *j;
 	struct loop *l;
@@ -76,22 +73,6 @@ static const struct pod *reported(struct reconcile *r, const struct pod_fact *f,
 	return p;
 }
 
-/* Return the token that the cluster's pod must bear; NULL = not known, or no longer. */
-static const char *token_of(const struct pod *p, const struct pod_key *key)
-{
-	return key->attempt == p->job->attempt ? p->job->life->token : NULL;
-}
-
-/* True if the pod only has the name of one of ours: names can be predicted, and a pod in any
- * namespace of the cluster can have such a name. As long as the uid of ours is not known, the token
- * of its attempt decides. */
-static bool is_namesake(const struct pod *p, const struct pod_key *key, const struct pod_fact *f)
-{
-	const char *token = token_of(p, key);
-
-	return token && !(*f->uid && *p->uid) && strcmp(f->token, token) != 0;
-}
-
 static void apply(struct reconcile *r, struct event *ev)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -122,28 +103,6 @@ static void on_node_gone(void *arg, const char *name)
 
 /* ---- pods ---- */
 
-/* Return when a requeued job may start again; 0 = at once. A job that failed waits a little longer
- * each time, so that it does not loop, and a job that its owner requeued lets others go first. A
- * job that lost its places to the infrastructure keeps its rank: no other is started there, only to
- * be preempted a second later. Its delay counts from the start of the attempt, and matters only
- * when one short attempt follows another. */
-static int64_t not_before(const struct job *j, const struct event *ev, int64_t now)
-{
-	/* Refusals of kubelets: the first nodes are tried at once, the same ones less and less. */
-	const unsigned n = j->life->rejected ? j->life->rejected->n - 1 : j->attempt;
-	const unsigned shift = n < 6 ? n : 6;
-	const int64_t wait_us = GPUQ_US_PER_S << shift;
-
-	/* Preempted for others: not the job's fault. */
-	if ((j->life->blocked && j->life->blocked->until_us > now) || j->queue->refused ||
-	    job_cause_is_eviction(ev->requeued.cause))
-		return 0;
-	if (ev->requeued.cause != GPUQ_CAUSE_INFRA)
-		return now + wait_us;
-	return j->attempt > 0 && j->life->placed_us + wait_us > now ? j->life->placed_us + wait_us
-								    : 0;
-}
-
 /* Decide when the last pod of an attempt is over: end, or back to the queue. */
 static void verdict(struct reconcile *r, struct job_key key)
 {
@@ -158,7 +117,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 		return; /* a later attempt of it may still be reported */
 	job_verdict(j, &ev);
 	if (ev.type == EV_JOB_REQUEUED) {
-		ev.requeued.not_before_us = not_before(j, &ev, now);
+		ev.requeued.not_before_us = pod_end_not_before(j, &ev, now);
 		log_notice("job.requeued", "job=%" PRIu32 " index=%" PRId32 " cause=%s why=%s",
 			   key.id, key.index, gpuq_cause_word(ev.requeued.cause),
 			   LOGS(ev.requeued.message));
@@ -189,49 +148,20 @@ static void remove_orphan(struct reconcile *r, const struct pod_fact *p, struct 
 		delete_orphan(r, p);
 }
 
-/* True if gpuqd requested its end. */
-static bool told_to_leave(const struct pod *p)
-{
-	const struct job *j = p->job;
-
-	return p->attempt != j->attempt || p->dropped || !model_job_is_live(j) ||
-	       j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING;
-}
-
 static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key key,
 		      const struct pod_fact *f)
 {
-	struct event ev = { .type = EV_POD_ENDED, .pod = key };
+	struct event ev = { .pod = key };
 	char node[256];
-	const bool refused = f->fault == POD_FAULT_REJECTED;
-	const int64_t ahead_us = loop_ahead_us(r->l);
 	const struct pod_rejection rejection = { node, p->job->user,
 						 p->job->request ? p->job->request->id : 0,
 						 f->short_of, f->short_have };
-	char text[600];
+	const bool refused = f->fault == POD_FAULT_REJECTED;
+	char text[POD_END_ROOM];
 
 	strncpy(node, p->node->name, sizeof(node) - 1);
 	node[sizeof(node) - 1] = '\0';
-	/* A pod refused by a node never ran, whatever startTime the kubelet wrote. */
-	ev.pod_ended.start_us = refused ? 0 : walltime_to_ledger(f->start_us, ahead_us);
-	ev.pod_ended.end_us = walltime_to_ledger(f->end_us, ahead_us);
-	ev.pod_ended.untold = !f->leaving;
-	ev.pod_ended.used = f->used;
-	ev.pod_ended.exit_code = f->phase == POD_SUCCEEDED ? 0 : f->exit_code;
-	if (refused || (f->phase == POD_FAILED && f->exit_code == 0 && f->fault != POD_FAULT_NONE))
-		ev.pod_ended.exit_code = -1;
-	ev.pod_ended.fault = f->phase == POD_SUCCEEDED ? POD_FAULT_NONE : f->fault;
-	ev.pod_ended.message = *f->message ? f->message : f->reason;
-	if (refused && *f->reason) { /* its word first: a held job names it */
-		snprintf(text, sizeof(text), "%s: %s", f->reason, f->message);
-		ev.pod_ended.message = text;
-	}
-	/* Deleted from outside: that it failed is not the job's fault. */
-	if (f->leaving && !told_to_leave(p) && ev.pod_ended.fault == POD_FAULT_NONE &&
-	    f->phase == POD_FAILED) {
-		ev.pod_ended.fault = POD_FAULT_INFRA;
-		ev.pod_ended.message = "its pod was deleted by another client";
-	}
+	pod_end_told(p, f, loop_ahead_us(r->l), &ev, text);
 	apply(r, &ev);
 	if (refused && r->on_refused.rejected)
 		r->on_refused.rejected(r->on_refused.arg, &rejection);
@@ -257,27 +187,12 @@ static void charge_as_told(struct reconcile *r, const struct pod *p, struct pod_
 			 LOGS(f->name), f->devices[0]);
 }
 
-/* True if it is the same object as in the ledger, as far as both identify it. */
-static bool is_meant(const struct pod *p, const struct pod_key *key, const struct pod_fact *f)
-{
-	const char *token = token_of(p, key);
-
-	return (!*f->token || !token || strcmp(f->token, token) == 0) &&
-	       (!*f->uid || !*p->uid || strcmp(f->uid, p->uid) == 0);
-}
-
 /* True for a pod that runs, and for one whose start and end are first seen together. */
 static bool has_run(const struct pod_fact *f)
 {
 	return f->phase == POD_RUNNING ||
 	       (f->start_us && (f->phase == POD_SUCCEEDED ||
 				(f->phase == POD_FAILED && f->fault == POD_FAULT_NONE)));
-}
-
-/* True if the kubelet refuses the image's user, which waiting does not change. */
-static bool runs_as_root(const struct pod_fact *f)
-{
-	return strstr(f->message, "runAsNonRoot") != NULL;
 }
 
 static void trouble_told(struct reconcile *r, const struct pod *p, struct pod_key key,
@@ -317,14 +232,9 @@ static void on_waits(void *arg, const char *pod, const struct turn_wait *w)
 static void root_refused(struct reconcile *r, const struct pod *p, struct pod_key key,
 			 const struct pod_fact *f)
 {
-	struct pod_fact bad = *f;
-	char text[512];
+	char text[POD_END_ROOM];
+	const struct pod_fact bad = pod_end_root_refused(f, text);
 
-	snprintf(text, sizeof(text), "%.256s; " NOT_ROOT, f->message);
-	bad.message = text;
-	bad.phase = POD_FAILED;
-	bad.fault = POD_FAULT_IMAGE;
-	bad.exit_code = 1;
 	pod_ended(r, p, key, &bad);
 }
 
@@ -333,7 +243,7 @@ static void deleted_outside(struct reconcile *r, const struct pod *p)
 {
 	struct event ev = { .type = EV_JOB_CANCEL_ASKED, .job = p->job->key };
 
-	if (!model_pod_origin(journal_model(r->j), p) || told_to_leave(p))
+	if (!model_pod_origin(journal_model(r->j), p) || pod_end_is_requested(p))
 		return;
 	ev.cancel.who = "";
 	ev.cancel.why = "its pod was deleted";
@@ -376,7 +286,7 @@ static void pod_news(struct reconcile *r, const struct pod *p, struct pod_key ke
 	}
 	if (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED)
 		pod_ended(r, p, key, f);
-	else if (f->waiting_bad && runs_as_root(f) && p->state < GPUQ_POD_RUNNING &&
+	else if (f->waiting_bad && pod_end_is_root_refused(f) && p->state < GPUQ_POD_RUNNING &&
 		 p->job->life->leave_us == 0)
 		root_refused(r, p, key, f);
 	else if (p->state < GPUQ_POD_RUNNING)
@@ -442,18 +352,18 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 		remove_orphan(r, f, key);
 		return;
 	}
-	if (recovery_waits(m) && !is_meant(p, &key, f)) {
+	if (recovery_waits(m) && !pod_same_is_meant(p, &key, f)) {
 		recover_keeps(r->recover, f, key, r->generation);
 		return;
 	}
-	if (is_namesake(p, &key, f)) {
+	if (pod_same_name_only(p, &key, f)) {
 		log_err("pod.conflict",
 			"pod=%s namespace=%s: the name is taken by a foreign object", LOGS(f->name),
 			LOGS(f->namespace_));
 		return;
 	}
 	keyset_add(&r->seen, &key);
-	token = token_of(p, &key);
+	token = pod_same_token(p, &key);
 	if (token && *f->token && strcmp(f->token, token) != 0) {
 		log_err("pod.conflict", "pod=%s: the name is taken by a foreign object",
 			LOGS(f->name));
@@ -507,7 +417,7 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 	if (!p && !origin)
 		recover_gone(r->recover, f->name);
 	if (p && !origin &&
-	    (is_namesake(p, &key, f) || (*f->uid && *p->uid && strcmp(f->uid, p->uid) != 0)))
+	    (pod_same_name_only(p, &key, f) || (*f->uid && *p->uid && strcmp(f->uid, p->uid) != 0)))
 		return;
 	/* Its last known state may include its end. */
 	if (p && model_pod_takes(p) && (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED))
