@@ -1,4 +1,4 @@
-#include "gpuqd/flow/reconcile.h"
+#include "gpuqd/flow/reconcile_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,34 +22,7 @@
 #include "gpuqd/util/keyset.h"
 #include "libgpuq/units.h"
 
-#define QUOTA_RETRY_US (10 * GPUQ_US_PER_S)
-struct reconcile {
-	struct journal *j;
-	struct loop *l;
-	struct dispatch *dispatch;
-	struct schedule *schedule;
-	struct cluster *cluster;
-	struct cluster_sink sink;
-	bool adopt; /* accept any cluster */
-	uint32_t generation; /* of the list being received */
-	struct keyset seen; /* pods that the cluster has named since the previous list */
-	int64_t stale_since_us;
-	char stale_why[256];
-	struct measure *measure;
-	struct recover *recover;
-	struct reconcile_refusals on_refused; /* refused NULL = not wanted */
-	reconcile_fenced_fn on_fenced; /* NULL = there is no fence */
-	void *on_fenced_arg;
-	reconcile_signalled_fn on_signalled; /* NULL = not wanted */
-	void *on_signalled_arg;
-	reconcile_unbound_fn on_unbound; /* NULL = not wanted */
-	void *on_unbound_arg;
-	reconcile_released_fn on_released; /* NULL = not wanted */
-	void *on_released_arg;
-	struct reconcile_adopts adopts; /* seen NULL = not wanted */
-};
-
-static const struct pod *ours(struct reconcile *r, const char *name, struct pod_key *key)
+const struct pod *reconcile_pod(struct reconcile *r, const char *name, struct pod_key *key)
 {
 	const struct model *m = journal_model(r->j);
 
@@ -66,14 +39,14 @@ static const struct pod *reported(struct reconcile *r, const struct pod_fact *f,
 
 	*origin = m->origins ? origin_find(m->origins, f->uid) : NULL;
 	if (!*origin)
-		return ours(r, f->name, key);
+		return reconcile_pod(r, f->name, key);
 	p = model_find_origin(m, *origin);
 	if (p)
 		*key = model_pod_key(p);
 	return p;
 }
 
-static void apply(struct reconcile *r, struct event *ev)
+void reconcile_apply(struct reconcile *r, struct event *ev)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
@@ -90,7 +63,7 @@ static void on_node_seen(void *arg, const struct node_fact *n)
 {
 	struct event ev = { .type = EV_NODE_SEEN, .node = n };
 
-	apply(arg, &ev);
+	reconcile_apply(arg, &ev);
 }
 
 static void on_node_gone(void *arg, const char *name)
@@ -98,13 +71,13 @@ static void on_node_gone(void *arg, const char *name)
 	struct event ev = { .type = EV_NODE_GONE, .name = name };
 
 	log_notice("node.gone", "node=%s", LOGS(name));
-	apply(arg, &ev);
+	reconcile_apply(arg, &ev);
 }
 
 /* ---- pods ---- */
 
 /* Decide when the last pod of an attempt is over: end, or back to the queue. */
-static void verdict(struct reconcile *r, struct job_key key)
+void reconcile_verdict(struct reconcile *r, struct job_key key)
 {
 	const struct model *m = journal_model(r->j);
 	const struct job *j = model_find_job(m, key);
@@ -126,7 +99,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 			 key.id, key.index, gpuq_job_state_word(ev.ended.state),
 			 ev.ended.exit_code);
 	}
-	apply(r, &ev);
+	reconcile_apply(r, &ev);
 }
 
 static void delete_orphan(struct reconcile *r, const struct pod_fact *p)
@@ -162,10 +135,10 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 	strncpy(node, p->node->name, sizeof(node) - 1);
 	node[sizeof(node) - 1] = '\0';
 	pod_end_told(p, f, loop_ahead_us(r->l), &ev, text);
-	apply(r, &ev);
+	reconcile_apply(r, &ev);
 	if (refused && r->on_refused.rejected)
 		r->on_refused.rejected(r->on_refused.arg, &rejection);
-	verdict(r, key.job);
+	reconcile_verdict(r, key.job);
 }
 
 /* Charge the pod as admission made it, and with the devices that the cluster chose; it keeps running. */
@@ -177,7 +150,7 @@ static void charge_as_told(struct reconcile *r, const struct pod *p, struct pod_
 	bool same;
 
 	if (pod_told_amounts(journal_model(r->j), p, f, &amounts))
-		apply(r, &amounts);
+		reconcile_apply(r, &amounts);
 	if (!pod_told_devices(p, f, &devices, &same))
 		return;
 	if (journal_apply(r->j, &devices, &err) < 0)
@@ -206,7 +179,7 @@ static void trouble_told(struct reconcile *r, const struct pod *p, struct pod_ke
 	if (object)
 		log_notice("pod.trouble", "job=%" PRIu32 " pod=%" PRIu32 " object=%s message=%s",
 			   key.job.id, key.index, LOGS(object), LOGS(words));
-	apply(r, &ev);
+	reconcile_apply(r, &ev);
 }
 
 static void on_troubled(void *arg, const char *pod, const char *object, const char *words,
@@ -214,7 +187,7 @@ static void on_troubled(void *arg, const char *pod, const char *object, const ch
 {
 	struct reconcile *r = arg;
 	struct pod_key key;
-	const struct pod *p = ours(r, pod, &key);
+	const struct pod *p = reconcile_pod(r, pod, &key);
 
 	if (p && p->state < GPUQ_POD_RUNNING)
 		trouble_told(r, p, key, object, words, whose, false);
@@ -247,7 +220,7 @@ static void deleted_outside(struct reconcile *r, const struct pod *p)
 		return;
 	ev.cancel.who = "";
 	ev.cancel.why = "its pod was deleted";
-	apply(r, &ev);
+	reconcile_apply(r, &ev);
 }
 
 /* Deleted by another client, a drain for example, while it is kept for its log. */
@@ -258,7 +231,7 @@ static void told_late(struct reconcile *r, const struct pod *p, struct pod_key k
 
 	if (!f->leaving || p->leaving)
 		return;
-	apply(r, &ev);
+	reconcile_apply(r, &ev);
 	dispatch_touch(r->dispatch, key.job);
 }
 
@@ -271,18 +244,18 @@ static void pod_news(struct reconcile *r, const struct pod *p, struct pod_key ke
 
 	charge_as_told(r, p, key, f);
 	if (pod_told_disruption(journal_model(r->j), p, f, &ev, why, sizeof(why)))
-		apply(r, &ev);
+		reconcile_apply(r, &ev);
 	if (!f->leaving && f->phase == POD_PENDING && r->on_unbound)
 		r->on_unbound(r->on_unbound_arg, key, *f->node ? NULL : &f->claims);
 	if (f->leaving && !p->leaving) {
 		ev = (struct event){ .type = EV_POD_LEAVING, .pod = key };
-		apply(r, &ev);
+		reconcile_apply(r, &ev);
 		deleted_outside(r, p);
 	}
 	if (has_run(f) && p->state < GPUQ_POD_RUNNING) {
 		ev = (struct event){ .type = EV_POD_STARTED, .pod = key };
 		ev.started.start_us = walltime_to_ledger(f->start_us, loop_ahead_us(r->l));
-		apply(r, &ev);
+		reconcile_apply(r, &ev);
 	}
 	if (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED)
 		pod_ended(r, p, key, f);
@@ -300,7 +273,7 @@ static void foreign_seen(struct reconcile *r, const struct pod_fact *f)
 
 	/* Most changes of foreign pods are not of what they hold. */
 	if (!node_foreign_is_known(journal_model(r->j), f))
-		apply(r, &ev);
+		reconcile_apply(r, &ev);
 }
 
 /* A pod that was not submitted; p NULL: its job has no pods now. */
@@ -324,7 +297,7 @@ static void adopted_seen(struct reconcile *r, const struct origin_pod *o, const 
 	}
 	ev.created.uid = f->uid;
 	if (p->state == GPUQ_POD_PLANNED && *f->node)
-		apply(r, &ev);
+		reconcile_apply(r, &ev);
 	if (!model_pod_takes(p))
 		told_late(r, p, key, f);
 	else if (p->state != GPUQ_POD_PLANNED)
@@ -373,7 +346,7 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 		struct event ev = { .type = EV_POD_CREATED, .pod = key };
 
 		ev.created.uid = f->uid;
-		apply(r, &ev);
+		reconcile_apply(r, &ev);
 	}
 	if (*f->uid && *p->uid && strcmp(f->uid, p->uid) != 0) {
 		remove_orphan(r, f, key); /* another object under the same name */
@@ -397,8 +370,8 @@ static void gone_for_good(struct reconcile *r, struct pod_key key, const char *n
 		deleted_outside(r, p);
 		schedule_kick(r->schedule); /* devices are free, whatever the verdict */
 	}
-	apply(r, &ev);
-	verdict(r, key.job);
+	reconcile_apply(r, &ev);
+	reconcile_verdict(r, key.job);
 }
 
 static void on_pod_gone(void *arg, const struct pod_fact *f)
@@ -411,7 +384,7 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 	if (!origin && !p && !model_pod_name_parse(journal_model(r->j), f->name, &key)) {
 		struct event ev = { .type = EV_FOREIGN_GONE, .foreign = f };
 
-		apply(r, &ev);
+		reconcile_apply(r, &ev);
 		return;
 	}
 	if (!p && !origin)
@@ -466,8 +439,8 @@ static void not_listed(struct reconcile *r)
 			   gone->key.index);
 		if (p && model_pod_takes(p))
 			deleted_outside(r, p);
-		apply(r, &ev);
-		verdict(r, gone->key.job);
+		reconcile_apply(r, &ev);
+		reconcile_verdict(r, gone->key.job);
 		free(gone);
 	}
 }
@@ -493,7 +466,7 @@ static void on_list_done(void *arg)
 
 		if (s != GPUQ_JOB_PENDING)
 			DL_FOREACH_SAFE2(m->jobs_by_state[s], k, next, state_next)
-				verdict(r, k->key);
+				reconcile_verdict(r, k->key);
 	}
 	dispatch_touch_all(r->dispatch);
 	schedule_ready(r->schedule, true);
@@ -514,155 +487,16 @@ static void on_stale(void *arg, int64_t since_us, const char *why)
 	schedule_ready(r->schedule, since_us == 0);
 }
 
-/* ---- outcomes of requests ---- */
-
-static void give_back(struct reconcile *r, struct job_key key, const char *rule)
-{
-	struct event evict = { .type = EV_JOB_EVICT_ASKED, .job = key };
-
-	evict.evict.cause = GPUQ_CAUSE_REQUEUE;
-	evict.evict.rule = rule;
-	evict.evict.by = "";
-	evict.evict.grace_us = 0;
-	apply(r, &evict);
-}
-
-/* Keep the job pending for a while. object: without the pod's name, which differs at each attempt. */
-static void block(struct reconcile *r, struct job_key key, enum gpuq_reason code,
-		  const char *object, const char *message)
-{
-	struct event ev = { .type = EV_JOB_BLOCKED, .job = key };
-
-	ev.blocked.reason.code = code;
-	ev.blocked.reason.object = object ? object : order_namespace_of(journal_model(r->j), key);
-	ev.blocked.words = message;
-	ev.blocked.until_us = loop_now_us(r->l) + QUOTA_RETRY_US;
-	apply(r, &ev);
-}
-
-static void never_created(struct reconcile *r, struct pod_key key, enum pod_fault fault,
-			  const char *message)
-{
-	struct event ev = { .type = EV_POD_ENDED, .pod = key };
-
-	ev.pod_ended.exit_code = -1;
-	ev.pod_ended.fault = fault;
-	ev.pod_ended.message = message;
-	apply(r, &ev);
-	ev = (struct event){ .type = EV_POD_GONE, .pod = key };
-	apply(r, &ev);
-	verdict(r, key.job);
-}
-
-static void on_created(void *arg, const char *pod, enum ask_outcome o, const char *uid,
-		       const char *message)
-{
-	struct reconcile *r = arg;
-	struct pod_key key;
-	const struct pod *p = ours(r, pod, &key);
-
-	if (!p)
-		return; /* the watch will show it, and then it is an orphan */
-	switch (o) {
-	case ASK_OK:
-		keyset_add(&r->seen, &key);
-		if (p->state == GPUQ_POD_PLANNED) {
-			struct event ev = { .type = EV_POD_CREATED, .pod = key };
-
-			ev.created.uid = uid;
-			apply(r, &ev);
-		}
-		break;
-	case ASK_QUOTA:
-		log_info("pod.quota", "pod=%s message=%s", LOGS(pod), LOGS(message));
-		block(r, key.job, GPUQ_R_NAMESPACE_QUOTA, strstr(message, "exceeded quota"),
-		      message);
-		give_back(r, key.job, gpuq_reason_word(GPUQ_R_NAMESPACE_QUOTA));
-		if (ours(r, pod, &key))
-			never_created(r, key, POD_FAULT_NONE, message);
-		break;
-	case ASK_REFUSED:
-		log_warn("pod.refused", "pod=%s message=%s", LOGS(pod), LOGS(message));
-		never_created(r, key, POD_FAULT_IMAGE, message);
-		break;
-	case ASK_CONFLICT:
-		log_err("pod.conflict", "pod=%s message=%s", LOGS(pod), LOGS(message));
-		never_created(r, key, POD_FAULT_INFRA, message);
-		break;
-	case ASK_RETRY:
-	case ASK_UNKNOWN:
-		log_warn("pod.create_unsure", "pod=%s message=%s", LOGS(pod), LOGS(message));
-		break;
-	}
-}
-
-/* The job is not at fault: it gives its places back and is pending again. */
-static void on_refused(void *arg, const char *pod, const struct refusal *refusal)
-{
-	struct reconcile *r = arg;
-	struct pod_key key;
-
-	if (!ours(r, pod, &key))
-		return;
-	log_info("pod.refused", "pod=%s object=%s message=%s", LOGS(pod), LOGS(refusal->object),
-		 LOGS(refusal->words));
-	if (r->on_refused.refused)
-		r->on_refused.refused(r->on_refused.arg, key, refusal);
-	give_back(r, key.job, RULE_REFUSED);
-	if (ours(r, pod, &key))
-		never_created(r, key, POD_FAULT_NONE, refusal->words);
-}
-
-static void on_probed(void *arg, const char *key, bool taken)
-{
-	struct reconcile *r = arg;
-
-	if (r->on_refused.probed)
-		r->on_refused.probed(r->on_refused.arg, key, taken);
-}
-
 void reconcile_on_refused(struct reconcile *r, const struct reconcile_refusals *to)
 {
 	r->on_refused = *to;
-}
-
-static void on_deleted(void *arg, const char *pod, enum ask_outcome o, const char *message)
-{
-	struct reconcile *r = arg;
-	struct pod_key key;
-	const struct pod *p = ours(r, pod, &key);
-
-	if (o != ASK_OK)
-		log_warn("pod.delete", "pod=%s message=%s", LOGS(pod), LOGS(message));
-	/* It was never created, and will not be: the request is withdrawn. */
-	if (p && o == ASK_OK && model_pod_is_unmade(journal_model(r->j), p)) {
-		struct event ev = { .type = EV_POD_GONE, .pod = key };
-
-		apply(r, &ev);
-		verdict(r, key.job);
-	}
 }
 
 static void on_job_forgotten(void *arg, uint32_t job, int64_t array_index)
 {
 	struct event ev = { .type = EV_BESIDE_GONE, .job = { job, (int32_t)array_index } };
 
-	apply(arg, &ev);
-}
-
-static void on_signalled(void *arg, const char *pod, int signal, const struct gpuq_err *err)
-{
-	struct reconcile *r = arg;
-	struct event ev = { .type = EV_POD_SIGNALLED };
-
-	if (!model_pod_name_parse(journal_model(r->j), pod, &ev.pod))
-		return;
-	ev.signalled.signal = signal;
-	ev.signalled.sent = !err;
-	ev.signalled.message = err ? err->text : "";
-	apply(r, &ev);
-	if (r->on_signalled)
-		r->on_signalled(r->on_signalled_arg, ev.pod, signal, err);
+	reconcile_apply(arg, &ev);
 }
 
 void reconcile_on_signalled(struct reconcile *r, reconcile_signalled_fn fn, void *arg)
@@ -686,12 +520,12 @@ void reconcile_on_fenced(struct reconcile *r, reconcile_fenced_fn fn, void *arg)
 
 static void on_object_seen(void *arg, const struct object_fact *f)
 {
-	apply(arg, &(struct event){ .type = EV_OBJECT_SEEN, .object = f });
+	reconcile_apply(arg, &(struct event){ .type = EV_OBJECT_SEEN, .object = f });
 }
 
 static void on_object_gone(void *arg, const struct object_fact *f)
 {
-	apply(arg, &(struct event){ .type = EV_OBJECT_GONE, .object = f });
+	reconcile_apply(arg, &(struct event){ .type = EV_OBJECT_GONE, .object = f });
 }
 
 static void on_objects_known(void *arg, enum object_kind kind, bool known)
@@ -702,42 +536,13 @@ static void on_objects_known(void *arg, enum object_kind kind, bool known)
 	ev.objects.kind = kind;
 	ev.objects.known = known;
 	ev.objects.home = r->cluster->namespace_ ? r->cluster->namespace_ : "";
-	apply(r, &ev);
-}
-
-static void on_not_bound(void *arg, const char *pod, const char *message)
-{
-	struct reconcile *r = arg;
-	const struct pod *p;
-	const struct job *j;
-	struct pod_key key;
-	bool all; /* pods of its queue are bound */
-
-	log_warn("pod.not_bound", "pod=%s message=%s", LOGS(pod), LOGS(message));
-	p = ours(r, pod, &key);
-	if (!p)
-		return;
-	j = model_find_job(journal_model(r->j), key.job);
-	all = j && (order_binds(j->queue) || model_is_adopted(journal_model(r->j), j));
-	block(r, key.job, all ? GPUQ_R_CLUSTER_REFUSED : GPUQ_R_VOLUME_PENDING,
-	      model_pod_is_unmade(journal_model(r->j), p) ? "jobs"
-	      : all                                       ? "pods/binding"
-							  : NULL,
-	      message);
-	give_back(r, key.job, all ? RULE_REFUSED : gpuq_reason_word(GPUQ_R_VOLUME_PENDING));
-	if (r->on_released)
-		r->on_released(r->on_released_arg, key.job);
+	reconcile_apply(r, &ev);
 }
 
 void reconcile_on_released(struct reconcile *r, reconcile_released_fn fn, void *arg)
 {
 	r->on_released = fn;
 	r->on_released_arg = arg;
-}
-
-void reconcile_verdict(struct reconcile *r, struct job_key job)
-{
-	verdict(r, job);
 }
 
 static void on_adoptable(void *arg, const struct adopt_fact *f)
@@ -751,20 +556,6 @@ static void on_adoptable(void *arg, const struct adopt_fact *f)
 void reconcile_on_adopts(struct reconcile *r, const struct reconcile_adopts *to)
 {
 	r->adopts = *to;
-}
-
-/* Its claims are not written: the job waits for the right, or for what is wrong. */
-static void on_claim_refused(void *arg, const char *pod, const char *resource, const char *message)
-{
-	struct reconcile *r = arg;
-	struct pod_key key;
-
-	log_warn("pod.claim_refused", "pod=%s resource=%s message=%s", LOGS(pod), resource,
-		 LOGS(message));
-	if (!ours(r, pod, &key))
-		return;
-	block(r, key.job, GPUQ_R_CLUSTER_REFUSED, resource, message);
-	give_back(r, key.job, RULE_REFUSED);
 }
 
 void reconcile_on_unbound(struct reconcile *r, reconcile_unbound_fn fn, void *arg)
@@ -798,7 +589,7 @@ static bool on_identity(void *arg, const char *uid)
 		return false;
 	}
 	log_notice("cluster.known", "uid=%s before=%s", LOGS(uid), LOGS(m->cluster_uid));
-	apply(r, &ev);
+	reconcile_apply(r, &ev);
 	return true;
 }
 
@@ -831,26 +622,20 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 		.pod_gone = on_pod_gone,
 		.list_done = on_list_done,
 		.stale = on_stale,
-		.created = on_created,
-		.deleted = on_deleted,
 		.identity = on_identity,
 		.measured = on_measured,
 		.job_forgotten = on_job_forgotten,
-		.signalled = on_signalled,
-		.refused = on_refused,
-		.probed = on_probed,
 		.troubled = on_troubled,
 		.waits = on_waits,
 		.object_seen = on_object_seen,
 		.object_gone = on_object_gone,
 		.objects_known = on_objects_known,
-		.claim_refused = on_claim_refused,
-		.not_bound = on_not_bound,
 		.calm = on_calm,
 		.adoptable = on_adoptable,
 		.owners = r->adopts.owners,
 		.fenced = r->on_fenced ? on_fenced : NULL,
 	};
+	reconcile_outcomes(&r->sink);
 	return &r->sink;
 }
 
