@@ -35,11 +35,13 @@
 #include "gpuqd/flow/copies/restore.h"
 #include "gpuqd/flow/copies/rota.h"
 #include "gpuqd/flow/report/history_keep.h"
+#include "gpuqd/config_live.h"
 #include "gpuqd/default_rule.h"
 #include "gpuqd/fence.h"
 #include "gpuqd/files.h"
 #include "gpuqd/identities.h"
 #include "gpuqd/site_file.h"
+#include "gpuqd/wallclock.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/load.h"
 #include "gpuqd/flow/notify/outbox.h"
@@ -60,7 +62,6 @@
 #define PLACE_CHECK_US (2 * GPUQ_US_PER_S)
 #define BACKUP_LOG_BYTES (INT64_C(256) << 20) /* that wait for a target that is away */
 #define KEYS_CHECK_US (3600 * GPUQ_US_PER_S)
-#define CLOCK_CHECK_US GPUQ_US_PER_S
 
 /* A file that was read again, and of which something is in use. It stays to the end: a copy of
  * the model that thinks in a thread of its own may still look at words of an older one. */
@@ -101,8 +102,8 @@ struct daemon {
 	struct fence fence;
 	struct default_rule *default_rule;
 	struct loop_timer *fenced; /* the cluster is about to be made anew */
-	struct loop_timer *space, *place, *keys, *watchdog, *reload, *clock;
-	int64_t asleep_us; /* as the clock said last */
+	struct loop_timer *space, *place, *keys, *watchdog, *reload;
+	struct wallclock wallclock;
 	bool stopping;
 };
 
@@ -336,83 +337,6 @@ static void on_keys_check(void *arg)
 	d->keys = loop_after(d->loop, KEYS_CHECK_US, on_keys_check, d);
 }
 
-/* ---- the wall clock: base/clock.h ---- */
-
-static struct event clock_event(const struct loop *l)
-{
-	const struct clock *c = loop_clock(l);
-	struct event ev = { .type = EV_CLOCK_SET, .at_us = c->now_us };
-
-	ev.clock.boot = c->boot;
-	ev.clock.base_us = c->base_us;
-	ev.clock.ahead_us = c->ahead_us;
-	return ev;
-}
-
-/* The wall clock was found elsewhere than it should be: from now on it is right. */
-static void step_clock(struct loop *l)
-{
-	const int64_t off_us = clock_off_us(loop_clock(l));
-
-	if (off_us == 0)
-		return;
-	loop_clock_step(l, off_us);
-	if (llabs(off_us) > CLOCK_JUMP_US)
-		log_warn("clock.jump",
-			 "by_s=%" PRId64
-			 ": the wall clock was set; limits and charges continue by the "
-			 "boot clock",
-			 off_us / GPUQ_US_PER_S);
-	else
-		log_info("clock.step", "by_ms=%" PRId64, off_us / 1000);
-}
-
-/* Go on where the database was left, be it that the clock was set meanwhile. */
-static int resume_clock(struct daemon *d, bool empty, struct gpuq_err *err)
-{
-	struct model *m = d->model;
-	struct clock stored = { .base_us = m->clock_base_us, .ahead_us = m->ahead_us };
-	struct event ev;
-
-	memcpy(stored.boot, m->clock_boot, sizeof(stored.boot));
-	if (!empty)
-		loop_clock_resume(d->loop, &stored, m->newest_us);
-	step_clock(d->loop);
-	ev = clock_event(d->loop);
-	if (strcmp(ev.clock.boot, m->clock_boot) == 0 && ev.clock.base_us == m->clock_base_us &&
-	    ev.clock.ahead_us == m->ahead_us)
-		return 0;
-	return model_apply(m, &ev, err);
-}
-
-/* At the end of each turn, before what it changed is stored. */
-static void on_turn_clock(void *arg)
-{
-	struct daemon *d = arg;
-	struct event ev;
-
-	step_clock(d->loop);
-	if (journal_model(d->journal)->ahead_us == loop_ahead_us(d->loop))
-		return;
-	ev = clock_event(d->loop);
-	journal_apply(d->journal, &ev, NULL);
-}
-
-/* Timers stand still while the machine sleeps: let all that time alone decides be decided anew. */
-static void on_clock_check(void *arg)
-{
-	struct daemon *d = arg;
-	const int64_t asleep_us = loop_clock(d->loop)->asleep_us;
-
-	if (asleep_us - d->asleep_us >= CLOCK_SLACK_US) {
-		log_notice("clock.asleep", "for_s=%" PRId64,
-			   (asleep_us - d->asleep_us) / GPUQ_US_PER_S);
-		schedule_kick(d->schedule);
-	}
-	d->asleep_us = asleep_us;
-	d->clock = loop_after(d->loop, CLOCK_CHECK_US, on_clock_check, d);
-}
-
 static void on_watchdog(void *arg)
 {
 	struct daemon *d = arg;
@@ -441,90 +365,6 @@ static void on_term(void *arg)
 		on_released(d);
 }
 
-static const char *const *operator_names(const struct config *c, struct gpuq_arena *a)
-{
-	const char **names = gpuq_arena_calloc(a, c->operators.n + 1, sizeof(*names));
-
-	for (size_t i = 0; names && i < c->operators.n; i++)
-		names[i] = c->operators.items[i];
-	return names;
-}
-
-static void outbox_opts_of(const struct config *c, struct gpuq_arena *a, struct outbox_opts *out)
-{
-	const struct config_notify *n = &c->notify;
-	const struct config_hook *hooks = n->hooks.items;
-	struct outbox_hook *list = gpuq_arena_calloc(a, n->hooks.n + 1, sizeof(*list));
-
-	if (!list)
-		abort(); /* a few words that were just read */
-	for (size_t i = 0; i < n->hooks.n; i++)
-		list[i] = (struct outbox_hook){ hooks[i].name, hooks[i].url };
-	*out = (struct outbox_opts){ .mail_command = n->mail_command,
-				     .mail_from = n->mail_from,
-				     .mail_timeout_us = n->mail_timeout_us,
-				     .webhook_timeout_us = n->webhook_timeout_us,
-				     .proxy = n->proxy,
-				     .keep_us = n->keep_us,
-				     .hooks = list,
-				     .n_hooks = n->hooks.n,
-				     .agent = "gpuqd/" PACKAGE_VERSION };
-}
-
-static bool same_text(const struct config *a, const struct config *b)
-{
-	struct gpuq_buf x = GPUQ_BUF_INIT, y = GPUQ_BUF_INIT;
-	bool same;
-
-	config_print(a, &x);
-	config_print(b, &y);
-	same = strcmp(gpuq_buf_str(&x), gpuq_buf_str(&y)) == 0;
-	gpuq_buf_done(&x);
-	gpuq_buf_done(&y);
-	return same;
-}
-
-/* Keys that stay as they are, though the file says otherwise now. */
-static void tell_not_live(const struct daemon *d, const struct config *c)
-{
-	struct gpuq_buf keys = GPUQ_BUF_INIT;
-
-	config_not_live(d->config, c, &keys);
-	if (keys.len)
-		log_warn("config.reload", "keys=%s: these take effect at the next start",
-			 gpuq_buf_str(&keys));
-	gpuq_buf_done(&keys);
-}
-
-/* The settings that config.c calls live; what they point at belongs to c. */
-static void put_live(struct daemon *d, const struct config *c)
-{
-	struct config *is = d->config;
-
-	is->auth = c->auth;
-	is->operators = c->operators;
-	is->connections_per_user = c->connections_per_user;
-	is->log_level = c->log_level;
-	is->finished_pod_keep_us = c->finished_pod_keep_us;
-	is->start_timeout_us = c->start_timeout_us;
-	is->backup_dir = c->backup_dir;
-	is->operators_act_as_user = c->operators_act_as_user;
-	is->history_keep_us = c->history_keep_us;
-	is->history_max = c->history_max;
-	is->history_bytes = c->history_bytes;
-	is->notify = c->notify;
-	is->policy.notify = c->policy.notify;
-	is->policy.weights = c->policy.weights;
-	is->policy.usage_k_milli = c->policy.usage_k_milli;
-	is->policy.sched = c->policy.sched;
-	journal_set_policy(d->journal, &is->policy);
-}
-
-static struct history_limits history_limits_of(const struct config *c)
-{
-	return (struct history_limits){ c->history_keep_us, c->history_max, c->history_bytes };
-}
-
 static struct dispatch_opts dispatch_opts_of(struct daemon *d)
 {
 	const struct config *c = d->config;
@@ -548,21 +388,22 @@ static void take(struct daemon *d, struct reread *r)
 	struct outbox_opts o;
 
 	log_set_level((enum log_level)log_level_parse(c->log_level));
-	if (rpc_server_set_operators(d->rpc, operator_names(c, &mem), &err) < 0)
+	if (rpc_server_set_operators(d->rpc, config_live_operators(c, &mem), &err) < 0)
 		log_err("config.reload", "error=%s", LOGS(err.text));
 	gpuq_arena_done(&mem);
 	log_notice("config.reload", "operators=%zu log_level=%s webhooks=%zu", c->operators.n,
 		   c->log_level, c->notify.hooks.n);
-	tell_not_live(d, c);
-	if (same_text(d->config, c)) {
+	config_live_tell_others(d->config, c);
+	if (config_live_is_same(d->config, c)) {
 		config_done(c);
 		free(r);
 		return;
 	}
-	put_live(d, c);
+	config_live_put(d->config, c);
+	journal_set_policy(d->journal, &d->config->policy);
 	dispatch = dispatch_opts_of(d);
 	dispatch_set_opts(d->dispatch, &dispatch);
-	keep = history_limits_of(d->config);
+	keep = config_live_history(d->config);
 	history_keep_set(d->history, &keep);
 	methods_set_backup_dir(d->methods, c->backup_dir);
 	methods_set_operators_act(d->methods, c->operators_act_as_user);
@@ -570,7 +411,7 @@ static void take(struct daemon *d, struct reread *r)
 	if (identities_reload(d->identities, &d->config->auth, &err) < 0)
 		log_err("config.reload", "error=%s", LOGS(err.text));
 	schedule_kick(d->schedule);
-	outbox_opts_of(c, &c->arena, &o);
+	config_live_outbox(c, &c->arena, &o);
 	outbox_set_opts(d->outbox, &o);
 	r->next = d->reread;
 	d->reread = r;
@@ -700,7 +541,7 @@ static int open_store(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		rc = load_model(d->store, d->config, &d->model, &empty, err);
 	if (rc == 0)
-		rc = resume_clock(d, empty, err);
+		rc = wallclock_resume(d->loop, d->model, empty, err);
 	if (rc == 0)
 		rc = default_rule_settle(d->model, loop_now_us(d->loop), err);
 	if (rc < 0)
@@ -761,7 +602,7 @@ static int start_outbox(struct daemon *d, struct gpuq_err *err)
 {
 	struct outbox_opts o;
 
-	outbox_opts_of(d->config, &d->config->arena, &o);
+	config_live_outbox(d->config, &d->config->arena, &o);
 	return outbox_new(d->journal, &o, &d->outbox, err);
 }
 
@@ -804,10 +645,10 @@ static int build(struct daemon *d, struct gpuq_err *err)
 {
 	struct journal_opts jo = { on_no_space, on_broken, d };
 	struct dispatch_opts dopts;
-	const struct history_limits keep = history_limits_of(d->config);
+	const struct history_limits keep = config_live_history(d->config);
 	struct rpc_opts ro = { .server = "gpuqd/" PACKAGE_VERSION,
 			       .version = PACKAGE_VERSION,
-			       .operators = operator_names(d->config, &d->config->arena),
+			       .operators = config_live_operators(d->config, &d->config->arena),
 			       .connections_per_user = (unsigned)d->config->connections_per_user,
 			       .tls = { .cert = d->config->tls.cert,
 					.key = d->config->tls.key,
@@ -820,11 +661,12 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		fence_init(&d->fence, d->config->state, d->store);
 	if (rc == 0)
-		loop_add_hook(d->loop, on_turn_clock, d);
+		wallclock_hook(&d->wallclock, d->loop);
 	if (rc == 0)
 		rc = journal_new(d->loop, d->store, d->model, &jo, &d->journal, err);
 	if (rc == 0)
 		rc = schedule_new(d->journal, &d->schedule, err);
+	wallclock_set(&d->wallclock, d->journal, d->schedule);
 	if (rc == 0 && d->config->record_dir)
 		rc = spool_open(d->config->record_dir, "cycles", d->config->record_bytes,
 				&d->cycles, err);
@@ -911,7 +753,7 @@ static void teardown(struct daemon *d, int code)
 	loop_cancel(d->place);
 	loop_cancel(d->keys);
 	loop_cancel(d->watchdog);
-	loop_cancel(d->clock);
+	wallclock_stop(&d->wallclock);
 	loop_cancel(d->reload);
 	loop_cancel(d->fenced);
 	files_stop(&d->files);
@@ -981,8 +823,7 @@ int daemon_run(struct config *c, int argc, char **argv)
 		   LOGS(c->state), d.cluster->ops->kind, d.model->cluster_id, d.model->n_jobs);
 	d.place = loop_after(d.loop, PLACE_CHECK_US, on_place_check, &d);
 	d.keys = loop_after(d.loop, KEYS_CHECK_US, on_keys_check, &d);
-	d.asleep_us = loop_clock(d.loop)->asleep_us;
-	d.clock = loop_after(d.loop, CLOCK_CHECK_US, on_clock_check, &d);
+	wallclock_start(&d.wallclock);
 	if (sdnotify_watchdog_us())
 		d.watchdog = loop_after(d.loop, sdnotify_watchdog_us() / 2, on_watchdog, &d);
 	sdnotify_ready();
