@@ -10,19 +10,11 @@
 #define GPUQD_STATE_VIEW_VIEW_H
 
 #include "gpuqd/state/model.h"
+#include "gpuqd/state/view/view_val.h"
 #include "libgpuq/val.h"
 
-/* Return devices from thousandths: whole numbers stay integers; GPUQ_UNLIMITED is "unlimited". */
-struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli);
-/* Return a string; null for NULL and "". */
-struct gpuq_val *view_word(struct gpuq_arena *a, const char *s);
 /* Return the state as people see it: a pending job for which nodes were requested is PROVISIONING. */
 enum gpuq_job_state view_job_state(const struct job *j);
-/* Return the word of an isolation; null for ISOLATION_NO_DEVICES. */
-struct gpuq_val *view_isolation(struct gpuq_arena *a, int isolation);
-struct gpuq_val *view_instant(struct gpuq_arena *a, int64_t us); /* null for 0 */
-/* Return "17" or "17_3"; NULL when the arena is exhausted. */
-const char *view_key(struct gpuq_arena *a, struct job_key key);
 
 /* Return trees in a; NULL when it is exhausted. now_us is for values that still grow. */
 struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const struct job *j,

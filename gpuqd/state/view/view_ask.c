@@ -4,7 +4,7 @@
 
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/asks/ask_nodes.h"
-#include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_val.h"
 
 /* Return the ask that the job waits for: the one it owns, else that of another job, or of its array's elements,
  * that it has a place on; NULL = none, or which one is not known. */

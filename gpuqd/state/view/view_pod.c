@@ -1,6 +1,6 @@
 #include "gpuqd/state/view/view_pod.h"
 
-#include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_val.h"
 #include "gpuqd/state/view/view_node.h"
 
 struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, const struct pod *p)

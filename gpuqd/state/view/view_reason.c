@@ -1,7 +1,7 @@
 #include "gpuqd/state/view/view_reason.h"
 
 #include "gpuqd/state/asks/ask.h"
-#include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_val.h"
 #include "gpuqd/util/walltime.h"
 #include "libgpuq/units.h"
 
