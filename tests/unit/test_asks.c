@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/flow/admit/run_limit.h"
+#include "gpuqd/flow/admit/warn/run_limit.h"
 #include "gpuqd/flow/provision/verdict.h"
 #include "gpuqd/sched/sched.h"
 #include "gpuqd/snapshot/snapshot_take.h"

@@ -1,4 +1,4 @@
-#include "gpuqd/flow/admit/flavor_warn.h"
+#include "gpuqd/flow/admit/warn/flavor_warn.h"
 
 #include <inttypes.h>
 #include <string.h>

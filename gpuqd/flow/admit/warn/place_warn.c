@@ -1,10 +1,10 @@
-#include "gpuqd/flow/admit/place_warn.h"
+#include "gpuqd/flow/admit/warn/place_warn.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
-#include "gpuqd/flow/admit/run_limit.h"
+#include "gpuqd/flow/admit/warn/run_limit.h"
 #include "gpuqd/site/pod_keys.h"
 #include "gpuqd/site/provision.h"
 #include "gpuqd/site/site_find.h"

@@ -3,8 +3,8 @@
  * Owns     nothing. Touches memory only.
  * Used by  flow/admit/submit.
  */
-#ifndef GPUQD_FLOW_ADMIT_PLACE_WARN_H
-#define GPUQD_FLOW_ADMIT_PLACE_WARN_H
+#ifndef GPUQD_FLOW_ADMIT_WARN_PLACE_WARN_H
+#define GPUQD_FLOW_ADMIT_WARN_PLACE_WARN_H
 
 #include "gpuqd/state/model.h"
 #include "libgpuq/buf.h"

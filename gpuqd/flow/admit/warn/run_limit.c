@@ -1,4 +1,4 @@
-#include "gpuqd/flow/admit/run_limit.h"
+#include "gpuqd/flow/admit/warn/run_limit.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * Owns     nothing. Touches memory only.
  * Used by  flow/admit/submit, after its check of flavors.
  */
-#ifndef GPUQD_FLOW_ADMIT_RUN_LIMIT_H
-#define GPUQD_FLOW_ADMIT_RUN_LIMIT_H
+#ifndef GPUQD_FLOW_ADMIT_WARN_RUN_LIMIT_H
+#define GPUQD_FLOW_ADMIT_WARN_RUN_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
