@@ -1,5 +1,5 @@
 #include "gpuqd/state/asks/ask_end.h"
-#include "gpuqd/state/jobnote.h"
+#include "gpuqd/state/notes/jobnote.h"
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/notify.h"
 #include "gpuqd/state/asks/ask.h"

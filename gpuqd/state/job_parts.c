@@ -1,5 +1,5 @@
 /* The parts of a job that are shared with others, or allocated only when needed. */
-#include "gpuqd/state/jobnote.h"
+#include "gpuqd/state/notes/jobnote.h"
 #include "gpuqd/state/model_int.h"
 
 #include <stdlib.h>

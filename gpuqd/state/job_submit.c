@@ -1,6 +1,6 @@
 /* Submission and update of jobs. */
-#include "gpuqd/state/joblabel.h"
-#include "gpuqd/state/jobnote.h"
+#include "gpuqd/state/notes/joblabel.h"
+#include "gpuqd/state/notes/jobnote.h"
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/record/token.h"
 #include "gpuqd/state/notify.h"

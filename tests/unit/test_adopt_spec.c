@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/flow/adopt/adopt_spec.h"
-#include "gpuqd/state/jobnote.h"
+#include "gpuqd/state/notes/jobnote.h"
 #include "gpuqd/state/objects/origin.h"
 #include "libgpuq/units.h"
 

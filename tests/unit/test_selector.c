@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/state/joblabel.h"
+#include "gpuqd/state/notes/joblabel.h"
 #include "libgpuq/selector.h"
 #include "tests/unit/model_rig.h"
 

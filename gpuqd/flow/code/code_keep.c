@@ -6,7 +6,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/site/site_find.h"
-#include "gpuqd/state/jobnote.h"
+#include "gpuqd/state/notes/jobnote.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/flow/code/code_store.h"
 #include "gpuqd/flow/code/codes.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
-#include "gpuqd/state/joblabel.h"
+#include "gpuqd/state/notes/joblabel.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/state/view/view_node.h"
 #include "gpuqd/flow/report/history_scan.h"

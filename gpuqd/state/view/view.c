@@ -6,7 +6,7 @@
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/view/cards.h"
 #include "gpuqd/state/view/census.h"
-#include "gpuqd/state/joblabel.h"
+#include "gpuqd/state/notes/joblabel.h"
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/snapshot/snapshot.h"
 

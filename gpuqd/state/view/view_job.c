@@ -2,8 +2,8 @@
 #include "gpuqd/state/view/view.h"
 
 #include "gpuqd/sched/quota/priority.h"
-#include "gpuqd/state/joblabel.h"
-#include "gpuqd/state/jobnote.h"
+#include "gpuqd/state/notes/joblabel.h"
+#include "gpuqd/state/notes/jobnote.h"
 #include "gpuqd/state/view/view_ask.h"
 #include "gpuqd/state/view/view_pod.h"
 #include "gpuqd/state/view/view_reason.h"

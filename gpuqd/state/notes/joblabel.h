@@ -4,8 +4,8 @@
  * Touches  memory only.
  * Used by  state/model (a job keeps them), state/view/view, rpc (filters).
  */
-#ifndef GPUQD_STATE_JOBLABEL_H
-#define GPUQD_STATE_JOBLABEL_H
+#ifndef GPUQD_STATE_NOTES_JOBLABEL_H
+#define GPUQD_STATE_NOTES_JOBLABEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * Touches  memory only.
  * Used by  state/model (a job keeps them), state/view/view.
  */
-#ifndef GPUQD_STATE_JOBNOTE_H
-#define GPUQD_STATE_JOBNOTE_H
+#ifndef GPUQD_STATE_NOTES_JOBNOTE_H
+#define GPUQD_STATE_NOTES_JOBNOTE_H
 
 #include <stddef.h>
 

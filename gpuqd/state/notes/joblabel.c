@@ -1,4 +1,4 @@
-#include "gpuqd/state/joblabel.h"
+#include "gpuqd/state/notes/joblabel.h"
 
 #include <stdlib.h>
 #include <string.h>

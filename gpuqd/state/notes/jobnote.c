@@ -1,11 +1,11 @@
-#include "gpuqd/state/jobnote.h"
+#include "gpuqd/state/notes/jobnote.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/state/joblabel.h"
+#include "gpuqd/state/notes/joblabel.h"
 #include "gpuqd/state/objects/origin.h"
 
 /* Add a note. A relative path is resolved here, where the directory it refers to is known; a line
