@@ -851,6 +851,8 @@ void deps_ended(struct model *m, struct job_key on, enum gpuq_job_state state, i
  * that name may start. */
 void deps_singletons(struct model *m, struct job *of, int64_t at_us);
 
+/* True if it leaves its places, since the plugin of a node left no room for it there. */
+bool job_is_withdrawn(const struct job *j);
 /* Decide from the ended attempt's outcome and the retry rules whether it is retried: out is the
  * event that must follow (JOB_REQUEUED or JOB_ENDED) without its time. */
 void job_verdict(const struct job *j, struct event *out);
