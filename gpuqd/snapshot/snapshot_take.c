@@ -201,7 +201,7 @@ static void restrict_to_kinds(struct taking *t, const struct gpuq_strlist *flavo
 /* Return how many instances of a profile a node lacks, beside those that are known to be held. */
 static uint32_t lacking_instances(const struct taking *t, const struct node *n, const char *profile)
 {
-	char name[GPUQ_RESOURCE_NAME_MAX + 1];
+	char name[GPUQ_RESOURCE_NAME_MAX + 1], resource[GPUQ_PROFILE_ROOM];
 	int64_t lacks;
 
 	if (!n->shorts[0].resource) /* the first is used first */
@@ -209,7 +209,8 @@ static uint32_t lacking_instances(const struct taking *t, const struct node *n, 
 	/* Under the single strategy they have the name of whole devices. */
 	if (n->n_devices == 0 && n->fact.device && *n->fact.device)
 		return (uint32_t)node_lacks(n, n->fact.device, t->now_us);
-	snprintf(name, sizeof(name), GPUQ_RESOURCE_MIG "%s", profile);
+	snprintf(name, sizeof(name), GPUQ_RESOURCE_MIG "%s",
+		 gpuq_profile_resource(profile, resource));
 	lacks = node_lacks(n, name, t->now_us);
 	return lacks < UINT16_MAX ? (uint32_t)lacks : UINT16_MAX;
 }

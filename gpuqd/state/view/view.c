@@ -27,6 +27,13 @@ struct gpuq_val *view_instant(struct gpuq_arena *a, int64_t us)
 	return us > 0 ? gpuq_int(a, us) : gpuq_null(a);
 }
 
+struct gpuq_val *view_profile(struct gpuq_arena *a, const char *profile)
+{
+	char name[GPUQ_PROFILE_ROOM];
+
+	return view_word(a, profile ? gpuq_profile_name(profile, name) : NULL);
+}
+
 struct gpuq_val *view_word(struct gpuq_arena *a, const char *s)
 {
 	return s && *s ? gpuq_str(a, s) : gpuq_null(a);
@@ -225,6 +232,7 @@ struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model 
 	node_each(m, n) {
 		DL_FOREACH2(n->pods, p, node_next) {
 			const struct request_group *g = &p->job->request->spec.groups[p->group];
+			char profile[GPUQ_PROFILE_ROOM];
 
 			for (uint32_t i = 0; out && model_pod_takes(p) && i < g->n_resources; i++)
 				add_held(a, out, p->job->queue, g->resources[i].name,
@@ -232,7 +240,8 @@ struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model 
 			if (out && model_pod_takes(p) && model_pod_mig(p))
 				add_held(a, out, p->job->queue,
 					 gpuq_arena_printf(a, GPUQ_RESOURCE_MIG "%s",
-							   model_pod_mig(p)),
+							   gpuq_profile_name(model_pod_mig(p),
+									     profile)),
 					 model_pod_instances(p));
 		}
 	}

@@ -16,6 +16,8 @@
 struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli);
 /* Return a string; null for NULL and "". */
 struct gpuq_val *view_word(struct gpuq_arena *a, const char *s);
+/* A MIG profile as jobs name it. */
+struct gpuq_val *view_profile(struct gpuq_arena *a, const char *profile);
 /* Return the state as people see it: a pending job for which nodes were requested is PROVISIONING. */
 enum gpuq_job_state view_job_state(const struct job *j);
 /* Return the role that can end a trouble: "user", "operator"; the word for none if it ends by itself. */
