@@ -3,6 +3,7 @@
 #include "gpuqd/carry/claim_text.h"
 #include "gpuqd/snapshot/cost.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/profile.h"
 
 struct carry {
 	const struct carry_to *to;

@@ -6,6 +6,7 @@
 
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/sim/world_pools.h"
+#include "libgpuq/spec/profile.h"
 
 static struct gpuq_val *milli(struct gpuq_arena *a, int64_t m)
 {
@@ -140,6 +141,7 @@ static struct gpuq_val *placement(struct gpuq_arena *a, const struct world *w,
 		const struct sim_task *task = &tasks[i];
 		const struct sc_tasks *spec = t->groups[task->group].tasks;
 		const char *group = group_name(t, tasks, n, i);
+		char profile[GPUQ_PROFILE_ROOM];
 		struct gpuq_val *m = gpuq_add(a, list, gpuq_map(a)), *devices;
 
 		gpuq_put(a, m, "node", gpuq_str(a, w->nodes[task->node].name));
@@ -151,8 +153,10 @@ static struct gpuq_val *placement(struct gpuq_arena *a, const struct world *w,
 			gpuq_put(a, m, "role", gpuq_str(a, spec->role));
 		if (group)
 			gpuq_put(a, m, "group", gpuq_str(a, group));
-		if (task->mig || spec->mig)
-			gpuq_put(a, m, "mig", gpuq_str(a, task->mig ? task->mig : spec->mig));
+		if (task->mig || (spec->mig && !spec->mig_ok))
+			gpuq_put(a, m, "mig",
+				 gpuq_str(a, gpuq_profile_name(task->mig ? task->mig : spec->mig,
+							       profile)));
 	}
 	return list;
 }

@@ -7,6 +7,7 @@
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "libgpuq/grow.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/profile.h"
 
 #define BLOB_INTS_MAX 9 /* at once */
 

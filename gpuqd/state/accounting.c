@@ -8,6 +8,7 @@
 #include "gpuqd/util/civil.h"
 #include "gpuqd/util/fixed.h"
 #include "libgpuq/units.h"
+#include "libgpuq/spec/profile.h"
 
 /* The book of days: charges of pods that have ended, and the devices lost to each cause. Every
  * amount is thousandths of devices x us / 1000, rounded down over the whole of an interval; the

@@ -1,11 +1,13 @@
 #include "gpuqd/flow/report/export_cluster.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "gpuqd/site/price.h"
 #include "gpuqd/site/site.h"
 #include "gpuqd/state/asks/ask.h"
 #include "libgpuq/units.h"
+#include "libgpuq/spec/profile.h"
 
 static const char *const states[] = { "ready", "drained", "suspect", "down" };
 
@@ -119,6 +121,18 @@ static bool is_asked(const struct snapshot *s, const char *name)
 	return false;
 }
 
+/* Name a profile as a scenario does: under which resource replicas are had is nothing to it. */
+static const char *profile_of(struct export *x, const char *profile)
+{
+	const uint32_t replicas = gpuq_profile_replicas(profile);
+	char whole[GPUQ_PROFILE_ROOM], name[GPUQ_PROFILE_ROOM];
+
+	if (replicas <= 1)
+		return profile;
+	snprintf(whole, sizeof(whole), "%.*s", (int)gpuq_profile_whole(profile), profile);
+	return gpuq_arena_strdup(x->a, gpuq_profile_share(whole, true, replicas, name));
+}
+
 /* Write MIG instances, countable resources, device links, and what is near the devices. */
 static void export_parts(struct export *x, struct gpuq_val *v, const struct snap_node *n)
 {
@@ -127,7 +141,7 @@ static void export_parts(struct export *x, struct gpuq_val *v, const struct snap
 	struct gpuq_val *resources = gpuq_map(x->a);
 
 	for (uint32_t i = 0; i < n->n_mig; i++)
-		export_int(x, mig, n->mig[i].profile,
+		export_int(x, mig, profile_of(x, n->mig[i].profile),
 			   n->mig[i].count > n->mig[i].foreign ? n->mig[i].count - n->mig[i].foreign
 							       : 0);
 	if (n->n_mig)

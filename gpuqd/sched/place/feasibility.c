@@ -4,6 +4,7 @@
 #include "gpuqd/sched/quota/cycle.h"
 #include "gpuqd/util/require.h"
 #include "libgpuq/spec/toleration.h"
+#include "libgpuq/spec/profile.h"
 
 #include <string.h>
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "libgpuq/units.h"
+#include "libgpuq/spec/profile.h"
 
 struct gpuq_val *view_isolation(struct gpuq_arena *a, int isolation)
 {
