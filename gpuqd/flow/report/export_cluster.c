@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/site/layouts.h"
 #include "gpuqd/site/price.h"
 #include "gpuqd/site/site.h"
 #include "gpuqd/state/asks/ask.h"
@@ -230,7 +231,34 @@ static void export_taints(struct export *x, struct gpuq_val *v, const struct sit
 		export_put(x, v, "taints", taints);
 }
 
-void export_pool(struct export *x, const struct site_pool *p)
+/* Write the layouts that its nodes may be given. How long a manager takes for one is not known. */
+static void export_layouts(struct export *x, struct gpuq_val *v, const struct site_layouts *l)
+{
+	struct gpuq_val *mig = gpuq_map(x->a), *names = gpuq_list(x->a);
+
+	if (!layouts_are_on(l))
+		return;
+	export_put(x, v, "mig", mig);
+	export_put(x, mig, "manager", gpuq_bool(x->a, true));
+	export_put(x, mig, "layouts", names);
+	for (size_t i = 0; i < l->names.n; i++)
+		gpuq_add(x->a, names, gpuq_str(x->a, l->names.items[i]));
+	export_span(x, mig, "again", l->again_us);
+}
+
+/* Write a pool that has the nodes that there are, and gets no others. */
+static void export_settled(struct export *x, const struct site_pool *p)
+{
+	struct gpuq_val *v = layouts_are_on(p->mig) ? export_add(x, "pools") : NULL;
+
+	if (!v)
+		return;
+	export_str(x, v, "name", p->name);
+	export_str(x, v, "flavor", p->flavor);
+	export_layouts(x, v, p->mig);
+}
+
+static void export_growing(struct export *x, const struct site_pool *p)
 {
 	const struct provision *how = p->provisioning;
 	const struct provision_machine *is = how->machine;
@@ -238,8 +266,10 @@ void export_pool(struct export *x, const struct site_pool *p)
 	struct gpuq_val *v, *labels;
 	const int64_t left = how->max_nodes - model_pool_nodes(x->m, p->name);
 
-	if (left <= 0)
+	if (left <= 0) {
+		export_settled(x, p);
 		return;
+	}
 	v = export_add(x, "pools");
 	labels = gpuq_map(x->a);
 	export_str(x, v, "name", p->name);
@@ -263,4 +293,13 @@ void export_pool(struct export *x, const struct site_pool *p)
 	/* Without past requests they come by node_up. */
 	if (wait_s >= 0)
 		export_span(x, v, "provision_delay", wait_s * GPUQ_US_PER_S);
+	export_layouts(x, v, p->mig);
+}
+
+void export_pool(struct export *x, const struct site_pool *p)
+{
+	if (site_pool_grows(p))
+		export_growing(x, p);
+	else
+		export_settled(x, p);
 }
