@@ -50,8 +50,9 @@ static bool lay(const struct sim_node *n, struct gpuq_arena *a, struct node_fact
 	if (!devices || !mig)
 		return false;
 	for (uint32_t d = 0; d < n->cards; d++)
-		devices[d] = (struct device_fact){ "", n->spec->flavor ? n->spec->flavor : "default",
-						   n->spec->gpu_mem_mb / 1000, true };
+		devices[d] =
+			(struct device_fact){ "", n->spec->flavor ? n->spec->flavor : "default",
+					      n->spec->gpu_mem_mb / 1000, true };
 	*mig = (struct mig_fact){ profile, n->cards * (uint32_t)cost_instances(profile, product) };
 	f->devices = devices;
 	f->n_devices = *profile ? 0 : n->cards;
@@ -107,13 +108,15 @@ int world_cuts_carry(struct world *w, const struct snapshot *s, const struct pla
 		const uint32_t at = world_node(w, s->nodes[p->cuts[i].node].name);
 		struct sim_node *n = at == SNAP_NONE ? NULL : &w->nodes[at];
 		const struct node *of = n ? model_find_node(w->m, n->name) : NULL;
-		const struct sc_pool *pool = of && cut_is_under_way(of) ? world_cuts_pool(w, n) : NULL;
+		const struct sc_pool *pool =
+			of && cut_is_under_way(of) ? world_cuts_pool(w, n) : NULL;
 
 		if (!pool)
 			continue;
 		*changed = true;
-		n->cut_us = pool->mig->delay == SC_ABSENT ? GPUQ_UNLIMITED
-							  : w->now_us + world_us(w, pool->mig->delay);
+		n->cut_us = pool->mig->delay == SC_ABSENT
+				    ? GPUQ_UNLIMITED
+				    : w->now_us + world_us(w, pool->mig->delay);
 		if (n->cut_us <= w->now_us)
 			rc = end(w, n, true, err);
 	}
@@ -145,6 +148,7 @@ int world_cuts_step(struct world *w, const struct sc_step *s, struct gpuq_err *e
 	const uint32_t n = world_node(w, s->node);
 
 	if (n == SNAP_NONE || !w->nodes[n].cut_us)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "node", "node %s is not being cut", s->node);
+		return gpuq_fail_field(err, GPUQ_EINVAL, "node", "node %s is not being cut",
+				       s->node);
 	return end(w, &w->nodes[n], s->event == SC_NODE_CUT, err);
 }

@@ -84,8 +84,8 @@ static int64_t later(const struct world *w, int64_t at_us)
 /* Return the next instant after now at which something falls due. */
 static int64_t next_instant(struct world *w)
 {
-	int64_t next = earlier(later(w, w->wake_us),
-			       earlier(world_pools_next(w), world_cuts_next(w)));
+	int64_t next =
+		earlier(later(w, w->wake_us), earlier(world_pools_next(w), world_cuts_next(w)));
 
 	for (uint32_t i = 0; i < w->n_jobs; i++) {
 		const struct sim_job *sim = &w->jobs[i];

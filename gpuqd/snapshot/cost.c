@@ -121,7 +121,11 @@ int64_t cost_instances(const char *profile, const char *product)
 	const int64_t milli = whole_milli(profile);
 	/* Three slices of compute have half of the memory, two a quarter, and four of seven are
 	 * more than half. */
-	const int64_t slots = milli > 500 ? 1 : milli > 400 ? 2 : milli > 250 ? 3 : milli == 250 ? 4 : 7;
+	const int64_t slots = milli > 500    ? 1
+			      : milli > 400  ? 2
+			      : milli > 250  ? 3
+			      : milli == 250 ? 4
+					     : 7;
 
 	return (is_double(profile, product) ? 4 : slots) * gpuq_profile_replicas(profile);
 }

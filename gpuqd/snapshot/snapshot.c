@@ -632,7 +632,7 @@ static void blob_constraints(struct gpuq_buf *b, const struct snap_group *g)
 {
 	blob_int(b, g->gpus_milli > 0);
 	/* It depends on the kind of the request what a node offers. */
-	blob_int(b, g->isolation == 0                           ? 0
+	blob_int(b, g->isolation == 0                          ? 0
 		    : g->mig && gpuq_profile_is_shared(g->mig) ? 4
 		    : g->mig                                   ? 1
 		    : snap_group_parts(g)                      ? 2

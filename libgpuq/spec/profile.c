@@ -58,8 +58,8 @@ bool gpuq_profile_serves(const char *has, const char *asked)
 
 static const char *cut(const char *profile, size_t len, char out[GPUQ_PROFILE_ROOM])
 {
-	snprintf(out, GPUQ_PROFILE_ROOM, "%.*s", len < GPUQ_PROFILE_ROOM ? (int)len : GPUQ_PROFILE_ROOM - 1,
-		 profile);
+	snprintf(out, GPUQ_PROFILE_ROOM, "%.*s",
+		 len < GPUQ_PROFILE_ROOM ? (int)len : GPUQ_PROFILE_ROOM - 1, profile);
 	return out;
 }
 

@@ -158,11 +158,11 @@ int spec_mig_check_job(const struct gpuq_spec *s, struct gpuq_err *err)
 		if (!g->mig_more.n && !g->mig_ok && !(g->mig && gpuq_profile_is_any(g->mig)))
 			continue;
 		if (had)
-			return gpuq_fail(
-				err, GPUQ_EINVAL,
-				"expected one group with several profiles, replicas or mig_ok: %.63s "
-				"and %.63s have them",
-				had, g->name);
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "expected one group with several profiles, replicas or "
+					 "mig_ok: %.63s "
+					 "and %.63s have them",
+					 had, g->name);
 		had = g->name;
 	}
 	return 0;

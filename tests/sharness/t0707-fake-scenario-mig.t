@@ -26,7 +26,6 @@ test_expect_success 'a running job that accepts instances in place of a part is 
 '
 
 test_expect_success '... so that it is known where it could run instead' '
-	sed "s/name: node-0000/name: node-0009/" now.yaml | sed "s/^    nodes:/    steps:\n      - {event: node_down, node: node-0000}\n    nodes:/" >none.yaml &&
 	sed "s/^    nodes:/    steps:\n      - {event: finish, job: \"$a\"}\n    nodes:/" now.yaml >end.yaml && sim end.yaml >end.out && cat end.out && grep "started *$c *node-0000\\[3g.20gb" end.out && gpuq cancel "$a" "$b" "$c"
 '
 

@@ -149,11 +149,20 @@ Test(cost, profiles)
 		const char *profile;
 		int64_t milli;
 	} rows[] = {
-		{ "1g.10gb", 143 },  { "1g.10gb+me", 143 }, { "1g.20gb", 143 },
-		{ "2g.20gb", 286 },  { "3g.40gb", 429 },    { "4g.40gb", 572 },
-		{ "7g.80gb", 1000 }, { "1c.3g.20gb", 143 }, { "1g.6gb", 250 },
-		{ "4g.24gb", 1000 }, { "8g.1gb", 1000 },    { "", 1000 },
-		{ "0g.5gb", 1000 },  { "gold", 1000 },
+		{ "1g.10gb", 143 },
+		{ "1g.10gb+me", 143 },
+		{ "1g.20gb", 143 },
+		{ "2g.20gb", 286 },
+		{ "3g.40gb", 429 },
+		{ "4g.40gb", 572 },
+		{ "7g.80gb", 1000 },
+		{ "1c.3g.20gb", 143 },
+		{ "1g.6gb", 250 },
+		{ "4g.24gb", 1000 },
+		{ "8g.1gb", 1000 },
+		{ "", 1000 },
+		{ "0g.5gb", 1000 },
+		{ "gold", 1000 },
 		/* A replica of an instance is its part, rounded down as those of devices are. */
 		{ "1g.10gb.shared/4", 35 },
 		{ "1g.10gb.shared:2", 71 },

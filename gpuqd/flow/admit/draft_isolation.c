@@ -27,7 +27,10 @@ static bool is_replica(const struct gpuq_group *g)
 
 static const struct kind *kind_of(const struct gpuq_group *g)
 {
-	return is_replica(g) ? &replica : g->mig || g->mig_ok ? &instance : backend_shares(g) ? &part : &whole;
+	return is_replica(g)         ? &replica
+	       : g->mig || g->mig_ok ? &instance
+	       : backend_shares(g)   ? &part
+				     : &whole;
 }
 
 /* Return the most that nodes will give which a pool gets by itself, or, where it names what shares its

@@ -254,7 +254,8 @@ static void export_settled(struct export *x, const struct site_pool *p)
 	if (!v)
 		return;
 	export_str(x, v, "name", p->name);
-	export_str(x, v, "flavor", p->flavor);
+	if (p->flavor)
+		export_str(x, v, "flavor", p->flavor);
 	export_layouts(x, v, p->mig);
 }
 

@@ -295,8 +295,8 @@ void export_running(struct export *x, const struct snap_job *j)
 			n += x->s->allocs[i].group == g;
 		if (n < r->groups[g].pods_max && r->groups[g].pods_max > r->groups[g].pods_min &&
 		    j->state == SNAP_RUNNING)
-			export_int(x, gpuq_add(x->a, tasks, export_task(x, j, r, g, false)), "count",
-				   r->groups[g].pods_max - n);
+			export_int(x, gpuq_add(x->a, tasks, export_task(x, j, r, g, false)),
+				   "count", r->groups[g].pods_max - n);
 	}
 	export_put(x, v, "tasks", tasks);
 	export_minimum(x, v, r, j->n_allocs < r->n_pods ? j->n_allocs : r->n_pods);

@@ -117,9 +117,10 @@ static int tasks_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 					"resources: expected at most %d names with a number each",
 					GPUQ_RESOURCES_MAX);
 	if (t->mig_ok && ((t->mig && !t->node) || t->mig_more.n || t->gpu_mem_mb <= 0))
-		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
-					"mig_ok: expected gpu_mem_mb beside it, and no mig, but the one "
-					"that a running task has");
+		return gpuq_reader_fail(
+			r, v, GPUQ_EINVAL,
+			"mig_ok: expected gpu_mem_mb beside it, and no mig, but the one "
+			"that a running task has");
 	for (size_t i = 0; t->mig && t->gpus > 1000 && i <= t->mig_more.n; i++)
 		if (gpuq_profile_is_shared(i ? t->mig_more.items[i - 1] : t->mig))
 			return gpuq_reader_fail(r, v, GPUQ_EINVAL,

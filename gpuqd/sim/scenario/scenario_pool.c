@@ -10,7 +10,8 @@
 
 static const struct gpuq_field layouts_fields[] = {
 	BOOL(sc_layouts, "manager", manager, "whether its nodes are cut"),
-	LIST(sc_layouts, "layouts", names, "layouts that idle nodes may get, in order of preference"),
+	LIST(sc_layouts, "layouts", names,
+	     "layouts that idle nodes may get, in order of preference"),
 	NUM(sc_layouts, "again", again, "time in which a node does not get the same layout again"),
 	NUM(sc_layouts, "delay", delay,
 	    "time from the decision until the node has its layout; absent = by node_cut"),
@@ -29,12 +30,13 @@ static int layouts_check(struct gpuq_reader *r, const struct gpuq_val *v, void *
 	const struct sc_layouts *l = obj;
 
 	if (l->manager && l->names.n == 0)
-		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "layouts: missing; such as [all-1g.10gb]");
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"layouts: missing; such as [all-1g.10gb]");
 	for (size_t i = 0; i < l->names.n; i++)
 		if (!layouts_profile(l->names.items[i]))
-			return gpuq_reader_fail(
-				r, v, GPUQ_EINVAL,
-				"layouts: expected all-PROFILE such as all-1g.10gb, or all-disabled");
+			return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+						"layouts: expected all-PROFILE such as "
+						"all-1g.10gb, or all-disabled");
 	if ((l->again != SC_ABSENT && l->again < 0) || (l->delay != SC_ABSENT && l->delay < 0))
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "a time below 0");
 	return 0;

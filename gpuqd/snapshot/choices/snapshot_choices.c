@@ -33,8 +33,7 @@ static int64_t memory_on(const struct node *n, const char *profile)
 	char key[96];
 	int64_t mib;
 
-	snprintf(key, sizeof(key), "nvidia.com/mig-%.*s.memory", len < 40 ? (int)len : 40,
-		 profile);
+	snprintf(key, sizeof(key), "nvidia.com/mig-%.*s.memory", len < 40 ? (int)len : 40, profile);
 	mib = strtoll(gpuq_strmap_text(&n->fact.labels, single ? "nvidia.com/gpu.memory" : key),
 		      NULL, 10);
 	return mib > 0 ? mib / gpuq_profile_replicas(profile) : cost_profile_mib(profile);

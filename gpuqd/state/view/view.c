@@ -240,9 +240,9 @@ struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model 
 					 g->resources[i].count);
 			if (out && model_pod_takes(p) && model_pod_mig(p))
 				add_held(a, out, p->job->queue,
-					 gpuq_arena_printf(a, GPUQ_RESOURCE_MIG "%s",
-							   gpuq_profile_name(model_pod_mig(p),
-									     profile)),
+					 gpuq_arena_printf(
+						 a, GPUQ_RESOURCE_MIG "%s",
+						 gpuq_profile_name(model_pod_mig(p), profile)),
 					 model_pod_instances(p));
 		}
 	}

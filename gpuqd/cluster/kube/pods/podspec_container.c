@@ -386,7 +386,8 @@ static void fit_resources(const struct pod_order *o, const struct gpuq_group *g,
 
 /* A template names replicas of instances by the resource that they have where it was renamed; on a node that kept the
  * name of whole instances, or of whole devices, they are requested by that. */
-static void rename_replicas(const struct pod_order *o, const struct gpuq_group *g, json_t *containers)
+static void rename_replicas(const struct pod_order *o, const struct gpuq_group *g,
+			    json_t *containers)
 {
 	static const char *const kinds[] = { "limits", "requests" };
 	const bool single = o->sharing && strcmp(o->sharing, "mig") == 0;
@@ -407,16 +408,16 @@ static void rename_replicas(const struct pod_order *o, const struct gpuq_group *
 			 gpuq_profile_resource(g->mig, name));
 	if (strcmp(from, to) == 0)
 		return;
-	json_array_foreach(containers, i, c)
-		for (size_t k = 0; k < 2; k++) {
-			json_t *list = json_object_get(json_object_get(c, "resources"), kinds[k]),
-			       *v = json_object_get(list, from);
+	json_array_foreach(containers, i, c) for (size_t k = 0; k < 2; k++)
+	{
+		json_t *list = json_object_get(json_object_get(c, "resources"), kinds[k]),
+		       *v = json_object_get(list, from);
 
-			if (!v)
-				continue;
-			json_object_set(list, to, v);
-			json_object_del(list, from);
-		}
+		if (!v)
+			continue;
+		json_object_set(list, to, v);
+		json_object_del(list, from);
+	}
 }
 
 int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,

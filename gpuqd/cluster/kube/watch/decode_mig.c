@@ -50,12 +50,14 @@ uint32_t kube_replicas(const struct node_fact *n, const char *resource, bool ren
 }
 
 /* Name the profile of a node's resource as the ledger has it. NULL: no memory. */
-static const char *profile_of(struct kube_object *o, const struct node_fact *n, const char *resource)
+static const char *profile_of(struct kube_object *o, const struct node_fact *n,
+			      const char *resource)
 {
 	const char *name = resource + sizeof(MIG) - 1;
 	const bool renamed = ends_with(name, GPUQ_PROFILE_SHARED);
-	const char *whole = gpuq_arena_strndup(&o->arena, resource, strlen(resource) -
-				(renamed ? strlen(GPUQ_PROFILE_SHARED) : 0));
+	const char *whole =
+		gpuq_arena_strndup(&o->arena, resource,
+				   strlen(resource) - (renamed ? strlen(GPUQ_PROFILE_SHARED) : 0));
 	char text[GPUQ_PROFILE_ROOM];
 	uint32_t r;
 

@@ -168,7 +168,8 @@ static int read_single(struct kube_object *o, struct node_fact *out, const char 
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
 	const uint32_t r = kube_replicas(out, GPUQ_RESOURCE_GPU,
 					 strcmp(out->device, GPUQ_RESOURCE_SHARED) == 0);
-	const int64_t most = r > 1 ? MIG_REPLICAS_MAX : MIG_MAX, n = r ? count_of(alloc, out->device) : 0;
+	const int64_t most = r > 1 ? MIG_REPLICAS_MAX : MIG_MAX,
+		      n = r ? count_of(alloc, out->device) : 0;
 	char text[GPUQ_PROFILE_ROOM];
 	struct mig_fact *mig = gpuq_arena_calloc(&o->arena, out->n_mig + 1, sizeof(*mig));
 
