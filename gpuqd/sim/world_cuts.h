@@ -4,7 +4,7 @@
  * Touches  memory only.
  * Used by  world*.c, outcome.c.
  *
- * What is decided, and when, is gpuqd's (sched/cut.h). A node has its layout after the pool's delay, or by a
+ * The decisions are those of gpuqd (sched/cut.h). A node has its layout after the pool's delay, or by a
  * step; by another step its manager fails.
  */
 #ifndef GPUQD_SIM_WORLD_CUTS_H

@@ -215,6 +215,21 @@ static uint32_t lacking_instances(const struct taking *t, const struct node *n, 
 	return lacks < UINT16_MAX ? (uint32_t)lacks : UINT16_MAX;
 }
 
+/* Return how many of gpuq's pods have of the instances, which were whole or in another number of replicas when they
+ * started: they are not for others. */
+static uint32_t held_otherwise(const struct node *n, const char *profile)
+{
+	int64_t count = 0;
+	const struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		if (model_pod_takes(p) && model_pod_mig(p) &&
+		    !gpuq_profile_same(model_pod_mig(p), profile) &&
+		    gpuq_profile_kin(model_pod_mig(p), profile))
+			count += model_pod_instances(p);
+	return (uint32_t)count;
+}
+
 /* Assume the replicas that foreign pods hold, or the node lacks, of devices that are not known, on the
  * last ones. */
 static void spread_foreign(const struct node *n, int64_t lacks, struct snap_node *sn,
@@ -319,6 +334,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 		mig[i] = (struct snap_mig){ .profile = n->fact.mig[i].profile,
 					    .count = n->fact.mig[i].count,
 					    .foreign = n->foreign_mig[i] +
+						       held_otherwise(n, n->fact.mig[i].profile) +
 						       lacking_instances(t, n,
 									 n->fact.mig[i].profile) };
 	sn.mig = mig;

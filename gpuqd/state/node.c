@@ -872,7 +872,7 @@ int64_t node_ledger_free(const struct node *n, const char *resource)
 		else if (slots)
 			free--;
 		else if (profile)
-			free -= has && is_resource(has, profile) ? model_pod_instances(p) : 0;
+			free -= has && gpuq_profile_kin(has, profile) ? model_pod_instances(p) : 0;
 		else if (devices) /* whole ones, a replica, or instances under their name */
 			free -= p->n_devices ? p->n_devices : model_pod_instances(p);
 		else

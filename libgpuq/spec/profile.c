@@ -23,6 +23,18 @@ size_t gpuq_profile_whole(const char *profile)
 	return tail ? (size_t)(tail - profile) - strlen(GPUQ_PROFILE_SHARED) : strlen(profile);
 }
 
+bool gpuq_profile_kin(const char *x, const char *y)
+{
+	size_t n = gpuq_profile_whole(x);
+
+	if (n != gpuq_profile_whole(y))
+		return false;
+	while (n > 0 && (x[n - 1] == y[n - 1] || ((x[n - 1] == '+' || x[n - 1] == '.') &&
+						  (y[n - 1] == '+' || y[n - 1] == '.'))))
+		n--;
+	return n == 0;
+}
+
 bool gpuq_profile_is_shared(const char *profile)
 {
 	return tail_of(profile) != NULL;

@@ -29,6 +29,8 @@ static inline bool gpuq_profile_same(const char *x, const char *y)
 
 /* Return the length of the profile of the whole instances. */
 size_t gpuq_profile_whole(const char *profile);
+/* True if both are of the same instances, whole or in replicas. */
+bool gpuq_profile_kin(const char *x, const char *y);
 /* True if it is of replicas. */
 bool gpuq_profile_is_shared(const char *profile);
 /* True if it is of replicas, and not told of how many to an instance: several profiles of nodes may serve it. */

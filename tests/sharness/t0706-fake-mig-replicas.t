@@ -79,6 +79,13 @@ test_expect_success 'nodes of several numbers of replicas: a job has one of eith
 	gpuq drain node-0001 >/dev/null && k=$(submit p.yaml) && job_becomes "$k" RUNNING && job_is "$k" pods.0.node node-0000 && job_is "$k" gpus 0.071 && gpuq resume node-0001 >/dev/null && all_gone
 '
 
+test_expect_success 'a number of replicas that changes: those that run hold one each' '
+	gpuq drain node-0000 >/dev/null && echo "{command: [a], image: test, mig: 1g.10gb.shared, array: 0-3, annotations: {gpuq.test/hang: \"true\"}}" >f.yaml && k=$(submit f.yaml) && job_becomes "${k}_3" RUNNING &&
+	offers node-0001 "\"nvidia.com/mig-1g.10gb.shared\": \"14\"" "\"nvidia.com/mig-1g.10gb.replicas\": \"2\"" && wait_for 60 node_is node-0001 mig.0.replicas 2 && wait_for 60 node_is node-0001 mig.0.free 10 &&
+	o=$(submit j.yaml) && job_becomes "${o}_9" RUNNING && wait_for 60 node_is node-0001 mig.0.free 0 && job_is "${o}_10" state PENDING && test "$(fake /fake/audit overcommits)" = 0 &&
+	job_is "${k}_0" gpus 0.035 && job_is "${o}_0" gpus 0.071 && all_gone && gpuq resume node-0000 >/dev/null
+'
+
 test_expect_success 'the single strategy: the replicas have the name of whole devices' '
 	offers node-0001 "\"nvidia.com/mig-1g.10gb.shared\": null, \"nvidia.com/gpu\": \"28\"" "\"nvidia.com/mig.strategy\": \"single\", \"nvidia.com/gpu.product\": \"NVIDIA-H100-MIG-1g.10gb-SHARED\",
 		\"nvidia.com/gpu.memory\": \"9984\", \"nvidia.com/gpu.count\": \"7\", \"nvidia.com/gpu.replicas\": \"4\", \"nvidia.com/gpu.sharing-strategy\": \"time-slicing\"" &&

@@ -724,7 +724,7 @@ Test(kube_decode, one_card_is_one_device)
 	cr_assert_eq(n.n_mig, 1);
 	cr_expect_str_eq(n.mig[0].profile, "1g.5gb");
 	cr_expect_eq(n.mig[0].count, 56);
-	/* Replicas of instances, renamed, not renamed, and in a number that nobody tells. */
+	/* Replicas of instances, renamed, not renamed, and in a number that no label tells. */
 	cr_assert_eq(node_of("\"nvidia.com/mig-1g.5gb.replicas\":\"4\","
 			     "\"nvidia.com/mig-2g.10gb.replicas\":\"2\","
 			     "\"nvidia.com/mig-3g.20gb.replicas\":\"1\"",

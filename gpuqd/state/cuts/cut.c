@@ -19,22 +19,13 @@ bool cut_is_under_way(const struct node *n)
 	return n->cut && n->cut->state <= CUT_BACK;
 }
 
-/* True if instances are of the profile, in replicas or not. */
-static bool is_of(const char *has, const char *profile)
-{
-	char whole[GPUQ_PROFILE_ROOM];
-
-	snprintf(whole, sizeof(whole), "%.*s", (int)gpuq_profile_whole(has), has);
-	return gpuq_profile_same(whole, profile);
-}
-
 /* True if what the node offers is of that layout. */
 static bool offers(const struct node *n, const char *profile)
 {
 	if (!*profile)
 		return n->n_devices > 0 && n->fact.n_mig == 0;
 	for (size_t i = 0; i < n->fact.n_mig; i++)
-		if (n->fact.mig[i].count > 0 && is_of(n->fact.mig[i].profile, profile))
+		if (n->fact.mig[i].count > 0 && gpuq_profile_kin(n->fact.mig[i].profile, profile))
 			return true;
 	return false;
 }

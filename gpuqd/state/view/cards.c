@@ -29,7 +29,7 @@ static int64_t replicas_held(const struct node *n, const char *profile)
 		return 0;
 	DL_FOREACH2(n->pods, p, node_next)
 		if (model_pod_takes(p) && model_pod_mig(p) &&
-		    gpuq_profile_same(model_pod_mig(p), profile))
+		    gpuq_profile_kin(model_pod_mig(p), profile))
 			count += model_pod_instances(p);
 	return count;
 }

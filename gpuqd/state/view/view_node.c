@@ -156,7 +156,8 @@ static bool has_instances(const struct pod *p, const char *profile)
 {
 	const char *has = model_pod_takes(p) ? model_pod_mig(p) : NULL;
 
-	return has && gpuq_profile_same(has, profile);
+	/* The node may have begun to share them since, or in another number. */
+	return has && gpuq_profile_kin(has, profile);
 }
 
 static void lay_profile(struct cut *c, size_t which)

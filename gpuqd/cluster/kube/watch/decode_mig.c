@@ -107,7 +107,7 @@ int kube_read_node_mig(struct kube_object *o, struct node_fact *out)
 	out->mig = facts;
 	out->n_mig = add(facts, 0, alloc);
 	for (size_t i = 0; i < out->n_mig; i++) {
-		/* What stands in the resource's name behind the domain's prefix. */
+		/* It is the end of the resource's name. */
 		facts[i].profile = profile_of(o, out, facts[i].profile - (sizeof(MIG) - 1));
 		if (!facts[i].profile)
 			return GPUQ_ENOMEM;
