@@ -331,12 +331,12 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 		sn.numa = n->fact.numa;
 	}
 	for (size_t i = 0; i < n->fact.n_mig; i++)
-		mig[i] = (struct snap_mig){ .profile = n->fact.mig[i].profile,
-					    .count = n->fact.mig[i].count,
-					    .foreign = n->foreign_mig[i] +
-						       held_otherwise(n, n->fact.mig[i].profile) +
-						       lacking_instances(t, n,
-									 n->fact.mig[i].profile) };
+		mig[i] = (struct snap_mig){
+			.profile = n->fact.mig[i].profile,
+			.count = n->fact.mig[i].count,
+			.foreign = n->foreign_mig[i] + held_otherwise(n, n->fact.mig[i].profile) +
+				   lacking_instances(t, n, n->fact.mig[i].profile)
+		};
 	sn.mig = mig;
 	sn.n_mig = (uint32_t)n->fact.n_mig;
 	for (size_t i = 0; i < n->fact.n_resources; i++)
