@@ -3,6 +3,7 @@
 #include "gpuqd/carry/claim_text.h"
 #include "gpuqd/snapshot/cost.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/profile.h"
 
 struct carry {
 	const struct carry_to *to;
@@ -87,7 +88,9 @@ static const char *profile_of(const struct carry *c, const struct plan_action *a
 	if (!j || pp->group >= j->request->spec.n_groups)
 		return NULL;
 	g = &j->request->spec.groups[pp->group];
-	return g->mig_more.n || g->mig_ok ? group_of(c, a, pp)->mig : NULL;
+	return g->mig_more.n || g->mig_ok || (g->mig && gpuq_profile_is_any(g->mig))
+		       ? group_of(c, a, pp)->mig
+		       : NULL;
 }
 
 /* Return the places of an action; NULL when there is no memory. */

@@ -278,7 +278,7 @@ static void say_shortest(const struct cycle *c, const struct snap_group *g, cons
 	else if (one.parts && v->part == 0)
 		say(why, code, PLAN_GPUS, 0, cost_of_pod(c->s, g, SNAP_NONE), "gpus");
 	else if (v->mig < one.migs)
-		say(why, code, PLAN_COUNT, v->mig, one.migs, g->mig);
+		say(why, code, PLAN_COUNT, v->mig, one.migs, g->mig_name);
 	else if (v->cpu < one.cpu)
 		say(why, code, PLAN_CPU, larger(v->cpu, 0), one.cpu, "cpu");
 	else if (v->memory < one.memory)
@@ -336,7 +336,7 @@ static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	struct survey v;
 
 	if (g->gpus_milli > SNAP_MILLI && g->gpus_milli % SNAP_MILLI != 0) {
-		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 0, g->mig ? g->mig : "gpus");
+		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 0, g->mig ? g->mig_name : "gpus");
 		return true;
 	}
 	v = survey(c, job, group, flavor, AS_BUILT, true);
@@ -460,9 +460,9 @@ static bool pieces_lack(const struct cycle *c, const struct snap_group *g, uint3
 		return false;
 	if (one.migs && v->migs < amount_times(one.migs, g->pods_min))
 		say(why, GPUQ_R_RESOURCES, PLAN_COUNT, v->migs, amount_times(one.migs, g->pods_min),
-		    g->mig);
+		    g->mig_name);
 	else if (one.migs)
-		say(why, GPUQ_R_FRAGMENTED, PLAN_COUNT, v->mig, one.migs, g->mig);
+		say(why, GPUQ_R_FRAGMENTED, PLAN_COUNT, v->mig, one.migs, g->mig_name);
 	else if (v->parts < all)
 		say(why, GPUQ_R_RESOURCES, PLAN_GPUS, v->parts, all, "gpus");
 	else if (v->part < pod / one.parts)

@@ -6,6 +6,8 @@
 
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/sim/world_pools.h"
+#include "gpuqd/state/cuts/cut.h"
+#include "libgpuq/spec/profile.h"
 
 static struct gpuq_val *milli(struct gpuq_arena *a, int64_t m)
 {
@@ -140,6 +142,7 @@ static struct gpuq_val *placement(struct gpuq_arena *a, const struct world *w,
 		const struct sim_task *task = &tasks[i];
 		const struct sc_tasks *spec = t->groups[task->group].tasks;
 		const char *group = group_name(t, tasks, n, i);
+		char profile[GPUQ_PROFILE_ROOM];
 		struct gpuq_val *m = gpuq_add(a, list, gpuq_map(a)), *devices;
 
 		gpuq_put(a, m, "node", gpuq_str(a, w->nodes[task->node].name));
@@ -151,8 +154,10 @@ static struct gpuq_val *placement(struct gpuq_arena *a, const struct world *w,
 			gpuq_put(a, m, "role", gpuq_str(a, spec->role));
 		if (group)
 			gpuq_put(a, m, "group", gpuq_str(a, group));
-		if (task->mig || spec->mig)
-			gpuq_put(a, m, "mig", gpuq_str(a, task->mig ? task->mig : spec->mig));
+		if (task->mig || (spec->mig && !spec->mig_ok))
+			gpuq_put(a, m, "mig",
+				 gpuq_str(a, gpuq_profile_name(task->mig ? task->mig : spec->mig,
+							       profile)));
 	}
 	return list;
 }
@@ -287,6 +292,35 @@ static struct gpuq_val *pools(struct gpuq_arena *a, const struct world *w)
 	return map;
 }
 
+/* Return the nodes that were cut, or are being cut. */
+static struct gpuq_val *cuts(struct gpuq_arena *a, const struct world *w)
+{
+	struct gpuq_val *map = gpuq_map(a);
+
+	for (uint32_t i = 0; i < w->n_nodes; i++) {
+		const struct node *n = model_find_node(w->m, w->nodes[i].name);
+		struct gpuq_val *m;
+		const char *job;
+
+		if (!n || !n->cut)
+			continue;
+		m = gpuq_put(a, map, w->nodes[i].name, gpuq_map(a));
+		job = world_key_name(w, (struct snap_key){ n->cut->job.id, n->cut->job.index });
+		gpuq_put(a, m, "layout", gpuq_str(a, n->cut->layout));
+		gpuq_put(a, m, "state", gpuq_str(a, cut_state_words[n->cut->state]));
+		gpuq_put(a, m, "job", job ? gpuq_str(a, job) : gpuq_null(a));
+	}
+	return map;
+}
+
+static bool has_layouts(const struct world *w)
+{
+	for (uint32_t p = 0; p < w->n_pools; p++)
+		if (w->pools[p].spec->mig)
+			return true;
+	return false;
+}
+
 struct gpuq_val *outcome_make(struct gpuq_arena *a, struct world *w)
 {
 	static const char *const ends[] = { "completed", "failed", "timeout", "cancelled" };
@@ -305,6 +339,8 @@ struct gpuq_val *outcome_make(struct gpuq_arena *a, struct world *w)
 	gpuq_put(a, out, "queues", queues(a, w));
 	if (w->n_pools)
 		gpuq_put(a, out, "pools", pools(a, w));
+	if (has_layouts(w))
+		gpuq_put(a, out, "cuts", cuts(a, w));
 	gpuq_put(a, out, "evictions", evictions(a, w, false));
 	gpuq_put(a, out, "moves", evictions(a, w, true));
 	gpuq_put(a, out, "claims", claims(a, w));

@@ -233,6 +233,19 @@ static void print_queues(const struct gpuq_val *out)
 	}
 }
 
+static void print_cuts(const struct gpuq_val *out)
+{
+	const struct gpuq_val *cuts = gpuq_get(out, "cuts");
+
+	for (uint32_t i = 0; cuts && i < cuts->n; i++) {
+		const struct gpuq_val *c = cuts->pairs[i].val;
+
+		printf("  cut       %-16s %s %s for %s\n", cuts->pairs[i].key,
+		       gpuq_get_str(c, "layout", ""), gpuq_get_str(c, "state", ""),
+		       gpuq_get_str(c, "job", "a job"));
+	}
+}
+
 static void print_outcome(const struct gpuq_val *out, const struct gpuq_val *before)
 {
 	static const char *const keys[] = { "started", "running",   "grown",
@@ -242,6 +255,7 @@ static void print_outcome(const struct gpuq_val *out, const struct gpuq_val *bef
 		print_list(out, keys[i]);
 	print_ended(out, before);
 	print_claims(out);
+	print_cuts(out);
 	print_queues(out);
 }
 

@@ -165,6 +165,8 @@ static int make_flavors(struct world *w, struct gpuq_err *err)
 	for (size_t i = 0; i < w->c->pools.n; i++) {
 		const char *name = pools[i].flavor ? pools[i].flavor : "default";
 
+		if (!pools[i].flavor && pools[i].max == 0)
+			continue;
 		if (!world_knows(w->flavors, w->n_flavors, name))
 			w->flavors[w->n_flavors++] = name;
 	}

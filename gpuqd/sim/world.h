@@ -162,6 +162,10 @@ struct sim_node {
 	int state; /* enum snap_node_state */
 	uint32_t pool; /* into world.pools; SNAP_NONE */
 	uint32_t ask; /* SNAP_ASKED: number of its request */
+	const char *
+		layout; /* of its MIG instances, which it was given; NULL = it is as the case has it */
+	uint32_t cards; /* with a layout */
+	int64_t cut_us; /* when it has the next one; 0 = it is given none, GPUQ_UNLIMITED = by a step */
 };
 
 struct sim_pool {

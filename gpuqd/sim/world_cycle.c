@@ -2,6 +2,7 @@
 
 #include "gpuqd/sched/sched.h"
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/sim/world_cuts.h"
 #include "gpuqd/sim/world_cycle.h"
 #include "gpuqd/sim/world_events.h"
 #include "gpuqd/sim/world_happen.h"
@@ -255,6 +256,8 @@ static int cycle(struct world *w, bool *changed, struct gpuq_err *err)
 		rc = world_carry(w, s, &p, err);
 	if (rc == 0)
 		rc = world_pools_carry(w, &p, changed, err);
+	if (rc == 0)
+		rc = world_cuts_carry(w, s, &p, changed, err);
 	if (rc == 0)
 		rc = keep_reasons(w, s, &p, err);
 	if (rc == 0) {

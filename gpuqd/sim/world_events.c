@@ -2,6 +2,7 @@
 
 #include "gpuqd/carry/obey.h"
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/sim/world_cuts.h"
 #include "gpuqd/sim/world_cycle.h"
 #include "gpuqd/sim/world_events.h"
 #include "gpuqd/sim/world_jobs.h"
@@ -83,7 +84,8 @@ static int64_t later(const struct world *w, int64_t at_us)
 /* Return the next instant after now at which something falls due. */
 static int64_t next_instant(struct world *w)
 {
-	int64_t next = earlier(later(w, w->wake_us), world_pools_next(w));
+	int64_t next =
+		earlier(later(w, w->wake_us), earlier(world_pools_next(w), world_cuts_next(w)));
 
 	for (uint32_t i = 0; i < w->n_jobs; i++) {
 		const struct sim_job *sim = &w->jobs[i];
@@ -141,6 +143,8 @@ static int fall_due(struct world *w, struct gpuq_err *err)
 {
 	int rc = world_pools_fall_due(w, err);
 
+	if (rc == 0)
+		rc = world_cuts_fall_due(w, err);
 	for (uint32_t i = 0; rc == 0 && i < w->n_jobs; i++) {
 		struct sim_job *sim = &w->jobs[i];
 		const int64_t deadline_us = world_template(w, sim)->deadline_us;
@@ -360,6 +364,10 @@ int world_step(struct world *w, const struct sc_step *s, struct gpuq_err *err)
 		break;
 	case SC_REQUEST_FAILED:
 		rc = world_pools_step(w, s, err);
+		break;
+	case SC_NODE_CUT:
+	case SC_CUT_FAILED:
+		rc = world_cuts_step(w, s, err);
 		break;
 	case SC_NODE_DOWN:
 	case SC_NODE_UP:

@@ -6,6 +6,8 @@
 #define GPUQD_SIM_WORLD_INT_H
 
 #include "gpuqd/sim/world.h"
+
+#define WORLD_POOL_LABEL "gpuq-sim/pool" /* of nodes: the pool */
 #include "gpuqd/snapshot/snapshot_take_more.h"
 
 #define WORLD_FLAVORS_MAX 64

@@ -13,6 +13,9 @@ static bool same_str(const char *x, const char *y)
 
 static bool same_profiles(const struct sc_tasks *x, const struct sc_tasks *y)
 {
+	/* Beside mig_ok it is the one that a running task has. */
+	if (x->mig_ok && y->mig_ok)
+		return true;
 	if (x->mig_ok != y->mig_ok || !same_str(x->mig, y->mig) || x->mig_more.n != y->mig_more.n)
 		return false;
 	for (size_t i = 0; i < x->mig_more.n; i++)

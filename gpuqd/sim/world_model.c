@@ -1,4 +1,6 @@
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/sim/world_cuts.h"
+#include "gpuqd/site/layouts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -241,9 +243,24 @@ static bool set_reservations(const struct world *w, struct site *s)
 }
 
 /* Add the pools with what the site says of them. Nodes know their pool: no selector finds one. */
+static struct site_layouts *layouts_of(const struct world *w, struct site *s,
+				       const struct sc_layouts *in)
+{
+	struct site_layouts *out = gpuq_arena_calloc(&s->arena, 1, sizeof(*out));
+
+	if (out)
+		*out = (struct site_layouts){ .manager = in->manager,
+					      .names = in->names,
+					      .timeout_us = GPUQ_UNLIMITED,
+					      .again_us = in->again == SC_ABSENT
+								  ? 3600 * GPUQ_US_PER_S
+								  : world_us(w, in->again) };
+	return out;
+}
+
 static bool set_pools(struct world *w, struct site *s)
 {
-	static const char *const keys[] = { "gpuq-sim/pool" };
+	static const char *const keys[] = { WORLD_POOL_LABEL };
 	const struct sc_pool *in = w->c->pools.items;
 
 	if (!list(s, &s->pools, w->c->pools.n, sizeof(struct site_pool)))
@@ -256,7 +273,11 @@ static bool set_pools(struct world *w, struct site *s)
 			return false;
 		vals[0] = in[i].name;
 		p->name = in[i].name;
-		p->flavor = in[i].flavor ? in[i].flavor : "default";
+		/* Nodes that are there keep their own. */
+		p->flavor = in[i].flavor ? in[i].flavor : in[i].max ? "default" : NULL;
+		p->mig = in[i].mig ? layouts_of(w, s, in[i].mig) : NULL;
+		if (in[i].mig && !p->mig)
+			return false;
 		p->selector = (struct gpuq_strmap){ (const char **)(uintptr_t)keys, vals, 1 };
 		p->spot = in[i].spot;
 		p->price.given = in[i].price > 0;
@@ -339,7 +360,7 @@ int world_node_event(struct world *w, const struct sim_node *n, struct gpuq_err 
 			words[i] = spec->labels.keys[i];
 			words[n_labels + 1 + i] = spec->labels.vals[i];
 		}
-		words[n_labels] = "gpuq-sim/pool";
+		words[n_labels] = WORLD_POOL_LABEL;
 		words[2 * n_labels + 1] = spec->pool;
 		fact.labels = (struct gpuq_strmap){ words, words + n_labels + 1, n_labels + 1 };
 	}
@@ -355,7 +376,7 @@ int world_node_event(struct world *w, const struct sim_node *n, struct gpuq_err 
 	for (size_t i = 0; i < fact.n_mig; i++)
 		mig[i] = (struct mig_fact){ spec->mig.keys[i],
 					    (uint32_t)strtoul(spec->mig.vals[i], NULL, 10) };
-	rc = world_event(w, &ev, err);
+	rc = world_cuts_fact(w, n, &mem, &fact) ? world_event(w, &ev, err) : gpuq_no_memory(err);
 	if (rc == 0 && n->state == SNAP_SUSPECT) {
 		ev = (struct event){ .type = EV_NODE_FROZEN };
 		ev.drain.name = n->name;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "gpuqd/sim/world_int.h"
+#include "libgpuq/spec/profile.h"
 
 /* The running jobs at the beginning of a case: their places, and how they got them. */
 
@@ -189,13 +190,17 @@ static int64_t charge_of(const struct world *w, const struct sim_job *j,
 	return share > task->milli ? share : task->milli;
 }
 
-/* Return the profile that a running task has where several would do: the first. */
+/* Return the profile that a running task has where several would do: the first; of replicas that which its node has. */
 static const char *chosen(const struct world *w, const struct sim_job *j,
 			  const struct sim_task *task)
 {
 	const struct sc_tasks *t = world_template(w, j)->groups[task->group].tasks;
+	const struct gpuq_strmap *has = &w->nodes[task->node].spec->mig;
 
-	return t->mig_more.n ? t->mig : NULL;
+	for (size_t i = 0; t->mig && gpuq_profile_is_any(t->mig) && i < has->n; i++)
+		if (gpuq_profile_serves(has->keys[i], t->mig))
+			return has->keys[i];
+	return t->mig_more.n || t->mig_ok ? t->mig : NULL;
 }
 
 /* Place the job and let it run from its start. A leaving job was signalled then, too. */

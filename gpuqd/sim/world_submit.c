@@ -36,7 +36,7 @@ static int fill_groups(struct world *w, const struct sim_template *t, struct gpu
 			.gpu_memory_bytes = tasks->gpu_mem_mb / 1000 << 20,
 			.cpu_milli = tasks->cpu / 1000,
 			.memory_bytes = tasks->mem_mb / 1000 << 20,
-			.mig = tasks->mig,
+			.mig = tasks->mig_ok ? NULL : tasks->mig,
 			.mig_more = tasks->mig_more,
 			.mig_ok = tasks->mig_ok,
 			.resources = resources,

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "gpuqd/util/amount.h"
+#include "libgpuq/spec/profile.h"
+#include "libgpuq/spec/resource.h"
 
 /* Devices with four compute slices. All others are assumed to have seven. */
 static const struct {
@@ -14,20 +16,57 @@ static const struct {
 	{ "4g.24gb", 1000 }, { "1g.6gb.me", 250 }, { "2g.12gb.me", 500 },
 };
 
-int64_t cost_of_profile(const char *profile)
+/* A whole instance is so many of so many slices of its device. */
+struct slices {
+	int64_t has, of;
+};
+
+static struct slices slices_of(const char *profile)
 {
-	int64_t slices = 0;
+	const size_t len = gpuq_profile_whole(profile);
 	const char *p = profile;
+	int64_t n = 0;
 
 	for (size_t i = 0; i < sizeof(quarters) / sizeof(quarters[0]); i++)
-		if (strcmp(quarters[i].profile, profile) == 0)
-			return quarters[i].milli;
-	while (*p >= '0' && *p <= '9' && slices < 100)
-		slices = slices * 10 + (*p++ - '0');
+		if (strlen(quarters[i].profile) == len &&
+		    strncmp(quarters[i].profile, profile, len) == 0)
+			return (struct slices){ quarters[i].milli / 250, 4 };
+	while (*p >= '0' && *p <= '9' && n < 100)
+		n = n * 10 + (*p++ - '0');
 	/* 1g.10gb; 1c.3g.20gb is one of the three slices of another. */
-	if (slices < 1 || slices > 7 || (*p != 'g' && *p != 'c'))
-		return SNAP_MILLI;
-	return (slices * SNAP_MILLI + 6) / 7;
+	if (n < 1 || n > 7 || (*p != 'g' && *p != 'c'))
+		return (struct slices){ 1, 1 };
+	return (struct slices){ n, 7 };
+}
+
+/* Return the thousandths of a whole instance. */
+static int64_t whole_milli(const char *profile)
+{
+	const struct slices s = slices_of(profile);
+
+	return (s.has * SNAP_MILLI + s.of - 1) / s.of;
+}
+
+int64_t cost_of_profile(const char *profile)
+{
+	const struct slices s = slices_of(profile);
+	const int64_t replicas = gpuq_profile_replicas(profile);
+	const int64_t part = s.has * SNAP_MILLI / (s.of * replicas);
+
+	/* The node tells which part of an instance they are. */
+	if (gpuq_profile_is_any(profile))
+		return GPUQ_PART_MIN_MILLI;
+	if (replicas <= 1)
+		return whole_milli(profile);
+	return part > 0 ? part : 1;
+}
+
+int64_t cost_exact(const char *profile, int64_t count)
+{
+	const struct slices s = slices_of(profile);
+	const int64_t parts = s.of * gpuq_profile_replicas(profile);
+
+	return count / parts * s.has * COST_EXACT + count % parts * s.has * COST_EXACT / parts;
 }
 
 int64_t cost_allowed(int64_t limit_milli)
@@ -46,7 +85,9 @@ int64_t cost_profile_mib(const char *profile)
 	if (!p)
 		return -1;
 	gib = strtol(p + 2, &end, 10);
-	return end > p + 2 && strncmp(end, "gb", 2) == 0 && gib > 0 && gib < 4096 ? gib * 1024 : -1;
+	return end > p + 2 && strncmp(end, "gb", 2) == 0 && gib > 0 && gib < 4096
+		       ? gib * 1024 / gpuq_profile_replicas(profile)
+		       : -1;
 }
 
 const char *cost_least_profile(const char *mig, const struct gpuq_strlist *more)
@@ -77,13 +118,16 @@ static bool is_double(const char *profile, const char *product)
 
 int64_t cost_instances(const char *profile, const char *product)
 {
-	const int64_t milli = cost_of_profile(profile);
-
-	if (is_double(profile, product))
-		return 4;
+	const int64_t milli = whole_milli(profile);
 	/* Three slices of compute have half of the memory, two a quarter, and four of seven are
 	 * more than half. */
-	return milli > 500 ? 1 : milli > 400 ? 2 : milli > 250 ? 3 : milli == 250 ? 4 : 7;
+	const int64_t slots = milli > 500    ? 1
+			      : milli > 400  ? 2
+			      : milli > 250  ? 3
+			      : milli == 250 ? 4
+					     : 7;
+
+	return (is_double(profile, product) ? 4 : slots) * gpuq_profile_replicas(profile);
 }
 
 /* Return the larger of a part and of the thousandths that its memory is of a device's. Beside a part the

@@ -10,16 +10,20 @@
 #include "gpuqd/snapshot/snapshot.h"
 
 /* Return the thousandths of a device that one instance of a MIG profile counts: its compute slices
- * of seven (of four on devices that have four), rounded up; 1000 for a name that is no profile. */
+ * of seven (of four on devices that have four), rounded up; of one of R replicas of it, an R-th, rounded down, as
+ * those of whole devices are. 1000 for a name that is no profile. */
 int64_t cost_of_profile(const char *profile);
+#define COST_EXACT INT64_C(1000000000) /* of cost_exact: a device */
+/* Return what so many of them are of devices, rounded once, in billionths, down. */
+int64_t cost_exact(const char *profile, int64_t count);
 /* Return the sum that a limit on thousandths of devices allows where instances are among them: sevenths are
  * rounded up, so that those of a whole device are a thousandth more than it. Never an instance more. */
 int64_t cost_allowed(int64_t limit_milli);
-/* Return its memory in MiB, as its name has it; -1 for a name that is no profile. */
+/* Return its memory in MiB, as its name has it, of a replica its part; -1 for a name that is no profile. */
 int64_t cost_profile_mib(const char *profile);
 /* Return the profile that counts least of those of which a pod takes one: mig and more; NULL where mig is. */
 const char *cost_least_profile(const char *mig, const struct gpuq_strlist *more);
-/* Return the number of instances of the profile that a card of the product has room for. */
+/* Return the number of instances of the profile, or of their replicas, that a card of the product has room for. */
 int64_t cost_instances(const char *profile, const char *product);
 
 /* Return the same for a pod of a job that has not started: its devices, its instances of the profile

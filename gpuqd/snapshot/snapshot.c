@@ -7,6 +7,7 @@
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "libgpuq/grow.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/profile.h"
 
 #define BLOB_INTS_MAX 9 /* at once */
 
@@ -631,7 +632,11 @@ static void blob_constraints(struct gpuq_buf *b, const struct snap_group *g)
 {
 	blob_int(b, g->gpus_milli > 0);
 	/* It depends on the kind of the request what a node offers. */
-	blob_int(b, g->isolation == 0 ? 0 : g->mig ? 1 : snap_group_parts(g) ? 2 : 3);
+	blob_int(b, g->isolation == 0                          ? 0
+		    : g->mig && gpuq_profile_is_shared(g->mig) ? 4
+		    : g->mig                                   ? 1
+		    : snap_group_parts(g)                      ? 2
+							       : 3);
 	blob_int(b, g->isolation);
 	blob_terms(b, g->required, g->n_required);
 	blob_terms(b, g->preferred, g->n_preferred);
@@ -824,10 +829,12 @@ static void copy_group(struct snapshot *s, const struct snap_group *in, uint32_t
 		       struct snap_group *out)
 {
 	const struct snap_group **first = &s->builder->where_first[where];
+	char name[GPUQ_PROFILE_ROOM];
 
 	*out = *in;
 	out->name = is_usual(in->name) ? usual_name : copy_str(s, in->name);
 	out->mig = copy_str(s, in->mig);
+	out->mig_name = in->mig ? copy_str(s, gpuq_profile_name(in->mig, name)) : NULL;
 	out->profile = in->mig ? extra_of(s, in->mig) : SNAP_NONE;
 	copy_takes(s, in, out);
 	if (*first) {

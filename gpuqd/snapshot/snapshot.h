@@ -294,6 +294,7 @@ struct snap_group {
 	int64_t cpu_milli, memory_bytes;
 	uint8_t isolation; /* at least; enum gpuq_isolation */
 	const char *mig; /* profile; gpus_milli then counts instances. NULL = devices */
+	const char *mig_name; /* sealed: as jobs name it */
 	const struct gpuq_amount *resources; /* further ones, by name */
 	uint32_t n_resources;
 	/* Set when added: all that it takes of snapshot.extras, the instances first; and the number

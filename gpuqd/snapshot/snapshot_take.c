@@ -189,7 +189,7 @@ static void restrict_to_kinds(struct taking *t, const struct gpuq_strlist *flavo
 /* Return how many instances of a profile a node lacks, beside those that are known to be held. */
 static uint32_t lacking_instances(const struct taking *t, const struct node *n, const char *profile)
 {
-	char name[GPUQ_RESOURCE_NAME_MAX + 1];
+	char name[GPUQ_RESOURCE_NAME_MAX + 1], resource[GPUQ_PROFILE_ROOM];
 	int64_t lacks;
 
 	if (!n->shorts[0].resource) /* the first is used first */
@@ -197,9 +197,25 @@ static uint32_t lacking_instances(const struct taking *t, const struct node *n, 
 	/* Under the single strategy they have the name of whole devices. */
 	if (n->n_devices == 0 && n->fact.device && *n->fact.device)
 		return (uint32_t)node_lacks(n, n->fact.device, t->now_us);
-	snprintf(name, sizeof(name), GPUQ_RESOURCE_MIG "%s", profile);
+	snprintf(name, sizeof(name), GPUQ_RESOURCE_MIG "%s",
+		 gpuq_profile_resource(profile, resource));
 	lacks = node_lacks(n, name, t->now_us);
 	return lacks < UINT16_MAX ? (uint32_t)lacks : UINT16_MAX;
+}
+
+/* Return how many of gpuq's pods have of the instances, which were whole or in another number of replicas when they
+ * started: they are not for others. */
+static uint32_t held_otherwise(const struct node *n, const char *profile)
+{
+	int64_t count = 0;
+	const struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		if (model_pod_takes(p) && model_pod_mig(p) &&
+		    !gpuq_profile_same(model_pod_mig(p), profile) &&
+		    gpuq_profile_kin(model_pod_mig(p), profile))
+			count += model_pod_instances(p);
+	return (uint32_t)count;
 }
 
 /* Assume the replicas that foreign pods hold, or the node lacks, of devices that are not known, on the
@@ -304,11 +320,12 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 		sn.numa = n->fact.numa;
 	}
 	for (size_t i = 0; i < n->fact.n_mig; i++)
-		mig[i] = (struct snap_mig){ .profile = n->fact.mig[i].profile,
-					    .count = n->fact.mig[i].count,
-					    .foreign = n->foreign_mig[i] +
-						       lacking_instances(t, n,
-									 n->fact.mig[i].profile) };
+		mig[i] = (struct snap_mig){
+			.profile = n->fact.mig[i].profile,
+			.count = n->fact.mig[i].count,
+			.foreign = n->foreign_mig[i] + held_otherwise(n, n->fact.mig[i].profile) +
+				   lacking_instances(t, n, n->fact.mig[i].profile)
+		};
 	sn.mig = mig;
 	sn.n_mig = (uint32_t)n->fact.n_mig;
 	for (size_t i = 0; i < n->fact.n_resources; i++)

@@ -590,11 +590,15 @@ static bool layout_make(const struct node *n, const char *name, struct snap_layo
 	return true;
 }
 
-/* True if its devices are whole ones of NVIDIA's, or instances of such. */
+/* True if its devices are whole ones of NVIDIA's, or whole instances of such: of what its plugin would share after
+ * another cut gpuqd knows nothing. */
 static bool is_of_mig(const struct node *n)
 {
 	const char *word = gpuq_strmap_text(&n->fact.labels, SHARE_LABEL);
 
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		if (gpuq_profile_is_shared(n->fact.mig[i].profile))
+			return false;
 	return n->fact.replicas <= 1 && !*gpuq_strmap_text(&n->fact.labels, SHARE_DEVICES) &&
 	       (n->fact.n_mig || strcmp(word, "whole") == 0 || strcmp(word, "mig") == 0);
 }

@@ -8,6 +8,7 @@
 #include "gpuqd/util/civil.h"
 #include "gpuqd/util/fixed.h"
 #include "libgpuq/units.h"
+#include "libgpuq/spec/profile.h"
 
 /* The book of days: charges of pods that have ended, and the devices lost to each cause. Every
  * amount is thousandths of devices x us / 1000, rounded down over the whole of an interval; the
@@ -179,6 +180,7 @@ static int64_t amount_milli(const char *name, int64_t count)
 uint32_t accounting_amounts(const struct pod *p, char *names, struct gpuq_amount *out)
 {
 	const struct request_group *g = &p->job->request->spec.groups[p->group];
+	char profile[GPUQ_PROFILE_ROOM];
 	uint32_t n = 0;
 
 	for (; n < g->n_resources && n < GPUQ_RESOURCES_MAX; n++)
@@ -187,7 +189,7 @@ uint32_t accounting_amounts(const struct pod *p, char *names, struct gpuq_amount
 							    g->resources[n].count) };
 	if (model_pod_mig(p)) {
 		snprintf(names, GPUQ_RESOURCE_NAME_MAX + 1, GPUQ_RESOURCE_MIG "%s",
-			 model_pod_mig(p));
+			 gpuq_profile_name(model_pod_mig(p), profile));
 		out[n++] = (struct gpuq_amount){ names, model_pod_instances(p) * 1000 };
 	}
 	return n;

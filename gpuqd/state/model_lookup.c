@@ -456,7 +456,8 @@ int model_pod_isolation(const struct pod *p)
 	if (p->gpus_milli <= 0)
 		return ISOLATION_NO_DEVICES;
 	if (model_pod_mig(p))
-		return GPUQ_ISOLATION_MIG;
+		return gpuq_profile_is_shared(model_pod_mig(p)) ? GPUQ_ISOLATION_TIME_SLICE
+								: GPUQ_ISOLATION_MIG;
 	return (int)model_node_isolation(p->node,
 					 p->n_devices && p->gpus_milli / p->n_devices < 1000);
 }

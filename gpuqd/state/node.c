@@ -445,6 +445,14 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 	return 0;
 }
 
+/* True if instances of the profile have that name behind nvidia.com/mig-. */
+static bool is_resource(const char *profile, const char *name)
+{
+	char own[GPUQ_PROFILE_ROOM];
+
+	return gpuq_profile_same(gpuq_profile_resource(profile, own), name);
+}
+
 /* Add the amounts of a foreign pod to its node, or subtract them (sign -1). Devices that the node
  * does not have count as unnamed ones. */
 static void foreign_sum(struct model *m, const struct foreign *f, int sign)
@@ -483,7 +491,7 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 	n->foreign_pods += sign;
 	for (uint32_t i = 0; i < f->n_mig; i++)
 		for (size_t k = 0; k < n->fact.n_mig; k++)
-			if (n->fact.mig[k].profile == f->mig[i].profile)
+			if (is_resource(n->fact.mig[k].profile, f->mig[i].profile))
 				n->foreign_mig[k] += (uint32_t)sign * f->mig[i].count;
 	/* A resource that the node lacks altogether is ignored there, as its kubelet does. */
 	for (uint32_t i = 0; i < f->n_resources; i++)
@@ -844,7 +852,7 @@ int64_t node_ledger_free(const struct node *n, const char *resource)
 	const struct pod *p;
 
 	for (size_t i = 0; profile && i < n->fact.n_mig; i++)
-		if (gpuq_profile_same(n->fact.mig[i].profile, profile))
+		if (is_resource(n->fact.mig[i].profile, profile))
 			free += (int64_t)n->fact.mig[i].count - n->foreign_mig[i];
 	for (size_t i = 0; i < n->fact.n_resources; i++)
 		if (strcmp(n->fact.resources[i].name, resource) == 0)
@@ -864,7 +872,7 @@ int64_t node_ledger_free(const struct node *n, const char *resource)
 		else if (slots)
 			free--;
 		else if (profile)
-			free -= has && gpuq_profile_same(has, profile) ? model_pod_instances(p) : 0;
+			free -= has && gpuq_profile_kin(has, profile) ? model_pod_instances(p) : 0;
 		else if (devices) /* whole ones, a replica, or instances under their name */
 			free -= p->n_devices ? p->n_devices : model_pod_instances(p);
 		else

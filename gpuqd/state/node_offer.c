@@ -206,6 +206,10 @@ static void count_none(struct offer *o)
 {
 	const char *device = o->f->device;
 
+	for (size_t i = 0; !o->odd && i < o->f->n_mig; i++)
+		if (gpuq_profile_is_any(o->f->mig[i].profile))
+			o->odd = "its MIG instances are shared, and no label tells in how many "
+				 "replicas: none is used";
 	if (!o->odd && device && o->f->n_devices == 0 && o->f->n_mig == 0 && o->f->ready &&
 	    (strcmp(device, GPUQ_RESOURCE_GPU) == 0 || strcmp(device, GPUQ_RESOURCE_SHARED) == 0) &&
 	    gpuq_amounts_get(o->f->resources, o->f->n_resources, device) > 0)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "libgpuq/schema.h"
+#include "libgpuq/spec/profile.h"
 
 #define GPUQ_RESOURCE_GPU "nvidia.com/gpu"
 #define GPUQ_RESOURCE_SHARED "nvidia.com/gpu.shared"
@@ -41,15 +42,6 @@ enum gpuq_resource_kind gpuq_resource_kind(const char *name);
 bool gpuq_resource_is_bytes(const char *name);
 /* Words that request nothing by themselves: nvidia.com/priority, aliyun.com/gpu-count. */
 bool gpuq_resource_is_remark(const char *name);
-
-/* Compare MIG profiles: "1g.10gb+me" of a job file is "1g.10gb.me" where a resource has that
- * name. */
-static inline bool gpuq_profile_same(const char *x, const char *y)
-{
-	for (; *x && (*x == *y || ((*x == '+' || *x == '.') && (*y == '+' || *y == '.'))); x++)
-		y++;
-	return *x == *y;
-}
 
 /* Devices of which a job asks by flavor or by name alone: no GPUs. */
 bool gpuq_resource_is_accelerator(const char *name);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/profile.h"
 #include "libgpuq/units.h"
 
 #define MIB (INT64_C(1) << 20)
@@ -436,6 +437,9 @@ static int read_mig(struct gpuq_reader *r, const struct gpuq_val *spec, const st
 		return rc;
 	if (n < 1 || n > (int64_t)GPUQ_GPUS_PER_POD_MAX)
 		return share_fail(r, f, f->by[MIG], "expected 1 to 1024 instances");
+	if (n > 1 && gpuq_profile_is_shared(f->mig) && !r->stored)
+		return share_fail(r, f, f->by[MIG],
+				  "expected 1: several replicas may be of the same instance");
 	g->gpus_milli = 1000 * n;
 	g->mig = f->mig;
 	return 0;

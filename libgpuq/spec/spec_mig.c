@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/profile.h"
 
 /* Add a profile to those of a group. */
 static int add(struct gpuq_arena *a, const char *profile, struct gpuq_group *g,
@@ -118,6 +119,17 @@ int spec_mig_check(const struct gpuq_group *g, const char **key, struct gpuq_err
 			return gpuq_fail(err, GPUQ_EINVAL, "expected each profile once: %.40s",
 					 one);
 	}
+	for (size_t i = 0; g->mig && g->gpus_milli > 1000 && i <= g->mig_more.n; i++) {
+		const char *one = i ? g->mig_more.items[i - 1] : g->mig;
+
+		*key = "gpus";
+		if (gpuq_profile_is_shared(one))
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "expected 1 of %.40s, not %lld: several replicas may be "
+					 "of the same instance",
+					 one, (long long)(g->gpus_milli / 1000));
+	}
+	*key = "mig";
 	if (g->mig_more.n && g->template_)
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "expected one profile: the pod template names one");
@@ -143,14 +155,14 @@ int spec_mig_check_job(const struct gpuq_spec *s, struct gpuq_err *err)
 	for (size_t i = 0; i < s->n_groups; i++) {
 		const struct gpuq_group *g = &s->groups[i];
 
-		if (!g->mig_more.n && !g->mig_ok)
+		if (!g->mig_more.n && !g->mig_ok && !(g->mig && gpuq_profile_is_any(g->mig)))
 			continue;
 		if (had)
-			return gpuq_fail(
-				err, GPUQ_EINVAL,
-				"expected one group with several profiles or mig_ok: %.63s "
-				"and %.63s have them",
-				had, g->name);
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "expected one group with several profiles, replicas or "
+					 "mig_ok: %.63s "
+					 "and %.63s have them",
+					 had, g->name);
 		had = g->name;
 	}
 	return 0;

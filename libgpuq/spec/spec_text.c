@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/profile.h"
 #include "libgpuq/units.h"
 
 /* ---- arrays ---- */
@@ -391,7 +392,7 @@ int spec_retry_word(struct gpuq_arena *a, const char *word, struct gpuq_retry *o
 	return 0;
 }
 
-/* "1g.10gb", "1g.5gb+me", "1c.3g.20gb": numbers, units and dots, nothing else, so
+/* "1g.10gb", "1g.5gb+me", "1c.3g.20gb", "1g.10gb.shared": numbers, units and dots, nothing else, so
  * that it can stand in a resource name. */
 bool spec_mig_ok(const char *text)
 {
@@ -412,7 +413,10 @@ bool spec_mig_ok(const char *text)
 	if (!spec_digits(&text, 1, 9999, &n) || text[0] != 'g' || text[1] != 'b')
 		return false;
 	text += 2;
-	if (*text == '+' || *text == '.') /* "+me" is ".me" in a resource name */
-		return strcmp(text + 1, "me") == 0 || strcmp(text + 1, "me.all") == 0;
-	return *text == 0;
+	if ((*text == '+' || *text == '.') && strncmp(text + 1, "me", 2) == 0) {
+		text += 3; /* "+me" is ".me" in a resource name */
+		if (strncmp(text, ".all", 4) == 0)
+			text += 4;
+	}
+	return *text == 0 || strcmp(text, GPUQ_PROFILE_SHARED) == 0;
 }

@@ -724,6 +724,21 @@ Test(kube_decode, one_card_is_one_device)
 	cr_assert_eq(n.n_mig, 1);
 	cr_expect_str_eq(n.mig[0].profile, "1g.5gb");
 	cr_expect_eq(n.mig[0].count, 56);
+	/* Replicas of instances, renamed, not renamed, and in a number that no label tells. */
+	cr_assert_eq(node_of("\"nvidia.com/mig-1g.5gb.replicas\":\"4\","
+			     "\"nvidia.com/mig-2g.10gb.replicas\":\"2\","
+			     "\"nvidia.com/mig-3g.20gb.replicas\":\"1\"",
+			     "\"nvidia.com/mig-1g.5gb.shared\":\"28\",\"nvidia.com/mig-2g.10gb\":"
+			     "\"4\",\"nvidia.com/mig-3g.20gb\":\"1\",\"nvidia.com/"
+			     "mig-4g.20gb.shared\":\"2\"",
+			     &n),
+		     0);
+	cr_assert_eq(n.n_mig, 4);
+	for (size_t i = 0; i < 4; i++)
+		cr_expect_eq(n.mig[i].count, strcmp(n.mig[i].profile, "1g.5gb.shared/4") == 0 ? 28
+					     : strcmp(n.mig[i].profile, "2g.10gb.shared:2") == 0 ? 4
+					     : strcmp(n.mig[i].profile, "3g.20gb") == 0          ? 1
+											: 0);
 	cr_assert_eq(node_of("", "\"google.com/tpu\":\"4\"", &n), 0);
 	cr_expect_eq(n.n_devices, 4);
 	cr_expect_str_eq(n.devices[0].product, "google.com/tpu");

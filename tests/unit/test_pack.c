@@ -149,16 +149,46 @@ Test(cost, profiles)
 		const char *profile;
 		int64_t milli;
 	} rows[] = {
-		{ "1g.10gb", 143 },  { "1g.10gb+me", 143 }, { "1g.20gb", 143 },
-		{ "2g.20gb", 286 },  { "3g.40gb", 429 },    { "4g.40gb", 572 },
-		{ "7g.80gb", 1000 }, { "1c.3g.20gb", 143 }, { "1g.6gb", 250 },
-		{ "4g.24gb", 1000 }, { "8g.1gb", 1000 },    { "", 1000 },
-		{ "0g.5gb", 1000 },  { "gold", 1000 },
+		{ "1g.10gb", 143 },
+		{ "1g.10gb+me", 143 },
+		{ "1g.20gb", 143 },
+		{ "2g.20gb", 286 },
+		{ "3g.40gb", 429 },
+		{ "4g.40gb", 572 },
+		{ "7g.80gb", 1000 },
+		{ "1c.3g.20gb", 143 },
+		{ "1g.6gb", 250 },
+		{ "4g.24gb", 1000 },
+		{ "8g.1gb", 1000 },
+		{ "", 1000 },
+		{ "0g.5gb", 1000 },
+		{ "gold", 1000 },
+		/* A replica of an instance is its part, rounded down as those of devices are. */
+		{ "1g.10gb.shared/4", 35 },
+		{ "1g.10gb.shared:2", 71 },
+		{ "1g.5gb+me.shared/4", 35 },
+		{ "3g.40gb.shared/10", 42 },
+		{ "7g.80gb.shared/3", 333 },
+		{ "1g.6gb.shared/4", 62 },
+		{ "1g.10gb.shared/1000", 1 },
+		{ "1g.10gb.shared", 10 },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		cr_expect_eq(cost_of_profile(rows[i].profile), rows[i].milli, "%s",
 			     rows[i].profile);
+}
+
+Test(cost, replicas_of_all_instances_are_the_card)
+{
+	cr_expect_eq(cost_exact("1g.10gb", 7), COST_EXACT);
+	cr_expect_eq(cost_exact("1g.10gb.shared/4", 28), COST_EXACT);
+	cr_expect_eq(cost_exact("1g.10gb.shared:1000", 7000), COST_EXACT);
+	cr_expect_eq(cost_exact("1g.6gb.shared/3", 12), COST_EXACT);
+	cr_expect_eq(cost_exact("3g.40gb.shared/2", 3), COST_EXACT * 9 / 14);
+	cr_expect_eq(cost_instances("1g.10gb.shared/4", ""), 28);
+	cr_expect_eq(cost_instances("1g.10gb.shared/4", "A100-SXM4-40GB"), 16);
+	cr_expect_eq(cost_profile_mib("1g.10gb.shared/4"), 2560);
 }
 
 Test(cost, memory_is_rounded_up)

@@ -313,6 +313,15 @@ static const struct spec_case refused[] = {
 	  "mig: big\n",
 	  .want = "job.yaml:2:6: mig: expected a MIG profile such as 1g.10gb, not 'big'" },
 	{ .text = "command: x\n"
+	  "gpus: 2\n"
+	  "mig: 1g.5gb.shared\n",
+	  .want = "job.yaml:2:7: gpus: expected 1 of 1g.5gb.shared, not 2: several replicas may be of the "
+	  "same instance" },
+	{ .text = "groups:\n- {name: a, command: [x], mig: 1g.5gb.shared}\n"
+	  "- {name: b, command: [x], mig: [1g.5gb, 2g.10gb]}\n",
+	  .want = "job.yaml:2:1: groups: expected one group with several profiles, replicas or mig_ok: a and "
+	  "b have them" },
+	{ .text = "command: x\n"
 	  "mig: 1g.5gb\n"
 	  "gpu_cores: 10\n",
 	  .want = "job.yaml:2:6: mig: expected either mig or gpu_memory and gpu_cores: a profile has its "

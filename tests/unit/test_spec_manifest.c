@@ -340,6 +340,9 @@ static const struct spec_case refused[] = {
 	{ .text = POD("", "", LIMITS("nvidia.com/mig-big: 1")),
 	  .want = "pod.yaml:8:46: spec.containers[0].resources.limits.nvidia.com/mig-big: expected a MIG "
 	  "profile such as nvidia.com/mig-1g.10gb" },
+	{ .text = POD("", "", LIMITS("nvidia.com/mig-1g.5gb.shared: 2")),
+	  .want = "pod.yaml:8:56: spec.containers[0].resources.limits.nvidia.com/mig-1g.5gb.shared: "
+	  "expected 1: several replicas may be of the same instance" },
 	{ .text = POD("", "", LIMITS("nvidia.com/mig-1g.5gb: 0")),
 	  .want = "pod.yaml:8:49: spec.containers[0].resources.limits.nvidia.com/mig-1g.5gb: expected 1 to "
 	  "1024 instances" },

@@ -194,11 +194,26 @@ static const struct {
 	const char *text;
 	bool ok;
 } migs[] = {
-	{ "1g.10gb", true },    { "1g.5gb+me", true },   { "1g.5gb.me", true },
-	{ "1c.3g.20gb", true }, { "7g.141gb", true },    { "1g", false },
-	{ "1g.10", false },     { "0g.5gb", false },     { "1g.10gb ", false },
-	{ "g.5gb", false },     { "", false },           { "1g.10gb/x", false },
-	{ "a100", false },      { "1g.5gb+you", false },
+	{ "1g.10gb", true },
+	{ "1g.5gb+me", true },
+	{ "1g.5gb.me", true },
+	{ "1c.3g.20gb", true },
+	{ "7g.141gb", true },
+	{ "1g", false },
+	{ "1g.10", false },
+	{ "0g.5gb", false },
+	{ "1g.10gb ", false },
+	{ "g.5gb", false },
+	{ "", false },
+	{ "1g.10gb/x", false },
+	{ "a100", false },
+	{ "1g.5gb+you", false },
+	{ "1g.5gb.shared", true },
+	{ "1g.5gb+me.shared", true },
+	{ "1g.5gb+shared", false },
+	{ "1g.5gb.shared/4", false },
+	{ "1g.5gb.shared.me", false },
+	{ ".shared", false },
 };
 
 SPEC_CASES(spec_text, mig_profiles_are_known_by_their_form, migs)

@@ -2,6 +2,7 @@
 
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/site_find.h"
+#include "libgpuq/spec/profile.h"
 
 /* A kind of request: the most that it could have, and a request that has more. */
 static const struct kind {
@@ -10,12 +11,26 @@ static const struct kind {
 	const char *instead;
 } whole = { "a whole device", GPUQ_ISOLATION_EXCLUSIVE, "" },
   instance = { "a MIG instance", GPUQ_ISOLATION_MIG, "request whole devices" },
+  replica = { "a replica of a MIG instance", GPUQ_ISOLATION_TIME_SLICE,
+	      "request a MIG instance (mig: 1g.10gb) or whole devices" },
   part = { "a part of a device", GPUQ_ISOLATION_MPS,
 	   "request a MIG instance (mig: 1g.10gb) or whole devices" };
 
+/* True if it accepts replicas of instances, and no whole ones. */
+static bool is_replica(const struct gpuq_group *g)
+{
+	for (size_t i = 0; g->mig && i <= g->mig_more.n; i++)
+		if (!gpuq_profile_is_shared(i ? g->mig_more.items[i - 1] : g->mig))
+			return false;
+	return g->mig != NULL;
+}
+
 static const struct kind *kind_of(const struct gpuq_group *g)
 {
-	return g->mig || g->mig_ok ? &instance : backend_shares(g) ? &part : &whole;
+	return is_replica(g)         ? &replica
+	       : g->mig || g->mig_ok ? &instance
+	       : backend_shares(g)   ? &part
+				     : &whole;
 }
 
 /* Return the most that nodes will give which a pool gets by itself, or, where it names what shares its
@@ -32,8 +47,11 @@ static int pool_gives(const struct site_pool *p, const struct kind *k)
 /* Return the most that a node gives; -1 = it has nothing of that kind. */
 static int node_gives(const struct node *n, const struct kind *k)
 {
-	if (k == &instance)
-		return n->fact.n_mig ? GPUQ_ISOLATION_MIG : -1;
+	for (size_t i = 0; (k == &instance || k == &replica) && i < n->fact.n_mig; i++)
+		if (gpuq_profile_is_shared(n->fact.mig[i].profile) == (k == &replica))
+			return k->most;
+	if (k == &instance || k == &replica)
+		return -1;
 	if (n->n_devices == 0 || (n->backend && n->backend->closed) ||
 	    (k == &part && n->backend && !n->backend->parts))
 		return -1;

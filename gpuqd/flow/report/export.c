@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpuqd/snapshot/snapshot_take.h"
+#include "gpuqd/site/layouts.h"
 
 void export_put(struct export *x, struct gpuq_val *map, const char *key, struct gpuq_val *v)
 {
@@ -115,7 +116,7 @@ int export_scenario(const struct model *m, int64_t now_us, export_fn fn, void *a
 		x.has_foreign |= export_is_shared(&x, &s->nodes[i]);
 	}
 	site_each(site_pool, x.m->site->pools, p)
-		if (site_pool_grows(p))
+		if (site_pool_grows(p) || layouts_are_on(p->mig))
 			export_pool(&x, p);
 	for (uint32_t i = 0; i < s->n_queues; i++)
 		export_queue(&x, i);

@@ -1,11 +1,14 @@
 #include "gpuqd/flow/report/export_cluster.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/site/layouts.h"
 #include "gpuqd/site/price.h"
 #include "gpuqd/site/site.h"
 #include "gpuqd/state/asks/ask.h"
 #include "libgpuq/units.h"
+#include "libgpuq/spec/profile.h"
 
 static const char *const states[] = { "ready", "drained", "suspect", "down" };
 
@@ -119,6 +122,18 @@ static bool is_asked(const struct snapshot *s, const char *name)
 	return false;
 }
 
+/* Name a profile as a scenario does: under which resource replicas are had is nothing to it. */
+static const char *profile_of(struct export *x, const char *profile)
+{
+	const uint32_t replicas = gpuq_profile_replicas(profile);
+	char whole[GPUQ_PROFILE_ROOM], name[GPUQ_PROFILE_ROOM];
+
+	if (replicas <= 1)
+		return profile;
+	snprintf(whole, sizeof(whole), "%.*s", (int)gpuq_profile_whole(profile), profile);
+	return gpuq_arena_strdup(x->a, gpuq_profile_share(whole, true, replicas, name));
+}
+
 /* Write MIG instances, countable resources, device links, and what is near the devices. */
 static void export_parts(struct export *x, struct gpuq_val *v, const struct snap_node *n)
 {
@@ -127,7 +142,7 @@ static void export_parts(struct export *x, struct gpuq_val *v, const struct snap
 	struct gpuq_val *resources = gpuq_map(x->a);
 
 	for (uint32_t i = 0; i < n->n_mig; i++)
-		export_int(x, mig, n->mig[i].profile,
+		export_int(x, mig, profile_of(x, n->mig[i].profile),
 			   n->mig[i].count > n->mig[i].foreign ? n->mig[i].count - n->mig[i].foreign
 							       : 0);
 	if (n->n_mig)
@@ -216,7 +231,35 @@ static void export_taints(struct export *x, struct gpuq_val *v, const struct sit
 		export_put(x, v, "taints", taints);
 }
 
-void export_pool(struct export *x, const struct site_pool *p)
+/* Write the layouts that its nodes may be given. How long a manager takes for one is not known. */
+static void export_layouts(struct export *x, struct gpuq_val *v, const struct site_layouts *l)
+{
+	struct gpuq_val *mig = gpuq_map(x->a), *names = gpuq_list(x->a);
+
+	if (!layouts_are_on(l))
+		return;
+	export_put(x, v, "mig", mig);
+	export_put(x, mig, "manager", gpuq_bool(x->a, true));
+	export_put(x, mig, "layouts", names);
+	for (size_t i = 0; i < l->names.n; i++)
+		gpuq_add(x->a, names, gpuq_str(x->a, l->names.items[i]));
+	export_span(x, mig, "again", l->again_us);
+}
+
+/* Write a pool that has the nodes that there are, and gets no others. */
+static void export_settled(struct export *x, const struct site_pool *p)
+{
+	struct gpuq_val *v = layouts_are_on(p->mig) ? export_add(x, "pools") : NULL;
+
+	if (!v)
+		return;
+	export_str(x, v, "name", p->name);
+	if (p->flavor)
+		export_str(x, v, "flavor", p->flavor);
+	export_layouts(x, v, p->mig);
+}
+
+static void export_growing(struct export *x, const struct site_pool *p)
 {
 	const struct provision *how = p->provisioning;
 	const struct provision_machine *is = how->machine;
@@ -224,8 +267,10 @@ void export_pool(struct export *x, const struct site_pool *p)
 	struct gpuq_val *v, *labels;
 	const int64_t left = how->max_nodes - model_pool_nodes(x->m, p->name);
 
-	if (left <= 0)
+	if (left <= 0) {
+		export_settled(x, p);
 		return;
+	}
 	v = export_add(x, "pools");
 	labels = gpuq_map(x->a);
 	export_str(x, v, "name", p->name);
@@ -249,4 +294,13 @@ void export_pool(struct export *x, const struct site_pool *p)
 	/* Without past requests they come by node_up. */
 	if (wait_s >= 0)
 		export_span(x, v, "provision_delay", wait_s * GPUQ_US_PER_S);
+	export_layouts(x, v, p->mig);
+}
+
+void export_pool(struct export *x, const struct site_pool *p)
+{
+	if (site_pool_grows(p))
+		export_growing(x, p);
+	else
+		export_settled(x, p);
 }

@@ -45,15 +45,19 @@ static void add_profile(struct export *x, struct gpuq_val *list, const char *pro
 	gpuq_add(x->a, list, gpuq_str(x->a, profile));
 }
 
-/* Write the profile of a group, with those that do as well; the one that a running job has is the first. */
-static void export_mig(struct export *x, struct gpuq_val *v, const char *own,
-		       const struct request_group *asked)
+/* Write the profile of a group, with those that do as well; the one that a running job has is the first. Beside mig_ok
+ * there is only that one. */
+static void export_mig(struct export *x, struct gpuq_val *v, const struct snap_group *g,
+		       const struct request_group *asked, bool runs)
 {
+	const char *own = g->mig_name;
 	struct gpuq_val *list = gpuq_list(x->a);
 
-	if (!own) {
-		if (asked && asked->mig_ok)
-			export_put(x, v, "mig_ok", gpuq_bool(x->a, true));
+	if (asked && asked->mig_ok)
+		export_put(x, v, "mig_ok", gpuq_bool(x->a, true));
+	if (!own || (asked && asked->mig_ok)) {
+		if (own && runs)
+			export_str(x, v, "mig", own);
 		return;
 	}
 	add_profile(x, list, own);
@@ -67,22 +71,27 @@ static void export_mig(struct export *x, struct gpuq_val *v, const char *own,
 		export_str(x, v, "mig", own);
 }
 
+/* Write a task; runs: as one that has its place. */
 static struct gpuq_val *export_task(struct export *x, const struct snap_job *j,
-				    const struct snap_request *r, uint32_t group)
+				    const struct snap_request *r, uint32_t group, bool runs)
 {
 	const struct snap_group *g = &r->groups[group];
+	const struct request_group *asked = asked_of(x, j, group);
+	/* An instance has its own memory, and is whole. */
+	const bool stands_in = g->mig && asked && asked->mig_ok;
+	const int64_t memory = stands_in ? asked->gpu_memory_bytes : g->gpu_memory_bytes;
 	struct gpuq_val *v = gpuq_map(x->a), *list = gpuq_list(x->a);
 	struct gpuq_val *resources = gpuq_map(x->a);
 
-	export_milli(x, v, "gpus", g->gpus_milli);
-	export_mig(x, v, g->mig, asked_of(x, j, group));
+	export_milli(x, v, "gpus", stands_in ? asked->gpus_milli : g->gpus_milli);
+	export_mig(x, v, g, asked, runs);
 	for (uint32_t i = 0; i < g->n_resources; i++)
 		export_int(x, resources, g->resources[i].name, g->resources[i].count);
 	if (g->n_resources)
 		export_put(x, v, "resources", resources);
 	export_selector(x, v, g);
-	if (g->gpu_memory_bytes)
-		export_int(x, v, "gpu_mem_mb", g->gpu_memory_bytes >> 20);
+	if (memory)
+		export_int(x, v, "gpu_mem_mb", memory >> 20);
 	if (g->cpu_milli)
 		export_int(x, v, "cpu", g->cpu_milli);
 	if (g->memory_bytes)
@@ -233,7 +242,7 @@ void export_waiting(struct export *x, const struct snap_job *j, uint32_t range)
 	if (j->held || j->gate != GPUQ_R_NONE)
 		export_put(x, v, "hold", gpuq_bool(x->a, true));
 	for (uint32_t g = 0; g < r->n_groups; g++) {
-		struct gpuq_val *t = gpuq_add(x->a, tasks, export_task(x, j, r, g));
+		struct gpuq_val *t = gpuq_add(x->a, tasks, export_task(x, j, r, g, false));
 
 		export_int(x, t, "count", r->groups[g].pods_max);
 		elastic |= r->groups[g].pods_max > r->groups[g].pods_min;
@@ -267,7 +276,7 @@ void export_running(struct export *x, const struct snap_job *j)
 		export_span(x, v, "restart_cost", j->restart_cost_us);
 	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
 		const struct snap_alloc *al = &x->s->allocs[i];
-		struct gpuq_val *t = gpuq_add(x->a, tasks, export_task(x, j, r, al->group));
+		struct gpuq_val *t = gpuq_add(x->a, tasks, export_task(x, j, r, al->group, true));
 		struct gpuq_val *devices = gpuq_list(x->a);
 
 		export_str(x, t, "node", x->s->nodes[al->node].name);
@@ -286,8 +295,8 @@ void export_running(struct export *x, const struct snap_job *j)
 			n += x->s->allocs[i].group == g;
 		if (n < r->groups[g].pods_max && r->groups[g].pods_max > r->groups[g].pods_min &&
 		    j->state == SNAP_RUNNING)
-			export_int(x, gpuq_add(x->a, tasks, export_task(x, j, r, g)), "count",
-				   r->groups[g].pods_max - n);
+			export_int(x, gpuq_add(x->a, tasks, export_task(x, j, r, g, false)),
+				   "count", r->groups[g].pods_max - n);
 	}
 	export_put(x, v, "tasks", tasks);
 	export_minimum(x, v, r, j->n_allocs < r->n_pods ? j->n_allocs : r->n_pods);

@@ -4,6 +4,7 @@
 #include "gpuqd/sched/quota/cycle.h"
 #include "gpuqd/util/require.h"
 #include "libgpuq/spec/toleration.h"
+#include "libgpuq/spec/profile.h"
 
 #include <string.h>
 
@@ -100,7 +101,9 @@ static int64_t preference(const struct cycle *c, const struct snap_group *g, uin
 /* True if a pod of the group would be apart from others there as it demands. */
 static bool isolated(const struct snap_group *g, const struct snap_node *n)
 {
-	const int gives = g->mig                ? GPUQ_ISOLATION_MIG
+	const bool shared = g->mig && gpuq_profile_is_shared(g->mig);
+	const int gives = shared                ? GPUQ_ISOLATION_TIME_SLICE
+			  : g->mig              ? GPUQ_ISOLATION_MIG
 			  : snap_group_parts(g) ? n->isolation_part
 						: n->isolation_whole;
 

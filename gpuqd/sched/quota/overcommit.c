@@ -9,7 +9,7 @@
  * allocate; which instances share one is not known: they are cut as full as can be. */
 static int64_t cut_cards(const struct snap_node *n)
 {
-	int64_t sevenths = 0, cards = 0, foreign = 0;
+	int64_t exact = 0, cards = 0, foreign = 0;
 
 	for (uint32_t m = 0; m < n->n_mig; m++) {
 		const int64_t milli = cost_of_profile(n->mig[m].profile), count = n->mig[m].count;
@@ -17,13 +17,12 @@ static int64_t cut_cards(const struct snap_node *n)
 		const int64_t least = (count + slots - 1) / slots;
 
 		/* A seventh is rounded up where it is charged; seven of them are a card. */
-		sevenths += milli % 250 == 0 ? count * milli * 7
-					     : count * (milli * 7 / SNAP_MILLI) * SNAP_MILLI;
+		exact += cost_exact(n->mig[m].profile, count);
 		cards = least > cards ? least : cards;
 		foreign += milli * n->mig[m].foreign;
 	}
-	sevenths = (sevenths + 7 * SNAP_MILLI - 1) / (7 * SNAP_MILLI);
-	cards = (sevenths > cards ? sevenths : cards) * SNAP_MILLI;
+	exact = (exact + COST_EXACT - 1) / COST_EXACT;
+	cards = (exact > cards ? exact : cards) * SNAP_MILLI;
 	return cards > foreign ? cards - foreign : 0;
 }
 

@@ -9,10 +9,10 @@
 
 /* Cases, their steps, and files of them. */
 
-const char *const scenario_events[] = {
-	"finish",  "cancel",       "submit",    "advance", "node_down",      "node_up", "hold",
-	"release", "set_priority", "set_queue", "use",     "request_failed", NULL
-};
+const char *const scenario_events[] = { "finish",       "cancel",     "submit", "advance",
+					"node_down",    "node_up",    "hold",   "release",
+					"set_priority", "set_queue",  "use",    "request_failed",
+					"node_cut",     "cut_failed", NULL };
 
 const char *scenario_subject(const struct sc_step *s)
 {
@@ -72,6 +72,8 @@ static const struct {
 	{ SC_NODE_DOWN, "node", NULL },
 	{ SC_NODE_UP, "node", "pool" },
 	{ SC_REQUEST_FAILED, "pool", NULL },
+	{ SC_NODE_CUT, "node", NULL },
+	{ SC_CUT_FAILED, "node", NULL },
 	{ SC_ADVANCE, "to", "at" },
 };
 

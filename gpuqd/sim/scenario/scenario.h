@@ -73,13 +73,22 @@ struct sc_node {
 	int state; /* enum snap_node_state */
 };
 
-/* A pool that can get nodes that do not exist yet. */
+/* Layouts of MIG instances that idle nodes of a pool may be given. */
+struct sc_layouts {
+	bool manager;
+	struct gpuq_strlist names;
+	int64_t again; /* in which a node does not get the same layout again; SC_ABSENT = an hour */
+	int64_t delay; /* after which it has it; SC_ABSENT = a step gives it */
+};
+
+/* A pool that can get nodes that do not exist yet, or whose nodes may be cut. */
 struct sc_pool {
 	const char *name, *flavor;
 	int64_t nodes, max; /* that exist at first; at most */
 	int64_t gpus, cpu, mem_mb, gpu_mem_mb, price; /* thousandths */
 	int64_t max_requests; /* at once, in thousandths; 0 = any number */
 	bool spot; /* its nodes may be taken away */
+	struct sc_layouts *mig; /* NULL = its nodes are not cut */
 	int64_t provision_delay; /* from the request to its nodes; SC_ABSENT = a step brings them */
 	struct gpuq_strmap labels;
 	struct gpuq_objects taints; /* struct snap_taint */
@@ -189,7 +198,9 @@ enum sc_event {
 	SC_SET_PRIORITY,
 	SC_SET_QUEUE,
 	SC_USE,
-	SC_REQUEST_FAILED
+	SC_REQUEST_FAILED,
+	SC_NODE_CUT,
+	SC_CUT_FAILED
 };
 
 struct sc_step {

@@ -116,9 +116,16 @@ static int tasks_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
 					"resources: expected at most %d names with a number each",
 					GPUQ_RESOURCES_MAX);
-	if (t->mig_ok && (t->mig || t->gpu_mem_mb <= 0))
-		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
-					"mig_ok: expected gpu_mem_mb beside it, and no mig");
+	if (t->mig_ok && ((t->mig && !t->node) || t->mig_more.n || t->gpu_mem_mb <= 0))
+		return gpuq_reader_fail(
+			r, v, GPUQ_EINVAL,
+			"mig_ok: expected gpu_mem_mb beside it, and no mig, but the one "
+			"that a running task has");
+	for (size_t i = 0; t->mig && t->gpus > 1000 && i <= t->mig_more.n; i++)
+		if (gpuq_profile_is_shared(i ? t->mig_more.items[i - 1] : t->mig))
+			return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+						"gpus: expected 1: several replicas may be of the "
+						"same instance");
 	if (t->cpu < 0 || t->mem_mb < 0 || t->gpu_mem_mb < 0)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "an amount below 0");
 	return 0;

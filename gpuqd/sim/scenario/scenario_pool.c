@@ -1,11 +1,54 @@
 #include "gpuqd/sim/scenario/scenario_int.h"
 #include "gpuqd/sim/scenario/scenario_pool.h"
 
+#include "gpuqd/site/layouts.h"
 #include "gpuqd/snapshot/snapshot.h"
 
-/* Pools that can get nodes that do not exist yet. */
+/* Pools that can get nodes that do not exist yet, and those whose nodes may be cut. */
 
 #define POOL_NODES_MAX 5000
+
+static const struct gpuq_field layouts_fields[] = {
+	BOOL(sc_layouts, "manager", manager, "whether its nodes are cut"),
+	LIST(sc_layouts, "layouts", names,
+	     "layouts that idle nodes may get, in order of preference"),
+	NUM(sc_layouts, "again", again, "time in which a node does not get the same layout again"),
+	NUM(sc_layouts, "delay", delay,
+	    "time from the decision until the node has its layout; absent = by node_cut"),
+	{ 0 },
+};
+
+static void layouts_defaults(void *obj)
+{
+	struct sc_layouts *l = obj;
+
+	l->again = l->delay = SC_ABSENT;
+}
+
+static int layouts_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct sc_layouts *l = obj;
+
+	if (l->manager && l->names.n == 0)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"layouts: missing; such as [all-1g.10gb]");
+	for (size_t i = 0; i < l->names.n; i++)
+		if (!layouts_profile(l->names.items[i]))
+			return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+						"layouts: expected all-PROFILE such as "
+						"all-1g.10gb, or all-disabled");
+	if ((l->again != SC_ABSENT && l->again < 0) || (l->delay != SC_ABSENT && l->delay < 0))
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "a time below 0");
+	return 0;
+}
+
+static const struct gpuq_schema layouts_schema = {
+	.name = "mig",
+	.size = sizeof(struct sc_layouts),
+	.fields = layouts_fields,
+	.defaults = layouts_defaults,
+	.check = layouts_check,
+};
 
 static const struct gpuq_field pool_fields[] = {
 	{ .key = "name",
@@ -24,6 +67,11 @@ static const struct gpuq_field pool_fields[] = {
 	MANY(sc_pool, "taints", taints, &scenario_taint, "of its nodes"),
 	NUM(sc_pool, "price", price, "price; nodes are requested from the cheapest pool first"),
 	BOOL(sc_pool, "spot", spot, "its cloud may take its nodes away: by node_down"),
+	{ .key = "mig",
+	  .kind = GPUQ_K_OBJECT_PTR,
+	  .sub = &layouts_schema,
+	  .offset = offsetof(struct sc_pool, mig),
+	  .doc = "layouts of MIG instances that its nodes, also those of nodes, may be given" },
 	NUM(sc_pool, "max_requests", max_requests,
 	    "maximum number of requests at once; absent = any"),
 	NUM(sc_pool, "provision_delay", provision_delay,
@@ -43,6 +91,9 @@ static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 {
 	const struct sc_pool *p = obj;
 
+	/* It has the nodes that name it. */
+	if (p->mig && p->max == 0 && p->nodes == 0)
+		return 0;
 	if (p->gpus < 1000 || p->gpus > SNAP_DEVICES_MAX * 1000 || p->gpus % 1000)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "gpus: expected 1 to %u devices",
 					SNAP_DEVICES_MAX);

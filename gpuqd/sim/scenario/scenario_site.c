@@ -5,6 +5,7 @@
 
 #include "gpuqd/site/site.h"
 #include "gpuqd/snapshot/snapshot.h"
+#include "libgpuq/spec/profile.h"
 
 /* The cluster and its queues. */
 
@@ -211,7 +212,7 @@ static void node_defaults(void *obj)
 }
 
 /* True if each profile has a whole number of instances, at most that of a node of seven-slice
- * devices. */
+ * devices, or of their replicas, of which the profile tells the number. */
 static bool mig_holds(const struct gpuq_strmap *mig)
 {
 	for (size_t i = 0; i < mig->n; i++) {
@@ -219,7 +220,8 @@ static bool mig_holds(const struct gpuq_strmap *mig)
 		char *end;
 		const unsigned long n = strtoul(s, &end, 10);
 
-		if (*s < '0' || *s > '9' || *end || n > 7 * SNAP_DEVICES_MAX)
+		if (*s < '0' || *s > '9' || *end || gpuq_profile_is_any(mig->keys[i]) ||
+		    n / gpuq_profile_replicas(mig->keys[i]) > 7 * SNAP_DEVICES_MAX)
 			return false;
 	}
 	return mig->n <= SC_MIG_MAX;

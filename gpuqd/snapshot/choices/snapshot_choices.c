@@ -10,7 +10,7 @@
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/limits.h"
-#include "libgpuq/spec/resource.h"
+#include "libgpuq/spec/profile.h"
 
 #define PROFILES_MAX 64u /* of a cluster that are considered */
 
@@ -29,13 +29,14 @@ static int64_t memory_on(const struct node *n, const char *profile)
 {
 	const bool single =
 		strcmp(gpuq_strmap_text(&n->fact.labels, "nvidia.com/mig.strategy"), "single") == 0;
+	const size_t len = gpuq_profile_whole(profile);
 	char key[96];
 	int64_t mib;
 
-	snprintf(key, sizeof(key), "nvidia.com/mig-%.40s.memory", profile);
+	snprintf(key, sizeof(key), "nvidia.com/mig-%.*s.memory", len < 40 ? (int)len : 40, profile);
 	mib = strtoll(gpuq_strmap_text(&n->fact.labels, single ? "nvidia.com/gpu.memory" : key),
 		      NULL, 10);
-	return mib > 0 ? mib : cost_profile_mib(profile);
+	return mib > 0 ? mib / gpuq_profile_replicas(profile) : cost_profile_mib(profile);
 }
 
 static void add(struct snap_profiles *all, const char *name, int64_t mib)
@@ -88,6 +89,9 @@ bool snapshot_choices_hold(const char *profile, int64_t mib, int64_t gpus_milli,
 {
 	const int64_t milli = cost_of_profile(profile);
 
+	/* Several replicas may be of one instance. */
+	if (gpuq_profile_is_shared(profile) && gpus_milli > SNAP_MILLI)
+		return false;
 	return mib << 20 >= gpu_memory_bytes && milli >= gpus_milli % SNAP_MILLI &&
 	       (gpu_cores >= 100 ? milli >= SNAP_MILLI : milli >= gpu_cores * 10);
 }
@@ -99,7 +103,7 @@ static bool does(const struct gpuq_group *g, const char *profile, int64_t mib)
 		return snapshot_choices_hold(profile, mib, g->gpus_milli, g->gpu_cores,
 					     g->gpu_memory_bytes);
 	for (size_t i = 0; g->mig && i <= g->mig_more.n; i++)
-		if (gpuq_profile_same(profile, i ? g->mig_more.items[i - 1] : g->mig))
+		if (gpuq_profile_serves(profile, i ? g->mig_more.items[i - 1] : g->mig))
 			return true;
 	return false;
 }
@@ -130,23 +134,40 @@ static uint32_t choosing(const struct request_spec *spec)
 {
 	uint32_t i = 0;
 
-	while (i < spec->n_groups && !spec->groups[i].mig_more.n && !spec->groups[i].mig_ok)
+	while (i < spec->n_groups && !spec->groups[i].mig_more.n && !spec->groups[i].mig_ok &&
+	       !(spec->groups[i].mig && gpuq_profile_is_any(spec->groups[i].mig)))
 		i++;
 	return i;
 }
 
-/* Add the profiles that a group names, those of less memory first. */
-static uint32_t named(const struct request_group *g, const char **out)
+/* Add a profile to n others, those of less memory first. */
+static uint32_t put(const char **out, uint32_t n, const char *one)
+{
+	uint32_t at = n;
+
+	if (n == GPUQ_MIG_TRIES_MAX)
+		return n;
+	for (; at > 0 && cost_profile_mib(out[at - 1]) > cost_profile_mib(one); at--)
+		out[at] = out[at - 1];
+	out[at] = one;
+	return n + 1;
+}
+
+/* Add the profiles that a group names; of replicas all that nodes have. */
+static uint32_t named(const struct request_group *g, const struct snap_profiles *all,
+		      const char **out)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i <= g->mig_more.n && n < GPUQ_MIG_PROFILES_MAX; i++) {
+	for (size_t i = 0; i <= g->mig_more.n; i++) {
 		const char *one = i ? g->mig_more.items[i - 1] : g->mig;
-		uint32_t at = n++;
+		const uint32_t before = n;
 
-		for (; at > 0 && cost_profile_mib(out[at - 1]) > cost_profile_mib(one); at--)
-			out[at] = out[at - 1];
-		out[at] = one;
+		for (uint32_t k = 0; gpuq_profile_is_any(one) && k < all->n; k++)
+			if (gpuq_profile_serves(all->items[k].name, one))
+				n = put(out, n, all->items[k].name);
+		if (n == before)
+			n = put(out, n, one);
 	}
 	return n;
 }
@@ -165,13 +186,13 @@ const char *const *snapshot_choices_of(struct taking *t, const struct request_sp
 	out = gpuq_arena_calloc(&t->mem, GPUQ_MIG_TRIES_MAX, sizeof(*out));
 	if (!out)
 		return NULL;
-	if (!g->mig_ok) {
-		*n = named(g, out);
-		return out;
-	}
 	all = profiles_of(t);
 	if (!all)
 		return NULL;
+	if (!g->mig_ok) {
+		*n = named(g, all, out);
+		return out;
+	}
 	out[(*n)++] = CHOICE_SHARE;
 	for (uint32_t i = 0; i < all->n && *n < GPUQ_MIG_TRIES_MAX; i++)
 		if (snapshot_choices_hold(all->items[i].name, all->items[i].mib, g->gpus_milli,

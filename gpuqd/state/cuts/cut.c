@@ -25,7 +25,7 @@ static bool offers(const struct node *n, const char *profile)
 	if (!*profile)
 		return n->n_devices > 0 && n->fact.n_mig == 0;
 	for (size_t i = 0; i < n->fact.n_mig; i++)
-		if (n->fact.mig[i].count > 0 && gpuq_profile_same(n->fact.mig[i].profile, profile))
+		if (n->fact.mig[i].count > 0 && gpuq_profile_kin(n->fact.mig[i].profile, profile))
 			return true;
 	return false;
 }

@@ -6,18 +6,32 @@
 #include <string.h>
 
 #include "gpuqd/snapshot/cost.h"
+#include "libgpuq/spec/profile.h"
 
 static const char *product_of(const struct node *n)
 {
 	return gpuq_strmap_text(&n->fact.labels, "nvidia.com/gpu.product");
 }
 
-static int64_t sevenths(const char *profile, int64_t count)
+/* A seventh is rounded up where it is charged, and a replica of it down; all of a card are a card. */
+static int64_t exactly(const char *profile, int64_t count)
 {
-	const int64_t milli = cost_of_profile(profile);
+	return cost_exact(profile, count) * 1000 / COST_EXACT;
+}
 
-	/* A seventh is rounded up where it is charged; seven of them are a card. */
-	return milli % 250 == 0 ? count * milli : count * (milli * 7 / 1000) * 1000 / 7;
+/* Return how many replicas of a profile gpuq's pods have; of whole instances 0: those count as they are charged. */
+static int64_t replicas_held(const struct node *n, const char *profile)
+{
+	int64_t count = 0;
+	const struct pod *p;
+
+	if (!gpuq_profile_is_shared(profile))
+		return 0;
+	DL_FOREACH2(n->pods, p, node_next)
+		if (model_pod_takes(p) && model_pod_mig(p) &&
+		    gpuq_profile_kin(model_pod_mig(p), profile))
+			count += model_pod_instances(p);
+	return count;
 }
 
 struct cards cards_of(const struct node *n)
@@ -33,15 +47,17 @@ struct cards cards_of(const struct node *n)
 		const int64_t cards = (f->count + slots - 1) / slots;
 
 		most = cards > most ? cards : most;
-		out.cut_milli += sevenths(f->profile, f->count);
-		out.taken_milli += sevenths(
-			f->profile, n->foreign_mig[i] < f->count ? n->foreign_mig[i] : f->count);
+		const int64_t held = n->foreign_mig[i] + replicas_held(n, f->profile);
+
+		out.cut_milli += exactly(f->profile, f->count);
+		out.taken_milli += exactly(f->profile, held < f->count ? held : f->count);
 	}
 	out.total_milli = (out.cut_milli + 999) / 1000 * 1000;
 	if (out.total_milli < most * 1000)
 		out.total_milli = most * 1000;
 	DL_FOREACH2(n->pods, p, node_next)
-		if (model_pod_takes(p) && p->n_devices == 0)
+		if (model_pod_takes(p) && p->n_devices == 0 &&
+		    !(model_pod_mig(p) && gpuq_profile_is_shared(model_pod_mig(p))))
 			out.taken_milli += p->gpus_milli;
 	if (out.taken_milli > out.cut_milli)
 		out.taken_milli = out.cut_milli;

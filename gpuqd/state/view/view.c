@@ -196,14 +196,16 @@ struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model 
 	node_each(m, n) {
 		DL_FOREACH2(n->pods, p, node_next) {
 			const struct request_group *g = &p->job->request->spec.groups[p->group];
+			char profile[GPUQ_PROFILE_ROOM];
 
 			for (uint32_t i = 0; out && model_pod_takes(p) && i < g->n_resources; i++)
 				add_held(a, out, p->job->queue, g->resources[i].name,
 					 g->resources[i].count);
 			if (out && model_pod_takes(p) && model_pod_mig(p))
 				add_held(a, out, p->job->queue,
-					 gpuq_arena_printf(a, GPUQ_RESOURCE_MIG "%s",
-							   model_pod_mig(p)),
+					 gpuq_arena_printf(
+						 a, GPUQ_RESOURCE_MIG "%s",
+						 gpuq_profile_name(model_pod_mig(p), profile)),
 					 model_pod_instances(p));
 		}
 	}

@@ -12,6 +12,7 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/walltime.h"
 #include "libgpuq/names.h"
+#include "libgpuq/spec/profile.h"
 #include "libgpuq/spec/resource.h"
 
 /* ---- parts ---- */
@@ -44,7 +45,7 @@ static void add_part(struct gpuq_arena *a, struct gpuq_val *list, const struct p
 	struct gpuq_val *v = gpuq_map(a);
 
 	gpuq_put(a, v, "kind", gpuq_str(a, p->kind));
-	gpuq_put(a, v, "profile", view_word(a, p->profile));
+	gpuq_put(a, v, "profile", view_profile(a, p->profile));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, p->pod       ? "allocated"
 			     : p->foreign ? "foreign"
@@ -120,7 +121,9 @@ struct cut {
 	const struct node *n;
 	struct cut_card {
 		struct gpuq_val *parts, *jobs, *pods;
+		int64_t used, free; /* as of cost_exact() */
 		int64_t used_milli, free_milli;
+		bool shared;
 	} * cards;
 	size_t n_cards;
 };
@@ -131,11 +134,14 @@ static void lay(struct cut *c, const struct part *p)
 	struct cut_card *card = c->cards;
 	struct gpuq_val *v;
 
-	/* A seventh is rounded up: seven of them are a card. */
-	while (card + 1 < c->cards + c->n_cards && card->used_milli + p->milli > 1006)
+	while (card + 1 < c->cards + c->n_cards &&
+	       card->used + cost_exact(p->profile, 1) > COST_EXACT)
 		card++;
+	card->used += cost_exact(p->profile, 1);
 	card->used_milli += p->milli;
+	card->shared |= gpuq_profile_is_shared(p->profile);
 	card->free_milli += p->pod || p->foreign ? 0 : p->milli;
+	card->free += p->pod || p->foreign ? 0 : cost_exact(p->profile, 1);
 	add_part(c->a, card->parts, p);
 	if (!p->pod)
 		return;
@@ -151,7 +157,8 @@ static bool has_instances(const struct pod *p, const char *profile)
 {
 	const char *has = model_pod_takes(p) ? model_pod_mig(p) : NULL;
 
-	return has && gpuq_profile_same(has, profile);
+	/* The node may have begun to share them since, or in another number. */
+	return has && gpuq_profile_kin(has, profile);
 }
 
 static void lay_profile(struct cut *c, size_t which)
@@ -161,7 +168,9 @@ static void lay_profile(struct cut *c, size_t which)
 			  .profile = f->profile,
 			  .milli = cost_of_profile(f->profile),
 			  .memory_mib = cost_profile_mib(f->profile),
-			  .cores = cost_of_profile(f->profile) / 10 };
+			  .cores = gpuq_profile_is_shared(f->profile)
+					   ? -1
+					   : cost_of_profile(f->profile) / 10 };
 	int64_t left = f->count, foreign = c->n->foreign_mig[which];
 	const struct pod *pod;
 
@@ -177,6 +186,15 @@ static void lay_profile(struct cut *c, size_t which)
 		lay(c, &p);
 	for (p.foreign = false; left > 0; left--)
 		lay(c, &p);
+}
+
+/* Replicas are counted in thousandths rounded down: all of a card are a card for all that. */
+static void round_shared(struct cut_card *card)
+{
+	if (!card->shared)
+		return;
+	card->used_milli = (card->used * 1000 + COST_EXACT / 2) / COST_EXACT;
+	card->free_milli = (card->free * 1000 + COST_EXACT / 2) / COST_EXACT;
 }
 
 /* Append a card for each that is cut. Their numbers, and which instances share one, no node tells: they are
@@ -201,8 +219,10 @@ static bool add_cut_cards(struct gpuq_arena *a, const struct node *n, const stru
 	for (size_t i = 0; i < n->fact.n_mig; i++)
 		lay_profile(&c, i);
 	for (size_t i = 0; i < c.n_cards; i++) {
-		const struct cut_card *card = &c.cards[i];
+		struct cut_card *card = &c.cards[i];
 		struct gpuq_val *v = gpuq_map(a);
+
+		round_shared(card);
 		const int64_t taken = least(card->used_milli - card->free_milli, 1000),
 			      left = n->gone ? 0 : least(card->free_milli, 1000 - taken);
 
@@ -219,7 +239,9 @@ static bool add_cut_cards(struct gpuq_arena *a, const struct node *n, const stru
 		gpuq_put(a, v, "pods", card->pods);
 		gpuq_put(a, v, "parts", card->parts);
 		gpuq_put(a, v, "parts_assumed", gpuq_bool(a, c.n_cards > 1));
-		gpuq_put(a, v, "isolation", view_isolation(a, GPUQ_ISOLATION_MIG));
+		gpuq_put(a, v, "isolation",
+			 view_isolation(a, card->shared ? GPUQ_ISOLATION_TIME_SLICE
+							: GPUQ_ISOLATION_MIG));
 		gpuq_put(a, v, "state", gpuq_str(a, n->gone ? "lost" : "cut"));
 		gpuq_add(a, list, v);
 	}
@@ -270,7 +292,11 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 			left -= model_pod_instances(p);
 			gpuq_add(a, pods, view_holder(a, p, model_pod_instances(p)));
 		}
-		gpuq_put(a, v, "profile", gpuq_str(a, f->profile));
+		gpuq_put(a, v, "profile", view_profile(a, f->profile));
+		gpuq_put(a, v, "replicas",
+			 gpuq_profile_replicas(f->profile) > 1
+				 ? gpuq_int(a, gpuq_profile_replicas(f->profile))
+				 : gpuq_null(a));
 		gpuq_put(a, v, "count", gpuq_int(a, f->count));
 		gpuq_put(a, v, "free", gpuq_int(a, left > 0 && !n->gone ? left : 0));
 		gpuq_put(a, v, "foreign", gpuq_int(a, n->foreign_mig[i]));

@@ -34,7 +34,7 @@ struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, const str
 		gpuq_add(a, list, dv);
 	}
 	gpuq_put(a, v, "devices", list);
-	gpuq_put(a, v, "mig", view_word(a, model_pod_mig(p)));
+	gpuq_put(a, v, "mig", view_profile(a, model_pod_mig(p)));
 	gpuq_put(a, v, "instances", gpuq_int(a, model_pod_instances(p)));
 	gpuq_put(a, v, "isolation", view_isolation(a, model_pod_isolation(p)));
 	gpuq_put(a, v, "state",

@@ -1,5 +1,6 @@
 #include "gpuqd/state/view/view_val.h"
 
+#include "libgpuq/spec/profile.h"
 #include "libgpuq/units.h"
 
 struct gpuq_val *view_isolation(struct gpuq_arena *a, int isolation)
@@ -16,6 +17,13 @@ struct gpuq_val *view_instant(struct gpuq_arena *a, int64_t us)
 struct gpuq_val *view_word(struct gpuq_arena *a, const char *s)
 {
 	return s && *s ? gpuq_str(a, s) : gpuq_null(a);
+}
+
+struct gpuq_val *view_profile(struct gpuq_arena *a, const char *profile)
+{
+	char name[GPUQ_PROFILE_ROOM];
+
+	return view_word(a, profile ? gpuq_profile_name(profile, name) : NULL);
 }
 
 struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli)

@@ -15,6 +15,8 @@
 struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli);
 /* Return a string; null for NULL and "". */
 struct gpuq_val *view_word(struct gpuq_arena *a, const char *s);
+/* A MIG profile as jobs name it. */
+struct gpuq_val *view_profile(struct gpuq_arena *a, const char *profile);
 /* Return the word of an isolation; null for ISOLATION_NO_DEVICES. */
 struct gpuq_val *view_isolation(struct gpuq_arena *a, int isolation);
 struct gpuq_val *view_instant(struct gpuq_arena *a, int64_t us); /* null for 0 */

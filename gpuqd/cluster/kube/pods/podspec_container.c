@@ -12,6 +12,7 @@
 #include "gpuqd/cluster/kube/pods/podspec_int.h"
 #include "gpuqd/cluster/kube/pods/podspec_share.h"
 #include "libgpuq/buf.h"
+#include "libgpuq/spec/resource.h"
 
 #define VISIBLE "NVIDIA_VISIBLE_DEVICES"
 
@@ -194,7 +195,7 @@ static void put_resources(const struct pod_order *o, const struct gpuq_group *g,
 	/* Under the single strategy instances have the name of whole devices. */
 	const bool single = o->sharing && strcmp(o->sharing, "mig") == 0;
 	json_t *res = podspec_object(container, "resources");
-	char text[32], key[80];
+	char text[32], key[GPUQ_PROFILE_ROOM + 32], profile[GPUQ_PROFILE_ROOM];
 
 	/* Devices of claims are requested by these. */
 	for (size_t i = 0; i < g->n_claims; i++)
@@ -206,10 +207,7 @@ static void put_resources(const struct pod_order *o, const struct gpuq_group *g,
 			 g->mig && !single ? "nvidia.com/mig-"
 			 : own_name        ? o->device
 					   : KUBE_GPU,
-			 g->mig && !single ? g->mig : "");
-		for (char *p = key; *p; p++)
-			if (*p == '+') /* not a letter of resource names */
-				*p = '.';
+			 g->mig && !single ? gpuq_profile_resource(g->mig, profile) : "");
 		set(podspec_object(res, "limits"), key, text);
 	}
 	for (size_t i = 0; i < g->n_resources; i++) {
@@ -386,6 +384,42 @@ static void fit_resources(const struct pod_order *o, const struct gpuq_group *g,
 	json_object_del(json_object_get(json_object_get(at, "resources"), "requests"), device);
 }
 
+/* A template names replicas of instances by the resource that they have where it was renamed; on a node that kept the
+ * name of whole instances, or of whole devices, they are requested by that. */
+static void rename_replicas(const struct pod_order *o, const struct gpuq_group *g,
+			    json_t *containers)
+{
+	static const char *const kinds[] = { "limits", "requests" };
+	const bool single = o->sharing && strcmp(o->sharing, "mig") == 0;
+	char from[GPUQ_PROFILE_ROOM + 32], to[GPUQ_PROFILE_ROOM + 32], name[GPUQ_PROFILE_ROOM];
+	json_t *c;
+	size_t i;
+
+	if (!g->mig || !gpuq_profile_is_shared(g->mig))
+		return;
+	snprintf(from, sizeof(from), GPUQ_RESOURCE_MIG "%s", gpuq_profile_name(g->mig, name));
+	for (char *p = from; *p; p++)
+		if (*p == '+')
+			*p = '.';
+	if (single)
+		snprintf(to, sizeof(to), "%.100s", o->device && *o->device ? o->device : KUBE_GPU);
+	else
+		snprintf(to, sizeof(to), GPUQ_RESOURCE_MIG "%s",
+			 gpuq_profile_resource(g->mig, name));
+	if (strcmp(from, to) == 0)
+		return;
+	json_array_foreach(containers, i, c) for (size_t k = 0; k < 2; k++)
+	{
+		json_t *list = json_object_get(json_object_get(c, "resources"), kinds[k]),
+		       *v = json_object_get(list, from);
+
+		if (!v)
+			continue;
+		json_object_set(list, to, v);
+		json_object_del(list, from);
+	}
+}
+
 int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
 		       struct gpuq_err *err)
 {
@@ -403,6 +437,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		put_resources(o, g, json_array_get(list, 0));
 	} else if (!podspec_shared(o, NULL, NULL)) {
 		fit_resources(o, g, list);
+		rename_replicas(o, g, list);
 	}
 	first = json_array_get(list, 0);
 	if (!json_is_object(first))

@@ -11,10 +11,9 @@
 #include "gpuqd/devices/gpushare.h"
 #include "gpuqd/devices/hami.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/profile.h"
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
-
-#define REPLICAS_MAX 1000 /* of one device: a thousandth is the least part */
 
 static int read_labels(struct kube_object *o, struct gpuq_strmap *out)
 {
@@ -146,7 +145,7 @@ static int64_t replicas_of(const struct node_fact *n)
 {
 	const int64_t r = small_number(gpuq_strmap_text(&n->labels, "nvidia.com/gpu.replicas"));
 
-	return r < 1 ? 1 : r < REPLICAS_MAX ? r : REPLICAS_MAX;
+	return r < 1 ? 1 : r < GPUQ_REPLICAS_MAX ? r : GPUQ_REPLICAS_MAX;
 }
 
 /* The first resource that stands for devices, of which the node has some; "" = it has none. */
@@ -167,7 +166,11 @@ static int read_single(struct kube_object *o, struct node_fact *out, const char 
 		       const char **wrong)
 {
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
-	const int64_t n = count_of(alloc, out->device) / replicas_of(out);
+	const uint32_t r = kube_replicas(out, GPUQ_RESOURCE_GPU,
+					 strcmp(out->device, GPUQ_RESOURCE_SHARED) == 0);
+	const int64_t most = r > 1 ? MIG_REPLICAS_MAX : MIG_MAX,
+		      n = r ? count_of(alloc, out->device) : 0;
+	char text[GPUQ_PROFILE_ROOM];
 	struct mig_fact *mig = gpuq_arena_calloc(&o->arena, out->n_mig + 1, sizeof(*mig));
 
 	if (!mig)
@@ -183,7 +186,11 @@ static int read_single(struct kube_object *o, struct node_fact *out, const char 
 	}
 	for (size_t i = 0; i < out->n_mig; i++)
 		mig[i] = out->mig[i];
-	mig[out->n_mig++] = (struct mig_fact){ profile, (uint32_t)(n < MIG_MAX ? n : MIG_MAX) };
+	if (r != 1)
+		profile = gpuq_arena_strdup(&o->arena, gpuq_profile_share(profile, false, r, text));
+	if (!profile)
+		return GPUQ_ENOMEM;
+	mig[out->n_mig++] = (struct mig_fact){ profile, (uint32_t)(n < most ? n : most) };
 	out->mig = mig;
 	tell(out, SHARE_LABEL, "mig");
 	return 0;

@@ -172,8 +172,8 @@ static int64_t instances(const struct node *n, const struct gpuq_group *g)
 
 	for (size_t k = 0; g->mig && k <= g->mig_more.n; k++)
 		for (size_t i = 0; i < n->fact.n_mig; i++)
-			if (gpuq_profile_same(n->fact.mig[i].profile,
-					      k ? g->mig_more.items[k - 1] : g->mig))
+			if (gpuq_profile_serves(n->fact.mig[i].profile,
+						k ? g->mig_more.items[k - 1] : g->mig))
 				count = most(count, n->fact.mig[i].count);
 	return count;
 }
