@@ -290,6 +290,7 @@ struct snap_group {
 	int64_t cpu_milli, memory_bytes;
 	uint8_t isolation; /* at least; enum gpuq_isolation */
 	const char *mig; /* profile; gpus_milli then counts instances. NULL = devices */
+	struct gpuq_alternatives choice; /* of alternatives of its claims; for the caller */
 	const struct gpuq_amount *resources; /* further ones, by name */
 	uint32_t n_resources;
 	/* Set when added: all that it takes of snapshot.extras, the instances first; and the number
@@ -327,8 +328,9 @@ struct snap_request {
 	 * Copied. */
 	const uint32_t *others;
 	uint32_t n_others;
-	/* sealed: by flavor_ix, itself and its others, n_others + 1 of them, that charged least first; NULL
-	 * = it has no others */
+	bool in_order; /* itself and its others are in order of preference, before that of flavors */
+	/* sealed: by flavor_ix, itself and its others, n_others + 1 of them, that charged least first, or in order;
+	 * NULL = it has no others */
 	const uint32_t *tries;
 	/* sealed: one element, all groups at their minimum */
 	uint32_t group_first; /* number of groups[0] among the groups of all requests */
