@@ -535,7 +535,7 @@ static int fill_capacity(const struct model *m, const struct job *j, const struc
 
 /* Return the spec as the pod has it: with the profile, or the alternatives, that its group was given. NULL: no memory. */
 static const struct gpuq_spec *with_choice(const struct pod *p, const struct gpuq_spec *spec,
-					    struct gpuq_arena *a)
+					   struct gpuq_arena *a)
 {
 	struct gpuq_spec *out;
 	struct gpuq_group *groups, *g;

@@ -33,8 +33,7 @@ bool dra_choose(const struct dra_spec *const *specs, size_t n, struct gpuq_alter
 	    (choice.last > choice.first && n_open > 1))
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		struct dra_request *all =
-			gpuq_arena_calloc(a, out[i].n_requests + 1, sizeof(*all));
+		struct dra_request *all = gpuq_arena_calloc(a, out[i].n_requests + 1, sizeof(*all));
 
 		if (!all)
 			return false;
@@ -111,8 +110,8 @@ static void add(struct listing *l, uint32_t first, uint32_t last, int64_t device
 {
 	l->full |= l->n_out == DRA_CHOICES_MAX;
 	if (!l->full)
-		l->out[l->n_out++] = (struct dra_choice){ { (uint16_t)first, (uint16_t)last },
-							  devices };
+		l->out[l->n_out++] =
+			(struct dra_choice){ { (uint16_t)first, (uint16_t)last }, devices };
 }
 
 /* List combinations one by one; after neighbours that are charged the same, any of these, if pods may mix. */

@@ -84,9 +84,9 @@ uint32_t cycle_try_as(struct cycle *c, uint32_t job, uint32_t way)
 	const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[at.flavor] : SNAP_NONE;
 
 	if (r->n_others)
-		c->plan.tried_as[job] = flavor == SNAP_NONE
-						? c->s->jobs[job].request
-						: r->tries[at.flavor * (r->n_others + 1) + at.request];
+		c->plan.tried_as[job] =
+			flavor == SNAP_NONE ? c->s->jobs[job].request
+					    : r->tries[at.flavor * (r->n_others + 1) + at.request];
 	return flavor;
 }
 

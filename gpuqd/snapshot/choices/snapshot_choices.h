@@ -27,9 +27,11 @@ bool snapshot_choices_on(const struct model *m, const struct node *n, const stru
 struct dra_choice;
 /* One that would do. */
 struct snap_choice {
-	const char *profile; /* for the group, CHOICE_SHARE among others; NULL = claims alone are decided on */
+	const char *
+		profile; /* for the group, CHOICE_SHARE among others; NULL = claims alone are decided on */
 	uint32_t group;
-	const struct dra_choice *claims; /* by group, devices -1 = as it is; NULL = no group has alternatives */
+	const struct dra_choice
+		*claims; /* by group, devices -1 = as it is; NULL = no group has alternatives */
 };
 
 /* Return what would do for the spec, of jobs in that queue: profiles that are charged the same in order of their

@@ -37,8 +37,9 @@ static const char *name_of(struct snap_claims *c, const struct request *r, uint3
 			   const char *namespace_)
 {
 	const struct gpuq_claim *first = &g->claims[0];
-	const size_t at =
-		g->n_claims == 1 && choice.first && choice.first <= first->n_first ? choice.first - 1u : 0;
+	const size_t at = g->n_claims == 1 && choice.first && choice.first <= first->n_first
+				  ? choice.first - 1u
+				  : 0;
 	const char *of = first->class_      ? first->class_
 			 : first->n_first   ? first->first[at].class_
 			 : first->claim     ? first->claim
@@ -74,20 +75,19 @@ static void add(struct snap_claims *c, const struct request *r, uint32_t ix,
 		c->kinds = kinds;
 		c->room = room;
 	}
-	c->kinds[c->n++] = (struct kind){
-		r, g, ix, choice, namespace_, name_of(c, r, ix, g, choice, namespace_)
-	};
+	c->kinds[c->n++] =
+		(struct kind){ r,      g,          ix,
+			       choice, namespace_, name_of(c, r, ix, g, choice, namespace_) };
 }
 
 /* List the choices of the group in a namespace. */
 static uint32_t choices_of(const struct snap_claims *c, const struct gpuq_group *g,
 			   const char *namespace_, struct dra_choice out[DRA_CHOICES_MAX])
 {
-	return g->claims_beside
-		       ? 0
-		       : dra_choices(c->d, g->claims, g->n_claims,
-				     objects_namespace(c->m->objects, namespace_), &c->classes,
-				     g->pods_max > 1, out);
+	return g->claims_beside ? 0
+				: dra_choices(c->d, g->claims, g->n_claims,
+					      objects_namespace(c->m->objects, namespace_),
+					      &c->classes, g->pods_max > 1, out);
 }
 
 /* Add one for each choice; and one for pods that were placed without. */
@@ -329,13 +329,12 @@ void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct sn
 	for (size_t i = 0; all && i < c->n; i++) {
 		const struct kind *k = &c->kinds[i];
 		const uint32_t own = held(c, k, n);
-		const uint32_t more =
-			fits(c, k->namespace_, k->g, k->choice, n->name, at, n_at);
+		const uint32_t more = fits(c, k->namespace_, k->g, k->choice, n->name, at, n_at);
 
 		/* In use by others: it may be free later. */
-		const bool later = own + more == 0 && unused &&
-				   fits(c, k->namespace_, k->g, k->choice, n->name, unused,
-					n_at) > 0;
+		const bool later =
+			own + more == 0 && unused &&
+			fits(c, k->namespace_, k->g, k->choice, n->name, unused, n_at) > 0;
 
 		if (k->name && (own + more > 0 || later))
 			all[sn->n_resources++] =
@@ -395,9 +394,8 @@ void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const 
 		return;
 	for (uint32_t i = 0; i < out->n_resources; i++)
 		all[i] = out->resources[i];
-	all[out->n_resources++] =
-		(struct gpuq_amount){ name_of(c, r, ix, g, choice,
-					      names_objects(g) ? namespace_ : ""),
-				      1 };
+	all[out->n_resources++] = (struct gpuq_amount){
+		name_of(c, r, ix, g, choice, names_objects(g) ? namespace_ : ""), 1
+	};
 	out->resources = all;
 }

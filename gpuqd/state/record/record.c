@@ -93,7 +93,8 @@ struct gpuq_alternatives record_get_choice(struct rec *r)
 {
 	const int64_t both = rec_get_int(r);
 
-	return (struct gpuq_alternatives){ (uint16_t)(both & 0xffff), (uint16_t)(both >> 16 & 0xffff) };
+	return (struct gpuq_alternatives){ (uint16_t)(both & 0xffff),
+					   (uint16_t)(both >> 16 & 0xffff) };
 }
 
 void record_pod(struct model *m, const struct pod *p, struct batch *out)
