@@ -289,8 +289,8 @@ struct snap_group {
 	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not requested */
 	int64_t cpu_milli, memory_bytes;
 	uint8_t isolation; /* at least; enum gpuq_isolation */
+	struct gpuq_alternatives choice; /* of its claims, for the caller: not packed */
 	const char *mig; /* profile; gpus_milli then counts instances. NULL = devices */
-	struct gpuq_alternatives choice; /* of alternatives of its claims; for the caller */
 	const struct gpuq_amount *resources; /* further ones, by name */
 	uint32_t n_resources;
 	/* Set when added: all that it takes of snapshot.extras, the instances first; and the number

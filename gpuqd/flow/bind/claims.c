@@ -191,15 +191,19 @@ static void find(const struct claims *c, const struct pod_ref *ref, const struct
 		snprintf(o->name, sizeof(o->name), "%s", o->seen->name);
 }
 
-/* Leave the claims the alternatives that the pod was placed with. False: they have no such any more, or one of them
- * is allocated with another one. */
-static bool choose(const struct pod *p, const struct one *all, size_t n, struct gpuq_arena *a,
-		   struct dra_spec *chosen, const char **which)
+/* Leave the claims the alternatives that the pod was placed with. False: they have no such any more, they are not what
+ * it is charged, or one of them is allocated with another one. */
+static bool choose(const struct claims *c, const struct pod *p, const struct one *all, size_t n,
+		   struct gpuq_arena *a, struct dra_spec *chosen, const char **which)
 {
 	const struct dra_spec *specs[GPUQ_CLAIMS_MAX];
+	struct gpuq_strlist classes;
+	int64_t sum = 0;
+	bool every = false, shares = false;
 
 	for (size_t i = 0; i < n; i++)
 		specs[i] = &all[i].seen->spec;
+	model_classes(journal_model(c->j), a, &classes);
 	*which = all[0].name;
 	if (!dra_choose(specs, n, p->choice, a, chosen))
 		return false;
@@ -207,8 +211,10 @@ static bool choose(const struct pod *p, const struct one *all, size_t n, struct 
 		*which = all[i].name;
 		if (all[i].seen->allocated && !dra_chosen(all[i].seen, &chosen[i]))
 			return false;
+		sum += dra_devices_of(&chosen[i], &classes, &every);
+		shares |= all[i].is->claim != NULL;
 	}
-	return true;
+	return p->choice.first == 0 || shares || sum * 1000 == p->gpus_milli;
 }
 
 /* Allocate those that are not: all of them at once is decided, each is one write. */
@@ -348,7 +354,7 @@ enum progress claims_settle(struct claims *c, const struct pod *p, const struct 
 		}
 	}
 	/* Those that pods share may be allocated by now to another node. */
-	if (at == SETTLED && !choose(p, all, n, &a, chosen, which))
+	if (at == SETTLED && !choose(c, p, all, n, &a, chosen, which))
 		at = ELSEWHERE;
 	if (at == SETTLED && free_ones)
 		at = allocate(c, ref, all, chosen, n, &a, asked, which);
