@@ -316,7 +316,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 			continue;
 		if (lacking++ == 0)
 			first_lack = i;
-		/* What all requests lack on one flavor; of those in order, each on one. */
+		/* Tell the lack of all requests on one flavor; of requests in order, that of each on one. */
 		if ((told_on == SNAP_NONE || (told_on == told) != in_order) &&
 		    tell_lack(c, job, flavor, n == 1 && !waits, told_on != SNAP_NONE))
 			told_on = told;

@@ -118,7 +118,7 @@ Test(dra_choice, what_cannot_be_decided_is_charged_as_the_largest)
 	dra_free(d);
 }
 
-/* A claim that somebody made, with alternatives x and y, allocated to the one of that name. */
+/* A claim of others with alternatives x and y, allocated to the one of that name. */
 static void see_claim(struct dra *d, const char *got)
 {
 	const struct dra_option options[] = { { .name = "x", .class_ = "gpu.h100", .count = 3 },

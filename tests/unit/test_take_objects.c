@@ -615,7 +615,7 @@ Test(take_objects, of_alternatives_the_first_that_can_be_had_is_planned)
 	model_free(m);
 }
 
-/* What an earlier version has submitted counts as the most. */
+/* Earlier versions counted the most. */
 Test(take_objects, a_pending_job_of_before_is_decided_on_as_well)
 {
 	struct model *m = gpu_world();
@@ -637,7 +637,7 @@ Test(take_objects, a_pending_job_of_before_is_decided_on_as_well)
 	model_free(m);
 }
 
-/* What a pod has. */
+/* Place the first job: one pod on n0, with n devices. */
 static void placed_with(struct model *m, struct gpuq_alternatives choice, uint32_t n)
 {
 	static const uint16_t devices[] = { 0, 1, 2 };

@@ -190,8 +190,8 @@ static int check_beside(struct gpuq_group *g, int64_t n, const struct gpuq_claim
 	return 0;
 }
 
-/* Charge a pod the devices of its claims, as far as their objects are there; else the job waits. Of alternatives those
- * with the fewest count until it is placed. */
+/* Charge a pod the devices of its claims, as far as their objects are there; else the job waits. Until it is placed
+ * the alternatives with the fewest devices count. */
 static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *err)
 {
 	const struct dra *ledger = objects_dra(d->m->objects);

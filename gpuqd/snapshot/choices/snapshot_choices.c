@@ -349,7 +349,7 @@ const struct request_spec *snapshot_choices_pick(struct taking *t, const struct 
 	return groups ? out : NULL;
 }
 
-/* What a pod of a group, running or nominated, got. */
+/* The devices of a pod of a group, running or nominated. */
 struct got {
 	const char *profile;
 	struct dra_choice claims; /* devices: in thousandths */

@@ -207,7 +207,7 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 		n += dra_devices_of(&spec, &c->classes, &all);
 		least += dra_least_of(&spec, &c->classes);
 	}
-	/* Of alternatives the least is counted at submission, by earlier versions the most. */
+	/* At submission the least of alternatives is counted; earlier versions counted the most. */
 	if (least > 0 && g->gpus_milli != n * 1000)
 		n = least;
 	if (all && g->gpus_milli == 0)
