@@ -566,7 +566,7 @@ static void see_gpus(struct model *m, const char *node, const char *driver, uint
 	"{class: gpu.any, count: " #count ", selectors: [\"device.driver == '" driver "'\"]}"
 #define FIRST "claims: [{name: a, first: [" ALTERNATIVE(3, "h100") ", " ALTERNATIVE(2, "a100") "]}]"
 
-/* Run a cycle; return the choice of the job that starts, and what it is charged: "n1 2-2 2000". */
+/* Run a cycle; return the choice of the job that starts, and its devices: "n1 2-2 2". */
 static const char *chosen(struct model *m)
 {
 	static char text[128];
@@ -583,9 +583,8 @@ static const char *chosen(struct model *m)
 		const struct snap_group *g = &s->requests[a->request].groups[p->group];
 
 		if (a->kind == PLAN_PLACE)
-			snprintf(text, sizeof(text), "%s %u-%u %d", s->nodes[p->node].name,
-				 g->choice.first, g->choice.last,
-				 (int)(p->n_devices * g->gpus_milli / p->n_devices));
+			snprintf(text, sizeof(text), "%s %u-%u %u", s->nodes[p->node].name,
+				 g->choice.first, g->choice.last, p->n_devices);
 	}
 	gpuq_arena_done(&mem);
 	snapshot_free(s);
@@ -607,11 +606,11 @@ Test(take_objects, of_alternatives_the_first_that_can_be_had_is_planned)
 	cr_assert_null(submit_text(m, "{gpus: 2, " FIRST ", command: [a]}", NULL));
 	cr_expect_str_eq(chosen(m), "");
 	see_gpus(m, "n0", "a100", 2);
-	cr_expect_str_eq(chosen(m), "n0 2-2 2000", "two are enough");
+	cr_expect_str_eq(chosen(m), "n0 2-2 2", "two are enough");
 	see_gpus(m, "n1", "h100", 2);
-	cr_expect_str_eq(chosen(m), "n0 2-2 2000", "of these three would do");
+	cr_expect_str_eq(chosen(m), "n0 2-2 2", "of these three would do");
 	see_gpus(m, "n1", "h100", 3);
-	cr_expect_str_eq(chosen(m), "n1 1-1 3000", "in the order written");
+	cr_expect_str_eq(chosen(m), "n1 1-1 3", "in the order written");
 	model_free(m);
 }
 
@@ -623,7 +622,7 @@ Test(take_objects, a_pending_job_of_before_is_decided_on_as_well)
 
 	cr_assert_null(submit_text(m, "{gpus: 3, " FIRST ", command: [a]}", NULL));
 	see_gpus(m, "n0", "a100", 2);
-	cr_expect_str_eq(chosen(m), "n0 2-2 2000");
+	cr_expect_str_eq(chosen(m), "n0 2-2 2");
 	model_free(m);
 
 	m = gpu_world();
@@ -680,5 +679,37 @@ Test(take_objects, a_job_that_runs_keeps_its_alternative)
 	cr_expect_eq(group(s, 0)->choice.first, 0);
 	cr_expect_eq(s->requests[s->jobs[0].request].n_others, 0);
 	snapshot_free(s);
+	model_free(m);
+}
+
+/* Each group has alternatives, and all of them are decided on together. */
+Test(take_objects, alternatives_of_several_groups)
+{
+	struct model *m = gpu_world();
+	struct snapshot *s;
+	const struct snap_request *r;
+
+	see_gpus(m, "n0", "a100", 3);
+	cr_assert_null(submit_text(m,
+				   "{groups: [{name: x, gpus: 2, " FIRST
+				   ", command: [a]}, {name: y, gpus: 1, claims: "
+				   "[{name: a, first: [" ALTERNATIVE(1, "h100") ", " ALTERNATIVE(
+					   1, "a100") "]}], "
+						      "command: [a]}]}",
+				   NULL));
+	s = look(m);
+	r = &s->requests[s->jobs[0].request];
+	cr_assert_eq(r->n_others, 3);
+	cr_expect(r->in_order);
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct snap_request *one = i ? &s->requests[r->others[i - 1]] : r;
+
+		cr_expect_eq(one->groups[0].choice.first, i / 2 + 1);
+		cr_expect_eq(one->groups[0].gpus_milli, i / 2 ? 2000 : 3000);
+		cr_expect_eq(one->groups[1].choice.first, i % 2 + 1);
+		cr_expect_eq(one->groups[1].gpus_milli, 1000);
+	}
+	snapshot_free(s);
+	cr_expect_str_eq(chosen(m), "n0 2-2 2");
 	model_free(m);
 }

@@ -4,9 +4,9 @@
  * Touches  memory only.
  * Used by  snapshot_take.c, snapshot_take_objects.c.
  *
- * The scheduler counts. For each group with claims, and each choice of their alternatives, there is a resource
- * of its own, of which a pod takes one, and a node has as many as devices of it match and are free, with those that its own pods have.
- * Which devices these are is decided when a pod is bound.
+ * The scheduler counts. For each group with claims, and each choice of their alternatives, there is a
+ * resource of its own, of which a pod takes one, and a node has as many as devices of it match and are
+ * free, with those that its own pods have. Which devices these are is decided when a pod is bound.
  */
 #ifndef GPUQD_SNAPSHOT_SNAPSHOT_TAKE_CLAIMS_H
 #define GPUQD_SNAPSHOT_SNAPSHOT_TAKE_CLAIMS_H
