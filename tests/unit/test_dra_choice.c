@@ -78,6 +78,10 @@ Test(dra_choice, claims_are_combined_and_the_last_changes_first)
 	struct dra *d = dra_new();
 
 	cr_expect_str_eq(listed(d, claims, 3, true), "1:6 2:5 3:4 4:3");
+	a[0].count = 2;
+	b[1].class_ = "gpu.t4";
+	cr_expect_str_eq(listed(d, claims, 3, true), "1:4 2:4 3:4 4:4 0:4");
+	cr_expect_str_eq(listed(d, claims, 3, false), "1:4 2:4 3:4 4:4");
 	for (int i = 0; i < 3; i++)
 		cr_assert(dra_spec_of(&mem, &claims[i], &specs[i]));
 	cr_assert(dra_choose(list, 3, (struct gpuq_alternatives){ 3, 3 }, &mem, chosen));

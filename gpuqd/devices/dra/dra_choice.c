@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define COMBINATIONS_MAX 60000u
+#define COMBINATIONS_MAX 4096u /* of which the first are looked at */
 
 /* Return how many combinations there are, 0 = too many; *n_open: of how many requests. */
 static uint32_t combinations(const struct dra_spec *const *specs, size_t n, uint32_t *n_open)
@@ -115,15 +115,13 @@ static void add(struct listing *l, uint32_t first, uint32_t last, int64_t device
 }
 
 /* List combinations one by one; after neighbours that are charged the same, any of these, if pods may mix. */
-static void list(struct listing *l, uint32_t n, bool mixes, int64_t *least, int64_t *most)
+static void list(struct listing *l, uint32_t n, bool mixes)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	uint32_t run = 0; /* the first of the present neighbours */
 	int64_t of_run = -1;
 
-	*least = INT64_MAX;
-	*most = -1;
-	for (uint32_t i = 1; i <= n + 1; i++) {
+	for (uint32_t i = 1; i <= n + 1 && !l->full; i++) {
 		const int64_t charge = i <= n ? charge_of(l, i, &a) : -1;
 
 		gpuq_arena_reset(&a);
@@ -133,11 +131,8 @@ static void list(struct listing *l, uint32_t n, bool mixes, int64_t *least, int6
 			run = i;
 			of_run = charge;
 		}
-		if (charge < 0)
-			continue;
-		add(l, i, i, charge);
-		*least = charge < *least ? charge : *least;
-		*most = charge > *most ? charge : *most;
+		if (charge >= 0)
+			add(l, i, i, charge);
 	}
 	gpuq_arena_done(&a);
 }
@@ -150,7 +145,7 @@ uint32_t dra_choices(const struct dra *d, const struct gpuq_claim *claims, size_
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct dra_spec specs[GPUQ_CLAIMS_MAX];
 	uint32_t n = 1, n_open = 0;
-	int64_t least, most = 0;
+	int64_t least = 0, most = 0;
 	bool all = false;
 
 	for (size_t i = 0; n && i < n_claims; i++) {
@@ -158,17 +153,21 @@ uint32_t dra_choices(const struct dra *d, const struct gpuq_claim *claims, size_
 
 		if (dra_find(d, &claims[i], namespace_, &a, &specs[i], &claim) != DRA_FOUND)
 			n = 0;
-		else
+		else {
 			most += dra_devices_of(&specs[i], classes, &all);
+			least += dra_least_of(&specs[i], classes);
+		}
 		l.specs[i] = &specs[i];
 		l.allocated[i] = n && claim && claim->allocated ? claim : NULL;
 	}
 	if (n && most > 0 && !all) {
 		n = combinations(l.specs, l.n, &n_open);
 		if (n_open && n)
-			list(&l, n, mixes && n_open == 1, &least, &most);
+			list(&l, n, mixes && n_open == 1);
+		if (l.n_out && mixes && n_open > 1 && least == most)
+			add(&l, 0, 0, most);
 		/* With some that do not count the job would be one of devices, and one of none. */
-		if (n_open && (n == 0 || (l.n_out && least == 0 && most > 0))) {
+		if (n_open && (n == 0 || (l.n_out && least == 0))) {
 			l.n_out = 1;
 			out[0] = (struct dra_choice){ { 0, 0 }, most };
 		} else if (l.full) {

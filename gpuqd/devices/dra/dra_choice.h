@@ -21,7 +21,7 @@ struct dra_choice {
 
 /* List the choices of claims, in order of preference; of a claim that is allocated only those with the alternative
  * that it got. mixes: the claims are those of several pods, which need not have the same one. The last may be
- * any of those that there is no room for, charged as the largest. Returns how many; 0 = no claim has alternatives
+ * whichever there are: for pods that mix, or as there is no room for more, and then charged as the largest. Returns how many; 0 = no claim has alternatives
  * that count, one is not there, or some take all of a node. */
 uint32_t dra_choices(const struct dra *d, const struct gpuq_claim *claims, size_t n_claims,
 		     const char *namespace_, const struct gpuq_strlist *classes, bool mixes,
