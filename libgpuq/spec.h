@@ -92,6 +92,12 @@ struct gpuq_slice {
 };
 
 /* Alike pods of a job. */
+/* Which combinations of the alternatives of its claims a pod was placed with: numbers from 1, in order of
+ * preference. first 0 = whichever. */
+struct gpuq_alternatives {
+	uint16_t first, last;
+};
+
 struct gpuq_group {
 	const char *name; /* "main" when the job has one group and names none */
 	int64_t pods_min; /* 1..GPUQ_PODS_MAX; the gang */

@@ -113,7 +113,8 @@ static struct placed_pod *places(const struct carry *c, const struct plan_action
 					       .devices = devices,
 					       .n_devices = pp->n_devices,
 					       .gpus_milli = milli_of(c, a, pp),
-					       .mig = profile_of(c, a, pp) };
+					       .mig = profile_of(c, a, pp),
+					       .choice = group_of(c, a, pp)->choice };
 	}
 	return pods;
 }

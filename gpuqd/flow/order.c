@@ -533,14 +533,16 @@ static int fill_capacity(const struct model *m, const struct job *j, const struc
 	return 0;
 }
 
-/* Return the spec as the pod has it: with the profile that its group was given. NULL: no memory. */
-static const struct gpuq_spec *with_profile(const struct pod *p, const struct gpuq_spec *spec,
-					    struct gpuq_arena *a)
+/* Return the spec as the pod has it: with the profile, or the alternatives, that its group was given. NULL: no memory. */
+static const struct gpuq_spec *with_choice(const struct pod *p, const struct gpuq_spec *spec,
+					   struct gpuq_arena *a)
 {
 	struct gpuq_spec *out;
 	struct gpuq_group *groups, *g;
 
-	if (!p->mig)
+	const bool chose = p->choice.first && p->gpus_milli > 0;
+
+	if (!p->mig && !chose)
 		return spec;
 	out = gpuq_arena_calloc(a, 1, sizeof(*out));
 	groups = gpuq_arena_calloc(a, spec->n_groups, sizeof(*groups));
@@ -548,9 +550,13 @@ static const struct gpuq_spec *with_profile(const struct pod *p, const struct gp
 		return NULL;
 	memcpy(groups, spec->groups, spec->n_groups * sizeof(*groups));
 	g = &groups[p->group];
-	g->mig = p->mig;
-	g->gpu_memory_bytes = g->gpu_cores = g->gpu_cores_limit = 0;
-	g->gpus_milli = g->gpus_milli < 1000 ? 1000 : g->gpus_milli;
+	if (chose)
+		g->gpus_milli = p->gpus_milli;
+	if (p->mig) {
+		g->mig = p->mig;
+		g->gpu_memory_bytes = g->gpu_cores = g->gpu_cores_limit = 0;
+		g->gpus_milli = g->gpus_milli < 1000 ? 1000 : g->gpus_milli;
+	}
 	*out = *spec;
 	out->groups = groups;
 	return out;
@@ -582,7 +588,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	if (!name || !names || !hosts || !devices || !uuids || !o.env.keys || !o.env.vals)
 		return gpuq_no_memory(err);
 	spec = with_site(m, j->queue->name, j->user, j->life->flavor, local, spec, a, err);
-	spec = spec ? with_profile(p, spec, a) : NULL;
+	spec = spec ? with_choice(p, spec, a) : NULL;
 	if (!spec)
 		return GPUQ_ENOMEM;
 	o.spec = spec;

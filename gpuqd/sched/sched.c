@@ -276,7 +276,8 @@ static bool tell_lack(struct cycle *c, uint32_t job, uint32_t flavor, bool last,
 static bool try_start(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const uint32_t choices = cycle_choices(c, job), n = cycle_flavors(c, job) * choices;
+	const uint32_t n = cycle_flavors(c, job) * cycle_choices(c, job);
+	const bool in_order = c->s->requests[j->request].in_order;
 	const uint32_t why_first = c->plan.n_reasons;
 	uint32_t claimed;
 	struct plan_reason refused = { .code = GPUQ_R_NONE };
@@ -286,12 +287,14 @@ static bool try_start(struct cycle *c, uint32_t job)
 	bool behind = false, reserved = false;
 
 	for (uint32_t i = 0; i < n && !c->failed; i++) {
+		const struct cycle_way at = cycle_way(c, job, i);
+		const uint32_t told = in_order ? at.request : at.flavor;
 		struct plan_reason why;
 		enum attempt how;
 		uint32_t flavor;
 
 		cycle_try_own(c, job);
-		if (i % choices == 0 && passes_turn(c, job, i / choices)) {
+		if (at.request == 0 && passes_turn(c, job, at.flavor)) {
 			c->plan.n_reasons = why_first;
 			return true;
 		}
@@ -313,9 +316,10 @@ static bool try_start(struct cycle *c, uint32_t job)
 			continue;
 		if (lacking++ == 0)
 			first_lack = i;
-		if ((told_on == SNAP_NONE || told_on == i / choices) &&
+		/* Tell the lack of all requests on one flavor; of requests in order, that of each on one. */
+		if ((told_on == SNAP_NONE || (told_on == told) != in_order) &&
 		    tell_lack(c, job, flavor, n == 1 && !waits, told_on != SNAP_NONE))
-			told_on = i / choices;
+			told_on = told;
 	}
 	if (lacking && told_on == SNAP_NONE && !waits && !behind && refused.code == GPUQ_R_NONE)
 		tell_lack(c, job, cycle_try_as(c, job, first_lack), true, false);

@@ -664,6 +664,8 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r, const
 		blob_int(b, r->waits_us[i]);
 	for (uint32_t i = 0; i < r->n_others; i++)
 		blob_int(b, -1 - (int64_t)r->others[i]);
+	if (r->in_order)
+		blob_int(b, INT64_MIN);
 	blob_int(b, r->n_licenses);
 	for (uint32_t i = 0; i < r->n_licenses; i++) {
 		blob_int(b, r->licenses[i].license);

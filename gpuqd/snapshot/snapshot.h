@@ -293,6 +293,7 @@ struct snap_group {
 	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not requested */
 	int64_t cpu_milli, memory_bytes;
 	uint8_t isolation; /* at least; enum gpuq_isolation */
+	struct gpuq_alternatives choice; /* of its claims, for the caller: not packed */
 	const char *mig; /* profile; gpus_milli then counts instances. NULL = devices */
 	const char *mig_name; /* sealed: as jobs name it */
 	const struct gpuq_amount *resources; /* further ones, by name */
@@ -332,8 +333,9 @@ struct snap_request {
 	 * Copied. */
 	const uint32_t *others;
 	uint32_t n_others;
-	/* sealed: by flavor_ix, itself and its others, n_others + 1 of them, that charged least first; NULL
-	 * = it has no others */
+	bool in_order; /* itself and its others are in order of preference, before that of flavors */
+	/* sealed: by flavor_ix, itself and its others, n_others + 1 of them, that charged least first, or in order;
+	 * NULL = it has no others */
 	const uint32_t *tries;
 	/* sealed: one element, all groups at their minimum */
 	uint32_t group_first; /* number of groups[0] among the groups of all requests */

@@ -302,7 +302,7 @@ static void pack_group(struct gpuq_buf *b, const struct snap_group *g)
 /* Write a request with its groups. */
 static void pack_request(struct gpuq_buf *b, const struct snap_request *r)
 {
-	varint_array(b, r->n_others ? 6 : r->waits_us ? 5 : 4);
+	varint_array(b, r->in_order ? 7 : r->n_others ? 6 : r->waits_us ? 5 : 4);
 	pack_row(b, COLS(request_cols), r);
 	pack_strs(b, r->flavors, r->n_flavors);
 	PACK_ROWS(b, need_cols, r->licenses, r->n_licenses);
@@ -316,6 +316,8 @@ static void pack_request(struct gpuq_buf *b, const struct snap_request *r)
 		varint_int(b, r->waits_us[i]);
 	if (r->n_others)
 		pack_ints(b, r->others, r->n_others);
+	if (r->in_order)
+		varint_bool(b, true);
 }
 
 /* Write allocations with their devices. */
@@ -764,7 +766,9 @@ static void unpack_request(struct unpack *u)
 		bad_unless(u, u->s->requests[r.others[i]].n_groups == r.n_groups &&
 				      u->s->requests[r.others[i]].n_flavors == r.n_flavors &&
 				      u->s->requests[r.others[i]].n_others == 0);
-	skip_rest(u, n, n > 5 ? 6 : n > 4 ? 5 : 4);
+	if (n > 6)
+		r.in_order = varint_get_bool(u->r) && r.n_others > 0;
+	skip_rest(u, n, n > 6 ? 7 : n > 5 ? 6 : n > 4 ? 5 : 4);
 	if (!u->r->bad)
 		snapshot_add_request(u->s, &r);
 }

@@ -419,6 +419,8 @@ static uint32_t take_one(struct taking *t, const struct request_spec *spec,
 
 		request_group_of(&spec->groups[i], &g);
 		snapshot_group_from_spec(&g, &groups[i]);
+		groups[i].choice = spec->groups[i].choice;
+		sr.in_order |= n_others && spec->groups[i].choice.first;
 		bar_sharing(t, &g, spec->flavors.n > 0, &groups[i]);
 		restrict_to_kinds(t, &spec->flavors, &groups[i]);
 		groups[i].isolation = spec->isolation;
@@ -430,7 +432,7 @@ static uint32_t take_one(struct taking *t, const struct request_spec *spec,
 		if (in && g.n_claims)
 			snapshot_claims_group(snapshot_objects_claims(t->objects),
 					      model_queue_namespace(in), of, (uint32_t)i, &g,
-					      &groups[i]);
+					      spec->groups[i].choice, &groups[i]);
 		if (taken) {
 			groups[i].cpu_milli = taken[i].cpu_milli;
 			groups[i].memory_bytes = taken[i].memory_bytes;
@@ -468,17 +470,17 @@ uint32_t snapshot_take_request(struct taking *t, const struct request_spec *spec
 			       const struct request *of, const struct queue *in,
 			       const struct snap_amounts *taken)
 {
-	uint32_t others[GPUQ_MIG_TRIES_MAX], group = 0, n;
-	const char *const *choices = snapshot_choices_of(t, spec, &group, &n);
+	uint32_t others[GPUQ_MIG_TRIES_MAX], n;
+	const struct snap_choice *choices = snapshot_choices_of(t, spec, in, &n);
 	const struct request_spec *own;
 
 	for (uint32_t i = 1; i < n; i++) {
-		own = snapshot_choices_pick(t, spec, group, choices[i]);
+		own = snapshot_choices_pick(t, spec, &choices[i]);
 		others[i - 1] = own ? take_one(t, own, of, in, taken, NULL, 0) : SNAP_NONE;
 		if (others[i - 1] == SNAP_NONE)
 			return SNAP_NONE;
 	}
-	own = n ? snapshot_choices_pick(t, spec, group, choices[0]) : spec;
+	own = n ? snapshot_choices_pick(t, spec, &choices[0]) : spec;
 	return own ? take_one(t, own, of, in, taken, others, n ? n - 1 : 0) : SNAP_NONE;
 }
 

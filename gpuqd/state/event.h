@@ -164,6 +164,7 @@ struct placed_pod {
 	int64_t gpus_milli; /* of each device x 1000 = whole */
 	const char *
 		mig; /* profile of its instances, where its group accepts several; NULL = as that has it */
+	struct gpuq_alternatives choice; /* of alternatives of its claims */
 };
 
 /* A pod of the cluster that the ledger did not know. */

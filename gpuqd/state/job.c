@@ -448,6 +448,7 @@ struct pod *job_placed_add(struct model *m, struct job *j, const struct placed_p
 	p->memory_bytes = g->memory_bytes;
 	p->gpus_milli = pp->gpus_milli;
 	p->mig = pp->mig ? model_intern(m, pp->mig) : NULL;
+	p->choice = pp->choice;
 	if (pp->n_devices)
 		memcpy(p->devices, pp->devices, pp->n_devices * sizeof(*p->devices));
 	j->queue->allocated_milli += p->gpus_milli;

@@ -366,6 +366,7 @@ int job_preempt_apply_nominated(struct model *m, const struct event *ev, struct 
 		to->node = model_intern(m, from->node);
 		to->gpus_milli = from->gpus_milli;
 		to->mig = from->mig ? model_intern(m, from->mig) : NULL;
+		to->choice = from->choice;
 		to->n_devices = from->n_devices;
 		to->devices = must(calloc(from->n_devices + 1, sizeof(*to->devices)));
 		if (from->n_devices)

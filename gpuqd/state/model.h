@@ -115,6 +115,7 @@ struct promised_pod {
 	const char *node; /* interned; the node may be gone */
 	int64_t gpus_milli; /* of all its devices */
 	const char *mig; /* as in struct pod */
+	struct gpuq_alternatives choice; /* likewise */
 	uint32_t n_devices;
 	uint16_t *devices; /* indexes on the node */
 };
@@ -176,6 +177,7 @@ struct pod {
 	/* Profile of its instances, where its group accepts several; interned; NULL = as that has it:
 	 * model_pod_mig(). */
 	const char *mig;
+	struct gpuq_alternatives choice; /* of alternatives of its claims */
 	char uid[48];
 	char *message; /* NULL = none */
 	struct used *used; /* by measurements so far, or at its end; NULL = none; not stored */

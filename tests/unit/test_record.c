@@ -200,10 +200,10 @@ static const struct {
 	const char *fields;
 } forms[] = {
 	{ TABLE_NODE, "..........[..][...][....]" },
-	{ TABLE_POD, ".................." },
+	{ TABLE_POD, "..................." },
 	{ TABLE_JOB, "..........." /* to the time of submission */
 		     "..........................(.......[...])" /* to the array */
-		     "[......][....]......(..[..][......])......(...)...(....)..[..].." },
+		     "[......][....]......(..[..][.......])......(...)...(....)..[..].." },
 	{ TABLE_USAGE, "(.......)..." },
 	{ TABLE_CHARGE, "....[....][..]." },
 	{ TABLE_KEY, "...." },
@@ -307,6 +307,11 @@ Test(record, what_a_newer_gpuqd_added_is_skipped)
 	size_t n_widened = 0;
 
 	run_one(m);
+	model_find_job(m, J1)->pods->choice = (struct gpuq_alternatives){ 3, 5 };
+	for (struct job *j = m->jobs; j; j = j->next)
+		if (j->life->promise)
+			j->life->promise->pods[0].choice =
+				(struct gpuq_alternatives){ 60000, 60000 };
 	write_all(m, &d);
 	model_free(m);
 	wide = clone(&d);
@@ -505,14 +510,15 @@ static void flatten_promise(struct rec *r, struct gpuq_buf *b)
 	flatten_field(r, "[..]", b);
 	n_pods = rec_get_array(r);
 	varint_array(b, 5 * n_pods);
-	for (uint32_t i = 0; i < 6 * n_pods; i++)
-		if (i % 6 == 0) {
-			cr_assert_eq(rec_get_array(r), 6u);
+	for (uint32_t i = 0; i < 7 * n_pods; i++)
+		if (i % 7 == 0) {
+			cr_assert_eq(rec_get_array(r), 7u);
 			copy_raw(r, b);
-		} else if (i % 6 < 5) {
+		} else if (i % 7 < 5) {
 			copy_raw(r, b);
 		} else {
-			varint_skip(r); /* the profile of its instances */
+			varint_skip(
+				r); /* the profile of its instances, the choice of alternatives */
 		}
 }
 

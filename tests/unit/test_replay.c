@@ -62,7 +62,7 @@ static void add_node(struct snapshot *s, const char *name)
 	snapshot_add_node(s, &n);
 }
 
-static uint32_t add_request(struct snapshot *s)
+static uint32_t add_request(struct snapshot *s, int64_t gpus_milli, const uint32_t *other)
 {
 	struct gpuq_require match = { .key = "rack", .op = 0, .values = { names, 2 } };
 	struct gpuq_term term = { .weight = 7, .all = &match, .n = 1 };
@@ -74,7 +74,7 @@ static uint32_t add_request(struct snapshot *s)
 		{ .name = "worker",
 		  .pods_min = 1,
 		  .pods_max = 3,
-		  .gpus_milli = 1000,
+		  .gpus_milli = gpus_milli,
 		  .cpu_milli = 2000,
 		  .preferred = &term,
 		  .n_preferred = 1,
@@ -91,7 +91,10 @@ static uint32_t add_request(struct snapshot *s)
 					.flavors = flavors,
 					.n_flavors = 2,
 					.licenses = &need,
-					.n_licenses = 1 };
+					.n_licenses = 1,
+					.others = other,
+					.n_others = other ? 1 : 0,
+					.in_order = other != NULL };
 
 	return snapshot_add_request(s, &r);
 }
@@ -114,6 +117,7 @@ static struct snapshot *sample(void)
 	struct snap_config config;
 	struct snap_job j;
 	struct snapshot *s;
+	uint32_t other;
 
 	snapshot_config_default(&config);
 	config.now_us = INT64_C(1700000000000000);
@@ -134,7 +138,8 @@ static struct snapshot *sample(void)
 	snapshot_add_usage(s, 1, 1, 12345);
 	snapshot_add_reservation(s, &demo);
 	snapshot_job_default(&j);
-	j.request = add_request(s);
+	other = add_request(s, 2000, NULL);
+	j.request = add_request(s, 1000, &other);
 	j.queue = 1;
 	for (uint32_t id = 1; id <= 4; id++) {
 		j.key.id = id;
@@ -231,6 +236,7 @@ Test(replay, a_snapshot_comes_back_as_it_was)
 	snapshot_pack(back, &again);
 	cr_assert_eq(first.len, again.len);
 	cr_expect_eq(memcmp(first.data, again.data, first.len), 0, "written again it is the same");
+	cr_expect(back->requests[back->jobs[0].request].in_order);
 	decide(s, &one);
 	decide(back, &other);
 	cr_expect_str_eq(gpuq_buf_str(&one), gpuq_buf_str(&other));

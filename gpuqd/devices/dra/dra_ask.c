@@ -58,6 +58,24 @@ int64_t dra_devices_of(const struct dra_spec *s, const struct gpuq_strlist *clas
 	return sum;
 }
 
+int64_t dra_least_of(const struct dra_spec *s, const struct gpuq_strlist *classes)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->n_requests; i++) {
+		int64_t least = DRA_RESULTS_MAX;
+
+		for (uint32_t k = 0; k < s->requests[i].n_options; k++) {
+			const struct dra_option *o = &s->requests[i].options[k];
+			const int64_t n = dra_counts(o->class_, classes) ? o->count : 0;
+
+			least = n < least ? n : least;
+		}
+		sum += least;
+	}
+	return sum;
+}
+
 int64_t dra_devices_on(const struct dra *d, const char *node, const struct dra_spec *const *specs,
 		       size_t n, const struct gpuq_strlist *classes)
 {

@@ -25,5 +25,7 @@ int64_t dra_devices_on(const struct dra *d, const char *node, const struct dra_s
 /* Return how many devices it is charged: of alternatives the most. *all is set if it takes all of a
  * node. */
 int64_t dra_devices_of(const struct dra_spec *s, const struct gpuq_strlist *classes, bool *all);
+/* The same, of alternatives the least. */
+int64_t dra_least_of(const struct dra_spec *s, const struct gpuq_strlist *classes);
 
 #endif

@@ -190,7 +190,8 @@ static int check_beside(struct gpuq_group *g, int64_t n, const struct gpuq_claim
 	return 0;
 }
 
-/* Charge a pod the devices of its claims, as far as their objects are there; else the job waits. */
+/* Charge a pod the devices of its claims, as far as their objects are there; else the job waits. Until it is placed
+ * the alternatives with the fewest devices count. */
 static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *err)
 {
 	const struct dra *ledger = objects_dra(d->m->objects);
@@ -198,7 +199,7 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 	const struct gpuq_claim *missing = NULL;
 	struct gpuq_strlist classes;
 	size_t n_specs = 0;
-	int64_t n = 0;
+	int64_t n = 0, least = 0;
 	bool all = false;
 
 	g->claims_beside = false;
@@ -218,6 +219,7 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 			continue;
 		}
 		n += dra_devices_of(spec, &classes, &all);
+		least += dra_least_of(spec, &classes);
 		specs[n_specs++] = spec;
 	}
 	if (all && !d->spec.exclusive)
@@ -226,6 +228,12 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 				       "beside it, or count");
 	if (all)
 		n = most_of_a_node(d, g, specs, n_specs, &classes);
+	else if (least > 0) {
+		/* A job of an earlier version that is changed has the most. */
+		if (g->gpus_milli == n * 1000)
+			g->gpus_milli = least * 1000;
+		n = least;
+	}
 	if (has_devices(g) &&
 	    (g->gpus_milli != n * 1000 || g->mig || g->gpu_memory_bytes || g->gpu_cores))
 		return check_beside(g, n, n ? NULL : missing, err);

@@ -8,7 +8,7 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
-#include "gpuqd/devices/dra/dra_ask.h"
+#include "gpuqd/devices/dra/dra_choice.h"
 #include "gpuqd/state/record/request.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
@@ -191,9 +191,36 @@ static void find(const struct claims *c, const struct pod_ref *ref, const struct
 		snprintf(o->name, sizeof(o->name), "%s", o->seen->name);
 }
 
+/* Leave the claims the alternatives that the pod was placed with. False: they have no such any more, they are not what
+ * it is charged, or one of them is allocated with another one. */
+static bool choose(const struct claims *c, const struct pod *p, const struct one *all, size_t n,
+		   struct gpuq_arena *a, struct dra_spec *chosen, const char **which)
+{
+	const struct dra_spec *specs[GPUQ_CLAIMS_MAX];
+	struct gpuq_strlist classes;
+	int64_t sum = 0;
+	bool every = false, shares = false;
+
+	for (size_t i = 0; i < n; i++)
+		specs[i] = &all[i].seen->spec;
+	model_classes(journal_model(c->j), a, &classes);
+	*which = all[0].name;
+	if (!dra_choose(specs, n, p->choice, a, chosen))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		*which = all[i].name;
+		if (all[i].seen->allocated && !dra_chosen(all[i].seen, &chosen[i]))
+			return false;
+		sum += dra_devices_of(&chosen[i], &classes, &every);
+		shares |= all[i].is->claim != NULL;
+	}
+	return p->choice.first == 0 || shares || sum * 1000 == p->gpus_milli;
+}
+
 /* Allocate those that are not: all of them at once is decided, each is one write. */
 static enum progress allocate(struct claims *c, const struct pod_ref *ref, struct one *all,
-			      size_t n, struct gpuq_arena *a, bool *asked, const char **which)
+			      const struct dra_spec *chosen, size_t n, struct gpuq_arena *a,
+			      bool *asked, const char **which)
 {
 	const struct dra_spec *specs[GPUQ_CLAIMS_MAX];
 	size_t of[GPUQ_CLAIMS_MAX], n_specs = 0, n_picks, n_at;
@@ -205,7 +232,7 @@ static enum progress allocate(struct claims *c, const struct pod_ref *ref, struc
 	for (size_t i = 0; i < n; i++)
 		if (!all[i].seen->allocated) {
 			of[n_specs] = i;
-			specs[n_specs++] = &all[i].seen->spec;
+			specs[n_specs++] = &chosen[i];
 		}
 	n_at = dra_node(ledger(c), ref->node, a, &at, &whole);
 	picks = gpuq_arena_calloc(a, n_specs * DRA_RESULTS_MAX + 1, sizeof(*picks));
@@ -287,10 +314,11 @@ enum progress claims_settle(struct claims *c, const struct pod *p, const struct 
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	const size_t n = g ? g->n_claims : 0;
 	struct one *all = gpuq_arena_calloc(&a, n + 1, sizeof(*all));
+	struct dra_spec *chosen = gpuq_arena_calloc(&a, n + 1, sizeof(*chosen));
 	enum progress at = SETTLED;
 	bool free_ones = false;
 
-	if (n == 0 || !all || !may_act(c)) {
+	if (n == 0 || !all || !chosen || !may_act(c)) {
 		gpuq_arena_done(&a);
 		return n ? WAITS : SETTLED;
 	}
@@ -326,8 +354,10 @@ enum progress claims_settle(struct claims *c, const struct pod *p, const struct 
 		}
 	}
 	/* Those that pods share may be allocated by now to another node. */
+	if (at == SETTLED && !choose(c, p, all, n, &a, chosen, which))
+		at = ELSEWHERE;
 	if (at == SETTLED && free_ones)
-		at = allocate(c, ref, all, n, &a, asked, which);
+		at = allocate(c, ref, all, chosen, n, &a, asked, which);
 	if (at == SETTLED)
 		tell(c, p, all, n, &a);
 	gpuq_arena_done(&a);

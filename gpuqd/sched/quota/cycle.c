@@ -68,15 +68,25 @@ void cycle_choices_init(struct cycle *c)
 		c->plan.tried_as[i] = c->s->jobs[i].request;
 }
 
+struct cycle_way cycle_way(const struct cycle *c, uint32_t job, uint32_t way)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const uint32_t n = r->in_order ? cycle_flavors(c, job) : r->n_others + 1;
+
+	return r->in_order ? (struct cycle_way){ way % n, way / n }
+			   : (struct cycle_way){ way / n, way % n };
+}
+
 uint32_t cycle_try_as(struct cycle *c, uint32_t job, uint32_t way)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	const uint32_t flavor =
-		r->gpus_milli > 0 ? r->flavor_ix[way / (r->n_others + 1)] : SNAP_NONE;
+	const struct cycle_way at = cycle_way(c, job, way);
+	const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[at.flavor] : SNAP_NONE;
 
 	if (r->n_others)
 		c->plan.tried_as[job] =
-			flavor == SNAP_NONE ? c->s->jobs[job].request : r->tries[way];
+			flavor == SNAP_NONE ? c->s->jobs[job].request
+					    : r->tries[at.flavor * (r->n_others + 1) + at.request];
 	return flavor;
 }
 

@@ -144,9 +144,13 @@ static inline uint32_t cycle_choices(const struct cycle *c, uint32_t job)
 
 /* Make the tables of requests that are tried. */
 void cycle_choices_init(struct cycle *c);
-/* Try the job in one of the ways that there are: flavors in order of preference, and on each its requests, those
- * that are charged least first. way: 0 .. cycle_flavors() * cycle_choices() - 1. Returns the flavor; SNAP_NONE
- * for a job without devices. */
+/* The ways to try a job, 0 .. cycle_flavors() * cycle_choices() - 1: flavors in order of preference, and on each
+ * its requests, those that are charged least first; or its requests in order, and each on its flavors. */
+struct cycle_way {
+	uint32_t flavor, request; /* their places in these orders */
+};
+struct cycle_way cycle_way(const struct cycle *c, uint32_t job, uint32_t way);
+/* Try the job in one of these ways. Returns the flavor; SNAP_NONE for a job without devices. */
 uint32_t cycle_try_as(struct cycle *c, uint32_t job, uint32_t way);
 /* Go back to its own request. */
 void cycle_try_own(struct cycle *c, uint32_t job);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/devices/dra/dra_choice.h"
 #include "gpuqd/site/layouts.h"
 #include "gpuqd/site/site.h"
 #include "gpuqd/site/site_find.h"
@@ -172,32 +173,125 @@ static uint32_t named(const struct request_group *g, const struct snap_profiles 
 	return n;
 }
 
-const char *const *snapshot_choices_of(struct taking *t, const struct request_spec *spec,
-				       uint32_t *group, uint32_t *n)
+/* List the profiles that would do for the group. Returns how many. */
+static uint32_t profiles_for(struct taking *t, const struct request_group *g,
+			     const char *out[GPUQ_MIG_TRIES_MAX])
 {
-	const struct request_group *g;
 	const struct snap_profiles *all;
-	const char **out;
+	uint32_t n = 0;
+
+	all = profiles_of(t);
+	if (!all)
+		return 0;
+	if (!g->mig_ok)
+		return named(g, all, out);
+	out[n++] = CHOICE_SHARE;
+	for (uint32_t i = 0; i < all->n && n < GPUQ_MIG_TRIES_MAX; i++)
+		if (snapshot_choices_hold(all->items[i].name, all->items[i].mib, g->gpus_milli,
+					  g->gpu_cores, g->gpu_memory_bytes))
+			out[n++] = all->items[i].name;
+	return n;
+}
+
+/* ---- alternatives of claims ---- */
+
+/* True if a placement may decide on alternatives of the group's claims, as far as its own words tell. */
+static bool may_choose(const struct request_group *g)
+{
+	const struct gpuq_group *where = g->where;
+	bool may = false;
+
+	for (size_t i = 0; where && !where->claims_beside && i < where->n_claims; i++)
+		may |= where->claims[i].n_first > 1 || !where->claims[i].class_;
+	return may;
+}
+
+/* The choices of a group. */
+struct ways {
+	struct dra_choice items[DRA_CHOICES_MAX];
+	uint32_t n; /* 0 = it has none */
+};
+
+/* Find those of all groups; NULL = no group has any. *n: how many combinations of them there are. */
+static const struct ways *ways_of(struct taking *t, const struct request_spec *spec,
+				  const struct queue *in, uint32_t *n)
+{
+	const struct objects *o = t->m->objects;
+	struct gpuq_strlist classes;
+	struct ways *all = NULL;
+	bool any = false;
+
+	*n = 1;
+	for (uint32_t i = 0; in && i < spec->n_groups; i++) {
+		const struct request_group *g = &spec->groups[i];
+
+		if (g->chosen || !may_choose(g))
+			continue;
+		if (!all) {
+			all = gpuq_arena_calloc(&t->mem, spec->n_groups, sizeof(*all));
+			model_classes(t->m, &t->mem, &classes);
+		}
+		if (!all)
+			return NULL;
+		all[i].n = dra_choices(objects_dra(o), g->where->claims, g->where->n_claims,
+				       objects_namespace(o, model_queue_namespace(in)), &classes,
+				       g->pods_max > 1, all[i].items);
+		any |= all[i].n > 0;
+		if (all[i].n && *n <= GPUQ_MIG_TRIES_MAX)
+			*n *= all[i].n;
+	}
+	return any ? all : NULL;
+}
+
+/* Make combination `at` of the groups' choices, the last group's changing first; SNAP_NONE = whichever there are,
+ * charged as the largest. */
+static const struct dra_choice *combined(struct taking *t, const struct ways *ways,
+					 uint32_t n_groups, uint32_t at)
+{
+	struct dra_choice *out = gpuq_arena_calloc(&t->mem, n_groups, sizeof(*out));
+
+	for (uint32_t i = n_groups; out && i-- > 0;) {
+		if (ways[i].n == 0) {
+			out[i].devices = -1;
+		} else if (at == SNAP_NONE) {
+			out[i].devices = dra_choice_most(ways[i].items, ways[i].n)->devices;
+		} else {
+			out[i] = ways[i].items[at % ways[i].n];
+			at /= ways[i].n;
+		}
+	}
+	return out;
+}
+
+const struct snap_choice *snapshot_choices_of(struct taking *t, const struct request_spec *spec,
+					      const struct queue *in, uint32_t *n)
+{
+	const char *profiles[GPUQ_MIG_TRIES_MAX];
+	const uint32_t group = choosing(spec);
+	const bool mig = group < spec->n_groups;
+	struct snap_choice *out;
+	uint32_t n_ways;
+	const struct ways *ways = ways_of(t, spec, in, &n_ways);
+
 	*n = 0;
-	*group = choosing(spec);
-	if (*group == spec->n_groups)
+	if (!mig && !ways)
 		return NULL;
-	g = &spec->groups[*group];
 	out = gpuq_arena_calloc(&t->mem, GPUQ_MIG_TRIES_MAX, sizeof(*out));
 	if (!out)
 		return NULL;
-	all = profiles_of(t);
-	if (!all)
-		return NULL;
-	if (!g->mig_ok) {
-		*n = named(g, all, out);
-		return out;
+	*n = mig                           ? profiles_for(t, &spec->groups[group], profiles)
+	     : n_ways < GPUQ_MIG_TRIES_MAX ? n_ways
+					   : GPUQ_MIG_TRIES_MAX;
+	for (uint32_t i = 0; i < *n; i++) {
+		const bool rest = mig || (i + 1 == *n && n_ways > *n);
+
+		out[i].group = group;
+		out[i].profile = mig ? profiles[i] : NULL;
+		out[i].claims =
+			ways ? combined(t, ways, spec->n_groups, rest ? SNAP_NONE : i) : NULL;
+		if (ways && !out[i].claims)
+			*n = 0;
 	}
-	out[(*n)++] = CHOICE_SHARE;
-	for (uint32_t i = 0; i < all->n && *n < GPUQ_MIG_TRIES_MAX; i++)
-		if (snapshot_choices_hold(all->items[i].name, all->items[i].mib, g->gpus_milli,
-					  g->gpu_cores, g->gpu_memory_bytes))
-			out[(*n)++] = all->items[i].name;
 	return out;
 }
 
@@ -214,44 +308,114 @@ const char *const *snapshot_choices_of(struct taking *t, const struct request_sp
 			(g)->gpus_milli = SNAP_MILLI;                                              \
 	} while (0)
 
-const struct request_spec *snapshot_choices_pick(struct taking *t, const struct request_spec *spec,
-						 uint32_t group, const char *profile)
+/* Make the group, of a spec that is copied, one of this choice. */
+static bool pick_one(struct taking *t, struct request_group *g, const char *profile,
+		     const struct dra_choice *claims)
 {
-	struct request_spec *out = gpuq_arena_calloc(&t->mem, 1, sizeof(*out));
-	struct request_group *groups = gpuq_arena_calloc(&t->mem, spec->n_groups, sizeof(*groups));
-	struct gpuq_group *where = gpuq_arena_calloc(&t->mem, 1, sizeof(*where));
+	struct gpuq_group *where = g->where ? gpuq_arena_calloc(&t->mem, 1, sizeof(*where)) : NULL;
 
-	if (!out || !groups || !where)
+	if (g->where && !where)
+		return false;
+	if (where)
+		*where = *g->where;
+	if (profile) {
+		PICK(g, profile);
+		if (where)
+			PICK(where, profile);
+	}
+	if (claims) {
+		g->chosen = true;
+		g->choice = claims->is;
+		g->gpus_milli = claims->devices;
+		if (where)
+			where->gpus_milli = claims->devices;
+	}
+	g->where = where;
+	return true;
+}
+
+/* Copy a spec with its groups. */
+static struct request_group *groups_of(struct taking *t, const struct request_spec *spec,
+				       struct request_spec **out)
+{
+	struct request_group *groups = gpuq_arena_calloc(&t->mem, spec->n_groups, sizeof(*groups));
+
+	*out = gpuq_arena_calloc(&t->mem, 1, sizeof(**out));
+	if (!groups || !*out)
 		return NULL;
 	memcpy(groups, spec->groups, spec->n_groups * sizeof(*groups));
-	PICK(&groups[group], profile);
-	if (groups[group].where) {
-		*where = *groups[group].where;
-		PICK(where, profile);
-		groups[group].where = where;
+	**out = *spec;
+	(*out)->groups = groups;
+	return groups;
+}
+
+const struct request_spec *snapshot_choices_pick(struct taking *t, const struct request_spec *spec,
+						 const struct snap_choice *choice)
+{
+	struct request_spec *out;
+	struct request_group *groups = groups_of(t, spec, &out);
+
+	for (uint32_t i = 0; groups && i < spec->n_groups; i++) {
+		const char *profile = i == choice->group ? choice->profile : NULL;
+		const bool claims = choice->claims && choice->claims[i].devices >= 0;
+		struct dra_choice is = { { 0, 0 }, 0 };
+
+		if (claims) {
+			is = choice->claims[i];
+			is.devices *= SNAP_MILLI;
+		}
+		if ((profile || claims) && !pick_one(t, &groups[i], profile, claims ? &is : NULL))
+			return NULL;
 	}
-	*out = *spec;
-	out->groups = groups;
-	return out;
+	return groups ? out : NULL;
+}
+
+/* The devices of a pod of a group, running or nominated. */
+struct got {
+	const char *profile;
+	struct dra_choice claims; /* devices: in thousandths */
+};
+
+static bool got_by(const struct job *j, uint32_t group, struct got *out)
+{
+	const struct promise *promise = j->life->promise;
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+		if (model_pod_takes(p) && p->group == group) {
+			*out = (struct got){ p->mig ? p->mig : CHOICE_SHARE,
+					     { p->choice, p->gpus_milli } };
+			return true;
+		}
+	for (uint32_t k = 0; promise && k < promise->n_pods; k++)
+		if (promise->pods[k].group == group) {
+			const struct promised_pod *pp = &promise->pods[k];
+
+			*out = (struct got){ pp->mig ? pp->mig : CHOICE_SHARE,
+					     { pp->choice, pp->gpus_milli } };
+			return true;
+		}
+	return false;
 }
 
 const struct request_spec *snapshot_choices_taken(struct taking *t, const struct job *j,
 						  const struct request_spec *spec)
 {
-	const struct promise *promise = j->life->promise;
-	const struct request_spec *out;
-	const char *profile = NULL;
-	const struct pod *p;
-	const uint32_t i = choosing(spec);
+	const uint32_t mig = choosing(spec);
+	struct request_group *groups = NULL;
+	struct request_spec *out = NULL;
 
-	if (i == spec->n_groups)
-		return spec;
-	DL_FOREACH2(j->pods, p, job_next)
-		if (!profile && model_pod_takes(p) && p->group == i)
-			profile = p->mig ? p->mig : CHOICE_SHARE;
-	for (uint32_t k = 0; promise && !profile && k < promise->n_pods; k++)
-		if (promise->pods[k].group == i)
-			profile = promise->pods[k].mig ? promise->pods[k].mig : CHOICE_SHARE;
-	out = profile ? snapshot_choices_pick(t, spec, i, profile) : NULL;
+	for (uint32_t i = 0; i < spec->n_groups; i++) {
+		const bool claims = may_choose(&spec->groups[i]);
+		struct got got;
+
+		if ((i != mig && !claims) || !got_by(j, i, &got))
+			continue;
+		if (!groups)
+			groups = groups_of(t, spec, &out);
+		if (!groups || !pick_one(t, &groups[i], i == mig ? got.profile : NULL,
+					 claims ? &got.claims : NULL))
+			return spec;
+	}
 	return out ? out : spec;
 }

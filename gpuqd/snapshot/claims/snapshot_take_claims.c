@@ -1,11 +1,12 @@
 #include "gpuqd/snapshot/claims/snapshot_take_claims.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <utlist.h>
 
-#include "gpuqd/devices/dra/dra_ask.h"
+#include "gpuqd/devices/dra/dra_choice.h"
 #include "gpuqd/util/require.h"
 #include "libgpuq/limits.h"
 
@@ -16,6 +17,7 @@ struct kind {
 	const struct request *r;
 	const struct gpuq_group *g;
 	uint32_t ix;
+	struct gpuq_alternatives choice; /* of alternatives */
 	const char *namespace_, *name; /* of the resource */
 };
 
@@ -29,18 +31,26 @@ struct snap_claims {
 	size_t n, room;
 };
 
-/* The name tells people of which devices, and is that of the group alone. */
+/* The name tells people of which devices, and is that of the group, and of a choice, alone. */
 static const char *name_of(struct snap_claims *c, const struct request *r, uint32_t ix,
-			   const struct gpuq_group *g, const char *namespace_)
+			   const struct gpuq_group *g, struct gpuq_alternatives choice,
+			   const char *namespace_)
 {
 	const struct gpuq_claim *first = &g->claims[0];
+	const size_t at = g->n_claims == 1 && choice.first && choice.first <= first->n_first
+				  ? choice.first - 1u
+				  : 0;
 	const char *of = first->class_      ? first->class_
-			 : first->n_first   ? first->first[0].class_
+			 : first->n_first   ? first->first[at].class_
 			 : first->claim     ? first->claim
 			 : first->template_ ? first->template_
 					    : "";
+	char which[24] = "";
 
-	return gpuq_arena_printf(c->mem, "claims/%s/%u.%u%s%s", of, r->id, ix,
+	if (choice.first)
+		snprintf(which, sizeof(which), choice.last > choice.first ? ".%u-%u" : ".%u",
+			 choice.first, choice.last);
+	return gpuq_arena_printf(c->mem, "claims/%s/%u.%u%s%s%s", of, r->id, ix, which,
 				 *namespace_ ? "/" : "", namespace_);
 }
 
@@ -54,7 +64,7 @@ static bool names_objects(const struct gpuq_group *g)
 }
 
 static void add(struct snap_claims *c, const struct request *r, uint32_t ix,
-		const struct gpuq_group *g, const char *namespace_)
+		const struct gpuq_group *g, struct gpuq_alternatives choice, const char *namespace_)
 {
 	if (c->n == c->room) {
 		const size_t room = c->room ? c->room * 2 : 16;
@@ -65,7 +75,32 @@ static void add(struct snap_claims *c, const struct request *r, uint32_t ix,
 		c->kinds = kinds;
 		c->room = room;
 	}
-	c->kinds[c->n++] = (struct kind){ r, g, ix, namespace_, name_of(c, r, ix, g, namespace_) };
+	c->kinds[c->n++] =
+		(struct kind){ r,      g,          ix,
+			       choice, namespace_, name_of(c, r, ix, g, choice, namespace_) };
+}
+
+/* List the choices of the group in a namespace. */
+static uint32_t choices_of(const struct snap_claims *c, const struct gpuq_group *g,
+			   const char *namespace_, struct dra_choice out[DRA_CHOICES_MAX])
+{
+	return g->claims_beside ? 0
+				: dra_choices(c->d, g->claims, g->n_claims,
+					      objects_namespace(c->m->objects, namespace_),
+					      &c->classes, g->pods_max > 1, out);
+}
+
+/* Add one for each choice; and one for pods that were placed without. */
+static void add_choices(struct snap_claims *c, const struct request *r, uint32_t ix,
+			const struct gpuq_group *g, const char *namespace_)
+{
+	struct dra_choice all[DRA_CHOICES_MAX];
+	const uint32_t n = choices_of(c, g, namespace_, all);
+
+	add(c, r, ix, g, (struct gpuq_alternatives){ 0, 0 }, namespace_);
+	for (uint32_t i = 0; i < n; i++)
+		if (all[i].is.first)
+			add(c, r, ix, g, all[i].is, namespace_);
 }
 
 static void find_namespaces(struct snap_claims *c)
@@ -98,9 +133,9 @@ struct snap_claims *snapshot_claims_new(const struct model *m, struct gpuq_arena
 			if (!g || g->n_claims == 0)
 				continue;
 			if (!names_objects(g))
-				add(c, r, i, g, "");
+				add_choices(c, r, i, g, "");
 			for (size_t k = 0; names_objects(g) && k < c->namespaces.n; k++)
-				add(c, r, i, g, c->namespaces.items[k]);
+				add_choices(c, r, i, g, c->namespaces.items[k]);
 		}
 	return c;
 }
@@ -128,7 +163,7 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 			  struct snap_variant *v)
 {
 	const struct objects *o = c->m->objects;
-	int64_t n = 0;
+	int64_t n = 0, least = 0;
 	bool all = false;
 
 	if (v->gate != GPUQ_R_NONE)
@@ -170,7 +205,11 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 			return;
 		}
 		n += dra_devices_of(&spec, &c->classes, &all);
+		least += dra_least_of(&spec, &c->classes);
 	}
+	/* At submission the least of alternatives is counted; earlier versions counted the most. */
+	if (least > 0 && g->gpus_milli != n * 1000)
+		n = least;
 	if (all && g->gpus_milli == 0)
 		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
 			 "no node had devices for its claims when it was submitted: submit it "
@@ -190,33 +229,42 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 /* Collect what is to be allocated for a pod. False: it cannot be on the node. *shared: all of it is
  * allocated already, or will be for all pods at once. */
 static bool specs_for(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
-		      const char *node, struct gpuq_arena *a, const struct dra_spec **specs,
-		      size_t *n, bool *shared)
+		      struct gpuq_alternatives choice, const char *node, struct gpuq_arena *a,
+		      const struct dra_spec **specs, size_t *n, bool *shared)
 {
+	const struct dra_claim *claims[GPUQ_CLAIMS_MAX];
+	const struct dra_spec *all[GPUQ_CLAIMS_MAX];
+	struct dra_spec *chosen = gpuq_arena_calloc(a, g->n_claims + 1, sizeof(*chosen));
+
 	*n = 0;
 	*shared = true;
 	for (size_t i = 0; i < g->n_claims; i++) {
 		struct dra_spec *spec = gpuq_arena_calloc(a, 1, sizeof(*spec));
-		const struct dra_claim *claim;
 
 		if (!spec ||
 		    dra_find(c->d, &g->claims[i], objects_namespace(c->m->objects, namespace_), a,
-			     spec, &claim) != DRA_FOUND)
+			     spec, &claims[i]) != DRA_FOUND)
 			return false;
-		if (claim && claim->allocated) {
-			if (*claim->node && strcmp(claim->node, node) != 0)
+		all[i] = spec;
+	}
+	if (!chosen || !dra_choose(all, g->n_claims, choice, a, chosen))
+		return false;
+	for (size_t i = 0; i < g->n_claims; i++) {
+		if (claims[i] && claims[i]->allocated) {
+			if (*claims[i]->node && strcmp(claims[i]->node, node) != 0)
 				return false;
 			continue;
 		}
-		*shared &= claim != NULL;
-		specs[(*n)++] = spec;
+		*shared &= claims[i] != NULL;
+		specs[(*n)++] = &chosen[i];
 	}
 	return true;
 }
 
 /* Return how many pods of the group the node's devices, beyond those in use, are enough for. */
 static uint32_t fits(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
-		     const char *node, const struct dra_at *at, size_t n_at)
+		     struct gpuq_alternatives choice, const char *node, const struct dra_at *at,
+		     size_t n_at)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	const struct dra_spec **specs = gpuq_arena_calloc(&a, g->n_claims + 1, sizeof(*specs));
@@ -224,7 +272,7 @@ static uint32_t fits(struct snap_claims *c, const char *namespace_, const struct
 	bool shared;
 	size_t n;
 
-	if (specs && specs_for(c, namespace_, g, node, &a, specs, &n, &shared)) {
+	if (specs && specs_for(c, namespace_, g, choice, node, &a, specs, &n, &shared)) {
 		most = n ? dra_fits(c->d, at, n_at, specs, n, shared ? 1 : FITS_MAX) : 1;
 		if (most && shared)
 			most = FITS_MAX;
@@ -256,6 +304,7 @@ static uint32_t held(const struct snap_claims *c, const struct kind *k, const st
 
 	DL_FOREACH2(n->pods, p, node_next)
 		if (p->job->request == k->r && p->group == k->ix && model_pod_takes(p) &&
+		    p->choice.first == k->choice.first && p->choice.last == k->choice.last &&
 		    (!names_objects(k->g) ||
 		     strcmp(model_queue_namespace(p->job->queue), k->namespace_) == 0))
 			sum += has_its_own(c, p, k->g);
@@ -280,11 +329,12 @@ void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct sn
 	for (size_t i = 0; all && i < c->n; i++) {
 		const struct kind *k = &c->kinds[i];
 		const uint32_t own = held(c, k, n);
-		const uint32_t more = fits(c, k->namespace_, k->g, n->name, at, n_at);
+		const uint32_t more = fits(c, k->namespace_, k->g, k->choice, n->name, at, n_at);
 
 		/* In use by others: it may be free later. */
-		const bool later = own + more == 0 && unused &&
-				   fits(c, k->namespace_, k->g, n->name, unused, n_at) > 0;
+		const bool later =
+			own + more == 0 && unused &&
+			fits(c, k->namespace_, k->g, k->choice, n->name, unused, n_at) > 0;
 
 		if (k->name && (own + more > 0 || later))
 			all[sn->n_resources++] =
@@ -300,7 +350,7 @@ void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct sn
 
 /* For a request that is not kept no node has a resource: name the nodes. */
 static void name_nodes(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
-		       struct snap_group *out)
+		       struct gpuq_alternatives choice, struct snap_group *out)
 {
 	const char **names = gpuq_arena_calloc(c->mem, HASH_COUNT(c->m->nodes) + 1, sizeof(*names));
 	size_t n_names = 0;
@@ -311,7 +361,7 @@ static void name_nodes(struct snap_claims *c, const char *namespace_, const stru
 		bool whole;
 		const size_t n_at = dra_node(c->d, n->name, &a, &at, &whole);
 
-		if (n_at && fits(c, namespace_, g, n->name, at, n_at) &&
+		if (n_at && fits(c, namespace_, g, choice, n->name, at, n_at) &&
 		    (out->nodes.n == 0 || gpuq_strlist_has(&out->nodes, n->name)))
 			names[n_names++] = n->name;
 		gpuq_arena_done(&a);
@@ -324,7 +374,8 @@ static void name_nodes(struct snap_claims *c, const char *namespace_, const stru
 }
 
 void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const struct request *r,
-			   uint32_t ix, const struct gpuq_group *g, struct snap_group *out)
+			   uint32_t ix, const struct gpuq_group *g, struct gpuq_alternatives choice,
+			   struct snap_group *out)
 {
 	struct gpuq_amount *all;
 	bool shares = false;
@@ -335,7 +386,7 @@ void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const 
 	if (shares && out->pods_max > 1 && !out->topology_required)
 		out->topology_required = "host";
 	if (!r) {
-		name_nodes(c, namespace_, g, out);
+		name_nodes(c, namespace_, g, choice, out);
 		return;
 	}
 	all = gpuq_arena_calloc(c->mem, out->n_resources + 1, sizeof(*all));
@@ -343,7 +394,8 @@ void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const 
 		return;
 	for (uint32_t i = 0; i < out->n_resources; i++)
 		all[i] = out->resources[i];
-	all[out->n_resources++] =
-		(struct gpuq_amount){ name_of(c, r, ix, g, names_objects(g) ? namespace_ : ""), 1 };
+	all[out->n_resources++] = (struct gpuq_amount){
+		name_of(c, r, ix, g, choice, names_objects(g) ? namespace_ : ""), 1
+	};
 	out->resources = all;
 }

@@ -35,7 +35,7 @@ static bool name_flavors(struct snapshot *s, struct snap_request *r)
 	return true;
 }
 
-/* Order a request and its others by what a start of each is charged, flavor by flavor. */
+/* Order a request and its others by what a start of each is charged, flavor by flavor; or as they were given. */
 static bool order_tries(struct snapshot *s, struct snap_request *r, uint32_t self)
 {
 	const uint32_t n = r->n_others + 1;
@@ -51,7 +51,7 @@ static bool order_tries(struct snapshot *s, struct snap_request *r, uint32_t sel
 			uint32_t at = i;
 
 			/* Those that cost the same stay in the order in which they were given. */
-			for (; at > 0 && costs[at - 1] > cost; at--) {
+			for (; !r->in_order && at > 0 && costs[at - 1] > cost; at--) {
 				list[at] = list[at - 1];
 				costs[at] = costs[at - 1];
 			}

@@ -84,13 +84,26 @@ void *record_alloc(size_t n, size_t size)
 	return must(calloc(n ? n : 1, size));
 }
 
+void record_put_choice(struct gpuq_buf *b, struct gpuq_alternatives c)
+{
+	varint_int(b, c.first | (int64_t)c.last << 16);
+}
+
+struct gpuq_alternatives record_get_choice(struct rec *r)
+{
+	const int64_t both = rec_get_int(r);
+
+	return (struct gpuq_alternatives){ (uint16_t)(both & 0xffff),
+					   (uint16_t)(both >> 16 & 0xffff) };
+}
+
 void record_pod(struct model *m, const struct pod *p, struct batch *out)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	varint_array(&b, 18);
+	varint_array(&b, 19);
 	varint_str(&b, p->node->name);
 	varint_int(&b, p->group);
 	varint_int(&b, p->group_index);
@@ -111,6 +124,7 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	varint_bool(&b, p->dropped);
 	varint_int(&b, p->devices_from);
 	varint_str(&b, p->mig);
+	record_put_choice(&b, p->choice);
 	record_put(out, TABLE_POD, key, pod_key(p, key), &b);
 }
 
@@ -200,6 +214,8 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 	p->mig = more > 1 ? record_get_name(m, r, NULL) : NULL;
 	if (p->mig && !*p->mig)
 		p->mig = NULL;
+	if (more > 2)
+		p->choice = record_get_choice(r);
 	if (p->attempt == j->attempt && p->index >= j->life->n_indexes)
 		job_life(j)->n_indexes = p->index + 1; /* of a record without the field */
 	if (model_pod_takes(p))

@@ -30,7 +30,7 @@ static void record_promise(const struct promise *p, struct gpuq_buf *b)
 	for (uint32_t i = 0; i < p->n_pods; i++) {
 		const struct promised_pod *pp = &p->pods[i];
 
-		varint_array(b, 6);
+		varint_array(b, 7);
 		varint_int(b, pp->group);
 		varint_int(b, pp->group_index);
 		varint_str(b, pp->node);
@@ -39,6 +39,7 @@ static void record_promise(const struct promise *p, struct gpuq_buf *b)
 		for (uint32_t k = 0; k < pp->n_devices; k++)
 			varint_int(b, pp->devices[k]);
 		varint_str(b, pp->mig);
+		record_put_choice(b, pp->choice);
 	}
 }
 
@@ -288,7 +289,9 @@ static struct promise *load_promise(struct model *m, const struct request *of, s
 		pp->mig = more > 0 ? record_get_name(m, r, NULL) : NULL;
 		if (pp->mig && !*pp->mig)
 			pp->mig = NULL;
-		varint_skip_more(r, more > 0 ? more - 1 : 0);
+		if (more > 1)
+			pp->choice = record_get_choice(r);
+		varint_skip_more(r, more > 2 ? more - 2 : 0);
 		if (of && pp->group >= of->spec.n_groups)
 			r->bad = true;
 	}

@@ -31,6 +31,8 @@ struct request_group {
 	const struct gpuq_amount *resources;
 	uint32_t n_resources;
 	bool mig_ok;
+	bool chosen; /* its claims have the choice; in snapshots alone */
+	struct gpuq_alternatives choice;
 	struct gpuq_strlist mig_more;
 };
 

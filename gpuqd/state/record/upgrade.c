@@ -80,10 +80,13 @@ static void promise(struct conversion *c)
 	varint_array(&c->out, n / 5);
 	for (uint32_t i = 0; i < n && !c->in.bad; i++) {
 		if (i % 5 == 0)
-			varint_array(&c->out, 6);
+			varint_array(&c->out, 7);
 		copy(c);
-		if (i % 5 == 4)
-			varint_str(&c->out, NULL); /* no pod had a choice of profiles */
+		/* No pod had a choice of profiles, or of alternatives. */
+		if (i % 5 == 4) {
+			varint_str(&c->out, NULL);
+			varint_int(&c->out, 0);
+		}
 	}
 }
 
@@ -96,7 +99,7 @@ static void promise(struct conversion *c)
  *	-	not there: zero
  *	~	not there: nil */
 static const char node_fields[] = "..........234";
-static const char pod_fields[] = "..............l.-~";
+static const char pod_fields[] = "..............l.-~-";
 static const char job_fields[] = "............+........................a64.....lp...l..l...l..2.-";
 
 /* Convert one member of a row: '+' is the size of its spec, which is new; '.' and 'l' are as they
