@@ -2,6 +2,7 @@
 
 #include "gpuqd/carry/claim_text.h"
 #include "gpuqd/snapshot/cost.h"
+#include "gpuqd/state/cuts/shared_claim.h"
 #include "libgpuq/limits.h"
 
 struct carry {
@@ -90,10 +91,49 @@ static const char *profile_of(const struct carry *c, const struct plan_action *a
 	return g->mig_more.n || g->mig_ok ? group_of(c, a, pp)->mig : NULL;
 }
 
+static const struct job *job_of(const struct carry *c, const struct plan_action *a)
+{
+	const struct job *j = model_find_job(c->m, key_of(a));
+
+	return j ? j : model_find_job(c->m, (struct job_key){ a->key.id, -1 });
+}
+
+/* A pod is not charged for devices of claims that another pod has: it was decided when that was not known. */
+static void leave_shared(const struct carry *c, const struct job *j, struct placed_pod *pods,
+			 uint32_t at)
+{
+	const struct gpuq_group *g =
+		j ? shared_claim_group(&j->request->spec, pods[at].group) : NULL;
+	const char *node;
+	int64_t n;
+
+	if (!g)
+		return;
+	pods[at].rides = shared_claim_rides(c->m, j, pods[at].group, pods, at, &node);
+	n = g->gpus_milli / 1000 - shared_claim_devices(g, pods[at].rides);
+	if (pods[at].n_devices > n)
+		pods[at].n_devices = (uint32_t)n;
+	pods[at].gpus_milli = (int64_t)pods[at].n_devices * 1000;
+}
+
+/* True if the places are still those that its claims allow; else the next cycle decides anew. */
+static bool shares(const struct carry *c, const struct plan_action *a,
+		   const struct placed_pod *pods)
+{
+	const struct job *j = job_of(c, a);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (!j || shared_claim_check(c->m, j, pods, a->n_pods, &err) == 0)
+		return true;
+	drop(c, a, CARRY_DROPPED);
+	return false;
+}
+
 /* Return the places of an action; NULL when there is no memory. */
 static struct placed_pod *places(const struct carry *c, const struct plan_action *a)
 {
 	struct placed_pod *pods = gpuq_arena_calloc(c->mem, a->n_pods + 1, sizeof(*pods));
+	const struct job *j = job_of(c, a);
 	uint32_t in_group[GPUQ_GROUPS_MAX] = { 0 };
 
 	for (uint32_t i = 0; pods && i < a->n_pods; i++) {
@@ -111,6 +151,7 @@ static struct placed_pod *places(const struct carry *c, const struct plan_action
 					       .n_devices = pp->n_devices,
 					       .gpus_milli = milli_of(c, a, pp),
 					       .mig = profile_of(c, a, pp) };
+		leave_shared(c, j, pods, i);
 	}
 	return pods;
 }
@@ -128,7 +169,7 @@ static void place(const struct carry *c, const struct plan_action *a)
 	ev.placed.n_pods = a->n_pods;
 	ev.placed.yield_us = a->yield_us;
 	ev.placed.time_limit_us = a->walltime_us;
-	if (ev.placed.pods)
+	if (ev.placed.pods && shares(c, a, ev.placed.pods))
 		apply(c, a, &ev, CARRY_PLACED);
 }
 
@@ -139,7 +180,7 @@ static void grow(const struct carry *c, const struct plan_action *a)
 
 	ev.grown.pods = places(c, a);
 	ev.grown.n_pods = a->n_pods;
-	if (ev.grown.pods)
+	if (ev.grown.pods && shares(c, a, ev.grown.pods))
 		apply(c, a, &ev, CARRY_GROWN);
 }
 

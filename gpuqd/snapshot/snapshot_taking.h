@@ -95,7 +95,7 @@ bool snapshot_take_entry(struct taking *t, const struct job *j, struct snap_job 
 /* Fill in a pod that holds devices, or one of a nominated placement; but its job. False: no
  * memory. */
 bool snapshot_take_pod(struct taking *t, const struct pod *p, struct snap_alloc *out);
-bool snapshot_take_promised(struct taking *t, const struct promise *promise, uint32_t index,
+bool snapshot_take_promised(struct taking *t, const struct job *j, uint32_t index,
 			    struct snap_alloc *out);
 
 /* Return the handle of a flavor; SNAP_NONE = the site has no such flavor. */

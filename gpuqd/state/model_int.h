@@ -238,6 +238,8 @@ void model_request_put(struct model *m, struct request *r); /* one job less */
 void account_pod_started(struct model *m, const struct pod *p, int64_t now_us);
 void account_pod_ended(struct model *m, const struct pod *p, int64_t counted_us, int64_t end_us,
 		       int64_t now_us);
+/* Charge a pod that runs for so many devices more from now on. */
+void account_pod_more(struct model *m, const struct pod *p, int64_t milli, int64_t now_us);
 /* Deduct charges of its pods from `from` to `to`. */
 void account_refund(struct model *m, const struct pod *p, int64_t from_us, int64_t to_us,
 		    int64_t now_us);
@@ -254,6 +256,8 @@ void accounting_charge_site_changed(struct model *m);
 /* Count stranded devices anew: a pod arrived or left, or the node changed. */
 void accounting_charge_strand(struct model *m, struct node *n);
 void accounting_charge_pod_ended(struct model *m, struct pod *p, int64_t end_us);
+/* Note that the pod is about to be charged for more devices. */
+void accounting_charge_more(struct pod *p, int64_t at_us);
 /* Charge the attempt as lost, for this cause: it is over. */
 void accounting_charge_attempt_lost(struct model *m, const struct job *j, enum gpuq_cause cause);
 /* Charge the nominated placement: it ends, or is replaced. */

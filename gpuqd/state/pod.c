@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/state/cuts/shared_claim.h"
 #include "libgpuq/units.h"
 
 /* A pod from its placement until the cluster no longer has it. News may come late, twice or in the
@@ -21,7 +22,8 @@ size_t pod_key(const struct pod *p, unsigned char *out)
 
 struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices)
 {
-	struct pod *p = calloc(1, sizeof(*p) + n_devices * sizeof(*p->devices));
+	struct pod *p =
+		calloc(1, sizeof(*p) + shared_claim_room(j, n_devices) * sizeof(*p->devices));
 
 	if (!p)
 		abort();
@@ -131,7 +133,7 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 	j->queue->allocated_milli -= p->gpus_milli;
 	p->end_us = at_us;
 	job_life(j)->gpu_us +=
-		accounting_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
+		accounting_pod_us(p, p->start_us ? p->start_us : at_us, at_us);
 	if (p->attempt == j->attempt)
 		avoid_node(m, j, p, at_us);
 	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))
@@ -213,6 +215,7 @@ static void ended(struct model *m, struct pod *p, const struct event *ev)
 	accounting_charge_pod_ended(m, p, end);
 	end_pod(m, p, end);
 	p->state = GPUQ_POD_ENDED;
+	shared_claim_released(m, p, ev->at_us);
 	accounting_charge_strand(m, p->node);
 	touch(m, p);
 }
@@ -229,8 +232,9 @@ static bool is_withdrawn(const struct pod *p)
 static void gone(struct model *m, struct pod *p, const struct event *ev)
 {
 	struct job *j = p->job;
+	const bool took = model_pod_takes(p);
 
-	if (model_pod_takes(p)) {
+	if (took) {
 		/* Gone, but its end was not observed: no exit code is known. */
 		p->exit_code = -1;
 		p->fault = is_withdrawn(p) ? POD_FAULT_NONE : POD_FAULT_INFRA;
@@ -239,6 +243,8 @@ static void gone(struct model *m, struct pod *p, const struct event *ev)
 		end_pod(m, p, ev->at_us);
 	}
 	p->state = GPUQ_POD_GONE;
+	if (took)
+		shared_claim_released(m, p, ev->at_us);
 	accounting_charge_strand(m, p->node);
 	/* The last attempt's pods stay readable until the job leaves memory. */
 	if (p->attempt != j->attempt || j->state == GPUQ_JOB_PENDING || p->dropped) {

@@ -199,16 +199,21 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 	struct gpuq_strlist classes;
 	size_t n_specs = 0;
 	int64_t n = 0;
-	bool all = false;
+	bool all = false, beside;
 
 	g->claims_beside = false;
+	for (size_t i = 0; i < g->n_claims; i++)
+		g->claims[i].shares = 0;
 	if (g->n_claims == 0)
 		return 0;
 	model_classes(d->m, d->a, &classes);
 	for (size_t i = 0; i < g->n_claims; i++) {
 		struct dra_spec *spec = gpuq_arena_calloc(d->a, 1, sizeof(*spec));
 		const struct dra_claim *claim;
+		const int64_t before = n;
 
+		if (dra_named_before(g, i))
+			continue;
 		if (!spec)
 			return gpuq_no_memory(err);
 		if (dra_find(ledger, &g->claims[i],
@@ -218,6 +223,8 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 			continue;
 		}
 		n += dra_devices_of(spec, &classes, &all);
+		if (claim)
+			g->claims[i].shares = n - before;
 		specs[n_specs++] = spec;
 	}
 	if (all && !d->spec.exclusive)
@@ -226,8 +233,11 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 				       "beside it, or count");
 	if (all)
 		n = most_of_a_node(d, g, specs, n_specs, &classes);
-	if (has_devices(g) &&
-	    (g->gpus_milli != n * 1000 || g->mig || g->gpu_memory_bytes || g->gpu_cores))
+	beside = has_devices(g) &&
+		 (g->gpus_milli != n * 1000 || g->mig || g->gpu_memory_bytes || g->gpu_cores);
+	for (size_t i = 0; (all || beside) && i < g->n_claims; i++)
+		g->claims[i].shares = 0;
+	if (beside)
 		return check_beside(g, n, n ? NULL : missing, err);
 	g->gpus_milli = n * 1000;
 	return 0;

@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "gpuqd/devices/dra/dra_ask.h"
+#include "gpuqd/state/cuts/shared_claim.h"
 #include "gpuqd/util/require.h"
 #include "libgpuq/limits.h"
 
@@ -124,8 +125,36 @@ static void wait_for(struct snap_claims *c, struct snap_variant *v, uint8_t gate
 	v->gate_object = kept ? kept : "";
 }
 
+static bool demands(const struct job *j)
+{
+	return j->request->spec.isolation > GPUQ_ISOLATION_NONE ||
+	       model_queue_isolation(j->queue) > GPUQ_ISOLATION_NONE;
+}
+
+/* True if a claim would have several pods, whose devices are not apart, and one of them demands it. */
+static bool is_too_close(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
+			 bool isolated)
+{
+	for (size_t i = 0; i < g->n_claims; i++) {
+		const struct gpuq_claim *ask = &g->claims[i];
+		const struct dra_claim *claim;
+		const struct pod *holder;
+
+		if (!ask->shares)
+			continue;
+		holder = shared_claim_holder(c->m, namespace_, ask->claim);
+		claim = dra_claim(c->d, objects_namespace(c->m->objects, namespace_), ask->claim);
+		if (holder ? isolated || demands(holder->job)
+			   : isolated && (g->pods_max > 1 ||
+					  (claim && claim->allocated &&
+					   shared_claim_is_foreign(c->m, claim))))
+			return true;
+	}
+	return false;
+}
+
 void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
-			  struct snap_variant *v)
+			  bool isolated, struct snap_variant *v)
 {
 	const struct objects *o = c->m->objects;
 	int64_t n = 0;
@@ -169,8 +198,11 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 			wait_for(c, v, GPUQ_R_DEVICE_CLAIM, err.text);
 			return;
 		}
-		n += dra_devices_of(&spec, &c->classes, &all);
+		n += dra_named_before(g, i) ? 0 : dra_devices_of(&spec, &c->classes, &all);
 	}
+	if (is_too_close(c, namespace_, g, isolated))
+		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
+			 "its claim has other pods, and one of them demands isolation");
 	if (all && g->gpus_milli == 0)
 		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
 			 "no node had devices for its claims when it was submitted: submit it "
@@ -198,16 +230,22 @@ static bool specs_for(struct snap_claims *c, const char *namespace_, const struc
 	for (size_t i = 0; i < g->n_claims; i++) {
 		struct dra_spec *spec = gpuq_arena_calloc(a, 1, sizeof(*spec));
 		const struct dra_claim *claim;
+		const struct pod *holder;
 
+		if (dra_named_before(g, i))
+			continue;
 		if (!spec ||
 		    dra_find(c->d, &g->claims[i], objects_namespace(c->m->objects, namespace_), a,
 			     spec, &claim) != DRA_FOUND)
 			return false;
-		if (claim && claim->allocated) {
-			if (*claim->node && strcmp(claim->node, node) != 0)
-				return false;
+		/* All pods of a claim are on the node of the first, from its placement on. */
+		holder = claim ? shared_claim_holder(c->m, namespace_, claim->name) : NULL;
+		if (holder && strcmp(holder->node->name, node) != 0)
+			return false;
+		if (claim && claim->allocated && *claim->node && strcmp(claim->node, node) != 0)
+			return false;
+		if (holder || (claim && claim->allocated))
 			continue;
-		}
 		*shared &= claim != NULL;
 		specs[(*n)++] = spec;
 	}
@@ -323,6 +361,25 @@ static void name_nodes(struct snap_claims *c, const char *namespace_, const stru
 		out->nodes = (struct gpuq_strlist){ names, n_names };
 }
 
+/* Devices that other pods are charged for are there: none that are free are needed for them. */
+static void leave_shared(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
+			 struct snap_group *out)
+{
+	for (size_t i = 0; i < g->n_claims; i++) {
+		const struct gpuq_claim *ask = &g->claims[i];
+		const struct dra_claim *claim =
+			ask->shares ? dra_claim(c->d, objects_namespace(c->m->objects, namespace_),
+						ask->claim)
+				    : NULL;
+
+		if (!ask->shares)
+			continue;
+		if (shared_claim_holder(c->m, namespace_, ask->claim) ||
+		    (claim && claim->allocated && shared_claim_is_foreign(c->m, claim)))
+			out->gpus_milli -= ask->shares * 1000;
+	}
+}
+
 void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const struct request *r,
 			   uint32_t ix, const struct gpuq_group *g, struct snap_group *out)
 {
@@ -334,6 +391,7 @@ void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const 
 	/* Pods of one claim are on the node of its devices. */
 	if (shares && out->pods_max > 1 && !out->topology_required)
 		out->topology_required = "host";
+	leave_shared(c, namespace_, g, out);
 	if (!r) {
 		name_nodes(c, namespace_, g, out);
 		return;

@@ -90,7 +90,7 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	varint_array(&b, 18);
+	varint_array(&b, 21);
 	varint_str(&b, p->node->name);
 	varint_int(&b, p->group);
 	varint_int(&b, p->group_index);
@@ -111,6 +111,9 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	varint_bool(&b, p->dropped);
 	varint_int(&b, p->devices_from);
 	varint_str(&b, p->mig);
+	varint_int(&b, p->rides);
+	varint_int(&b, p->charged_us);
+	varint_int(&b, p->before_milli);
 	record_put(out, TABLE_POD, key, pod_key(p, key), &b);
 }
 
@@ -200,6 +203,11 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 	p->mig = more > 1 ? record_get_name(m, r, NULL) : NULL;
 	if (p->mig && !*p->mig)
 		p->mig = NULL;
+	if (more > 4) {
+		p->rides = (uint16_t)rec_get_int(r);
+		p->charged_us = rec_get_int(r);
+		p->before_milli = rec_get_int(r);
+	}
 	if (p->attempt == j->attempt && p->index >= j->life->n_indexes)
 		job_life(j)->n_indexes = p->index + 1; /* of a record without the field */
 	if (model_pod_takes(p))

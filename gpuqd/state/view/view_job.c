@@ -1,5 +1,6 @@
 /* A job as people and programs see it: one row of a table for each key. Declared in view.h. */
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_claims.h"
 #include "gpuqd/state/view/view_used.h"
 #include "gpuqd/state/view/view_node.h"
 
@@ -51,6 +52,7 @@ static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, co
 		gpuq_add(a, list, dv);
 	}
 	gpuq_put(a, v, "devices", list);
+	gpuq_put(a, v, "shared_claims", view_claims(a, m, p));
 	gpuq_put(a, v, "mig", view_word(a, model_pod_mig(p)));
 	gpuq_put(a, v, "instances", gpuq_int(a, model_pod_instances(p)));
 	gpuq_put(a, v, "isolation", view_isolation(a, model_pod_isolation(p)));
@@ -265,7 +267,7 @@ static int64_t used_us(const struct job *j, int64_t now_us)
 
 	DL_FOREACH2(j->pods, p, job_next)
 		if (p->state == GPUQ_POD_RUNNING && p->start_us && now_us > p->start_us)
-			us += (now_us - p->start_us) / 1000 * p->gpus_milli;
+			us += accounting_pod_us(p, p->start_us, now_us);
 	return us;
 }
 
