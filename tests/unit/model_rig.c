@@ -177,7 +177,7 @@ int place_at(struct model *m, struct job_key key, uint32_t n_pods, const char *n
 
 	for (uint32_t i = 0; i < n_pods; i++) {
 		devices[i] = (uint16_t)(device + i);
-		pods[i] = (struct placed_pod){ 0, i, node, &devices[i], 1, 1000, NULL };
+		pods[i] = (struct placed_pod){ 0, i, node, &devices[i], 1, 1000, 0, NULL };
 	}
 	ev.placed.token = "0123456789abcdef0123456789abcdef";
 	ev.placed.flavor = "default";

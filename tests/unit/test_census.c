@@ -148,7 +148,7 @@ static struct model *with_card(struct device_fact *card, struct node_fact *f)
 static void share(struct model *m, uint32_t id, const char *text, int64_t milli)
 {
 	uint16_t first = 0;
-	struct placed_pod pod = { 0, 0, "n0", &first, 1, milli, NULL };
+	struct placed_pod pod = { 0, 0, "n0", &first, 1, milli, 0, NULL };
 	struct event ev = { .type = EV_JOB_PLACED, .at_us = T0, .job = { id, -1 } };
 	const char *failed = submit_text(m, text, NULL);
 

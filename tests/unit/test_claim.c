@@ -19,7 +19,7 @@ static int nominate(struct model *m, struct job_key key, const char *node, uint3
 
 	for (uint32_t i = 0; i < n_pods; i++) {
 		devices[i] = (uint16_t)i;
-		pods[i] = (struct placed_pod){ 0, i, node, &devices[i], 1, 1000, NULL };
+		pods[i] = (struct placed_pod){ 0, i, node, &devices[i], 1, 1000, 0, NULL };
 	}
 	ev.nominated.flavor = "default";
 	ev.nominated.pods = pods;
@@ -58,7 +58,7 @@ static int shrink(struct model *m, struct job_key key, uint32_t index)
 
 static int grow(struct model *m, struct job_key key, uint16_t device)
 {
-	const struct placed_pod pod = { 0, 0, "n0", &device, 1, 1000, NULL };
+	const struct placed_pod pod = { 0, 0, "n0", &device, 1, 1000, 0, NULL };
 	struct event ev = { .type = EV_JOB_GROWN, .at_us = T0 + 70, .job = key };
 
 	ev.grown.pods = &pod;

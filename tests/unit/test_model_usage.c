@@ -153,7 +153,7 @@ static void job(struct rig *r, const char *user, const char *queue, uint32_t n_p
 			     .job = { r->m->next_job_id - 1, -1 } };
 	for (uint32_t i = 0; i < n_pods; i++) {
 		devices[i] = (uint16_t)i;
-		pods[i] = (struct placed_pod){ 0, i, "n0", &devices[i], 1, 1000, NULL };
+		pods[i] = (struct placed_pod){ 0, i, "n0", &devices[i], 1, 1000, 0, NULL };
 	}
 	ev.placed.token = "0123456789abcdef0123456789abcdef";
 	ev.placed.flavor = "default";

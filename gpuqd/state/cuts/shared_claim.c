@@ -157,6 +157,16 @@ uint16_t shared_claim_rides(const struct model *m, const struct job *j, uint32_t
 	return out;
 }
 
+uint16_t shared_claim_guess(const struct job *j, uint32_t group, uint32_t n_devices)
+{
+	const struct gpuq_group *g = shared_claim_group(&j->request->spec, group);
+	uint16_t all = 0;
+
+	for (size_t i = 0; g && i < g->n_claims; i++)
+		all |= g->claims[i].shares ? (uint16_t)(1u << i) : 0;
+	return g && n_devices == g->gpus_milli / 1000 - shared_claim_devices(g, all) ? all : 0;
+}
+
 int shared_claim_check(const struct model *m, const struct job *j, const struct placed_pod *pods,
 		       uint32_t n, struct gpuq_err *err)
 {

@@ -29,6 +29,8 @@ uint16_t shared_claim_rides(const struct model *m, const struct job *j, uint32_t
 /* Check that pods of the job, in this order, are charged for what no other pod is, and are where those are. */
 int shared_claim_check(const struct model *m, const struct job *j, const struct placed_pod *pods,
 		       uint32_t n, struct gpuq_err *err);
+/* Return the same of a pod of which it is only known how many devices it is charged for: all of them or none. */
+uint16_t shared_claim_guess(const struct job *j, uint32_t group, uint32_t n_devices);
 /* Return how many devices those claims are. */
 uint32_t shared_claim_devices(const struct gpuq_group *g, uint16_t rides);
 /* Return how many devices a pod of the job may come to hold, n of which it has. */
