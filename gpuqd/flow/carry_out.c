@@ -64,7 +64,7 @@ static void log_news(void *arg, enum carry_news news, const struct plan_action *
 	switch (news) {
 	case CARRY_PLACED:
 		log_info("job.placed", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32 " node=%s",
-			 id, index, a->n_pods, LOGS(ev->placed.pods[0].node));
+			 id, index, ev->placed.n_pods, LOGS(ev->placed.pods[0].node));
 		break;
 	case CARRY_GROWN:
 		log_info("job.grown", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32, id, index,

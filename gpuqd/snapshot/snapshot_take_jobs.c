@@ -216,6 +216,14 @@ static enum gpuq_spot spot_of_its_own(const struct taking *t, const struct job *
 		       : spot;
 }
 
+static bool shares_claims(const struct request_spec *spec)
+{
+	for (uint32_t i = 0; i < spec->n_groups; i++)
+		if (shared_claim_group(spec, i))
+			return true;
+	return false;
+}
+
 /* Set the job's request, as its queue's namespace makes it. A live job's pods may take other
  * amounts than its next ones will. */
 static void set_request(struct taking *t, const struct job *j, bool holds, struct snap_job *sj)
@@ -228,14 +236,18 @@ static void set_request(struct taking *t, const struct job *j, bool holds, struc
 	struct request_spec own = *has;
 
 	own.spot = spot != GPUQ_SPOT_AUTO ? (uint8_t)spot : has->spot;
-	if (v && v->request == SNAP_NONE && spot == GPUQ_SPOT_AUTO)
+	/* Pods that have places are no longer one, though they share a claim. */
+	t->placed = v && (holds || j->life->promise) && shares_claims(spec);
+	if (v && v->request == SNAP_NONE && spot == GPUQ_SPOT_AUTO && !t->placed)
 		v->request = snapshot_take_request(t, spec, j->request, j->queue, NULL);
 	sj->request = spot != GPUQ_SPOT_AUTO || has != spec
 			      ? snapshot_take_request(t, &own, j->request,
 						      taken || v ? j->queue : NULL, taken)
-		      : taken ? snapshot_take_request(t, spec, j->request, j->queue, taken)
+		      : taken || t->placed
+			      ? snapshot_take_request(t, spec, j->request, j->queue, taken)
 		      : v     ? v->request
 			      : request_handle(t, j->request);
+	t->placed = false;
 	if (v && !holds && sj->gate == GPUQ_R_NONE && v->gate != GPUQ_R_NONE) {
 		sj->gate = v->gate;
 		sj->gate_object = v->gate_object;

@@ -48,6 +48,7 @@ struct taking {
 	bool has_spot, has_price; /* some pool of the site is spot; something has a price */
 	bool has_others; /* some node's devices are not NVIDIA's */
 	bool has_claims; /* some node's devices are those of claims */
+	bool placed; /* the request that is added is of a job that has its places */
 	bool few; /* only `most` of equivalent jobs have entries of their own; false: all */
 	uint32_t most;
 	enum alike_reader reader;

@@ -7,6 +7,7 @@
 
 #include "gpuqd/devices/dra/dra_ask.h"
 #include "gpuqd/state/cuts/shared_claim.h"
+#include "gpuqd/util/amount.h"
 #include "gpuqd/util/require.h"
 #include "libgpuq/limits.h"
 
@@ -361,10 +362,13 @@ static void name_nodes(struct snap_claims *c, const char *namespace_, const stru
 		out->nodes = (struct gpuq_strlist){ names, n_names };
 }
 
-/* Devices that other pods are charged for are there: none that are free are needed for them. */
-static void leave_shared(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
-			 struct snap_group *out)
+/* Devices that other pods are charged for are there: none that are free are needed for them. Return those that the first
+ * pod of the group is charged for and the others are not, in thousandths. */
+static int64_t leave_shared(struct snap_claims *c, const char *namespace_,
+			    const struct gpuq_group *g, struct snap_group *out)
 {
+	int64_t once = 0;
+
 	for (size_t i = 0; i < g->n_claims; i++) {
 		const struct gpuq_claim *ask = &g->claims[i];
 		const struct dra_claim *claim =
@@ -377,21 +381,49 @@ static void leave_shared(struct snap_claims *c, const char *namespace_, const st
 		if (shared_claim_holder(c->m, namespace_, ask->claim) ||
 		    (claim && claim->allocated && shared_claim_is_foreign(c->m, claim)))
 			out->gpus_milli -= ask->shares * 1000;
+		else
+			once += ask->shares * 1000;
 	}
+	return once;
+}
+
+/* Make one pod of n that share a claim: it takes what all of them take, and the devices of the claim once. */
+static void make_one(struct snap_claims *c, uint32_t n, int64_t once_milli, struct snap_group *out)
+{
+	struct gpuq_amount *all =
+		gpuq_arena_calloc(c->mem, out->n_resources + 1, sizeof(*all));
+
+	if (!all)
+		return;
+	for (uint32_t i = 0; i < out->n_resources; i++)
+		all[i] = (struct gpuq_amount){ out->resources[i].name,
+					       amount_times(out->resources[i].count, n) };
+	out->resources = all;
+	out->gpus_milli = once_milli + n * (out->gpus_milli - once_milli);
+	out->cpu_milli = amount_times(out->cpu_milli, n);
+	out->memory_bytes = amount_times(out->memory_bytes, n);
+	out->pods_min = out->pods_max = 1;
+	out->topology_required = NULL;
 }
 
 void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const struct request *r,
-			   uint32_t ix, const struct gpuq_group *g, struct snap_group *out)
+			   uint32_t ix, const struct gpuq_group *g, bool together,
+			   struct snap_group *out)
 {
 	struct gpuq_amount *all;
 	bool shares = false;
+	int64_t once;
+	uint32_t n;
 
 	for (size_t i = 0; i < g->n_claims; i++)
 		shares |= g->claims[i].claim != NULL;
 	/* Pods of one claim are on the node of its devices. */
 	if (shares && out->pods_max > 1 && !out->topology_required)
 		out->topology_required = "host";
-	leave_shared(c, namespace_, g, out);
+	once = leave_shared(c, namespace_, g, out);
+	n = shared_claim_pods(g);
+	if (once && n > 1 && together && out->pods_min == n)
+		make_one(c, n, once, out);
 	if (!r) {
 		name_nodes(c, namespace_, g, out);
 		return;

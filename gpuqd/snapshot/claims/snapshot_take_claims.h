@@ -25,9 +25,11 @@ void snapshot_claims_done(struct snap_claims *c); /* NULL is fine */
  * other pods. */
 void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
 			  bool isolated, struct snap_variant *v);
-/* Add what a pod of the group takes: of group ix of a request, r NULL = of one that is not kept. */
+/* Add what a pod of the group takes: of group ix of a request, r NULL = of one that is not kept. together: pods that share
+ * a claim are to be one. */
 void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const struct request *r,
-			   uint32_t ix, const struct gpuq_group *g, struct snap_group *out);
+			   uint32_t ix, const struct gpuq_group *g, bool together,
+			   struct snap_group *out);
 /* Add what the node has of these. */
 void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct snap_node *sn);
 

@@ -19,6 +19,13 @@ const struct gpuq_group *shared_claim_group(const struct request_spec *s, uint32
 	return NULL;
 }
 
+uint32_t shared_claim_pods(const struct gpuq_group *g)
+{
+	return gpuq_group_shared_milli(g) && g->pods_min == g->pods_max && g->n_slices == 0
+		       ? (uint32_t)g->pods_min
+		       : 1;
+}
+
 /* The same of a pod that takes what it was given. */
 static const struct gpuq_group *group_of(const struct pod *p)
 {

@@ -15,6 +15,10 @@
 /* Return the claims of a group; NULL = none of them is shared among pods. */
 const struct gpuq_group *shared_claim_group(const struct request_spec *s, uint32_t group);
 
+/* Return how many pods of a group are on one node for its claims, all of them together; 1 where each can be placed by
+ * itself. */
+uint32_t shared_claim_pods(const struct gpuq_group *g);
+
 /* Return the pod that is charged for the claim; NULL = none of gpuq's is. namespace_: as of a queue. */
 struct pod *shared_claim_holder(const struct model *m, const char *namespace_, const char *claim);
 
