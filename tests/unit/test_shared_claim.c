@@ -14,7 +14,8 @@
 
 #define CLASS "gpu.nvidia.com"
 #define SHARES "claims: [{name: a, claim: c, shares: 1}], gpus: 1, command: [a]"
-#define OF_CLASS "{claims: [{name: a, class: " CLASS "}], gpus: 1, command: [a]}"
+#define OF_CLASS_WORDS "claims: [{name: a, class: " CLASS "}], gpus: 1, command: [a]"
+#define OF_CLASS "{" OF_CLASS_WORDS "}"
 #define S GPUQ_US_PER_S
 
 static const struct job_key J2 = { 2, -1 }, J3 = { 3, -1 };
@@ -402,5 +403,29 @@ Test(shared_claim, devices_that_stay)
 	cr_expect_eq(s->allocs[0].charge_milli, 1000);
 	cr_expect_eq(s->allocs[2].charge_milli, 0);
 	snapshot_free(s);
+	model_free(m);
+}
+
+/* What is preempted frees no device that another job keeps: the job that has one of its own leaves. */
+Test(shared_claim, a_card_that_stays_is_not_taken_back)
+{
+	struct model *m = fresh(1, 0);
+
+	rig_site(m, "{version: 1, queues: [{name: prod, quota: 2}, {name: batch, quota: 0}]}");
+	objects(m);
+	claim(m, "1", false, NULL, 0, T0);
+	cr_assert_null(submit_text(m, "{queue: batch, " OF_CLASS_WORDS "}", NULL));
+	cycle(m, T0 + S);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_null(submit_text(m, "{queue: batch, " SHARES "}", NULL));
+		cycle(m, T0 + (2 + i) * S);
+	}
+	for (uint32_t i = 1; i < 4; i++)
+		run(m, (struct job_key){ i, -1 }, 0, T0 + 10 * S);
+	cr_assert_null(submit_text(m, "{queue: prod, " OF_CLASS_WORDS "}", NULL));
+	cycle(m, T0 + 2000 * S);
+	cr_expect_neq(model_find_job(m, J1)->life->leave_us, 0);
+	cr_expect_eq(model_find_job(m, J2)->life->leave_us, 0, "job 3 would keep its device");
+	cr_expect_eq(model_find_job(m, J3)->life->leave_us, 0);
 	model_free(m);
 }

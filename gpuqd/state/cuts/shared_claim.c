@@ -210,18 +210,20 @@ void shared_claim_each(const struct pod *p, size_t claim,
 			fn(arg, o);
 }
 
-/* Of the others with a pod's claims. */
+/* Of the others with a pod's claims: any, and such as may stay when it ends. */
 struct others {
 	const struct pod *of;
-	bool any, of_others;
+	bool any, stay;
 };
 
 static void note(void *arg, const struct pod *other)
 {
 	struct others *o = arg;
 
+	const struct request_group *g = &other->job->request->spec.groups[other->group];
+
 	o->any = true;
-	o->of_others |= other->job != o->of->job;
+	o->stay |= other->job != o->of->job || g->pods_min < g->pods_max;
 }
 
 static struct others others_of(const struct pod *p)
@@ -241,7 +243,7 @@ bool shared_claim_is_shared(const struct pod *p)
 
 bool shared_claim_carries(const struct pod *p)
 {
-	return others_of(p).of_others;
+	return others_of(p).stay;
 }
 
 /* ---- devices ---- */
@@ -250,6 +252,16 @@ static bool has(const struct pod *p, size_t device)
 {
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		if (p->devices[i] == device)
+			return true;
+	return false;
+}
+
+static bool is_taken(const struct node *n, size_t device)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		if (model_pod_takes(p) && has(p, device))
 			return true;
 	return false;
 }
@@ -305,7 +317,7 @@ static void take_over(struct model *m, struct pod *p, const char *claim, const u
 
 	/* A job without any device was charged to no flavor. */
 	if (!*l->flavor)
-		l->flavor = p->node->flavor;
+		l->flavor = model_intern(m, p->node->flavor);
 	if (p->start_us)
 		account_pod_more(m, p, more, at_us);
 	accounting_charge_more(p, at_us);
@@ -381,13 +393,19 @@ void shared_claim_seen(struct model *m, const char *namespace_, const char *name
 	uint16_t devices[DRA_RESULTS_MAX];
 	struct pod *charged, *oldest;
 	const struct gpuq_group *g;
+	uint32_t n;
 
 	if (!c || !c->allocated || shared_claim_is_foreign(m, c))
 		return;
 	find(m, namespace_, name, &charged, &oldest);
 	g = oldest && !charged ? group_of(oldest) : NULL;
-	if (g && cards_of(m, oldest->node, namespace_, name, devices) ==
-			 shared_claim_devices(g, (uint16_t)(1u << claim_at(g, name))))
-		take_over(m, oldest, name, devices, (uint32_t)g->claims[claim_at(g, name)].shares,
-			  DEVICES_TOLD, at_us);
+	if (!g)
+		return;
+	n = cards_of(m, oldest->node, namespace_, name, devices);
+	/* Those that the ledger has for other pods are told anew when these have theirs. */
+	for (uint32_t i = 0; i < n; i++)
+		if (is_taken(oldest->node, devices[i]))
+			return;
+	if (n == shared_claim_devices(g, (uint16_t)(1u << claim_at(g, name))))
+		take_over(m, oldest, name, devices, n, DEVICES_TOLD, at_us);
 }

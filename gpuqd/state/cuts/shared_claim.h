@@ -42,7 +42,7 @@ uint32_t shared_claim_room(const struct job *j, uint32_t n);
 
 /* True if another pod of gpuq's on its node has one of the pod's claims as well, or it rides. */
 bool shared_claim_is_shared(const struct pod *p);
-/* True if a pod of another job rides with it. */
+/* True if its devices may stay with another pod when it ends: one of another job, or of its own where that can shrink. */
 bool shared_claim_carries(const struct pod *p);
 /* Call fn for each other pod of gpuq's with that claim of the pod. */
 void shared_claim_each(const struct pod *p, size_t claim,
