@@ -245,8 +245,8 @@ static void set_request(struct taking *t, const struct job *j, bool holds, struc
 						      taken || v ? j->queue : NULL, taken)
 		      : taken || t->placed
 			      ? snapshot_take_request(t, spec, j->request, j->queue, taken)
-		      : v     ? v->request
-			      : request_handle(t, j->request);
+		      : v ? v->request
+			  : request_handle(t, j->request);
 	t->placed = false;
 	if (v && !holds && sj->gate == GPUQ_R_NONE && v->gate != GPUQ_R_NONE) {
 		sj->gate = v->gate;

@@ -255,10 +255,10 @@ void accounting_charge_more(struct pod *p, int64_t at_us)
 	const int64_t from = p->start_us ? p->start_us : p->placed_us;
 
 	/* Devices that it took over before count on the average of that time. */
-	p->before_milli =
-		p->charged_us && at_us > from
-			? accounting_pod_us(p, from, at_us) / (at_us - from > 1000 ? (at_us - from) / 1000 : 1)
-			: p->gpus_milli;
+	p->before_milli = p->charged_us && at_us > from
+				  ? accounting_pod_us(p, from, at_us) /
+					    (at_us - from > 1000 ? (at_us - from) / 1000 : 1)
+				  : p->gpus_milli;
 	p->charged_us = at_us;
 }
 

@@ -125,8 +125,7 @@ static void add_running(struct spending *s, const struct pod *p)
 	if (!model_pod_takes(p) || !p->start_us)
 		return;
 	for (const struct queue *q = p->job->queue; q; q = q->parent) {
-		const int64_t us =
-			accounting_pod_us(p, since(p, s->from_us[q->ix]), s->now_us);
+		const int64_t us = accounting_pod_us(p, since(p, s->from_us[q->ix]), s->now_us);
 
 		s->out[q->ix].used_ms += billed(s->m, p->job, us) / 1000;
 	}
@@ -170,9 +169,8 @@ int64_t budget_user_spent_ms(const struct model *m, const struct queue *q, const
 		DL_FOREACH2(n->pods, p, node_next)
 			if (model_pod_takes(p) && p->start_us && p->job->user == user &&
 			    below(p->job->queue, q))
-				us += billed(
-					m, p->job,
-					accounting_pod_us(p, since(p, from), now_us));
+				us += billed(m, p->job,
+					     accounting_pod_us(p, since(p, from), now_us));
 	}
 	return us / 1000;
 }

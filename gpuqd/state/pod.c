@@ -132,8 +132,7 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 
 	j->queue->allocated_milli -= p->gpus_milli;
 	p->end_us = at_us;
-	job_life(j)->gpu_us +=
-		accounting_pod_us(p, p->start_us ? p->start_us : at_us, at_us);
+	job_life(j)->gpu_us += accounting_pod_us(p, p->start_us ? p->start_us : at_us, at_us);
 	if (p->attempt == j->attempt)
 		avoid_node(m, j, p, at_us);
 	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))

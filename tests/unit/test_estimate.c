@@ -82,7 +82,9 @@ static struct job_key submit(const char *queue, int64_t limit_us, const char *te
 static void run_for(struct job_key key, const char *node, uint32_t n_devices, int64_t given_us)
 {
 	uint16_t devices[4] = { 0, 1, 2, 3 };
-	struct placed_pod pod = { 0, 0, node, devices, n_devices, 1000 * (int64_t)n_devices, 0, NULL };
+	struct placed_pod pod = {
+		0, 0, node, devices, n_devices, 1000 * (int64_t)n_devices, 0, NULL
+	};
 	struct event ev = { .type = EV_JOB_PLACED, .job = key };
 
 	ev.placed.token = "0123456789abcdef0123456789abcdef";

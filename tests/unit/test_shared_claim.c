@@ -373,8 +373,10 @@ Test(shared_claim, the_claim_of_others)
 	cr_expect_str_eq(pods(m, J1), "n0:0");
 	cr_expect_eq(allocated(m), 1000);
 	/* One of others comes to it: it stays that of gpuq's. */
+	cr_expect_eq(model_job_isolation(model_find_job(m, J1)), GPUQ_ISOLATION_EXCLUSIVE);
 	claim(m, "5", true, both, 2, T0 + 4 * S);
 	cr_expect_eq(n->foreign_on[0].milli, 0);
+	cr_expect_eq(model_job_isolation(model_find_job(m, J1)), GPUQ_ISOLATION_NONE);
 	cr_expect_eq(allocated(m), 1000);
 	run(m, J1, 0, T0 + 5 * S);
 	end(m, J1, 0, T0 + 6 * S);

@@ -146,9 +146,9 @@ static bool is_too_close(struct snap_claims *c, const char *namespace_, const st
 		holder = shared_claim_holder(c->m, namespace_, ask->claim);
 		claim = dra_claim(c->d, objects_namespace(c->m->objects, namespace_), ask->claim);
 		if (holder ? isolated || demands(holder->job)
-			   : isolated && (g->pods_max > 1 ||
-					  (claim && claim->allocated &&
-					   shared_claim_is_foreign(c->m, claim))))
+			   : isolated &&
+				     (g->pods_max > 1 || (claim && claim->allocated &&
+							  shared_claim_is_foreign(c->m, claim))))
 			return true;
 	}
 	return false;
@@ -390,8 +390,7 @@ static int64_t leave_shared(struct snap_claims *c, const char *namespace_,
 /* Make one pod of n that share a claim: it takes what all of them take, and the devices of the claim once. */
 static void make_one(struct snap_claims *c, uint32_t n, int64_t once_milli, struct snap_group *out)
 {
-	struct gpuq_amount *all =
-		gpuq_arena_calloc(c->mem, out->n_resources + 1, sizeof(*all));
+	struct gpuq_amount *all = gpuq_arena_calloc(c->mem, out->n_resources + 1, sizeof(*all));
 
 	if (!all)
 		return;

@@ -94,21 +94,33 @@ struct pod *shared_claim_holder(const struct model *m, const char *namespace_, c
 	return charged;
 }
 
-bool shared_claim_is_foreign(const struct model *m, const struct dra_claim *c)
+/* Whose pods have a claim. */
+struct consumers {
+	bool own, others;
+};
+
+static struct consumers consumers_of(const struct model *m, const struct dra_claim *c)
 {
-	bool own = false, others = false;
+	struct consumers all = { false, false };
 	struct pod_key key;
 
 	for (size_t i = 0; i < c->consumers.n; i++)
 		if (model_pod_name_parse(m, c->consumers.items[i], &key) ||
 		    (m->origins && origin_find(m->origins, c->reserved.items[i])))
-			own = true;
+			all.own = true;
 		else
-			others = true;
+			all.others = true;
+	return all;
+}
+
+bool shared_claim_is_foreign(const struct model *m, const struct dra_claim *c)
+{
+	const struct consumers all = consumers_of(m, c);
+
 	/* A claim without any consumer that gpuqd allocated is being given back. */
-	if (!own)
-		return (!c->taken || others) && !shared_claim_holder(m, c->namespace_, c->name);
-	return others && !shared_claim_holder(m, c->namespace_, c->name);
+	if (!all.others && (all.own || c->taken))
+		return false;
+	return !shared_claim_holder(m, c->namespace_, c->name);
 }
 
 uint32_t shared_claim_devices(const struct gpuq_group *g, uint16_t which)
@@ -238,7 +250,7 @@ static struct others others_of(const struct pod *p)
 
 bool shared_claim_is_shared(const struct pod *p)
 {
-	return p->rides || others_of(p).any;
+	return p->rides || p->beside || others_of(p).any;
 }
 
 bool shared_claim_carries(const struct pod *p)
@@ -294,7 +306,6 @@ static uint32_t cards_of(const struct model *m, const struct node *n, const char
 	gpuq_arena_done(&a);
 	return sum;
 }
-
 
 /* ---- passing on ---- */
 
@@ -353,12 +364,10 @@ static uint32_t left_by(const struct model *m, const struct pod *p, const char *
 
 uint32_t shared_claim_list(const struct model *m, const struct pod *p, size_t claim, uint16_t *out)
 {
-	const struct gpuq_claim *c =
-		&p->job->request->spec.groups[p->group].where->claims[claim];
+	const struct gpuq_claim *c = &p->job->request->spec.groups[p->group].where->claims[claim];
 	const uint32_t n = cards_of(m, p->node, namespace_of(m, p), c->claim, out);
 	const struct pod *holder =
-		n ? NULL
-		  : shared_claim_holder(m, model_queue_namespace(p->job->queue), c->claim);
+		n ? NULL : shared_claim_holder(m, model_queue_namespace(p->job->queue), c->claim);
 
 	return holder ? left_by(m, holder, c->claim, (uint32_t)c->shares, out) : n;
 }
@@ -387,6 +396,25 @@ void shared_claim_released(struct model *m, const struct pod *p, int64_t at_us)
 		node_recount_claims(m, p->node->name);
 }
 
+/* Note at the pods with a claim whether pods of others have it. */
+static void note_others(struct model *m, const char *namespace_, const char *name,
+			const struct dra_claim *c)
+{
+	const char *home = objects_namespace(m->objects, namespace_);
+	const bool others = c && consumers_of(m, c).others;
+	struct pod *p;
+
+	node_each(m, n)
+		DL_FOREACH2(n->pods, p, node_next) {
+			const size_t at = claim_at(group_of(p), name);
+
+			if (at == NO_CLAIM || strcmp(namespace_of(m, p), home) != 0)
+				continue;
+			p->beside &= (uint16_t) ~(1u << at);
+			p->beside |= (uint16_t)((unsigned)others << at);
+		}
+}
+
 void shared_claim_seen(struct model *m, const char *namespace_, const char *name, int64_t at_us)
 {
 	const struct dra_claim *c = dra_claim(objects_dra(m->objects), namespace_, name);
@@ -395,6 +423,7 @@ void shared_claim_seen(struct model *m, const char *namespace_, const char *name
 	const struct gpuq_group *g;
 	uint32_t n;
 
+	note_others(m, namespace_, name, c);
 	if (!c || !c->allocated || shared_claim_is_foreign(m, c))
 		return;
 	find(m, namespace_, name, &charged, &oldest);

@@ -574,8 +574,8 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct model *m,
 	gpuq_put(a, v, "parts_assumed", gpuq_bool(a, is_assumed(n, at)));
 	gpuq_put(a, v, "isolation",
 		 view_isolation(a, rides ? GPUQ_ISOLATION_NONE
-					 : (int)model_node_isolation(n, n->fact.replicas > 1 ||
-										is_divided(parts))));
+					 : (int)model_node_isolation(
+						   n, n->fact.replicas > 1 || is_divided(parts))));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, n->gone           ? "lost"
 			     : !d->healthy     ? "unhealthy"
