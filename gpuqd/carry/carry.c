@@ -91,6 +91,7 @@ static const char *profile_of(const struct carry *c, const struct plan_action *a
 	return g->mig_more.n || g->mig_ok ? group_of(c, a, pp)->mig : NULL;
 }
 
+/* Return the job of an action, or the array of which it is an element that is not split off yet. */
 static const struct job *job_of(const struct carry *c, const struct plan_action *a)
 {
 	const struct job *j = model_find_job(c->m, key_of(a));

@@ -216,6 +216,7 @@ static enum gpuq_spot spot_of_its_own(const struct taking *t, const struct job *
 		       : spot;
 }
 
+/* True if pods of one of its groups share a claim. */
 static bool shares_claims(const struct request_spec *spec)
 {
 	for (uint32_t i = 0; i < spec->n_groups; i++)

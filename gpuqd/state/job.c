@@ -455,6 +455,7 @@ struct pod *job_placed_add(struct model *m, struct job *j, const struct placed_p
 	j->queue->allocated_milli += p->gpus_milli;
 	accounting_charge_strand(m, p->node);
 	p->strand_from_us = p->node->strand_us;
+	pod_claims_placed(m, p);
 	return p;
 }
 

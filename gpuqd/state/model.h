@@ -177,7 +177,7 @@ struct pod {
 	int64_t charged_us, before_milli;
 	uint16_t
 		rides; /* claims of its group that another pod is charged for, a bit each: cuts/shared_claim.h */
-	uint16_t beside; /* those that pods of others have as well; not stored */
+	uint16_t beside; /* those that any other pod has as well */
 	/* Profile of its instances, where its group accepts several; interned; NULL = as that has it:
 	 * model_pod_mig(). */
 	const char *mig;

@@ -1,7 +1,6 @@
 /* The lowest layer of the model: find its objects, answer simple questions about them, and note
  * that an object is to be stored. Every other file of the room builds on this one. */
 #include "gpuqd/devices/backend.h"
-#include "gpuqd/state/cuts/shared_claim.h"
 #include "gpuqd/state/model_int.h"
 
 #include <inttypes.h>
@@ -454,7 +453,7 @@ enum gpuq_isolation model_node_isolation(const struct node *n, bool part)
 
 int model_pod_isolation(const struct pod *p)
 {
-	if (shared_claim_is_shared(p))
+	if (p->rides || p->beside)
 		return GPUQ_ISOLATION_NONE;
 	if (p->gpus_milli <= 0)
 		return ISOLATION_NO_DEVICES;

@@ -2,7 +2,6 @@
  * have left memory. Applying such an event changes the store alone. And the reverse: objects of the
  * cluster that are in memory alone. */
 #include "gpuqd/state/model_int.h"
-#include "gpuqd/state/cuts/shared_claim.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -80,7 +79,7 @@ static void settle(struct model *m, const struct object_fact *f, const char *bef
 	char after[256];
 
 	if (f->kind == OBJECT_DEVICE_CLAIM)
-		shared_claim_seen(m, f->namespace_, f->name, at_us);
+		pod_claim_seen(m, f->namespace_, f->name, at_us);
 
 	if (f->kind == OBJECT_DEVICE_CLASS)
 		node_settle_class(m, f->name);

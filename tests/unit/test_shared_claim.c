@@ -385,7 +385,7 @@ Test(shared_claim, the_claim_of_others)
 	model_free(m);
 }
 
-/* What is preempted frees no device that another job keeps. */
+/* A job that is preempted frees no device that another one keeps. */
 Test(shared_claim, devices_that_stay)
 {
 	struct model *m = world();
@@ -408,7 +408,7 @@ Test(shared_claim, devices_that_stay)
 	model_free(m);
 }
 
-/* What is preempted frees no device that another job keeps: the job that has one of its own leaves. */
+/* The job that has a device of its own is preempted, not one whose device another job keeps. */
 Test(shared_claim, a_card_that_stays_is_not_taken_back)
 {
 	struct model *m = fresh(1, 0);

@@ -126,6 +126,7 @@ static void wait_for(struct snap_claims *c, struct snap_variant *v, uint8_t gate
 	v->gate_object = kept ? kept : "";
 }
 
+/* True if the job, or a queue of it, demands that its devices are apart from those of others. */
 static bool demands(const struct job *j)
 {
 	return j->request->spec.isolation > GPUQ_ISOLATION_NONE ||

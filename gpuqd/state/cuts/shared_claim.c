@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "gpuqd/devices/dra/dra_cards.h"
-#include "gpuqd/state/model_int.h"
 #include "gpuqd/state/objects/origin.h"
 #include "libgpuq/limits.h"
 
@@ -34,8 +33,7 @@ static const struct gpuq_group *group_of(const struct pod *p)
 		       : NULL;
 }
 
-/* Return which claim of the group that is; NO_CLAIM = none of them. */
-static size_t claim_at(const struct gpuq_group *g, const char *claim)
+size_t shared_claim_at(const struct gpuq_group *g, const char *claim)
 {
 	for (size_t i = 0; g && i < g->n_claims; i++)
 		if (g->claims[i].shares > 0 && strcmp(g->claims[i].claim, claim) == 0)
@@ -43,11 +41,13 @@ static size_t claim_at(const struct gpuq_group *g, const char *claim)
 	return NO_CLAIM;
 }
 
+/* True if another pod is charged for that claim of the pod. */
 static bool rides(const struct pod *p, size_t claim)
 {
 	return p->rides >> claim & 1;
 }
 
+/* Return the namespace in which a pod's claims are, by its name in the cluster. */
 static const char *namespace_of(const struct model *m, const struct pod *p)
 {
 	return objects_namespace(m->objects, model_queue_namespace(p->job->queue));
@@ -65,40 +65,39 @@ static bool is_older(const struct pod *p, const struct pod *q)
 	return p->index < q->index;
 }
 
-/* Find the pod that is charged for a claim, and the oldest that rides; NULL = there is none. */
-static void find(const struct model *m, const char *namespace_, const char *claim,
-		 struct pod **charged, struct pod **oldest)
+struct shared_claim_users shared_claim_users(const struct model *m, const char *namespace_,
+					     const char *claim)
 {
 	const char *home = objects_namespace(m->objects, namespace_);
+	struct shared_claim_users all = { NULL, NULL, 0 };
 	struct pod *p;
 
-	*charged = *oldest = NULL;
 	node_each(m, n)
 		DL_FOREACH2(n->pods, p, node_next) {
-			const size_t at = claim_at(group_of(p), claim);
+			const size_t at = shared_claim_at(group_of(p), claim);
 
 			if (at == NO_CLAIM || strcmp(namespace_of(m, p), home) != 0)
 				continue;
+			all.n++;
 			if (!rides(p, at))
-				*charged = p;
-			else if (!*oldest || is_older(p, *oldest))
-				*oldest = p;
+				all.charged = p;
+			else if (!all.oldest || is_older(p, all.oldest))
+				all.oldest = p;
 		}
+	return all;
 }
 
 struct pod *shared_claim_holder(const struct model *m, const char *namespace_, const char *claim)
 {
-	struct pod *charged, *oldest;
-
-	find(m, namespace_, claim, &charged, &oldest);
-	return charged;
+	return shared_claim_users(m, namespace_, claim).charged;
 }
 
-/* Whose pods have a claim. */
+/* A claim has pods of gpuq, of others, or both. */
 struct consumers {
 	bool own, others;
 };
 
+/* Tell them apart by their names, and adopted ones by their uids. */
 static struct consumers consumers_of(const struct model *m, const struct dra_claim *c)
 {
 	struct consumers all = { false, false };
@@ -111,6 +110,13 @@ static struct consumers consumers_of(const struct model *m, const struct dra_cla
 		else
 			all.others = true;
 	return all;
+}
+
+bool shared_claim_has_others(const struct model *m, const char *namespace_, const char *claim)
+{
+	const struct dra_claim *c = dra_claim(objects_dra(m->objects), namespace_, claim);
+
+	return c && consumers_of(m, c).others;
 }
 
 bool shared_claim_is_foreign(const struct model *m, const struct dra_claim *c)
@@ -159,6 +165,7 @@ uint16_t shared_claim_rides(const struct model *m, const struct job *j, uint32_t
 
 		if (g->claims[i].shares == 0)
 			continue;
+		/* In this order: a pod of gpuq's, pods of others, one that is placed with it. */
 		holder = shared_claim_holder(m, namespace_, g->claims[i].claim);
 		c = dra_claim(objects_dra(m->objects), objects_namespace(m->objects, namespace_),
 			      g->claims[i].claim);
@@ -167,8 +174,8 @@ uint16_t shared_claim_rides(const struct model *m, const struct job *j, uint32_t
 		if (holder || (c && c->allocated && shared_claim_is_foreign(m, c)))
 			out |= (uint16_t)(1u << i);
 		for (uint32_t k = 0; k < n_earlier; k++)
-			if (claim_at(shared_claim_group(&j->request->spec, earlier[k].group),
-				     g->claims[i].claim) != NO_CLAIM) {
+			if (shared_claim_at(shared_claim_group(&j->request->spec, earlier[k].group),
+					    g->claims[i].claim) != NO_CLAIM) {
 				*node = earlier[k].node;
 				out |= (uint16_t)(1u << i);
 			}
@@ -216,50 +223,40 @@ void shared_claim_each(const struct pod *p, size_t claim,
 	if (!g || claim >= g->n_claims || g->claims[claim].shares == 0)
 		return;
 	DL_FOREACH2(p->node->pods, o, node_next)
-		if (o != p && claim_at(group_of(o), g->claims[claim].claim) != NO_CLAIM &&
+		if (o != p && shared_claim_at(group_of(o), g->claims[claim].claim) != NO_CLAIM &&
 		    strcmp(model_queue_namespace(o->job->queue),
 			   model_queue_namespace(p->job->queue)) == 0)
 			fn(arg, o);
 }
 
-/* Of the others with a pod's claims: any, and such as may stay when it ends. */
-struct others {
+/* The pod that is asked about, and what was found: another that may stay when it ends. */
+struct staying {
 	const struct pod *of;
-	bool any, stay;
+	bool any;
 };
 
+/* Those of its own job go with it, unless that job can go on without some. */
 static void note(void *arg, const struct pod *other)
 {
-	struct others *o = arg;
-
 	const struct request_group *g = &other->job->request->spec.groups[other->group];
+	struct staying *s = arg;
 
-	o->any = true;
-	o->stay |= other->job != o->of->job || g->pods_min < g->pods_max;
-}
-
-static struct others others_of(const struct pod *p)
-{
-	const struct gpuq_group *g = group_of(p);
-	struct others o = { .of = p };
-
-	for (size_t i = 0; g && i < g->n_claims; i++)
-		shared_claim_each(p, i, note, &o);
-	return o;
-}
-
-bool shared_claim_is_shared(const struct pod *p)
-{
-	return p->rides || p->beside || others_of(p).any;
+	s->any |= other->job != s->of->job || g->pods_min < g->pods_max;
 }
 
 bool shared_claim_carries(const struct pod *p)
 {
-	return others_of(p).stay;
+	const struct gpuq_group *g = group_of(p);
+	struct staying s = { p, false };
+
+	for (size_t i = 0; g && i < g->n_claims; i++)
+		shared_claim_each(p, i, note, &s);
+	return s.any;
 }
 
 /* ---- devices ---- */
 
+/* True if the pod is charged for the device. */
 static bool has(const struct pod *p, size_t device)
 {
 	for (uint32_t i = 0; i < p->n_devices; i++)
@@ -268,19 +265,8 @@ static bool has(const struct pod *p, size_t device)
 	return false;
 }
 
-static bool is_taken(const struct node *n, size_t device)
-{
-	const struct pod *p;
-
-	DL_FOREACH2(n->pods, p, node_next)
-		if (model_pod_takes(p) && has(p, device))
-			return true;
-	return false;
-}
-
-/* List the cards on the node that the claim is allocated to, ascending. */
-static uint32_t cards_of(const struct model *m, const struct node *n, const char *namespace_,
-			 const char *claim, uint16_t *out)
+uint32_t shared_claim_cards(const struct model *m, const struct node *n, const char *namespace_,
+			    const char *claim, uint16_t *out)
 {
 	const struct dra *d = objects_dra(m->objects);
 	const struct dra_claim *c = dra_claim(d, namespace_, claim);
@@ -307,49 +293,11 @@ static uint32_t cards_of(const struct model *m, const struct node *n, const char
 	return sum;
 }
 
-/* ---- passing on ---- */
-
-static void add_device(struct pod *p, uint16_t device)
-{
-	uint32_t i = p->n_devices++;
-
-	for (; i > 0 && p->devices[i - 1] > device; i--)
-		p->devices[i] = p->devices[i - 1];
-	p->devices[i] = device;
-}
-
-/* Charge a pod for a claim from now on. */
-static void take_over(struct model *m, struct pod *p, const char *claim, const uint16_t *devices,
-		      uint32_t n, enum devices_from from, int64_t at_us)
-{
-	const size_t at = claim_at(group_of(p), claim);
-	const int64_t more = (int64_t)n * 1000;
-	struct life *l = job_life(p->job);
-
-	/* A job without any device was charged to no flavor. */
-	if (!*l->flavor)
-		l->flavor = model_intern(m, p->node->flavor);
-	if (p->start_us)
-		account_pod_more(m, p, more, at_us);
-	accounting_charge_more(p, at_us);
-	if (p->n_devices == 0 || from != DEVICES_TOLD)
-		p->devices_from = from;
-	for (uint32_t i = 0; i < n; i++)
-		add_device(p, devices[i]);
-	p->rides &= (uint16_t) ~(1u << at);
-	p->gpus_milli += more;
-	p->job->queue->allocated_milli += more;
-	p->dirty = true;
-	model_job_dirty(m, p->job);
-}
-
-/* List the devices by which a pod that ended was charged for a claim: those that this is allocated to, as far as they
- * are its own, else the first of them. */
-static uint32_t left_by(const struct model *m, const struct pod *p, const char *claim, uint32_t n,
-			uint16_t *out)
+uint32_t shared_claim_left_by(const struct model *m, const struct pod *p, const char *claim,
+			      uint32_t n, uint16_t *out)
 {
 	uint16_t cards[DRA_RESULTS_MAX];
-	const uint32_t n_cards = cards_of(m, p->node, namespace_of(m, p), claim, cards);
+	const uint32_t n_cards = shared_claim_cards(m, p->node, namespace_of(m, p), claim, cards);
 	uint32_t sum = 0;
 
 	for (uint32_t i = 0; i < n_cards && sum < n; i++)
@@ -365,76 +313,9 @@ static uint32_t left_by(const struct model *m, const struct pod *p, const char *
 uint32_t shared_claim_list(const struct model *m, const struct pod *p, size_t claim, uint16_t *out)
 {
 	const struct gpuq_claim *c = &p->job->request->spec.groups[p->group].where->claims[claim];
-	const uint32_t n = cards_of(m, p->node, namespace_of(m, p), c->claim, out);
+	const uint32_t n = shared_claim_cards(m, p->node, namespace_of(m, p), c->claim, out);
 	const struct pod *holder =
 		n ? NULL : shared_claim_holder(m, model_queue_namespace(p->job->queue), c->claim);
 
-	return holder ? left_by(m, holder, c->claim, (uint32_t)c->shares, out) : n;
-}
-
-void shared_claim_released(struct model *m, const struct pod *p, int64_t at_us)
-{
-	const struct gpuq_group *g =
-		p->job->request ? shared_claim_group(&p->job->request->spec, p->group) : NULL;
-
-	for (size_t i = 0; g && i < g->n_claims; i++) {
-		const char *claim = g->claims[i].claim;
-		uint16_t devices[DRA_RESULTS_MAX];
-		struct pod *charged, *oldest;
-		uint32_t n;
-
-		if (g->claims[i].shares == 0 || rides(p, i))
-			continue;
-		find(m, model_queue_namespace(p->job->queue), claim, &charged, &oldest);
-		n = (uint32_t)g->claims[i].shares;
-		if (!charged && oldest && oldest->node == p->node &&
-		    left_by(m, p, claim, n, devices) == n)
-			take_over(m, oldest, claim, devices, n, p->devices_from, at_us);
-	}
-	/* Where pods of others stay, they have the devices now. */
-	if (g)
-		node_recount_claims(m, p->node->name);
-}
-
-/* Note at the pods with a claim whether pods of others have it. */
-static void note_others(struct model *m, const char *namespace_, const char *name,
-			const struct dra_claim *c)
-{
-	const char *home = objects_namespace(m->objects, namespace_);
-	const bool others = c && consumers_of(m, c).others;
-	struct pod *p;
-
-	node_each(m, n)
-		DL_FOREACH2(n->pods, p, node_next) {
-			const size_t at = claim_at(group_of(p), name);
-
-			if (at == NO_CLAIM || strcmp(namespace_of(m, p), home) != 0)
-				continue;
-			p->beside &= (uint16_t) ~(1u << at);
-			p->beside |= (uint16_t)((unsigned)others << at);
-		}
-}
-
-void shared_claim_seen(struct model *m, const char *namespace_, const char *name, int64_t at_us)
-{
-	const struct dra_claim *c = dra_claim(objects_dra(m->objects), namespace_, name);
-	uint16_t devices[DRA_RESULTS_MAX];
-	struct pod *charged, *oldest;
-	const struct gpuq_group *g;
-	uint32_t n;
-
-	note_others(m, namespace_, name, c);
-	if (!c || !c->allocated || shared_claim_is_foreign(m, c))
-		return;
-	find(m, namespace_, name, &charged, &oldest);
-	g = oldest && !charged ? group_of(oldest) : NULL;
-	if (!g)
-		return;
-	n = cards_of(m, oldest->node, namespace_, name, devices);
-	/* Those that the ledger has for other pods are told anew when these have theirs. */
-	for (uint32_t i = 0; i < n; i++)
-		if (is_taken(oldest->node, devices[i]))
-			return;
-	if (n == shared_claim_devices(g, (uint16_t)(1u << claim_at(g, name))))
-		take_over(m, oldest, name, devices, n, DEVICES_TOLD, at_us);
+	return holder ? shared_claim_left_by(m, holder, c->claim, (uint32_t)c->shares, out) : n;
 }

@@ -4,7 +4,7 @@
  *          the ledger. Others ride: they have none of these devices, until that one ends and the charge passes on to
  *          the oldest of them. While pods of others alone have the claim, its devices are foreign, and all ride.
  * Touches  memory only.
- * Used by  state/ (applies it), carry/ (places by it), snapshot/, flow/bind, state/view.
+ * Used by  state/pod (applies it), carry/ (places by it), snapshot/, flow/bind, state/view.
  */
 #ifndef GPUQD_STATE_CUTS_SHARED_CLAIM_H
 #define GPUQD_STATE_CUTS_SHARED_CLAIM_H
@@ -19,9 +19,23 @@ const struct gpuq_group *shared_claim_group(const struct request_spec *s, uint32
  * itself. */
 uint32_t shared_claim_pods(const struct gpuq_group *g);
 
-/* Return the pod that is charged for the claim; NULL = none of gpuq's is. namespace_: as of a queue. */
+/* Return which claim of the group that is; GPUQ_CLAIMS_MAX = none that is shared. g may be NULL. */
+size_t shared_claim_at(const struct gpuq_group *g, const char *claim);
+
+/* The pods of gpuq's with a claim: the one that is charged for it, the one that was placed first of the others, NULL =
+ * there is none; and how many there are. */
+struct shared_claim_users {
+	struct pod *charged, *oldest;
+	uint32_t n;
+};
+/* namespace_: as of a queue. */
+struct shared_claim_users shared_claim_users(const struct model *m, const char *namespace_,
+					     const char *claim);
+/* Return the pod that is charged for the claim; NULL = none of gpuq's is. */
 struct pod *shared_claim_holder(const struct model *m, const char *namespace_, const char *claim);
 
+/* True if pods of others have the claim. */
+bool shared_claim_has_others(const struct model *m, const char *namespace_, const char *claim);
 /* True if pods of others hold the claim's devices: it is theirs, and no pod of gpuq's is charged for it. */
 bool shared_claim_is_foreign(const struct model *m, const struct dra_claim *c);
 
@@ -40,8 +54,6 @@ uint32_t shared_claim_devices(const struct gpuq_group *g, uint16_t rides);
 /* Return how many devices a pod of the job may come to hold, n of which it has. */
 uint32_t shared_claim_room(const struct job *j, uint32_t n);
 
-/* True if another pod of gpuq's on its node has one of the pod's claims as well, or it rides. */
-bool shared_claim_is_shared(const struct pod *p);
 /* True if its devices may stay with another pod when it ends: one of another job, or of its own where that can shrink. */
 bool shared_claim_carries(const struct pod *p);
 /* Call fn for each other pod of gpuq's with that claim of the pod. */
@@ -51,9 +63,12 @@ void shared_claim_each(const struct pod *p, size_t claim,
  * many; 0 = they are not known. */
 uint32_t shared_claim_list(const struct model *m, const struct pod *p, size_t claim, uint16_t *out);
 
-/* Pass on what a pod that has ended was charged for. */
-void shared_claim_released(struct model *m, const struct pod *p, int64_t at_us);
-/* The claim has changed: where it is no longer that of others, charge the oldest pod with it. */
-void shared_claim_seen(struct model *m, const char *namespace_, const char *name, int64_t at_us);
+/* List the cards on the node that the claim is allocated to, ascending; room as before. */
+uint32_t shared_claim_cards(const struct model *m, const struct node *n, const char *namespace_,
+			    const char *claim, uint16_t *out);
+/* List the n devices by which a pod is or was charged for a claim: those that this is allocated to, where they are its own,
+ * else the first that it has. Return how many. */
+uint32_t shared_claim_left_by(const struct model *m, const struct pod *p, const char *claim,
+			      uint32_t n, uint16_t *out);
 
 #endif
