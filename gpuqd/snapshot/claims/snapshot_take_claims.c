@@ -21,7 +21,17 @@ struct kind {
 	const char *namespace_, *name; /* of the resource */
 };
 
+/* The pods with a claim of that name, as they were when that was first asked. */
+struct has {
+	struct has *next;
+	const char *namespace_, *claim;
+	const char *node; /* of the pod that is charged for it; NULL = none is */
+	bool isolated; /* whose job demands that no other has its devices */
+	bool foreign; /* pods of others have it */
+};
+
 struct snap_claims {
+	struct has *has;
 	const struct model *m;
 	const struct dra *d;
 	struct gpuq_arena *mem;
@@ -115,6 +125,44 @@ void snapshot_claims_done(struct snap_claims *c)
 	free(c);
 }
 
+/* ---- pods with a claim ---- */
+
+/* True if the job, or a queue of it, demands that its devices are apart from those of others. */
+static bool demands(const struct job *j)
+{
+	return j->request->spec.isolation > GPUQ_ISOLATION_NONE ||
+	       model_queue_isolation(j->queue) > GPUQ_ISOLATION_NONE;
+}
+
+/* All pods are looked at for it: once a snapshot. */
+static const struct has *who_has(struct snap_claims *c, const char *namespace_, const char *claim)
+{
+	static const struct has nobody = { .namespace_ = "", .claim = "" };
+	const char *home = objects_namespace(c->m->objects, namespace_);
+	const struct dra_claim *is = dra_claim(c->d, home, claim);
+	const struct pod *holder;
+	struct has *h;
+
+	for (h = c->has; h; h = h->next)
+		if (strcmp(h->claim, claim) == 0 && strcmp(h->namespace_, home) == 0)
+			return h;
+	h = gpuq_arena_calloc(c->mem, 1, sizeof(*h));
+	if (!h)
+		return &nobody;
+	holder = shared_claim_holder(c->m, namespace_, claim);
+	*h = (struct has){ .next = c->has,
+			   .namespace_ = gpuq_arena_strdup(c->mem, home),
+			   .claim = gpuq_arena_strdup(c->mem, claim),
+			   .node = holder ? holder->node->name : NULL,
+			   .isolated = holder && demands(holder->job),
+			   .foreign = !holder && is && is->allocated &&
+				      shared_claim_is_foreign(c->m, is) };
+	if (!h->namespace_ || !h->claim)
+		return &nobody;
+	c->has = h;
+	return h;
+}
+
 /* ---- what cannot be served anywhere ---- */
 
 static void wait_for(struct snap_claims *c, struct snap_variant *v, uint8_t gate,
@@ -126,30 +174,16 @@ static void wait_for(struct snap_claims *c, struct snap_variant *v, uint8_t gate
 	v->gate_object = kept ? kept : "";
 }
 
-/* True if the job, or a queue of it, demands that its devices are apart from those of others. */
-static bool demands(const struct job *j)
-{
-	return j->request->spec.isolation > GPUQ_ISOLATION_NONE ||
-	       model_queue_isolation(j->queue) > GPUQ_ISOLATION_NONE;
-}
-
 /* True if a claim would have several pods, whose devices are not apart, and one of them demands it. */
 static bool is_too_close(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
 			 bool isolated)
 {
 	for (size_t i = 0; i < g->n_claims; i++) {
-		const struct gpuq_claim *ask = &g->claims[i];
-		const struct dra_claim *claim;
-		const struct pod *holder;
+		const struct has *h =
+			g->claims[i].shares ? who_has(c, namespace_, g->claims[i].claim) : NULL;
 
-		if (!ask->shares)
-			continue;
-		holder = shared_claim_holder(c->m, namespace_, ask->claim);
-		claim = dra_claim(c->d, objects_namespace(c->m->objects, namespace_), ask->claim);
-		if (holder ? isolated || demands(holder->job)
-			   : isolated &&
-				     (g->pods_max > 1 || (claim && claim->allocated &&
-							  shared_claim_is_foreign(c->m, claim))))
+		if (h && (h->node ? isolated || h->isolated
+				  : isolated && (g->pods_max > 1 || h->foreign)))
 			return true;
 	}
 	return false;
@@ -232,7 +266,7 @@ static bool specs_for(struct snap_claims *c, const char *namespace_, const struc
 	for (size_t i = 0; i < g->n_claims; i++) {
 		struct dra_spec *spec = gpuq_arena_calloc(a, 1, sizeof(*spec));
 		const struct dra_claim *claim;
-		const struct pod *holder;
+		const char *holder;
 
 		if (dra_named_before(g, i))
 			continue;
@@ -241,8 +275,8 @@ static bool specs_for(struct snap_claims *c, const char *namespace_, const struc
 			     spec, &claim) != DRA_FOUND)
 			return false;
 		/* All pods of a claim are on the node of the first, from its placement on. */
-		holder = claim ? shared_claim_holder(c->m, namespace_, claim->name) : NULL;
-		if (holder && strcmp(holder->node->name, node) != 0)
+		holder = claim ? who_has(c, namespace_, claim->name)->node : NULL;
+		if (holder && strcmp(holder, node) != 0)
 			return false;
 		if (claim && claim->allocated && *claim->node && strcmp(claim->node, node) != 0)
 			return false;
@@ -372,15 +406,9 @@ static int64_t leave_shared(struct snap_claims *c, const char *namespace_,
 
 	for (size_t i = 0; i < g->n_claims; i++) {
 		const struct gpuq_claim *ask = &g->claims[i];
-		const struct dra_claim *claim =
-			ask->shares ? dra_claim(c->d, objects_namespace(c->m->objects, namespace_),
-						ask->claim)
-				    : NULL;
+		const struct has *h = ask->shares ? who_has(c, namespace_, ask->claim) : NULL;
 
-		if (!ask->shares)
-			continue;
-		if (shared_claim_holder(c->m, namespace_, ask->claim) ||
-		    (claim && claim->allocated && shared_claim_is_foreign(c->m, claim)))
+		if (h && (h->node || h->foreign))
 			out->gpus_milli -= ask->shares * 1000;
 		else
 			once += ask->shares * 1000;
