@@ -234,8 +234,11 @@ static void take_over(struct model *m, struct pod *p, const char *claim, const u
 {
 	const struct gpuq_group *g = shared_claim_group(&p->job->request->spec, p->group);
 	const int64_t more = (int64_t)n * 1000;
-	struct life *l = job_life(p->job);
+	struct life *l;
 
+	if (p->n_devices + n > shared_claim_room(p->job, 0))
+		return;
+	l = job_life(p->job);
 	/* A job without any device was charged to no flavor. */
 	if (!*l->flavor)
 		l->flavor = model_intern(m, p->node->flavor);
