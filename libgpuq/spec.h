@@ -83,6 +83,8 @@ struct gpuq_claim {
 	struct gpuq_strlist selectors;
 	struct gpuq_claim_option *first; /* in order of preference */
 	size_t n_first; /* 0..GPUQ_CLAIM_OPTIONS_MAX */
+	/* With claim: those of a pod's gpus_milli that are its devices, which its pods share; gpuqd fills this in. */
+	int64_t shares;
 };
 
 /* Every `size` pods of a group stand together inside one domain of `level`. */
@@ -415,6 +417,8 @@ const struct gpuq_amount *gpuq_group_device(const struct gpuq_group *g);
 
 /* True if its devices are those of its claims. */
 bool gpuq_group_claimed(const struct gpuq_group *g);
+/* Return those of a pod's gpus_milli that are devices of ResourceClaims which its pods share: they count once. */
+int64_t gpuq_group_shared_milli(const struct gpuq_group *g);
 
 /* Return an absolute path as mount(2) reads it, in a: no empty part, no ".", no '/' at the end; NULL: no memory. */
 const char *gpuq_path_plain(struct gpuq_arena *a, const char *path);

@@ -2,6 +2,7 @@
 
 #include "gpuqd/carry/claim_text.h"
 #include "gpuqd/snapshot/cost.h"
+#include "gpuqd/state/cuts/shared_claim.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/profile.h"
 
@@ -93,28 +94,93 @@ static const char *profile_of(const struct carry *c, const struct plan_action *a
 		       : NULL;
 }
 
-/* Return the places of an action; NULL when there is no memory. */
-static struct placed_pod *places(const struct carry *c, const struct plan_action *a)
+/* Return the job of an action, or the array of which it is an element that is not split off yet. */
+static const struct job *job_of(const struct carry *c, const struct plan_action *a)
 {
-	struct placed_pod *pods = gpuq_arena_calloc(c->mem, a->n_pods + 1, sizeof(*pods));
-	uint32_t in_group[GPUQ_GROUPS_MAX] = { 0 };
+	const struct job *j = model_find_job(c->m, key_of(a));
 
+	return j ? j : model_find_job(c->m, (struct job_key){ a->key.id, -1 });
+}
+
+/* A pod is not charged for devices of claims that another pod has, those before it included. Return how many it has of n
+ * devices. */
+static uint32_t leave_shared(const struct carry *c, const struct job *j, struct placed_pod *pods,
+			     uint32_t at, uint32_t n)
+{
+	const struct gpuq_group *g =
+		j ? shared_claim_group(&j->request->spec, pods[at].group) : NULL;
+	const char *node;
+	uint32_t own;
+
+	if (!g)
+		return n;
+	pods[at].rides = shared_claim_rides(c->m, j, pods[at].group, pods, at, &node);
+	own = (uint32_t)(g->gpus_milli / 1000) - shared_claim_devices(g, pods[at].rides);
+	pods[at].n_devices = own < n ? own : n;
+	pods[at].gpus_milli = (int64_t)pods[at].n_devices * 1000;
+	return pods[at].n_devices;
+}
+
+/* Return for how many pods of a pending job a place is: those of a group that share a claim are one in the snapshot. */
+static uint32_t pods_of(const struct carry *c, const struct plan_action *a, const struct job *j,
+			const struct plan_pod *pp)
+{
+	const struct gpuq_group *g = j ? shared_claim_group(&j->request->spec, pp->group) : NULL;
+	uint32_t n = 0;
+
+	if (!g || a->kind == PLAN_GROW || a->kind == PLAN_MOVE)
+		return 1;
+	for (uint32_t i = 0; i < a->n_pods; i++)
+		n += c->p->pods[a->pod_first + i].group == pp->group;
+	return n == 1 ? shared_claim_pods(g) : 1;
+}
+
+/* True if the places are still those that its claims allow; else the next cycle decides anew. */
+static bool shares(const struct carry *c, const struct plan_action *a,
+		   const struct placed_pod *pods, uint32_t n)
+{
+	const struct job *j = job_of(c, a);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (!j || shared_claim_check(c->m, j, pods, n, &err) == 0)
+		return true;
+	drop(c, a, CARRY_DROPPED);
+	return false;
+}
+
+/* Return the places of an action, *n of them; NULL when there is no memory. */
+static struct placed_pod *places(const struct carry *c, const struct plan_action *a, uint32_t *n)
+{
+	const struct job *j = job_of(c, a);
+	uint32_t in_group[GPUQ_GROUPS_MAX] = { 0 };
+	struct placed_pod *pods;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < a->n_pods; i++)
+		most += pods_of(c, a, j, &c->p->pods[a->pod_first + i]);
+	pods = gpuq_arena_calloc(c->mem, most + 1, sizeof(*pods));
+	*n = 0;
 	for (uint32_t i = 0; pods && i < a->n_pods; i++) {
 		const struct plan_pod *pp = &c->p->pods[a->pod_first + i];
 		uint16_t *devices = gpuq_arena_calloc(c->mem, pp->n_devices + 1, sizeof(*devices));
+		uint32_t taken = 0;
 
 		if (!devices)
 			return NULL;
 		for (uint32_t k = 0; k < pp->n_devices; k++)
 			devices[k] = (uint16_t)c->p->devices[pp->device_first + k];
-		pods[i] = (struct placed_pod){ .group = pp->group,
-					       .group_index = in_group[pp->group]++,
-					       .node = c->s->nodes[pp->node].name,
-					       .devices = devices,
-					       .n_devices = pp->n_devices,
-					       .gpus_milli = milli_of(c, a, pp),
-					       .mig = profile_of(c, a, pp),
-					       .choice = group_of(c, a, pp)->choice };
+		for (uint32_t k = pods_of(c, a, j, pp); k > 0; k--) {
+			pods[*n] = (struct placed_pod){ .group = pp->group,
+							.group_index = in_group[pp->group]++,
+							.node = c->s->nodes[pp->node].name,
+							.devices = devices + taken,
+							.n_devices = pp->n_devices - taken,
+							.gpus_milli = milli_of(c, a, pp),
+							.mig = profile_of(c, a, pp),
+							.choice = group_of(c, a, pp)->choice };
+			taken += leave_shared(c, j, pods, *n, pp->n_devices - taken);
+			++*n;
+		}
 	}
 	return pods;
 }
@@ -128,11 +194,10 @@ static void place(const struct carry *c, const struct plan_action *a)
 	c->to->token(token);
 	ev.placed.token = token;
 	ev.placed.flavor = flavor_of(c, a);
-	ev.placed.pods = places(c, a);
-	ev.placed.n_pods = a->n_pods;
+	ev.placed.pods = places(c, a, &ev.placed.n_pods);
 	ev.placed.yield_us = a->yield_us;
 	ev.placed.time_limit_us = a->walltime_us;
-	if (ev.placed.pods)
+	if (ev.placed.pods && shares(c, a, ev.placed.pods, ev.placed.n_pods))
 		apply(c, a, &ev, CARRY_PLACED);
 }
 
@@ -141,9 +206,8 @@ static void grow(const struct carry *c, const struct plan_action *a)
 {
 	struct event ev = { .type = EV_JOB_GROWN, .job = key_of(a) };
 
-	ev.grown.pods = places(c, a);
-	ev.grown.n_pods = a->n_pods;
-	if (ev.grown.pods)
+	ev.grown.pods = places(c, a, &ev.grown.n_pods);
+	if (ev.grown.pods && shares(c, a, ev.grown.pods, ev.grown.n_pods))
 		apply(c, a, &ev, CARRY_GROWN);
 }
 
@@ -168,8 +232,7 @@ static void nominate(const struct carry *c, const struct plan_action *a,
 	char rules[CLAIM_RULES_MAX], why[CLAIM_TEXT_MAX];
 
 	ev.nominated.flavor = flavor_of(c, a);
-	ev.nominated.pods = places(c, a);
-	ev.nominated.n_pods = a->n_pods;
+	ev.nominated.pods = places(c, a, &ev.nominated.n_pods);
 	ev.nominated.victims = victims;
 	ev.nominated.n_victims = n;
 	ev.nominated.rule = claim_rules(leaving, n_leaving, rules);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "gpuqd/base/failpoint.h"
@@ -11,6 +12,7 @@
 #include "gpuqd/carry/carry_asks.h"
 #include "gpuqd/carry/carry_cuts.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/state/cuts/shared_claim.h"
 
 /* A plan that is being carried out. */
 struct out {
@@ -62,7 +64,7 @@ static void log_news(void *arg, enum carry_news news, const struct plan_action *
 	switch (news) {
 	case CARRY_PLACED:
 		log_info("job.placed", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32 " node=%s",
-			 id, index, a->n_pods, LOGS(ev->placed.pods[0].node));
+			 id, index, ev->placed.n_pods, LOGS(ev->placed.pods[0].node));
 		break;
 	case CARRY_GROWN:
 		log_info("job.grown", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32, id, index,
@@ -144,6 +146,31 @@ static bool is_lost(const struct model *m, const struct promise *p)
 	return false;
 }
 
+/* True if it was nominated devices beside claims which other pods had, and now it needs more. */
+static bool lacks_devices(const struct model *m, const struct job *j)
+{
+	const struct promise *p = j->life->promise;
+	struct placed_pod *pods = calloc(p->n_pods + 1, sizeof(*pods));
+	bool lacks = false;
+
+	for (uint32_t i = 0; pods && i < p->n_pods; i++) {
+		const struct gpuq_group *g =
+			shared_claim_group(&j->request->spec, p->pods[i].group);
+		const char *node;
+
+		pods[i].group = p->pods[i].group;
+		pods[i].node = p->pods[i].node;
+		if (!g)
+			continue;
+		pods[i].rides = shared_claim_rides(m, j, pods[i].group, pods, i, &node);
+		lacks |= p->pods[i].n_devices <
+				 g->gpus_milli / 1000 - shared_claim_devices(g, pods[i].rides) ||
+			 (node && strcmp(node, p->pods[i].node) != 0);
+	}
+	free(pods);
+	return lacks;
+}
+
 void carry_out_renounce_lost(struct journal *j)
 {
 	const struct model *m = journal_model(j);
@@ -153,10 +180,16 @@ void carry_out_renounce_lost(struct journal *j)
 	job_each(m, k) {
 		struct event ev = { .type = EV_JOB_RENOUNCED, .job = k->key };
 
-		if (!k->life->promise || !is_lost(m, k->life->promise))
+		bool lost;
+
+		if (!k->life->promise)
 			continue;
-		log_notice("job.renounced", "job=%" PRIu32 ": a node that it was nominated is gone",
-			   k->key.id);
+		lost = is_lost(m, k->life->promise);
+		if (!lost && !lacks_devices(m, k))
+			continue;
+		log_notice("job.renounced", "job=%" PRIu32 ": %s", k->key.id,
+			   lost ? "a node that it was nominated is gone"
+				: "its claims are no longer those of other pods");
 		journal_apply(j, &ev, NULL);
 	}
 }

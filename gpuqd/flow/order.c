@@ -12,6 +12,7 @@
 #include "gpuqd/state/record/podrecord.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/state/cuts/shared_claim.h"
 #include "gpuqd/store/digest.h"
 #include "gpuqd/store/store.h"
 #include "gpuqd/store/read.h"
@@ -195,6 +196,14 @@ static void set_array(struct pod_env *e, const struct model *m, const struct job
 	pod_env_set_int(e, "GPUQ_ARRAY_TASK_STEP", ar->ranges[0].step);
 }
 
+/* Return how many devices the pod can use: those of claims as well that another pod is charged for. */
+static uint32_t usable(const struct pod *p)
+{
+	const struct gpuq_group *g = shared_claim_group(&p->job->request->spec, p->group);
+
+	return p->n_devices + shared_claim_devices(g, p->rides);
+}
+
 /* Set the pod's rank in the job; the variables of PyTorch, for one process per pod; and those of
  * torchrun, which starts one process per device, in place of its options. */
 static void set_gang(struct pod_env *e, const struct pod *p, const struct gpuq_group *g, bool local,
@@ -222,8 +231,8 @@ static void set_gang(struct pod_env *e, const struct pod *p, const struct gpuq_g
 		pod_env_set(e, "PET_MASTER_PORT", pod_env_get(e, "MASTER_PORT"));
 		pod_env_set_int(e, "PET_NNODES", o->n_pods);
 		pod_env_set_int(e, "PET_NODE_RANK", p->index);
-		if (p->n_devices && !gpuq_strmap_get(&g->env, "PET_NPROC_PER_NODE"))
-			pod_env_set_int(e, "PET_NPROC_PER_NODE", p->n_devices);
+		if (usable(p) && !gpuq_strmap_get(&g->env, "PET_NPROC_PER_NODE"))
+			pod_env_set_int(e, "PET_NPROC_PER_NODE", usable(p));
 	}
 }
 
@@ -272,7 +281,7 @@ static void fill_env(struct pod_env *e, const struct model *m, const struct job 
 	pod_env_set_int(e, "GPUQ_POD_COUNT", o->n_pods);
 	pod_env_set_int(e, "GPUQ_NNODES", o->n_pods);
 	pod_env_set(e, "GPUQ_NODE_NAME", p->node->name);
-	pod_env_set_int(e, "GPUQ_GPUS", p->n_devices);
+	pod_env_set_int(e, "GPUQ_GPUS", usable(p));
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		gpuq_buf_printf(&devices, "%s%u", i ? "," : "", p->devices[i]);
 	/* Where the node chooses, the plan may turn out to be false. */
@@ -304,7 +313,7 @@ static void fill_env(struct pod_env *e, const struct model *m, const struct job 
 							   .uid = j->wish->uid,
 							   .gid = j->wish->gid,
 							   .n_pods = o->n_pods,
-							   .n_devices = p->n_devices,
+							   .n_devices = usable(p),
 							   .start_us = o->now_us,
 							   .limit_us = j->time_limit_us });
 }

@@ -188,6 +188,7 @@ int64_t cost_of_spec(const struct gpuq_spec *spec, int64_t of_bytes)
 
 		milli = amount_sum(
 			milli, amount_times(g->mig_ok && least < one ? least : one, g->pods_min));
+		milli -= (g->pods_min - 1) * gpuq_group_shared_milli(g);
 	}
 	return milli;
 }
@@ -276,6 +277,8 @@ int64_t cost_of_alloc(const struct snapshot *s, const struct snap_alloc *a)
 {
 	const struct snap_group *g = snap_group_of(s, a);
 
+	if (a->shares)
+		return a->charge_milli;
 	if (!g->mig && snap_group_parts(g) && a->n_devices && a->milli)
 		return (int64_t)a->n_devices * cost_of_share(g, &s->nodes[a->node], a->milli);
 	return cost_of_pod(s, g, s->nodes[a->node].flavor);

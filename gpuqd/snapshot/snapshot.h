@@ -466,6 +466,10 @@ struct snap_alloc {
 	uint32_t n_devices;
 	int32_t milli; /* charged for each device; sealed: taken of its cores; 0 = no devices */
 	int64_t device_memory_bytes; /* of each device; 0 = not counted */
+	/* Its group has claims that pods share: it is charged charge_milli, whatever that requests. stays: its devices
+	 * stay with pods of other jobs when it ends. */
+	bool shares, stays;
+	int64_t charge_milli;
 };
 
 /* A slice of the reservations: [start, end). Nodes, or an amount of one flavor (SNAP_NONE = of any)

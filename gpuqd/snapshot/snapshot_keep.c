@@ -228,7 +228,7 @@ static struct kept *make_entry(struct snapshot_keep *k, const struct job *j)
 		if (model_pod_takes(p) && !snapshot_take_pod(&k->t, p, &all[n_pods++]))
 			return NULL;
 	for (uint32_t i = 0; i < n_promises; i++)
-		if (!snapshot_take_promised(&k->t, j->life->promise, i, &all[n_pods++]))
+		if (!snapshot_take_promised(&k->t, j, i, &all[n_pods++]))
 			return NULL;
 	for (uint32_t i = 0; i < n_pods; i++)
 		n_devices += all[i].n_devices;

@@ -163,7 +163,8 @@ static const struct col reservation_cols[] = {
 #undef C
 #define C(m) COL(struct snap_alloc, m)
 static const struct col alloc_cols[] = {
-	C(job), C(node), C(group), C(index), C(releasing), C(milli), C(device_memory_bytes),
+	C(job), C(node), C(group), C(index), C(releasing), C(milli), C(device_memory_bytes), C(shares),
+	C(stays), C(charge_milli),
 };
 #undef C
 /* clang-format on */
@@ -810,7 +811,9 @@ static void unpack_alloc(struct unpack *u,
 	a.devices = unpack_ints(u, SNAP_DEVICES_MAX, true, &a.n_devices);
 	skip_rest(u, n, 2);
 	bad_unless(u, a.job < s->n_jobs && a.node < s->n_nodes && a.milli >= 0 &&
-			      a.milli <= SNAP_MILLI && a.device_memory_bytes >= 0);
+			      a.milli <= SNAP_MILLI && a.device_memory_bytes >= 0 &&
+			      a.charge_milli >= 0 &&
+			      a.charge_milli <= (int64_t)SNAP_DEVICES_MAX * SNAP_MILLI);
 	if (!u->r->bad)
 		bad_unless(u, s->jobs[a.job].request < s->n_requests &&
 				      a.group < s->requests[s->jobs[a.job].request].n_groups);

@@ -432,7 +432,7 @@ static uint32_t take_one(struct taking *t, const struct request_spec *spec,
 		if (in && g.n_claims)
 			snapshot_claims_group(snapshot_objects_claims(t->objects),
 					      model_queue_namespace(in), of, (uint32_t)i, &g,
-					      spec->groups[i].choice, &groups[i]);
+					      spec->groups[i].choice, !t->placed, &groups[i]);
 		if (taken) {
 			groups[i].cpu_milli = taken[i].cpu_milli;
 			groups[i].memory_bytes = taken[i].memory_bytes;

@@ -11,6 +11,7 @@
 #include "gpuqd/snapshot/snapshot_take_objects.h"
 #include "gpuqd/snapshot/snapshot_take_past.h"
 #include "gpuqd/state/asks/ask_end.h"
+#include "gpuqd/state/cuts/shared_claim.h"
 
 /* True if the job is spread: every pool that it may run in is. */
 static bool spreads(const struct taking *t, const struct request_spec *spec)
@@ -75,6 +76,7 @@ static void gate(struct taking *t, const struct job *j, struct snap_job *sj)
 bool snapshot_take_pod(struct taking *t, const struct pod *p, struct snap_alloc *out)
 {
 	const struct life *life = p->job->life;
+	const bool shares = shared_claim_group(&p->job->request->spec, p->group);
 	uint32_t *devices = gpuq_arena_calloc(&t->mem, p->n_devices + 1, sizeof(*devices));
 
 	if (!devices)
@@ -90,6 +92,9 @@ bool snapshot_take_pod(struct taking *t, const struct pod *p, struct snap_alloc 
 		.devices = devices,
 		.n_devices = p->n_devices,
 		.milli = p->n_devices ? (int32_t)(p->gpus_milli / p->n_devices) : 0,
+		.shares = shares,
+		.stays = shares && shared_claim_carries(p),
+		.charge_milli = shares ? p->gpus_milli : 0,
 	};
 	return true;
 }
@@ -128,11 +133,12 @@ static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
 }
 
 /* All of its nodes are there: carry_out_renounce_lost(). */
-bool snapshot_take_promised(struct taking *t, const struct promise *promise, uint32_t index,
+bool snapshot_take_promised(struct taking *t, const struct job *j, uint32_t index,
 			    struct snap_alloc *out)
 {
-	const struct promised_pod *pp = &promise->pods[index];
+	const struct promised_pod *pp = &j->life->promise->pods[index];
 	const struct node *n = model_find_node(t->m, pp->node);
+	const bool shares = shared_claim_group(&j->request->spec, pp->group);
 	uint32_t *devices = gpuq_arena_calloc(&t->mem, pp->n_devices + 1, sizeof(*devices));
 
 	if (!devices || !n)
@@ -146,7 +152,9 @@ bool snapshot_take_promised(struct taking *t, const struct promise *promise, uin
 				    .n_devices = pp->n_devices,
 				    .milli = pp->n_devices
 						     ? (int32_t)(pp->gpus_milli / pp->n_devices)
-						     : 0 };
+						     : 0,
+				    .shares = shares,
+				    .charge_milli = shares ? pp->gpus_milli : 0 };
 	return true;
 }
 
@@ -156,7 +164,7 @@ static void take_promise(struct taking *t, const struct job *j, uint32_t job)
 	struct snap_alloc a;
 
 	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {
-		if (!snapshot_take_promised(t, j->life->promise, i, &a))
+		if (!snapshot_take_promised(t, j, i, &a))
 			return;
 		a.job = job;
 		snapshot_add_promise(t->s, &a);
@@ -208,6 +216,15 @@ static enum gpuq_spot spot_of_its_own(const struct taking *t, const struct job *
 		       : spot;
 }
 
+/* True if pods of one of its groups share a claim. */
+static bool shares_claims(const struct request_spec *spec)
+{
+	for (uint32_t i = 0; i < spec->n_groups; i++)
+		if (shared_claim_group(spec, i))
+			return true;
+	return false;
+}
+
 /* Set the job's request, as its queue's namespace makes it. A live job's pods may take other
  * amounts than its next ones will. */
 static void set_request(struct taking *t, const struct job *j, bool holds, struct snap_job *sj)
@@ -220,14 +237,18 @@ static void set_request(struct taking *t, const struct job *j, bool holds, struc
 	struct request_spec own = *has;
 
 	own.spot = spot != GPUQ_SPOT_AUTO ? (uint8_t)spot : has->spot;
-	if (v && v->request == SNAP_NONE && spot == GPUQ_SPOT_AUTO)
+	/* Pods that have places are no longer one, though they share a claim. */
+	t->placed = v && (holds || j->life->promise) && shares_claims(spec);
+	if (v && v->request == SNAP_NONE && spot == GPUQ_SPOT_AUTO && !t->placed)
 		v->request = snapshot_take_request(t, spec, j->request, j->queue, NULL);
 	sj->request = spot != GPUQ_SPOT_AUTO || has != spec
 			      ? snapshot_take_request(t, &own, j->request,
 						      taken || v ? j->queue : NULL, taken)
-		      : taken ? snapshot_take_request(t, spec, j->request, j->queue, taken)
-		      : v     ? v->request
-			      : request_handle(t, j->request);
+		      : taken || t->placed
+			      ? snapshot_take_request(t, spec, j->request, j->queue, taken)
+		      : v ? v->request
+			  : request_handle(t, j->request);
+	t->placed = false;
 	if (v && !holds && sj->gate == GPUQ_R_NONE && v->gate != GPUQ_R_NONE) {
 		sj->gate = v->gate;
 		sj->gate_object = v->gate_object;

@@ -66,7 +66,7 @@ void snapshot_objects_done(struct snap_objects *o)
 /* Note the first volume claim that keeps the group pending; one that does not exist explains more
  * than one that is not bound. */
 static void gate(const struct snap_objects *o, const struct queue *q, const struct gpuq_group *g,
-		 struct snap_variant *v)
+		 bool isolated, struct snap_variant *v)
 {
 	const char *namespace_ = model_queue_namespace(q);
 	const struct object_fact *volume;
@@ -85,7 +85,7 @@ static void gate(const struct snap_objects *o, const struct queue *q, const stru
 		v->gate_object = claim;
 	}
 	if (g->n_claims)
-		snapshot_claims_gate(o->claims, namespace_, g, v);
+		snapshot_claims_gate(o->claims, namespace_, g, isolated, v);
 }
 
 bool snapshot_objects_named(const struct request_spec *spec)
@@ -102,6 +102,8 @@ bool snapshot_objects_named(const struct request_spec *spec)
 struct snap_variant *snapshot_objects_of(struct snap_objects *o, const struct queue *q,
 					 const struct request_spec *spec, const struct request *r)
 {
+	const bool isolated = spec->isolation > GPUQ_ISOLATION_NONE ||
+			      model_queue_isolation(q) > GPUQ_ISOLATION_NONE;
 	struct variant *v = NULL, find;
 
 	if (!o->adds[q->ix] && !snapshot_objects_named(spec))
@@ -120,7 +122,7 @@ struct snap_variant *snapshot_objects_of(struct snap_objects *o, const struct qu
 	v->v.request = SNAP_NONE;
 	for (uint32_t i = 0; i < spec->n_groups; i++)
 		if (spec->groups[i].where)
-			gate(o, q, spec->groups[i].where, &v->v);
+			gate(o, q, spec->groups[i].where, isolated, &v->v);
 	if (r)
 		HASH_ADD(hh, o->variants, key, sizeof(v->key), v);
 	return &v->v;

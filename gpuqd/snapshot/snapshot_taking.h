@@ -47,6 +47,7 @@ struct taking {
 	bool has_spot, has_price; /* some pool of the site is spot; something has a price */
 	bool has_others; /* some node's devices are not NVIDIA's */
 	bool has_claims; /* some node's devices are those of claims */
+	bool placed; /* the request that is added is of a job that has its places */
 	bool few; /* only `most` of equivalent jobs have entries of their own; false: all */
 	uint32_t most;
 	enum alike_reader reader;
@@ -94,7 +95,7 @@ bool snapshot_take_entry(struct taking *t, const struct job *j, struct snap_job 
 /* Fill in a pod that holds devices, or one of a nominated placement; but its job. False: no
  * memory. */
 bool snapshot_take_pod(struct taking *t, const struct pod *p, struct snap_alloc *out);
-bool snapshot_take_promised(struct taking *t, const struct promise *promise, uint32_t index,
+bool snapshot_take_promised(struct taking *t, const struct job *j, uint32_t index,
 			    struct snap_alloc *out);
 
 /* Return the handle of a flavor; SNAP_NONE = the site has no such flavor. */

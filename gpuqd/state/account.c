@@ -360,7 +360,17 @@ int64_t account_purse_ms(const struct model *m, const struct queue *q, const cha
 
 void account_pod_started(struct model *m, const struct pod *p, int64_t now_us)
 {
-	change_accounts(m, p, BEGINS, p->start_us < now_us ? p->start_us : now_us, now_us);
+	const int64_t from = p->start_us > p->charged_us ? p->start_us : p->charged_us;
+
+	change_accounts(m, p, BEGINS, from < now_us ? from : now_us, now_us);
+}
+
+void account_pod_more(struct model *m, const struct pod *p, int64_t milli, int64_t now_us)
+{
+	struct pod more = *p;
+
+	more.gpus_milli = milli;
+	change_accounts(m, &more, BEGINS, now_us, now_us);
 }
 
 void account_pod_ended(struct model *m, const struct pod *p, int64_t counted_us, int64_t end_us,
@@ -368,6 +378,9 @@ void account_pod_ended(struct model *m, const struct pod *p, int64_t counted_us,
 {
 	if (!p->start_us)
 		return; /* it never ran */
+	/* Devices that it took over do not count from its start. */
+	if (counted_us && p->charged_us)
+		counted_us = p->start_us;
 	/* Its start became known late, or was corrected: what was counted from the wrong instant is
 	 * replaced. */
 	if (counted_us && counted_us != p->start_us)

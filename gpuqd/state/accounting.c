@@ -237,6 +237,33 @@ static void amounts_ended(struct model *m, const struct pod *p, int64_t end_us)
 	}
 }
 
+/* ---- devices that it took over ---- */
+
+/* Return since when the pod is charged for its devices, of a time that begins then. */
+static int64_t charged_from(const struct pod *p, int64_t from_us)
+{
+	return from_us > p->charged_us ? from_us : p->charged_us;
+}
+
+int64_t accounting_pod_us(const struct pod *p, int64_t from_us, int64_t to_us)
+{
+	return accounting_gpu_us(p->gpus_milli, charged_from(p, from_us), to_us) +
+	       accounting_gpu_us(p->before_milli, from_us,
+				 to_us < p->charged_us ? to_us : p->charged_us);
+}
+
+void accounting_charge_more(struct pod *p, int64_t at_us)
+{
+	const int64_t from = p->start_us ? p->start_us : p->placed_us;
+
+	/* Devices that it took over before count on the average of that time. */
+	p->before_milli = p->charged_us && at_us > from
+				  ? accounting_pod_us(p, from, at_us) /
+					    (at_us - from > 1000 ? (at_us - from) / 1000 : 1)
+				  : p->gpus_milli;
+	p->charged_us = at_us;
+}
+
 /* ---- what it used ---- */
 
 void accounting_add_used(struct used_sum *to, const struct used_sum *from)
@@ -266,7 +293,7 @@ static struct used_sum used_of(const struct pod *p, int64_t end_us)
 	s.cpu_us = s.n_cpu ? u->cpu_us : 0;
 	s.memory_bytes = u->memory_bytes > 0 ? u->memory_bytes : 0;
 	if (u->gpu_milli >= 0 && p->start_us && p->gpus_milli) {
-		s.measured_us = accounting_gpu_us(p->gpus_milli, p->start_us, end_us);
+		s.measured_us = accounting_pod_us(p, p->start_us, end_us);
 		s.busy_us = scaled(s.measured_us, u->gpu_milli);
 	}
 	return s;
@@ -297,11 +324,14 @@ uint32_t accounting_of_pod(const struct pod *p, int64_t lost_us, int64_t end_us,
 			   struct charged out[N_CHARGES])
 {
 	const int64_t ran = ran_us(p), starting = ran && ran < end_us ? ran : end_us;
+	const int64_t before = p->charged_us < end_us ? p->charged_us : end_us;
+	const int64_t start_us = charged_from(p, p->start_us), lost = charged_from(p, lost_us);
 	const struct charged all[] = {
-		{ CHARGE_USED, p->gpus_milli, p->start_us, p->start_us ? end_us : 0 },
-		{ CHARGE_REFUNDED, p->gpus_milli, lost_us, refunded && lost_us ? end_us : 0 },
-		{ CHARGE_EVICTED, p->gpus_milli, lost_us, lost_us ? end_us : 0 },
-		{ CHARGE_STARTING, p->gpus_milli, p->placed_us, starting },
+		{ CHARGE_USED, p->gpus_milli, start_us, p->start_us ? end_us : 0 },
+		{ CHARGE_USED, p->before_milli, p->start_us, p->start_us ? before : 0 },
+		{ CHARGE_REFUNDED, p->gpus_milli, lost, refunded && lost_us ? end_us : 0 },
+		{ CHARGE_EVICTED, p->gpus_milli, lost, lost_us ? end_us : 0 },
+		{ CHARGE_STARTING, p->gpus_milli, charged_from(p, p->placed_us), starting },
 		{ CHARGE_STRANDED, strand_milli(p, end_us), p->placed_us, end_us },
 	};
 	uint32_t n = 0;
@@ -427,6 +457,7 @@ void accounting_charge_attempt_lost(struct model *m, const struct job *j, enum g
 		since = lost_since(j, p);
 		if (!since || since >= p->end_us)
 			continue;
+		since = charged_from(p, since);
 		charge_spell(m, &s, CHARGE_EVICTED, since, p->end_us);
 		charge_spell(m, &s, CHARGE_REFUNDED, since, p->end_us);
 		account_refund(m, p, since, p->end_us, m->now_us);

@@ -125,8 +125,7 @@ static void add_running(struct spending *s, const struct pod *p)
 	if (!model_pod_takes(p) || !p->start_us)
 		return;
 	for (const struct queue *q = p->job->queue; q; q = q->parent) {
-		const int64_t us =
-			accounting_gpu_us(p->gpus_milli, since(p, s->from_us[q->ix]), s->now_us);
+		const int64_t us = accounting_pod_us(p, since(p, s->from_us[q->ix]), s->now_us);
 
 		s->out[q->ix].used_ms += billed(s->m, p->job, us) / 1000;
 	}
@@ -170,9 +169,8 @@ int64_t budget_user_spent_ms(const struct model *m, const struct queue *q, const
 		DL_FOREACH2(n->pods, p, node_next)
 			if (model_pod_takes(p) && p->start_us && p->job->user == user &&
 			    below(p->job->queue, q))
-				us += billed(
-					m, p->job,
-					accounting_gpu_us(p->gpus_milli, since(p, from), now_us));
+				us += billed(m, p->job,
+					     accounting_pod_us(p, since(p, from), now_us));
 	}
 	return us / 1000;
 }
@@ -212,9 +210,8 @@ int64_t budget_cost_micro(const struct model *m, const struct queue *q, const ch
 					micro,
 					price_cost(
 						price_micro(m->site, n->pool, p->job->life->flavor),
-						accounting_gpu_us(
-							p->gpus_milli,
-							since(p, clock_day_begins(m, first)),
+						accounting_pod_us(
+							p, since(p, clock_day_begins(m, first)),
 							now_us)));
 	}
 	return micro;

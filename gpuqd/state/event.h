@@ -162,6 +162,7 @@ struct placed_pod {
 	const uint16_t *devices; /* ascending */
 	uint32_t n_devices;
 	int64_t gpus_milli; /* of each device x 1000 = whole */
+	uint16_t rides; /* as in struct pod */
 	const char *
 		mig; /* profile of its instances, where its group accepts several; NULL = as that has it */
 	struct gpuq_alternatives choice; /* of alternatives of its claims */

@@ -4,6 +4,7 @@
 #include "gpuqd/state/notify.h"
 #include "gpuqd/state/asks/ask.h"
 #include "gpuqd/state/asks/ask_nodes.h"
+#include "gpuqd/state/cuts/shared_claim.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -447,6 +448,7 @@ struct pod *job_placed_add(struct model *m, struct job *j, const struct placed_p
 	p->cpu_milli = g->cpu_milli;
 	p->memory_bytes = g->memory_bytes;
 	p->gpus_milli = pp->gpus_milli;
+	p->rides = pp->rides;
 	p->mig = pp->mig ? model_intern(m, pp->mig) : NULL;
 	p->choice = pp->choice;
 	if (pp->n_devices)
@@ -454,6 +456,7 @@ struct pod *job_placed_add(struct model *m, struct job *j, const struct placed_p
 	j->queue->allocated_milli += p->gpus_milli;
 	accounting_charge_strand(m, p->node);
 	p->strand_from_us = p->node->strand_us;
+	pod_claims_placed(m, p);
 	return p;
 }
 
@@ -516,6 +519,8 @@ int job_apply_placed(struct model *m, const struct event *ev, struct gpuq_err *e
 	if (!master)
 		return gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
 	rc = job_placed_check(m, master, ev->placed.pods, ev->placed.n_pods, err);
+	if (rc == 0)
+		rc = shared_claim_check(m, master, ev->placed.pods, ev->placed.n_pods, err);
 	if (rc < 0)
 		return rc;
 	if (!j) {

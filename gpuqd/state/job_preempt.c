@@ -1,4 +1,5 @@
 /* Preemption: evictions, nominated placements, and pods that leave or join a running attempt. */
+#include "gpuqd/state/cuts/shared_claim.h"
 #include "gpuqd/state/model_int.h"
 
 #include <inttypes.h>
@@ -242,6 +243,8 @@ int job_preempt_apply_grown(struct model *m, const struct event *ev, struct gpuq
 	    j->life->outcome != GPUQ_JOB_PENDING)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
 	rc = job_placed_check(m, j, ev->grown.pods, ev->grown.n_pods, err);
+	if (rc == 0)
+		rc = shared_claim_check(m, j, ev->grown.pods, ev->grown.n_pods, err);
 	if (rc < 0)
 		return rc;
 	for (uint32_t g = 0; g < spec->n_groups; g++) {

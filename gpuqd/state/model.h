@@ -174,6 +174,11 @@ struct pod {
 	/* Held while not ENDED or GONE. cpu and memory: its request's, or those that the cluster
 	 * reports where they are larger. */
 	int64_t cpu_milli, memory_bytes, gpus_milli;
+	/* Since when that many devices are charged, before_milli until then; 0 = from its placement on. */
+	int64_t charged_us, before_milli;
+	uint16_t
+		rides; /* claims of its group that another pod is charged for, a bit each: cuts/shared_claim.h */
+	uint16_t beside; /* those that any other pod has as well */
 	/* Profile of its instances, where its group accepts several; interned; NULL = as that has it:
 	 * model_pod_mig(). */
 	const char *mig;
@@ -619,6 +624,8 @@ struct charged {
 
 /* Return the device-us of an interval, rounded down; 0 when the end is before the start. */
 int64_t accounting_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
+/* Return the device-us of a pod between two times: of devices that it took over, from then on. */
+int64_t accounting_pod_us(const struct pod *p, int64_t from_us, int64_t to_us);
 /* Round to the nearest, as people read it, so that those of many jobs still add up. */
 static inline int64_t ledger_gpu_ms(int64_t gpu_us)
 {

@@ -211,6 +211,9 @@ void node_settle_one(struct model *m, const char *name);
 void node_settle_class(struct model *m, const char *name);
 /* True if the node has its devices by slices. */
 bool node_is_of_claims(const struct node *n);
+/* Pods that share a claim (cuts/shared_claim.h): one was placed; the claim has changed. */
+void pod_claims_placed(struct model *m, const struct pod *p);
+void pod_claim_seen(struct model *m, const char *namespace_, const char *name, int64_t at_us);
 /* Count the devices of such a node that claims of foreign pods have; of other nodes none. Returns true if that has
  * changed. */
 bool node_count_claims(const struct model *m, struct node *n);
@@ -238,6 +241,8 @@ void model_request_put(struct model *m, struct request *r); /* one job less */
 void account_pod_started(struct model *m, const struct pod *p, int64_t now_us);
 void account_pod_ended(struct model *m, const struct pod *p, int64_t counted_us, int64_t end_us,
 		       int64_t now_us);
+/* Charge a pod that runs for so many devices more from now on. */
+void account_pod_more(struct model *m, const struct pod *p, int64_t milli, int64_t now_us);
 /* Deduct charges of its pods from `from` to `to`. */
 void account_refund(struct model *m, const struct pod *p, int64_t from_us, int64_t to_us,
 		    int64_t now_us);
@@ -254,6 +259,8 @@ void accounting_charge_site_changed(struct model *m);
 /* Count stranded devices anew: a pod arrived or left, or the node changed. */
 void accounting_charge_strand(struct model *m, struct node *n);
 void accounting_charge_pod_ended(struct model *m, struct pod *p, int64_t end_us);
+/* Note that the pod is about to be charged for more devices. */
+void accounting_charge_more(struct pod *p, int64_t at_us);
 /* Charge the attempt as lost, for this cause: it is over. */
 void accounting_charge_attempt_lost(struct model *m, const struct job *j, enum gpuq_cause cause);
 /* Charge the nominated placement: it ends, or is replaced. */

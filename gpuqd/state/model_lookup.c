@@ -453,6 +453,8 @@ enum gpuq_isolation model_node_isolation(const struct node *n, bool part)
 
 int model_pod_isolation(const struct pod *p)
 {
+	if (p->rides || p->beside)
+		return GPUQ_ISOLATION_NONE;
 	if (p->gpus_milli <= 0)
 		return ISOLATION_NO_DEVICES;
 	if (model_pod_mig(p))

@@ -8,6 +8,7 @@
 #include "gpuqd/devices/dra/dra_match.h"
 #include "gpuqd/site/inventory.h"
 #include "gpuqd/site/product.h"
+#include "gpuqd/state/cuts/shared_claim.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"
 
@@ -236,19 +237,6 @@ bool node_is_of_claims(const struct node *n)
 	return n->backend && strcmp(n->backend->word, "dra") == 0;
 }
 
-/* True if none of the claim's consumers is a pod that gpuqd started. A claim without any that gpuqd
- * allocated is being given back. */
-static bool is_foreign(const struct model *m, const struct dra_claim *c)
-{
-	struct pod_key key;
-
-	for (size_t i = 0; i < c->consumers.n; i++)
-		if (model_pod_name_parse(m, c->consumers.items[i], &key) ||
-		    (m->origins && origin_find(m->origins, c->reserved.items[i])))
-			return false;
-	return !c->taken || c->consumers.n > 0;
-}
-
 bool node_count_claims(const struct model *m, struct node *n)
 {
 	const struct dra *d = objects_dra(m->objects);
@@ -267,7 +255,7 @@ bool node_count_claims(const struct model *m, struct node *n)
 	for (size_t i = 0; held && i < n_at; i++) {
 		size_t card;
 
-		if (!at[i].used || !is_foreign(m, at[i].used))
+		if (!at[i].used || !shared_claim_is_foreign(m, at[i].used))
 			continue;
 		card = dra_card_of(cards, n_cards, at[i].slice, at[i].device);
 		if (card < n_cards && card < n->n_devices)

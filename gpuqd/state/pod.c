@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/state/cuts/shared_claim.h"
+#include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
 /* A pod from its placement until the cluster no longer has it. News may come late, twice or in the
@@ -21,7 +23,8 @@ size_t pod_key(const struct pod *p, unsigned char *out)
 
 struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices)
 {
-	struct pod *p = calloc(1, sizeof(*p) + n_devices * sizeof(*p->devices));
+	struct pod *p =
+		calloc(1, sizeof(*p) + shared_claim_room(j, n_devices) * sizeof(*p->devices));
 
 	if (!p)
 		abort();
@@ -130,8 +133,7 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 
 	j->queue->allocated_milli -= p->gpus_milli;
 	p->end_us = at_us;
-	job_life(j)->gpu_us +=
-		accounting_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
+	job_life(j)->gpu_us += accounting_pod_us(p, p->start_us ? p->start_us : at_us, at_us);
 	if (p->attempt == j->attempt)
 		avoid_node(m, j, p, at_us);
 	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))
@@ -156,6 +158,155 @@ static int64_t between(int64_t least_us, int64_t us, int64_t most_us)
 static int64_t earliest(const struct pod *p)
 {
 	return p->recovered && p->job->submit_us < p->placed_us ? p->job->submit_us : p->placed_us;
+}
+
+/* True if the pod has that device. */
+static bool has_device(const struct pod *p, int device)
+{
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i] == device)
+			return true;
+	return false;
+}
+
+/* Return the other pod with whole devices that has that one; NULL = none. */
+static struct pod *holder_of(const struct pod *p, int device)
+{
+	struct pod *o;
+
+	DL_FOREACH2(p->node->pods, o, node_next)
+		if (o != p && model_pod_takes(o) && has_device(o, device))
+			return o;
+	return NULL;
+}
+
+/* ---- claims that pods share ---- */
+
+/* Note at the pods with a claim whether there are others beside them. */
+static void note_beside(struct model *m, const char *namespace_, const char *claim)
+{
+	const char *home = objects_namespace(m->objects, namespace_);
+	const bool shared = shared_claim_users(m, namespace_, claim).n > 1 ||
+			    shared_claim_has_others(m, home, claim);
+	struct pod *p;
+
+	node_each(m, n)
+		DL_FOREACH2(n->pods, p, node_next) {
+			const struct gpuq_group *g =
+				p->job->request
+					? shared_claim_group(&p->job->request->spec, p->group)
+					: NULL;
+			const size_t at = shared_claim_at(g, claim);
+			const uint16_t bit = at < GPUQ_CLAIMS_MAX ? (uint16_t)(1u << at) : 0;
+
+			if (!bit || !model_pod_takes(p) || !!(p->beside & bit) == shared ||
+			    strcmp(objects_namespace(m->objects,
+						     model_queue_namespace(p->job->queue)),
+				   home) != 0)
+				continue;
+			p->beside ^= bit;
+			touch(m, p);
+		}
+}
+
+void pod_claims_placed(struct model *m, const struct pod *p)
+{
+	const struct gpuq_group *g = shared_claim_group(&p->job->request->spec, p->group);
+
+	for (size_t i = 0; g && i < g->n_claims; i++)
+		if (g->claims[i].shares)
+			note_beside(m, model_queue_namespace(p->job->queue), g->claims[i].claim);
+}
+
+/* Add a device to those of a pod; ascending. */
+static void add_device(struct pod *p, uint16_t device)
+{
+	uint32_t i = p->n_devices++;
+
+	for (; i > 0 && p->devices[i - 1] > device; i--)
+		p->devices[i] = p->devices[i - 1];
+	p->devices[i] = device;
+}
+
+/* Charge a pod for a claim from now on; it has room for the devices. */
+static void take_over(struct model *m, struct pod *p, const char *claim, const uint16_t *devices,
+		      uint32_t n, enum devices_from from, int64_t at_us)
+{
+	const struct gpuq_group *g = shared_claim_group(&p->job->request->spec, p->group);
+	const int64_t more = (int64_t)n * 1000;
+	struct life *l;
+
+	if (p->n_devices + n > shared_claim_room(p->job, 0))
+		return;
+	l = job_life(p->job);
+	/* A job without any device was charged to no flavor. */
+	if (!*l->flavor)
+		l->flavor = model_intern(m, p->node->flavor);
+	if (p->start_us)
+		account_pod_more(m, p, more, at_us);
+	/* The book has two parts of its time: with what it had before, and with all. */
+	accounting_charge_more(p, at_us);
+	/* All of its devices are as well known as the least known. */
+	if (p->n_devices == 0 || from != DEVICES_TOLD)
+		p->devices_from = from;
+	for (uint32_t i = 0; i < n; i++)
+		add_device(p, devices[i]);
+	p->rides &= (uint16_t) ~(1u << shared_claim_at(g, claim));
+	p->gpus_milli += more;
+	p->job->queue->allocated_milli += more;
+	touch(m, p);
+}
+
+/* Pass on what a pod was charged for that has ended. */
+static void claims_released(struct model *m, const struct pod *p, int64_t at_us)
+{
+	const struct gpuq_group *g =
+		p->job->request ? shared_claim_group(&p->job->request->spec, p->group) : NULL;
+	const char *namespace_ = model_queue_namespace(p->job->queue);
+
+	for (size_t i = 0; g && i < g->n_claims; i++) {
+		const char *claim = g->claims[i].claim;
+		const uint32_t n = (uint32_t)g->claims[i].shares;
+		uint16_t devices[DRA_RESULTS_MAX];
+		struct shared_claim_users users;
+
+		if (n == 0)
+			continue;
+		users = shared_claim_users(m, namespace_, claim);
+		if (!(p->rides >> i & 1) && !users.charged && users.oldest &&
+		    users.oldest->node == p->node &&
+		    shared_claim_left_by(m, p, claim, n, devices) == n)
+			take_over(m, users.oldest, claim, devices, n, p->devices_from, at_us);
+		note_beside(m, namespace_, claim);
+	}
+	/* Where pods of others stay, they have the devices now. */
+	if (g)
+		m->n_node_changes += node_count_claims(m, p->node);
+}
+
+/* The claim has changed: where it is no longer that of others, its oldest pod is charged. */
+void pod_claim_seen(struct model *m, const char *namespace_, const char *name, int64_t at_us)
+{
+	const struct dra_claim *c = dra_claim(objects_dra(m->objects), namespace_, name);
+	const struct shared_claim_users users = shared_claim_users(m, namespace_, name);
+	uint16_t devices[DRA_RESULTS_MAX];
+	const struct gpuq_group *g;
+	size_t at;
+	uint32_t n;
+
+	if (users.n > 0)
+		note_beside(m, namespace_, name);
+	if (!c || !c->allocated || !users.oldest || users.charged || shared_claim_is_foreign(m, c))
+		return;
+	g = shared_claim_group(&users.oldest->job->request->spec, users.oldest->group);
+	at = shared_claim_at(g, name);
+	n = shared_claim_cards(m, users.oldest->node, namespace_, name, devices);
+	/* Those that the ledger has for other pods are told anew when these have theirs. */
+	for (uint32_t i = 0; i < n; i++)
+		if (holder_of(users.oldest, devices[i]))
+			return;
+	if (at < GPUQ_CLAIMS_MAX && n == (uint32_t)g->claims[at].shares)
+		take_over(m, users.oldest, name, devices, n, DEVICES_TOLD, at_us);
 }
 
 /* Note the start of a pod: its node works, and earlier refusals of the job's pods no longer count. */
@@ -213,6 +364,7 @@ static void ended(struct model *m, struct pod *p, const struct event *ev)
 	accounting_charge_pod_ended(m, p, end);
 	end_pod(m, p, end);
 	p->state = GPUQ_POD_ENDED;
+	claims_released(m, p, ev->at_us);
 	accounting_charge_strand(m, p->node);
 	touch(m, p);
 }
@@ -229,8 +381,9 @@ static bool is_withdrawn(const struct pod *p)
 static void gone(struct model *m, struct pod *p, const struct event *ev)
 {
 	struct job *j = p->job;
+	const bool took = model_pod_takes(p);
 
-	if (model_pod_takes(p)) {
+	if (took) {
 		/* Gone, but its end was not observed: no exit code is known. */
 		p->exit_code = -1;
 		p->fault = is_withdrawn(p) ? POD_FAULT_NONE : POD_FAULT_INFRA;
@@ -239,6 +392,8 @@ static void gone(struct model *m, struct pod *p, const struct event *ev)
 		end_pod(m, p, ev->at_us);
 	}
 	p->state = GPUQ_POD_GONE;
+	if (took)
+		claims_released(m, p, ev->at_us);
 	accounting_charge_strand(m, p->node);
 	/* The last attempt's pods stay readable until the job leaves memory. */
 	if (p->attempt != j->attempt || j->state == GPUQ_JOB_PENDING || p->dropped) {
@@ -327,15 +482,6 @@ int pod_apply_signalled(struct model *m, const struct event *ev, struct gpuq_err
 	return find(m, ev, err) ? 0 : GPUQ_ENOENT; /* in its log only */
 }
 
-/* True if the pod has that device. */
-static bool has_device(const struct pod *p, int device)
-{
-	for (uint32_t i = 0; i < p->n_devices; i++)
-		if (p->devices[i] == device)
-			return true;
-	return false;
-}
-
 /* True if one of the devices of the event. */
 static bool is_reported(const struct event *ev, int device)
 {
@@ -357,17 +503,6 @@ static void exchange(struct pod *p, int from, int to)
 	for (; i + 1 < p->n_devices && p->devices[i + 1] < to; i++)
 		p->devices[i] = p->devices[i + 1];
 	p->devices[i] = (uint16_t)to;
-}
-
-/* Return the other pod with whole devices that has that one; NULL = none. */
-static struct pod *holder_of(const struct pod *p, int device)
-{
-	struct pod *o;
-
-	DL_FOREACH2(p->node->pods, o, node_next)
-		if (o != p && model_pod_takes(o) && has_device(o, device))
-			return o;
-	return NULL;
 }
 
 /* ---- nodes whose plugin chooses by what is free ---- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/state/cuts/shared_claim.h"
 #include "gpuqd/state/model_int.h"
 
 void recover_count(const struct model *m, uint32_t *n_unknown, uint32_t *n_recovered)
@@ -74,6 +75,7 @@ static void add_pod(struct model *m, struct job *j, const struct recovered_pod *
 	p->cpu_milli = rp->cpu_milli;
 	p->memory_bytes = rp->memory_bytes;
 	p->gpus_milli = rp->place.gpus_milli;
+	p->rides = shared_claim_guess(j, p->group, p->n_devices);
 	snprintf(p->uid, sizeof(p->uid), "%s", rp->uid);
 	if (rp->place.n_devices)
 		memcpy(p->devices, rp->place.devices, rp->place.n_devices * sizeof(*p->devices));

@@ -74,9 +74,12 @@ static void node_of(const struct model *m, const struct object_fact *f, char out
 }
 
 /* The offer of nodes follows from slices and classes, what foreign pods have of it from claims. */
-static void settle(struct model *m, const struct object_fact *f, const char *before)
+static void settle(struct model *m, const struct object_fact *f, const char *before, int64_t at_us)
 {
 	char after[256];
+
+	if (f->kind == OBJECT_DEVICE_CLAIM)
+		pod_claim_seen(m, f->namespace_, f->name, at_us);
 
 	if (f->kind == OBJECT_DEVICE_CLASS)
 		node_settle_class(m, f->name);
@@ -102,7 +105,7 @@ int row_apply_object_seen(struct model *m, const struct event *ev, struct gpuq_e
 	node_of(m, ev->object, before);
 	if (!objects_seen(m->objects, ev->object))
 		return gpuq_fail(err, GPUQ_EINVAL, "%s is as before", ev->object->name);
-	settle(m, ev->object, before);
+	settle(m, ev->object, before, ev->at_us);
 	return 0;
 }
 
@@ -115,7 +118,7 @@ int row_apply_object_gone(struct model *m, const struct event *ev, struct gpuq_e
 	node_of(m, f, before);
 	if (!objects_gone(m->objects, f->kind, f->namespace_, f->name))
 		return gpuq_fail(err, GPUQ_ENOENT, "%s is not known", f->name);
-	settle(m, f, before);
+	settle(m, f, before, ev->at_us);
 	return 0;
 }
 

@@ -609,6 +609,7 @@ int64_t gpuq_spec_gpus_milli(const struct gpuq_spec *spec)
 	int64_t n = 0;
 
 	for (size_t i = 0; i < spec->n_groups; i++)
-		n += spec->groups[i].pods_min * spec->groups[i].gpus_milli;
+		n += spec->groups[i].pods_min * spec->groups[i].gpus_milli -
+		     (spec->groups[i].pods_min - 1) * gpuq_group_shared_milli(&spec->groups[i]);
 	return n;
 }

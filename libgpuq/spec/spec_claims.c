@@ -131,6 +131,8 @@ static const struct gpuq_field claim_fields[] = {
 	D("all", BOOL, all, .doc = "Every device of the node that fits; for jobs with exclusive."),
 	D("selectors", STRLIST, selectors, .doc = "Expressions that hold for each of the devices, see gpuq-cel(7)."),
 	D("first", OBJECTS, first, .sub = &option_schema, .max = GPUQ_CLAIM_OPTIONS_MAX, .doc = "Alternatives {class, count, all, selectors}; the first that can be had is taken."),
+	D("shares", INT, shares, .flags = GPUQ_F_HIDDEN, .min = 0, .max = GPUQ_GPUS_PER_POD_MAX,
+	  .doc = "Devices of a claim that pods share; gpuqd fills it in."),
 	{ .key = NULL },
 };
 

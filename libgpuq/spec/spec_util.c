@@ -251,6 +251,15 @@ bool gpuq_group_claimed(const struct gpuq_group *g)
 	return g->n_claims > 0 && !g->claims_beside;
 }
 
+int64_t gpuq_group_shared_milli(const struct gpuq_group *g)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < g->n_claims; i++)
+		n += g->claims[i].shares;
+	return n * 1000;
+}
+
 const struct gpuq_volume *gpuq_group_below(const struct gpuq_group *g, const char *path)
 {
 	const struct gpuq_volume *found = NULL;

@@ -104,7 +104,12 @@ static struct snapshot *sample(void)
 {
 	static const struct snap_range ranges[] = { { 0, 8, 2 }, { 20, 29, 1 } };
 	static const uint32_t held[] = { 0 }, promised[] = { 2 }, excluded[] = { 1 };
-	struct snap_alloc a = { .devices = held, .n_devices = 1, .milli = 1000 };
+	struct snap_alloc a = { .devices = held,
+				.n_devices = 1,
+				.milli = 1000,
+				.shares = true,
+				.stays = true,
+				.charge_milli = 1000 };
 	const struct snap_reservation demo = { .name = "demo",
 					       .start_us = INT64_C(1800000000000000),
 					       .end_us = INT64_C(1800000001000000),
@@ -210,7 +215,7 @@ Test(replay, every_field_is_written)
 		{ "request_cols", sizeof(struct snap_request), 160 },
 		{ "job_cols", sizeof(struct snap_job), 328 },
 		{ "cap_cols", sizeof(struct snap_cap), 48 },
-		{ "alloc_cols", sizeof(struct snap_alloc), 48 },
+		{ "alloc_cols", sizeof(struct snap_alloc), 64 },
 		{ "flavor_cols", sizeof(struct snap_flavor), 56 },
 		{ "usage_cols", sizeof(struct snap_usage), 16 },
 		{ "loss_cols", sizeof(struct snap_loss), 32 },

@@ -38,6 +38,31 @@ static void part_text(struct gpuq_buf *text, const struct gpuq_val *device)
 	gpuq_buf_addc(text, ')');
 }
 
+/* " gpu 0 of claim mine, charged to job 17" */
+static void claims_text(const struct gpuq_val *pod, struct gpuq_buf *text)
+{
+	const struct gpuq_val *list = gpuq_get(pod, "shared_claims");
+
+	for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		const struct gpuq_val *c = list->items[i], *devices = gpuq_get(c, "devices");
+		const struct gpuq_val *jobs = gpuq_get(c, "jobs");
+
+		gpuq_buf_adds(text, i ? ";" : line_says(gpuq_get(pod, "devices")) ? ";" : "");
+		for (size_t k = 0; devices && k < devices->n; k++) {
+			gpuq_buf_adds(text, k ? "," : " gpu ");
+			view_cell(text, devices->items[k]);
+		}
+		gpuq_buf_adds(text, " of claim ");
+		view_cell(text, gpuq_get(c, "claim"));
+		for (size_t k = 0; jobs && k < jobs->n; k++) {
+			gpuq_buf_adds(text, k ? ", " : " shared with ");
+			view_cell(text, jobs->items[k]);
+		}
+		if (!gpuq_get_bool(c, "charged", true))
+			gpuq_buf_adds(text, ", not charged");
+	}
+}
+
 static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 {
 	const struct gpuq_val *pods = gpuq_get(job, "pods");
@@ -68,6 +93,7 @@ static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 			view_cell(text, gpuq_get(p, "mig"));
 			instances += n;
 		}
+		claims_text(p, text);
 		line_print(line_label("Pods", i), text);
 	}
 	if (instances > 1) {

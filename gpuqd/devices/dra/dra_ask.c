@@ -97,6 +97,14 @@ int64_t dra_devices_on(const struct dra *d, const char *node, const struct dra_s
 	return sum;
 }
 
+bool dra_named_before(const struct gpuq_group *g, size_t at)
+{
+	for (size_t i = 0; g->claims[at].claim && i < at; i++)
+		if (g->claims[i].claim && strcmp(g->claims[i].claim, g->claims[at].claim) == 0)
+			return true;
+	return false;
+}
+
 enum dra_found dra_find(const struct dra *d, const struct gpuq_claim *c, const char *namespace_,
 			struct gpuq_arena *a, struct dra_spec *out, const struct dra_claim **claim)
 {

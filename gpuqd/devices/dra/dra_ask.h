@@ -17,6 +17,9 @@ enum dra_found { DRA_FOUND, DRA_MISSING };
 enum dra_found dra_find(const struct dra *d, const struct gpuq_claim *c, const char *namespace_,
 			struct gpuq_arena *a, struct dra_spec *out, const struct dra_claim **claim);
 
+/* True if an earlier claim of the group names the same object: its devices are the same as well. */
+bool dra_named_before(const struct gpuq_group *g, size_t at);
+
 /* Return how many devices claims together are charged on a node that is otherwise idle, where all of its devices
  * are requested; 0 = they do not fit there. */
 int64_t dra_devices_on(const struct dra *d, const char *node, const struct dra_spec *const *specs,

@@ -190,6 +190,15 @@ static int check_beside(struct gpuq_group *g, int64_t n, const struct gpuq_claim
 	return 0;
 }
 
+/* True if a placement decides on one of several. */
+static bool has_alternatives(const struct dra_spec *spec)
+{
+	for (uint32_t i = 0; i < spec->n_requests; i++)
+		if (spec->requests[i].n_options > 1)
+			return true;
+	return false;
+}
+
 /* Charge a pod the devices of its claims, as far as their objects are there; else the job waits. Until it is placed
  * the alternatives with the fewest devices count. */
 static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *err)
@@ -200,16 +209,21 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 	struct gpuq_strlist classes;
 	size_t n_specs = 0;
 	int64_t n = 0, least = 0;
-	bool all = false;
+	bool all = false, beside, shared = false;
 
 	g->claims_beside = false;
+	for (size_t i = 0; i < g->n_claims; i++)
+		g->claims[i].shares = 0;
 	if (g->n_claims == 0)
 		return 0;
 	model_classes(d->m, d->a, &classes);
 	for (size_t i = 0; i < g->n_claims; i++) {
 		struct dra_spec *spec = gpuq_arena_calloc(d->a, 1, sizeof(*spec));
 		const struct dra_claim *claim;
+		const int64_t before = n;
 
+		if (dra_named_before(g, i))
+			continue;
 		if (!spec)
 			return gpuq_no_memory(err);
 		if (dra_find(ledger, &g->claims[i],
@@ -220,6 +234,10 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 		}
 		n += dra_devices_of(spec, &classes, &all);
 		least += dra_least_of(spec, &classes);
+		/* Of alternatives each pod has its own. */
+		if (claim && !has_alternatives(spec))
+			g->claims[i].shares = n - before;
+		shared |= g->claims[i].shares > 0;
 		specs[n_specs++] = spec;
 	}
 	if (all && !d->spec.exclusive)
@@ -228,14 +246,17 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 				       "beside it, or count");
 	if (all)
 		n = most_of_a_node(d, g, specs, n_specs, &classes);
-	else if (least > 0) {
+	else if (least > 0 && !shared) {
 		/* A job of an earlier version that is changed has the most. */
 		if (g->gpus_milli == n * 1000)
 			g->gpus_milli = least * 1000;
 		n = least;
 	}
-	if (has_devices(g) &&
-	    (g->gpus_milli != n * 1000 || g->mig || g->gpu_memory_bytes || g->gpu_cores))
+	beside = has_devices(g) &&
+		 (g->gpus_milli != n * 1000 || g->mig || g->gpu_memory_bytes || g->gpu_cores);
+	for (size_t i = 0; (all || beside) && i < g->n_claims; i++)
+		g->claims[i].shares = 0;
+	if (beside)
 		return check_beside(g, n, n ? NULL : missing, err);
 	g->gpus_milli = n * 1000;
 	return 0;

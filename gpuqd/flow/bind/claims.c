@@ -286,7 +286,7 @@ static void tell(struct claims *c, const struct pod *p, const struct one *all, s
 		bool own = false;
 
 		for (size_t k = 0; k < n; k++)
-			own |= at[i].used == all[k].seen;
+			own |= at[i].used == all[k].seen && !(p->rides >> k & 1);
 		if (own)
 			card = dra_card_of(cards, n_cards, at[i].slice, at[i].device);
 		if (card < n_cards)

@@ -360,6 +360,15 @@ struct need nodes_need(const struct snap_group *g)
 	return n;
 }
 
+struct need nodes_need_of(const struct snapshot *s, const struct snap_alloc *a)
+{
+	struct need n = nodes_need(snap_group_of(s, a));
+
+	if (a->shares)
+		n.whole = a->n_devices;
+	return n;
+}
+
 /* Return the product; what exceeds the range fits on no node, so the maximum stands for it. */
 static uint32_t many(uint32_t one, uint32_t n)
 {
@@ -663,7 +672,7 @@ void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 	const struct snap_group *g = snap_group_at(cycle_request(c, a->job), a->group);
 
 	nodes_change(c, a->node);
-	for (uint32_t k = 0; k < a->n_devices; k++) {
+	for (uint32_t k = 0; !a->stays && k < a->n_devices; k++) {
 		/* An unhealthy device, or one that disappeared, has nothing to release. */
 		const uint32_t d = n->device_first + a->devices[k];
 

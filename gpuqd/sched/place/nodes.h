@@ -62,6 +62,8 @@ const uint64_t *nodes_ready(const struct cycle *c); /* by state */
 const uint64_t *nodes_of_flavor(const struct cycle *c, uint32_t flavor);
 uint32_t nodes_max_whole(const struct cycle *c); /* the most devices of one node */
 struct need nodes_need(const struct snap_group *g);
+/* The same of a pod that holds resources: of devices those that it has. */
+struct need nodes_need_of(const struct snapshot *s, const struct snap_alloc *a);
 struct need nodes_need_times(const struct need *one, uint32_t n);
 /* Return how many such pods fit on the node now, 0..max. */
 uint32_t nodes_room(const struct cycle *c, uint32_t node, const struct need *one, uint32_t max);

@@ -88,7 +88,9 @@ static void hold_running(struct cycle *c, uint32_t job)
 		const struct snap_alloc *al = &c->s->allocs[a];
 		const struct snap_group *g = snap_group_of(c->s, al);
 
-		hold(c, job, charged(c, job, c->s->nodes[al->node].flavor, g->gpus_milli),
+		hold(c, job,
+		     charged(c, job, c->s->nodes[al->node].flavor,
+			     al->shares ? al->charge_milli : g->gpus_milli),
 		     time_left(c, j));
 	}
 }

@@ -154,7 +154,7 @@ void nominated_later_pod_leaves(struct cycle *c, const struct snap_alloc *a)
 	if (!l)
 		return;
 	bits_add(l->nodes, a->node);
-	for (uint32_t k = 0; k < a->n_devices; k++) {
+	for (uint32_t k = 0; !a->stays && k < a->n_devices; k++) {
 		const uint32_t d = n->device_first + a->devices[k];
 
 		/* Devices that disappeared or are unhealthy will not be free either. */

@@ -112,8 +112,8 @@ struct holds {
 static void hold_alloc(const struct cycle *c, struct holds *h, const struct snap_alloc *a,
 		       int64_t end, bool promised)
 {
-	/* A node that shrank no longer has some devices. */
-	const uint32_t n = c->s->nodes[a->node].n_devices;
+	/* A node that shrank no longer has some devices; others stay with other jobs. */
+	const uint32_t n = a->stays ? 0 : c->s->nodes[a->node].n_devices;
 	uint32_t k = 0;
 
 	while (k < a->n_devices && a->devices[k] < n)
@@ -629,7 +629,7 @@ void timeline_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 	/* A stale timeline is built anew before it is read again. */
 	if (!f || f->stale || f->n_booked == 0)
 		return;
-	one = nodes_need(snap_group_of(s, a));
+	one = nodes_need_of(s, a);
 	timeline_spend(c, a->node, s->config.now_us, end_of_running(c, a->job, false), &one, -sign);
 	for (uint32_t d = 0; f->by_device && d < a->n_devices; d++) {
 		const uint32_t ix = s->nodes[a->node].device_first + a->devices[d];

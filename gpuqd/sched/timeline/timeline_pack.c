@@ -71,10 +71,8 @@ static void give_back(int64_t *amount, int64_t kept)
 }
 
 /* Add the need of one pod of a group. */
-static void add_need(struct need *sum, const struct snap_group *g)
+static void add_need(struct need *sum, struct need one)
 {
-	const struct need one = nodes_need(g);
-
 	sum->whole += one.whole;
 	sum->cpu = amount_sum(sum->cpu, one.cpu);
 	sum->memory = amount_sum(sum->memory, one.memory);
@@ -103,7 +101,7 @@ static struct need taken_of(const struct cycle *c, const struct snap_request *r,
 
 	for (uint32_t k = 0; k < c->places.n_pods; k++)
 		if (c->places.pods[k].node == node)
-			add_need(&all, &r->groups[c->places.pods[k].group]);
+			add_need(&all, nodes_need(&r->groups[c->places.pods[k].group]));
 	return all;
 }
 
@@ -514,7 +512,7 @@ static bool can_stay(const struct cycle *c, const struct booked *b, uint32_t job
 		const struct snap_alloc *a = &c->s->allocs[i];
 
 		if (a->node == b->node)
-			add_need(&all, snap_group_of(c->s, a));
+			add_need(&all, nodes_need_of(c->s, a));
 	}
 	return spares(c, b, job, &all);
 }
@@ -526,7 +524,7 @@ static void spend_all(struct cycle *c, uint32_t job)
 
 	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
 		const struct snap_alloc *a = &c->s->allocs[i];
-		const struct need one = nodes_need(snap_group_of(c->s, a));
+		const struct need one = nodes_need_of(c->s, a);
 
 		timeline_spend(c, a->node, c->s->config.now_us, GPUQ_UNLIMITED, &one, 1);
 		for (uint32_t d = 0; d < a->n_devices; d++) {

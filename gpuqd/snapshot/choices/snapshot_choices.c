@@ -201,6 +201,9 @@ static bool may_choose(const struct request_group *g)
 	const struct gpuq_group *where = g->where;
 	bool may = false;
 
+	/* What the pods of a claim are charged is decided among them: beside it the largest count. */
+	if (where && gpuq_group_shared_milli(where))
+		return false;
 	for (size_t i = 0; where && !where->claims_beside && i < where->n_claims; i++)
 		may |= where->claims[i].n_first > 1 || !where->claims[i].class_;
 	return may;

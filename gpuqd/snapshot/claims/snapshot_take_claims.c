@@ -7,6 +7,8 @@
 #include <utlist.h>
 
 #include "gpuqd/devices/dra/dra_choice.h"
+#include "gpuqd/state/cuts/shared_claim.h"
+#include "gpuqd/util/amount.h"
 #include "gpuqd/util/require.h"
 #include "libgpuq/limits.h"
 
@@ -21,7 +23,17 @@ struct kind {
 	const char *namespace_, *name; /* of the resource */
 };
 
+/* The pods with a claim of that name, as they were when that was first asked. */
+struct has {
+	struct has *next;
+	const char *namespace_, *claim;
+	const char *node; /* of the pod that is charged for it; NULL = none is */
+	bool isolated; /* whose job demands that no other has its devices */
+	bool foreign; /* pods of others have it */
+};
+
 struct snap_claims {
+	struct has *has;
 	const struct model *m;
 	const struct dra *d;
 	struct gpuq_arena *mem;
@@ -148,6 +160,44 @@ void snapshot_claims_done(struct snap_claims *c)
 	free(c);
 }
 
+/* ---- pods with a claim ---- */
+
+/* True if the job, or a queue of it, demands that its devices are apart from those of others. */
+static bool demands(const struct job *j)
+{
+	return j->request->spec.isolation > GPUQ_ISOLATION_NONE ||
+	       model_queue_isolation(j->queue) > GPUQ_ISOLATION_NONE;
+}
+
+/* All pods are looked at for it: once a snapshot. */
+static const struct has *who_has(struct snap_claims *c, const char *namespace_, const char *claim)
+{
+	static const struct has nobody = { .namespace_ = "", .claim = "" };
+	const char *home = objects_namespace(c->m->objects, namespace_);
+	const struct dra_claim *is = dra_claim(c->d, home, claim);
+	const struct pod *holder;
+	struct has *h;
+
+	for (h = c->has; h; h = h->next)
+		if (strcmp(h->claim, claim) == 0 && strcmp(h->namespace_, home) == 0)
+			return h;
+	h = gpuq_arena_calloc(c->mem, 1, sizeof(*h));
+	if (!h)
+		return &nobody;
+	holder = shared_claim_holder(c->m, namespace_, claim);
+	*h = (struct has){ .next = c->has,
+			   .namespace_ = gpuq_arena_strdup(c->mem, home),
+			   .claim = gpuq_arena_strdup(c->mem, claim),
+			   .node = holder ? holder->node->name : NULL,
+			   .isolated = holder && demands(holder->job),
+			   .foreign = !holder && is && is->allocated &&
+				      shared_claim_is_foreign(c->m, is) };
+	if (!h->namespace_ || !h->claim)
+		return &nobody;
+	c->has = h;
+	return h;
+}
+
 /* ---- what cannot be served anywhere ---- */
 
 static void wait_for(struct snap_claims *c, struct snap_variant *v, uint8_t gate,
@@ -159,8 +209,23 @@ static void wait_for(struct snap_claims *c, struct snap_variant *v, uint8_t gate
 	v->gate_object = kept ? kept : "";
 }
 
+/* True if a claim would have several pods, whose devices are not apart, and one of them demands it. */
+static bool is_too_close(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
+			 bool isolated)
+{
+	for (size_t i = 0; i < g->n_claims; i++) {
+		const struct has *h =
+			g->claims[i].shares ? who_has(c, namespace_, g->claims[i].claim) : NULL;
+
+		if (h && (h->node ? isolated || h->isolated
+				  : isolated && (g->pods_max > 1 || h->foreign)))
+			return true;
+	}
+	return false;
+}
+
 void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
-			  struct snap_variant *v)
+			  bool isolated, struct snap_variant *v)
 {
 	const struct objects *o = c->m->objects;
 	int64_t n = 0, least = 0;
@@ -204,9 +269,14 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 			wait_for(c, v, GPUQ_R_DEVICE_CLAIM, err.text);
 			return;
 		}
-		n += dra_devices_of(&spec, &c->classes, &all);
-		least += dra_least_of(&spec, &c->classes);
+		if (!dra_named_before(g, i)) {
+			n += dra_devices_of(&spec, &c->classes, &all);
+			least += dra_least_of(&spec, &c->classes);
+		}
 	}
+	if (is_too_close(c, namespace_, g, isolated))
+		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
+			 "its claim has other pods, and one of them demands isolation");
 	/* At submission the least of alternatives is counted; earlier versions counted the most. */
 	if (least > 0 && g->gpus_milli != n * 1000)
 		n = least;
@@ -235,27 +305,35 @@ static bool specs_for(struct snap_claims *c, const char *namespace_, const struc
 	const struct dra_claim *claims[GPUQ_CLAIMS_MAX];
 	const struct dra_spec *all[GPUQ_CLAIMS_MAX];
 	struct dra_spec *chosen = gpuq_arena_calloc(a, g->n_claims + 1, sizeof(*chosen));
+	size_t n_all = 0;
 
 	*n = 0;
 	*shared = true;
 	for (size_t i = 0; i < g->n_claims; i++) {
 		struct dra_spec *spec = gpuq_arena_calloc(a, 1, sizeof(*spec));
 
+		if (dra_named_before(g, i))
+			continue;
 		if (!spec ||
 		    dra_find(c->d, &g->claims[i], objects_namespace(c->m->objects, namespace_), a,
-			     spec, &claims[i]) != DRA_FOUND)
+			     spec, &claims[n_all]) != DRA_FOUND)
 			return false;
-		all[i] = spec;
+		all[n_all++] = spec;
 	}
-	if (!chosen || !dra_choose(all, g->n_claims, choice, a, chosen))
+	if (!chosen || !dra_choose(all, n_all, choice, a, chosen))
 		return false;
-	for (size_t i = 0; i < g->n_claims; i++) {
-		if (claims[i] && claims[i]->allocated) {
-			if (*claims[i]->node && strcmp(claims[i]->node, node) != 0)
-				return false;
+	for (size_t i = 0; i < n_all; i++) {
+		const struct dra_claim *claim = claims[i];
+		/* All pods of a claim are on the node of the first, from its placement on. */
+		const char *holder = claim ? who_has(c, namespace_, claim->name)->node : NULL;
+
+		if (holder && strcmp(holder, node) != 0)
+			return false;
+		if (claim && claim->allocated && *claim->node && strcmp(claim->node, node) != 0)
+			return false;
+		if (holder || (claim && claim->allocated))
 			continue;
-		}
-		*shared &= claims[i] != NULL;
+		*shared &= claim != NULL;
 		specs[(*n)++] = &chosen[i];
 	}
 	return true;
@@ -373,18 +451,62 @@ static void name_nodes(struct snap_claims *c, const char *namespace_, const stru
 		out->nodes = (struct gpuq_strlist){ names, n_names };
 }
 
+/* Devices that other pods are charged for are there: none that are free are needed for them. Return those that the first
+ * pod of the group is charged for and the others are not, in thousandths. */
+static int64_t leave_shared(struct snap_claims *c, const char *namespace_,
+			    const struct gpuq_group *g, struct snap_group *out)
+{
+	int64_t once = 0;
+
+	for (size_t i = 0; i < g->n_claims; i++) {
+		const struct gpuq_claim *ask = &g->claims[i];
+		const struct has *h = ask->shares ? who_has(c, namespace_, ask->claim) : NULL;
+
+		if (h && (h->node || h->foreign))
+			out->gpus_milli -= ask->shares * 1000;
+		else
+			once += ask->shares * 1000;
+	}
+	return once;
+}
+
+/* Make one pod of n that share a claim: it takes what all of them take, and the devices of the claim once. */
+static void make_one(struct snap_claims *c, uint32_t n, int64_t once_milli, struct snap_group *out)
+{
+	struct gpuq_amount *all = gpuq_arena_calloc(c->mem, out->n_resources + 1, sizeof(*all));
+
+	if (!all)
+		return;
+	for (uint32_t i = 0; i < out->n_resources; i++)
+		all[i] = (struct gpuq_amount){ out->resources[i].name,
+					       amount_times(out->resources[i].count, n) };
+	out->resources = all;
+	out->gpus_milli = once_milli + n * (out->gpus_milli - once_milli);
+	out->cpu_milli = amount_times(out->cpu_milli, n);
+	out->memory_bytes = amount_times(out->memory_bytes, n);
+	out->pods_min = out->pods_max = 1;
+	out->topology_required = NULL;
+}
+
 void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const struct request *r,
 			   uint32_t ix, const struct gpuq_group *g, struct gpuq_alternatives choice,
+			   bool together,
 			   struct snap_group *out)
 {
 	struct gpuq_amount *all;
 	bool shares = false;
+	int64_t once;
+	uint32_t n;
 
 	for (size_t i = 0; i < g->n_claims; i++)
 		shares |= g->claims[i].claim != NULL;
 	/* Pods of one claim are on the node of its devices. */
 	if (shares && out->pods_max > 1 && !out->topology_required)
 		out->topology_required = "host";
+	once = leave_shared(c, namespace_, g, out);
+	n = shared_claim_pods(g);
+	if (once && n > 1 && together && out->pods_min == n)
+		make_one(c, n, once, out);
 	if (!r) {
 		name_nodes(c, namespace_, g, choice, out);
 		return;

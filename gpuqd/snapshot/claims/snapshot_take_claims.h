@@ -21,13 +21,15 @@ struct snap_claims;
 struct snap_claims *snapshot_claims_new(const struct model *m, struct gpuq_arena *mem);
 void snapshot_claims_done(struct snap_claims *c); /* NULL is fine */
 
-/* Note what keeps the claims of a group from being served anywhere. */
+/* Note what keeps the claims of a group from being served anywhere. isolated: its devices are to be apart from those of
+ * other pods. */
 void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
-			  struct snap_variant *v);
+			  bool isolated, struct snap_variant *v);
 /* Add what a pod of the group takes, with that choice of alternatives: of group ix of a request, r NULL = of one that
- * is not kept. */
+ * is not kept. together: pods that share a claim are to be one. */
 void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const struct request *r,
 			   uint32_t ix, const struct gpuq_group *g, struct gpuq_alternatives choice,
+			   bool together,
 			   struct snap_group *out);
 /* Add what the node has of these. */
 void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct snap_node *sn);

@@ -275,7 +275,7 @@ void snapshot_derive_free(struct snapshot *s)
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
 		const struct snap_alloc *a = &s->allocs[i];
 
-		if (a->n_devices == 0 && !snap_group_of(s, a)->mig)
+		if (a->n_devices == 0 && !a->shares && !snap_group_of(s, a)->mig)
 			take_some(s, &s->nodes[a->node],
 				  snap_group_of(s, a)->gpus_milli / SNAP_MILLI);
 	}

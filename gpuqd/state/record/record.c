@@ -102,8 +102,10 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
+	const bool shares = p->rides || p->beside || p->charged_us;
+
 	(void)m;
-	varint_array(&b, 19);
+	varint_array(&b, shares ? 23 : 19);
 	varint_str(&b, p->node->name);
 	varint_int(&b, p->group);
 	varint_int(&b, p->group_index);
@@ -125,6 +127,12 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	varint_int(&b, p->devices_from);
 	varint_str(&b, p->mig);
 	record_put_choice(&b, p->choice);
+	if (shares) {
+		varint_int(&b, p->rides);
+		varint_int(&b, p->charged_us);
+		varint_int(&b, p->before_milli);
+		varint_int(&b, p->beside);
+	}
 	record_put(out, TABLE_POD, key, pod_key(p, key), &b);
 }
 
@@ -216,6 +224,12 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 		p->mig = NULL;
 	if (more > 2)
 		p->choice = record_get_choice(r);
+	if (more > 6) {
+		p->rides = (uint16_t)rec_get_int(r);
+		p->charged_us = rec_get_int(r);
+		p->before_milli = rec_get_int(r);
+		p->beside = (uint16_t)rec_get_int(r);
+	}
 	if (p->attempt == j->attempt && p->index >= j->life->n_indexes)
 		job_life(j)->n_indexes = p->index + 1; /* of a record without the field */
 	if (model_pod_takes(p))

@@ -82,7 +82,7 @@ static int64_t used_us(const struct job *j, int64_t now_us)
 
 	DL_FOREACH2(j->pods, p, job_next)
 		if (p->state == GPUQ_POD_RUNNING && p->start_us && now_us > p->start_us)
-			us += (now_us - p->start_us) / 1000 * p->gpus_milli;
+			us += accounting_pod_us(p, p->start_us, now_us);
 	return us;
 }
 

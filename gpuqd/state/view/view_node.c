@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/state/cuts/shared_claim.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/cuts/cut.h"
@@ -364,7 +365,7 @@ struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m
 	return all;
 }
 
-/* Return the user of a device, and the amount it uses. */
+/* Return the user of a device, and the amount it uses; d NULL: none of its own. */
 static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
 				    const struct device *d)
 {
@@ -374,6 +375,12 @@ static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
 	gpuq_put(a, v, "pod", gpuq_int(a, p->index));
 	gpuq_put(a, v, "user", gpuq_str(a, p->job->user));
 	gpuq_put(a, v, "queue", gpuq_str(a, p->job->queue->name));
+	/* One that has the device by a claim which another pod is charged for. */
+	if (!d) {
+		gpuq_put(a, v, "milli", gpuq_int(a, 0));
+		gpuq_put(a, v, "memory_mib", gpuq_null(a));
+		return v;
+	}
 	gpuq_put(a, v, "milli", gpuq_int(a, p->gpus_milli / p->n_devices));
 	gpuq_put(a, v, "memory_mib", number_or_null(a, view_node_share(p, d).memory_mib));
 	return v;
@@ -491,6 +498,30 @@ static struct in_use add_tenants(struct gpuq_arena *a, const struct node *n, uin
 	return own;
 }
 
+/* Add pods that have the device by a claim which another pod is charged for. True: there are some. */
+static bool add_riders(struct gpuq_arena *a, const struct model *m, const struct node *n,
+		       uint32_t at, struct gpuq_val *jobs, struct gpuq_val *pods)
+{
+	uint16_t devices[DRA_RESULTS_MAX];
+	const struct pod *p;
+	bool any = false;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		for (size_t i = 0; model_pod_takes(p) && p->rides >> i; i++) {
+			const uint32_t has =
+				p->rides >> i & 1 ? shared_claim_list(m, p, i, devices) : 0;
+
+			for (uint32_t k = 0; k < has; k++) {
+				if (devices[k] != at)
+					continue;
+				gpuq_add(a, jobs, gpuq_str(a, view_key(a, p->job->key)));
+				gpuq_add(a, pods, view_tenant(a, p, NULL));
+				any = true;
+			}
+		}
+	return any;
+}
+
 /* Return what foreign pods hold of a device, of which so much is taken beside gpuq's pods: some is of
  * pods whose devices are not known. */
 static struct in_use foreign_of(const struct node *n, uint32_t at, int64_t milli)
@@ -528,13 +559,15 @@ static bool is_divided(const struct gpuq_val *parts)
 }
 
 /* Return a device, of which so much is taken; add what is free of it to *free_milli. */
-static struct gpuq_val *view_device(struct gpuq_arena *a, const struct node *n, uint32_t at,
-				    int64_t taken, int64_t *free_milli)
+static struct gpuq_val *view_device(struct gpuq_arena *a, const struct model *m,
+				    const struct node *n, uint32_t at, int64_t taken,
+				    int64_t *free_milli)
 {
 	const struct device *d = &n->devices[at];
 	struct gpuq_val *v = gpuq_map(a), *jobs = gpuq_list(a), *pods = gpuq_list(a),
 			*parts = gpuq_list(a);
 	const struct in_use own = add_tenants(a, n, at, jobs, pods, parts);
+	const bool rides = add_riders(a, m, n, at, jobs, pods);
 	/* Nothing can start there, whatever is not in use. */
 	const bool out = !d->healthy || n->gone;
 	const int64_t left = taken > 1000 || out ? 0 : 1000 - taken;
@@ -567,8 +600,9 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct node *n, 
 	gpuq_put(a, v, "parts", parts);
 	gpuq_put(a, v, "parts_assumed", gpuq_bool(a, is_assumed(n, at)));
 	gpuq_put(a, v, "isolation",
-		 view_isolation(a, (int)model_node_isolation(n, n->fact.replicas > 1 ||
-									is_divided(parts))));
+		 view_isolation(a, rides ? GPUQ_ISOLATION_NONE
+					 : (int)model_node_isolation(
+						   n, n->fact.replicas > 1 || is_divided(parts))));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, n->gone           ? "lost"
 			     : !d->healthy     ? "unhealthy"
@@ -596,7 +630,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 		return NULL;
 	census_slots(n, slots);
 	for (uint32_t i = 0; i < n->n_devices; i++)
-		gpuq_add(a, list, view_device(a, n, i, slots[i].taken_milli, &free_milli));
+		gpuq_add(a, list, view_device(a, m, n, i, slots[i].taken_milli, &free_milli));
 	if (!add_cut_cards(a, n, &cards, list))
 		return NULL;
 	gpuq_put(a, v, "name", gpuq_str(a, n->name));

@@ -1,6 +1,6 @@
-/* view_pod.h - a pod of a job, with its devices, as clients see it
+/* view_pod.h - a pod with its devices, and claims that it shares, as clients see it
  *
- * Touches  memory only; reads the model, never changes it.
+ * Touches  memory only.
  * Used by  view_job.c.
  */
 #ifndef GPUQD_STATE_VIEW_VIEW_POD_H

@@ -60,20 +60,26 @@ static int64_t least_memory(const struct model *m)
 /* Return the devices that a request is charged as long as it is not known where it runs. */
 static int64_t ask_milli(const struct model *m, const struct request_group *g)
 {
+	const int64_t shared = g->where ? gpuq_group_shared_milli(g->where) : 0;
+
 	return g->pods_min * cost_of_ask(cost_least_profile(g->mig, &g->mig_more), g->gpus_milli,
 					 g->gpu_cores, g->gpu_memory_bytes,
-					 g->gpu_memory_bytes ? least_memory(m) : 0);
+					 g->gpu_memory_bytes ? least_memory(m) : 0) -
+	       (g->pods_min - 1) * shared;
 }
 
 int64_t view_size_charged(const struct model *m, const struct job *j)
 {
+	bool rides = false;
 	int64_t milli = 0;
 	const struct pod *p;
 
 	DL_FOREACH2(j->pods, p, job_next)
-		if (p->attempt == j->attempt && !p->dropped)
+		if (p->attempt == j->attempt && !p->dropped) {
 			milli += p->gpus_milli;
-	if (milli > 0 && j->state != GPUQ_JOB_PENDING)
+			rides |= p->rides != 0;
+		}
+	if ((milli > 0 || rides) && j->state != GPUQ_JOB_PENDING)
 		return milli;
 	for (uint32_t i = 0; i < j->request->spec.n_groups; i++)
 		milli = (i ? milli : 0) + ask_milli(m, &j->request->spec.groups[i]);
