@@ -864,6 +864,10 @@ bool model_job_attempt_over(const struct job *j);
 	     it = it##_next)
 /* True if some node has devices of claims (ResourceSlices). */
 bool node_any_of_claims(const struct model *m);
+/* True if the node has devices by slices that are not used, since a device plugin offers devices there as well. classes:
+ * those that flavors name. */
+bool node_skips_slices(const struct model *m, const struct node *n,
+		       const struct gpuq_strlist *classes);
 /* True if the node's devices are of one of the flavors, or the list is empty. Where the site has no
  * flavors, kinds of devices are meant. */
 bool node_is_of(const struct model *m, const struct node *n, const struct gpuq_strlist *flavors);
