@@ -67,24 +67,97 @@ static int64_t at_most(int64_t n, int64_t most)
 	return n < most ? n : most;
 }
 
-/* Take the first resource that a flavor calls its devices, on a node without any other. */
+static int64_t offered(const struct offer *o, const char *resource)
+{
+	return gpuq_amounts_get(o->f->resources, o->f->n_resources, resource);
+}
+
+static void name_as(struct offer *o, const char *resource)
+{
+	o->f->device = resource;
+	o->f->replicas = o->f->slots = 0;
+	o->f->n_devices = 0;
+	set_devices(o, at_most(offered(o, resource), GPUQ_GPUS_PER_POD_MAX), INT64_MAX, resource);
+	set_label(o, SHARE_LABEL, "whole");
+	set_label(o, SHARE_DEVICES, resource);
+}
+
+/* Return the resource that the flavor of the node's pool calls its devices; NULL = it calls none so. */
+static const char *pool_resource(const struct site *s, const struct gpuq_strmap *labels)
+{
+	const char *flavor = NULL;
+
+	site_each(site_pool, s->pools, p)
+		if (inventory_selects(&p->selector, labels)) {
+			flavor = p->flavor;
+			break;
+		}
+	site_each(site_flavor, s->flavors, fl)
+		if (flavor && strcmp(fl->name, flavor) == 0)
+			return fl->resource;
+	return NULL;
+}
+
+/* True if devices of that resource are other ones than NVIDIA's, whatever becomes of its replicas and parts. */
+static bool is_other(const char *resource)
+{
+	return strncmp(resource, GPUQ_RESOURCE_GPU, strlen(GPUQ_RESOURCE_GPU)) != 0;
+}
+
+/* Take the resource that the flavor of the node's pool calls its devices; on a node without any other, the
+ * first one of any flavor. */
 static void name_devices(struct offer *o, const struct site *s)
 {
-	if ((o->f->device && *o->f->device) || o->f->n_devices || o->f->n_mig)
-		return;
-	site_each(site_flavor, s->flavors, fl) {
-		const int64_t n = fl->resource ? gpuq_amounts_get(o->f->resources,
-								  o->f->n_resources, fl->resource)
-					       : 0;
+	const bool named = o->f->device && *o->f->device, none = !named && !o->f->n_devices;
+	const char *own = pool_resource(s, &o->f->labels);
 
-		if (n <= 0)
-			continue;
-		o->f->device = fl->resource;
-		set_devices(o, at_most(n, GPUQ_GPUS_PER_POD_MAX), n, fl->resource);
-		set_label(o, SHARE_LABEL, "whole");
-		set_label(o, SHARE_DEVICES, fl->resource);
+	if (o->f->n_mig)
+		return;
+	if (own && is_other(own) && offered(o, own) > 0) {
+		if (none || (named && strcmp(o->f->device, own) != 0))
+			name_as(o, own);
 		return;
 	}
+	site_each(site_flavor, s->flavors, fl)
+		if (none && fl->resource && offered(o, fl->resource) > 0) {
+			name_as(o, fl->resource);
+			return;
+		}
+}
+
+static bool is_device(const struct site *s, const char *resource)
+{
+	const enum gpuq_resource_kind kind = gpuq_resource_kind(resource);
+
+	return kind == GPUQ_RESOURCE_DEVICE || kind == GPUQ_RESOURCE_REPLICA ||
+	       inventory_flavor(s, resource);
+}
+
+/* The devices of a node have one name: a pod that requests another one would be given those of the first. What
+ * else is offered under a device's name is not counted, so that nothing is placed by it. */
+static void leave_others(struct offer *o, const struct site *s)
+{
+	const struct gpuq_amount *had = o->f->resources;
+	struct gpuq_amount *kept;
+	size_t n = 0;
+
+	if (!o->f->device || !*o->f->device || o->f->n_resources == 0)
+		return;
+	kept = gpuq_arena_calloc(o->a, o->f->n_resources, sizeof(*kept));
+	if (!kept)
+		abort();
+	for (size_t i = 0; i < o->f->n_resources; i++) {
+		if (strcmp(had[i].name, o->f->device) == 0 || !is_device(s, had[i].name))
+			kept[n++] = had[i];
+		else if (!o->odd)
+			o->odd = gpuq_arena_printf(
+				o->a,
+				"%.80s is offered beside %.80s: devices of one name are used on a "
+				"node, those of its pool's flavor or else the first",
+				had[i].name, o->f->device);
+	}
+	o->f->resources = kept;
+	o->f->n_resources = n;
 }
 
 /* Return the memory of a device in MiB; 0 = not published. */
@@ -324,6 +397,7 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 	if (!m->site)
 		return NULL;
 	name_devices(&o, m->site);
+	leave_others(&o, m->site);
 	take_slices(&o, m);
 	i = inventory_of(m->site, &told->labels);
 	if (i)

@@ -553,6 +553,13 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct node *n, 
 	return v;
 }
 
+/* True if how the node differs is a reason for which devices of it are not used. */
+static bool is_told(const struct node *n)
+{
+	return n->odd && !*n->fact.note &&
+	       (n->n_devices == 0 || n->fact.n_resources < n->told.n_resources);
+}
+
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n,
 			   int64_t now_us)
 {
@@ -600,7 +607,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 			      : n->ill                                        ? n->ill
 			      : refuses                                       ? refuses
 			      : *cut                                          ? cut
-			      : n->odd && n->n_devices == 0 && !*n->fact.note ? n->odd
+			      : is_told(n)                                    ? n->odd
 									      : n->fact.note));
 	gpuq_put(a, v, "drained_by", view_word(a, n->drain_by));
 	gpuq_put(a, v, "drained_time", view_instant(a, n->drain_us));

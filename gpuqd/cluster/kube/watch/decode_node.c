@@ -228,6 +228,14 @@ static const char *count_cards(struct node_fact *out, int64_t *there, int64_t *w
 	return mps ? "mps" : "time-slicing";
 }
 
+/* True if feature discovery has seen as many cards as explain what the plugin offers. */
+static bool is_explained(const struct node_fact *n, int64_t there)
+{
+	return small_number(gpuq_strmap_text(&n->labels, "nvidia.com/gpu.count")) *
+		       replicas_of(n) ==
+	       there;
+}
+
 /* Take the cards that HAMi registers, each of which its plugin offers as often as it may be shared. Where the
  * plugin offers fewer than there are cards, or none, it is broken or dead. */
 static void hami_devices(struct node_fact *out, struct hami_cards *cards, int64_t there,
@@ -283,6 +291,10 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 		hami_devices(out, &cards, there, works, product_of(o, out));
 		return 0;
 	}
+	if (nvidia && there > 0)
+		*wrong = kube_hami_lie(o, &out->labels, is_explained(out, there));
+	if (*wrong)
+		return 0;
 	if (nvidia && there > 0) {
 		word = count_cards(out, &there, &works);
 	} else if (there > 0) {
