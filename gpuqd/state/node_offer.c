@@ -181,15 +181,15 @@ static void take_slices(struct offer *o, const struct model *m)
 	struct gpuq_strlist classes = { 0 };
 	struct device_fact *d;
 	struct dra_at *cards;
-	bool whole;
+	const char *odd;
 	size_t n;
 
 	if ((o->f->device && *o->f->device) || o->f->n_devices || o->f->n_mig)
 		return;
 	model_classes(m, o->a, &classes);
-	n = dra_cards(objects_dra(m->objects), o->f->name, &classes, o->a, &cards, &whole);
-	if (!whole)
-		o->odd = "ResourceSlices of its pools are not complete";
+	n = dra_cards(objects_dra(m->objects), o->f->name, &classes, o->a, &cards, &odd);
+	if (odd)
+		o->odd = odd;
 	if (n == 0)
 		return;
 	d = gpuq_arena_calloc(o->a, n, sizeof(*d));
@@ -279,6 +279,13 @@ static void count_none(struct offer *o)
 {
 	const char *device = o->f->device;
 
+	if (!o->odd && device && o->f->n_devices == 0 && o->f->replicas > 1 && o->f->ready &&
+	    offered(o, device) > 0)
+		o->odd = gpuq_arena_printf(o->a,
+					   "it offers %" PRId64
+					   " replicas, and nvidia.com/gpu.replicas=%" PRIu32
+					   " says that one device has more: none is used",
+					   offered(o, device), o->f->replicas);
 	if (!o->odd && device && o->f->n_devices == 0 && o->f->n_mig == 0 && o->f->ready &&
 	    (strcmp(device, GPUQ_RESOURCE_GPU) == 0 || strcmp(device, GPUQ_RESOURCE_SHARED) == 0) &&
 	    gpuq_amounts_get(o->f->resources, o->f->n_resources, device) > 0)
@@ -324,14 +331,15 @@ bool node_count_claims(const struct model *m, struct node *n)
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_strlist classes;
 	struct dra_at *at, *cards;
-	bool *held, whole, changed = false;
+	bool *held, changed = false;
+	const char *odd;
 	size_t n_at, n_cards;
 
 	if (!node_is_of_claims(n))
 		return false;
 	held = gpuq_arena_calloc(&a, (size_t)n->n_devices + 1, sizeof(*held));
 	model_classes(m, &a, &classes);
-	n_at = dra_node(d, n->name, &a, &at, &whole);
+	n_at = dra_node(d, n->name, &a, &at, &odd);
 	n_cards = dra_cards_among(d, at, n_at, &classes, &a, &cards);
 	for (size_t i = 0; held && i < n_at; i++) {
 		size_t card;
@@ -361,12 +369,13 @@ bool node_has_class(const struct model *m, const struct node *n, const char *cla
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_strlist classes;
 	struct dra_at *cards;
-	bool selects = false, whole;
+	bool selects = false;
+	const char *odd;
 
 	if (!node_is_of_claims(n))
 		return false;
 	model_classes(m, &a, &classes);
-	if (dra_cards(d, n->name, &classes, &a, &cards, &whole) > 0)
+	if (dra_cards(d, n->name, &classes, &a, &cards, &odd) > 0)
 		dra_class_selects(d, class_, cards, 1, &a, &selects);
 	gpuq_arena_done(&a);
 	return selects;
@@ -377,11 +386,12 @@ bool node_skips_slices(const struct model *m, const struct node *n,
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct dra_at *cards;
-	bool skips, whole;
+	const char *odd;
+	bool skips;
 
 	if (n->gone || node_is_of_claims(n))
 		return false;
-	skips = dra_cards(objects_dra(m->objects), n->name, classes, &a, &cards, &whole) > 0;
+	skips = dra_cards(objects_dra(m->objects), n->name, classes, &a, &cards, &odd) > 0;
 	gpuq_arena_done(&a);
 	return skips;
 }

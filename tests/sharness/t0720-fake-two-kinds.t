@@ -26,12 +26,12 @@ test_expect_success 'a node that is HAMi'\''s, and registers no cards, is left a
 	start_fake --nodes 2 --gpus 2 && offers node-0001 "\"nvidia.com/gpu\": \"20\"" && start_fake_gpuqd &&
 	left_alone "hami.io/node-nvidia-register: expected the cards" "\"hami.io/node-nvidia-register\": \"\"" "" &&
 	left_alone "hami.io/node-nvidia-register: expected the cards" "\"hami.io/node-nvidia-register\": \"[]\"" "\"gpu\": \"on\"" &&
-	left_alone "label gpu=on is HAMi" "" "\"gpu\": \"on\"" && left_alone "hami.io/node-handshake is HAMi" "\"hami.io/node-handshake\": \"Reported 2026\"" "" &&
+	left_alone "gpu=on of the node is HAMi" "" "\"gpu\": \"on\"" && left_alone "hami.io/node-handshake of the node is HAMi" "\"hami.io/node-handshake\": \"Reported 2026\"" "" &&
 	big=$(fake_job hang=true -g 8) && wait_for 60 job_is "$big" reason Unsatisfiable && gpuq cancel "$big"
 '
 
 test_expect_success 'as many cards as feature discovery has seen are whole ones, whatever label gpu is for' '
-	left_alone "label gpu=on" "" "\"gpu\": \"on\", \"nvidia.com/gpu.count\": \"2\"" &&
+	left_alone "gpu=on" "" "\"gpu\": \"on\", \"nvidia.com/gpu.count\": \"2\"" &&
 	note_node "$none" "\"gpu\": \"on\", \"nvidia.com/gpu.count\": \"20\"" && wait_for 60 node_is node-0001 gpus 20 && node_is node-0001 note null
 '
 

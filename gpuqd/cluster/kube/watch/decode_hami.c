@@ -325,7 +325,7 @@ const char *kube_hami_lie(struct kube_object *o, const struct gpuq_strmap *label
 	static const char begins[] = "hami.io/node-";
 	json_t *notes = kube_path(o->object, "metadata", "annotations"), *v;
 	const char *sign = strcmp(gpuq_strmap_text(labels, HAMI_LABEL), HAMI_LABEL_VALUE) == 0
-				   ? "label " HAMI_LABEL "=" HAMI_LABEL_VALUE
+				   ? HAMI_LABEL "=" HAMI_LABEL_VALUE
 				   : NULL;
 	const char *key;
 
@@ -341,7 +341,7 @@ const char *kube_hami_lie(struct kube_object *o, const struct gpuq_strmap *label
 	if (!sign)
 		return NULL;
 	key = gpuq_arena_printf(&o->arena,
-				"%.60s is HAMi's, and there is no annotation " HAMI_REGISTER
+				"%.60s of the node is HAMi's, and there is no annotation " HAMI_REGISTER
 				": its cards are not known",
 				sign);
 	return key ? key : HAMI_REGISTER;

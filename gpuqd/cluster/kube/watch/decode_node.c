@@ -99,6 +99,17 @@ static const struct backend *shared_devices(struct kube_object *o, int64_t *ther
 	return b;
 }
 
+/* Return why the node's cores, or its blocks of memory, stand for no device; NULL = it has none alone. */
+static const char *gpu_manager_lie(const json_t *capacity)
+{
+	const bool cores = count_of(capacity, VCUDA_CORE) > 0,
+		   blocks = count_of(capacity, VCUDA_MEMORY) > 0;
+
+	return cores == blocks ? NULL
+	       : cores         ? VCUDA_CORE ": it is offered without " VCUDA_MEMORY
+			       : VCUDA_MEMORY ": it is offered without " VCUDA_CORE;
+}
+
 /* Tell placement by a label of gpuq's own; one that the node has already stays. */
 static void tell(struct node_fact *n, const char *key, const char *word)
 {
@@ -307,6 +318,9 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 		if (b->by_memory && b->unit_mib > 0 && memory_mib / b->unit_mib < 1000)
 			out->slots = (uint32_t)(memory_mib / b->unit_mib);
 	}
+	*wrong = there > 0 ? NULL : gpu_manager_lie(capacity);
+	if (*wrong)
+		return 0;
 	tell(out, SHARE_LABEL, word);
 	if (!nvidia)
 		tell(out, SHARE_DEVICES, out->device);
