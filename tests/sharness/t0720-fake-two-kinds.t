@@ -22,6 +22,11 @@ asks() {
 	printf "image: test\ncommand: [a]\nresources: {%s: 1}\nannotations: {gpuq.test/hang: \"true\"}\n" "$1" >ask.yaml && submit ask.yaml
 }
 
+# counts NAME TOTAL FREE: of node-0001
+counts() {
+	gpuq nodes --json node-0001 | grep -F "\"$1\":{\"total\":$2,\"free\":$3}" >/dev/null || { gpuq nodes --json node-0001; return 1; }
+}
+
 test_expect_success 'a node that is HAMi'\''s, and registers no cards, is left alone and says why' '
 	start_fake --nodes 2 --gpus 2 && offers node-0001 "\"nvidia.com/gpu\": \"20\"" && start_fake_gpuqd &&
 	left_alone "hami.io/node-nvidia-register: expected the cards" "\"hami.io/node-nvidia-register\": \"\"" "" &&
@@ -37,8 +42,8 @@ test_expect_success 'as many cards as feature discovery has seen are whole ones,
 
 test_expect_success 'of devices of two names a node has those of the first; the others are not counted, and that is told' '
 	offers node-0001 "\"nvidia.com/gpu\": \"1\", \"gpu.intel.com/i915\": \"1\", \"amd.com/gpu\": \"4\", \"rdma/hca\": \"1\"" "\"gpu\": null, \"nvidia.com/gpu.count\": null" &&
-	wait_for 60 node_is node-0001 gpus 1 && node_is node-0001 resources.rdma/hca.total 1 && node_is node-0001 resources.nvidia.com/gpu.total 1 &&
-	gpuq nodes --json node-0001 >nodes.out && ! grep "\"i915\|i915\":\|amd.com/gpu\":" nodes.out && node node-0001 inventory | grep "offered beside nvidia.com/gpu: devices of one name" &&
+	wait_for 60 node_is node-0001 gpus 1 && counts rdma/hca 1 1 && counts nvidia.com/gpu 1 1 &&
+	gpuq nodes --json node-0001 >nodes.out && ! grep "i915\":\|amd.com/gpu\":" nodes.out && node node-0001 inventory | grep "offered beside nvidia.com/gpu: devices of one name" &&
 	node node-0001 note | grep "offered beside" && { gpuq doctor >doctor || :; } && grep "node-0001.*offered beside" doctor
 '
 
@@ -53,14 +58,14 @@ test_expect_success 'a job of the one does not have the devices of the other, no
 
 test_expect_success 'the flavor of its pool names those that are used' '
 	printf "version: 1\nflavors: [{name: mi300, resource: amd.com/gpu}, {name: nv, match: {product: \"*\"}}]\npools: [{name: amd, selector: {kubernetes.io/hostname: node-0001}, flavor: mi300}]\n" >site.yaml &&
-	gpuq apply -f site.yaml >/dev/null && wait_for 60 node_is node-0001 gpus 4 && node_is node-0001 flavor mi300 && node_is node-0001 resources.amd.com/gpu.free 4 && job_becomes "$a" RUNNING &&
-	node_is node-0001 free_gpus 3 && node_is node-0001 resources.amd.com/gpu.free 3 && node node-0001 inventory | grep "offered beside amd.com/gpu" && job_is "$i" state PENDING &&
-	sed "s/, flavor: mi300//" site.yaml >less.yaml && gpuq cancel "$a" && wait_for 60 node_is node-0001 free_gpus 4 && gpuq apply -f less.yaml >/dev/null &&
+	gpuq apply -f site.yaml >/dev/null && wait_for 60 node_is node-0001 gpus 4 && node_is node-0001 flavor mi300 && job_becomes "$a" RUNNING &&
+	node_is node-0001 free_gpus 3 && counts amd.com/gpu 4 3 && node node-0001 inventory | grep "offered beside amd.com/gpu" && job_is "$i" state PENDING &&
+	sed "s/, flavor: mi300/, flavor: nv/" site.yaml >less.yaml && gpuq cancel "$a" && wait_for 60 node_is node-0001 free_gpus 4 && gpuq apply -f less.yaml &&
 	wait_for 60 node_is node-0001 gpus 1 && node_is node-0001 devices.0.product null
 '
 
 test_expect_success 'what is offered no more leaves those that are' '
-	offers node-0001 "\"gpu.intel.com/i915\": null, \"nvidia.com/gpu\": null" && wait_for 60 node_is node-0001 gpus 4 && node_is node-0001 inventory null && node_is node-0001 resources.amd.com/gpu.total 4 &&
+	offers node-0001 "\"gpu.intel.com/i915\": null, \"nvidia.com/gpu\": null" && wait_for 60 node_is node-0001 gpus 4 && node_is node-0001 inventory null && counts amd.com/gpu 4 4 &&
 	offers node-0001 "\"nvidia.com/gpu\": \"2\", \"amd.com/gpu\": null" && wait_for 60 node_is node-0001 gpus 2 && node_is node-0001 note null
 '
 
