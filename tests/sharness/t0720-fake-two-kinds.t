@@ -61,7 +61,7 @@ test_expect_success 'the flavor of its pool names those that are used' '
 	gpuq apply -f site.yaml >/dev/null && wait_for 60 node_is node-0001 gpus 4 && node_is node-0001 flavor mi300 && job_becomes "$a" RUNNING &&
 	node_is node-0001 free_gpus 3 && counts amd.com/gpu 4 3 && node node-0001 inventory | grep "offered beside amd.com/gpu" && job_is "$i" state PENDING &&
 	sed "s/, flavor: mi300/, flavor: nv/" site.yaml >less.yaml && gpuq cancel "$a" && wait_for 60 node_is node-0001 free_gpus 4 && gpuq apply -f less.yaml &&
-	wait_for 60 node_is node-0001 gpus 1 && node_is node-0001 devices.0.product null
+	wait_for 60 node_is node-0001 gpus 1 && node_is node-0001 devices.0.product NVIDIA-H100-80GB-HBM3 && counts nvidia.com/gpu 1 1
 '
 
 test_expect_success 'what is offered no more leaves those that are' '
