@@ -21,16 +21,24 @@ static void note(void *arg, const struct doctor_backend *b)
 		gpuq_buf_printf(&f->text, "%s: %s -> %s\n", b->state, b->text, b->advice);
 }
 
+static const struct gpuq_val *parsed(struct gpuq_arena *a, const char *text)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val **docs;
+	size_t n = 0;
+
+	cr_assert_eq(gpuq_yaml_parse(a, "-", text, strlen(text), &docs, &n, &err), 0, "%s",
+		     err.text);
+	cr_assert_eq(n, 1);
+	return docs[0];
+}
+
 static void finds(const char *backend, const char *nodes, const char *rights, const char *want)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct found f = { backend, GPUQ_BUF_INIT };
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_val *n = NULL, *r = NULL;
 
-	cr_assert_eq(gpuq_yaml_parse(&a, "nodes", nodes, strlen(nodes), &n, &err), 0);
-	cr_assert_eq(gpuq_yaml_parse(&a, "rights", rights, strlen(rights), &r, &err), 0);
-	doctor_backends(&a, n, r, "", note, &f);
+	doctor_backends(&a, parsed(&a, nodes), parsed(&a, rights), "", note, &f);
 	cr_expect_str_eq(gpuq_buf_str(&f.text), want);
 	gpuq_buf_done(&f.text);
 	gpuq_arena_done(&a);
@@ -62,8 +70,8 @@ Test(doctor_backends, claims_are_usable_where_their_rights_are)
 Test(doctor_backends, a_right_of_the_cluster_or_of_every_namespace_breaks_claims)
 {
 	finds("dra", NODE,
-	      "{" SERVED ",\"rights\":[" RIGHT("list", "", "false") "," RIGHT(
-		      "create", "team", "false") "]}",
+	      "{" SERVED
+	      ",\"rights\":[" RIGHT("list", "", "false") "," RIGHT("create", "team", "false") "]}",
 	      "broken: dra: the cluster has resource.k8s.io/v1, but gpuqd may not list "
 	      "resourceclaims -> apply etc/kubernetes/optional/dra.yaml, or its rule for that\n");
 	finds("dra", NODE,

@@ -62,10 +62,10 @@ static void put_same(struct gpuq_arena *a, struct gpuq_val *to, const struct gpu
 		     const char *key, bool first)
 {
 	const struct gpuq_val *v = gpuq_get(d, key), *had = gpuq_get(to, key);
-	const bool same =
-		v && had && v->type == had->type &&
-		(v->type == GPUQ_INT ? v->i == had->i
-				     : strcmp(gpuq_get_str(d, key, ""), gpuq_get_str(to, key, "")) == 0);
+	const bool same = v && had && v->type == had->type &&
+			  (v->type == GPUQ_INT ? v->i == had->i
+					       : strcmp(gpuq_get_str(d, key, ""),
+							gpuq_get_str(to, key, "")) == 0);
 
 	if (first && v)
 		gpuq_put(a, to, key, (struct gpuq_val *)(uintptr_t)v);
@@ -82,8 +82,7 @@ static void put_jobs(struct gpuq_arena *a, struct gpuq_val *jobs, const struct g
 		uint32_t k = 0;
 
 		while (one->type == GPUQ_STR && k < jobs->n &&
-		       (jobs->items[k]->type != GPUQ_STR ||
-			strcmp(jobs->items[k]->s, one->s) != 0))
+		       (jobs->items[k]->type != GPUQ_STR || strcmp(jobs->items[k]->s, one->s) != 0))
 			k++;
 		if (one->type != GPUQ_STR || k == jobs->n)
 			gpuq_add(a, jobs, (struct gpuq_val *)(uintptr_t)one);

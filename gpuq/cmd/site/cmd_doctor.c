@@ -235,9 +235,10 @@ static int64_t name_nodes(const struct exam *x, bool (*is)(const struct gpuq_val
 /* Such a node is ready, as its kubelet says, but what it offers cannot be true. */
 static bool is_left_alone(const struct gpuq_val *node)
 {
-	static const char *const kubelet[] = { "Ready=",       "MemoryPressure=",
-					       "DiskPressure=", "PIDPressure=",
-					       "NetworkUnavailable=", "the node " };
+	static const char *const kubelet[] = {
+		"Ready=",       "MemoryPressure=",     "DiskPressure=",
+		"PIDPressure=", "NetworkUnavailable=", "the node "
+	};
 	const char *note = gpuq_get_str(node, "note", "");
 
 	for (size_t i = 0; i < sizeof(kubelet) / sizeof(kubelet[0]); i++)

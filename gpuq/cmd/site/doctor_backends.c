@@ -211,7 +211,8 @@ static const struct fault {
 	{ "gpu-manager", no_gpu_manager,
 	  "label nvidia-device-enable=enable, and no cores with memory are offered",
 	  "check that gpu-manager runs there: it offers tencent.com/vcuda-core and vcuda-memory" },
-	{ "gpu-manager", half_gpu_manager, "cores are offered without memory, or memory without cores",
+	{ "gpu-manager", half_gpu_manager,
+	  "cores are offered without memory, or memory without cores",
 	  "check that gpu-manager runs there: it offers tencent.com/vcuda-core and vcuda-memory" },
 	{ "hami", no_hami, "label gpu=on, and no devices are offered",
 	  "check that the device plugin of HAMi runs there" },
@@ -272,7 +273,8 @@ struct pick {
 
 static bool picks(const struct pick *p, const struct gpuq_val *node)
 {
-	return p->is(node) && (p->any || gpuq_get_int(node, "gpus", 0) > 0) && (p->any || gpuq_get_bool(node, "served", true) == p->served) &&
+	return p->is(node) && (p->any || gpuq_get_int(node, "gpus", 0) > 0) &&
+	       (p->any || gpuq_get_bool(node, "served", true) == p->served) &&
 	       (!p->also || p->also(node)) && !(p->sound && is_broken(node, p->sound));
 }
 
@@ -557,7 +559,8 @@ static void look_at_claims(const struct backends *x)
 		say(x, "dra", "usable",
 		    gpuq_arena_printf(
 			    x->a,
-			    "dra: claims of devices are allocated (resource.k8s.io/%s)%s%s%s%s%s%s%s",
+			    "dra: claims of devices are allocated "
+			    "(resource.k8s.io/%s)%s%s%s%s%s%s%s",
 			    version, *on ? " on " : "", on, in.first ? ", in namespace " : "",
 			    in.first ? list_of(x, in.sound, in.n_sound) : "", extended ? "; " : "",
 			    extended ? extended : "", extended ? ", which is not served" : ""),

@@ -607,10 +607,11 @@ static size_t leave_invalid(struct dra_at *at, size_t n, struct gpuq_arena *a, c
 			if (strcmp(at[next - 1].device->name, at[next].device->name) == 0)
 				twice = at[next].device->name;
 		if (twice) {
-			*odd = gpuq_arena_printf(a,
-						 "pool %.80s of its ResourceSlices has device %.80s "
-						 "twice",
-						 at[i].slice->pool, twice);
+			*odd = gpuq_arena_printf(
+				a,
+				"pool %.80s of its ResourceSlices has device %.80s "
+				"twice",
+				at[i].slice->pool, twice);
 			if (!*odd)
 				*odd = "a pool of its ResourceSlices has a device twice";
 			continue;

@@ -20,9 +20,8 @@ int64_t foreign_milli(const struct node *n, const struct foreign *f)
 int64_t foreign_gpus(const struct node *n, const struct foreign *f)
 {
 	const char *device = n->fact.device;
-	const int64_t own = device && *device
-				    ? gpuq_amounts_get(f->resources, f->n_resources, device)
-				    : 0;
+	const int64_t own =
+		device && *device ? gpuq_amounts_get(f->resources, f->n_resources, device) : 0;
 	bool other = false;
 
 	if (!device || !*device || n->told.n_resources == n->fact.n_resources)

@@ -340,9 +340,10 @@ const char *kube_hami_lie(struct kube_object *o, const struct gpuq_strmap *label
 	}
 	if (!sign)
 		return NULL;
-	key = gpuq_arena_printf(&o->arena,
-				"%.60s of the node is HAMi's, and there is no annotation " HAMI_REGISTER
-				": its cards are not known",
-				sign);
+	key = gpuq_arena_printf(
+		&o->arena,
+		"%.60s of the node is HAMi's, and there is no annotation " HAMI_REGISTER
+		": its cards are not known",
+		sign);
 	return key ? key : HAMI_REGISTER;
 }
