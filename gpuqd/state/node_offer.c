@@ -133,8 +133,8 @@ static bool is_device(const struct site *s, const char *resource)
 	       inventory_flavor(s, resource);
 }
 
-/* The devices of a node have one name: a pod that requests another one would be given those of the first. What
- * else is offered under a device's name is not counted, so that nothing is placed by it. */
+/* The devices of a node have one name: a pod that requests another one would be given those of the first. The
+ * others are not counted, so that nothing is placed by them. */
 static void leave_others(struct offer *o, const struct site *s)
 {
 	const struct gpuq_amount *had = o->f->resources;

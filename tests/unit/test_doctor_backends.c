@@ -7,7 +7,7 @@
 #include "libgpuq/buf.h"
 #include "libgpuq/yaml.h"
 
-/* Of one backend its findings, "broken: text -> advice" in a line each. */
+/* The findings of one backend, "broken: text -> advice" in a line each. */
 struct found {
 	const char *backend;
 	struct gpuq_buf text;

@@ -13,8 +13,8 @@
 bool foreign_by_resource(const struct node *n);
 /* Return what a foreign pod holds of such. */
 int64_t foreign_milli(const struct node *n, const struct foreign *f);
-/* Return what a foreign pod holds of devices that are counted by number. Of a node that offers those of several
- * names only one is used (node_offer.c). */
+/* Return what a foreign pod holds of devices that are counted by number. Where a node offers those of several
+ * names, only one is used (node_offer.c). */
 int64_t foreign_gpus(const struct node *n, const struct foreign *f);
 /* Return what a foreign pod holds of each of its devices. */
 struct foreign_use foreign_part(const struct node *n, const struct foreign *f);
