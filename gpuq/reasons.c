@@ -39,6 +39,19 @@ static void flavor_wait(struct gpuq_buf *text, const struct gpuq_val *until, int
 	}
 }
 
+/* Behind the class of its claims an object has a key of the daemon's own, which distinguishes requests. */
+static void put_object(struct gpuq_buf *out, const struct gpuq_val *reason)
+{
+	static const char claims[] = "claims/";
+	const char *object = gpuq_get_str(reason, "object", "");
+	const size_t n = sizeof(claims) - 1;
+
+	if (strncmp(object, claims, n) == 0)
+		gpuq_buf_add(out, object, n + strcspn(object + n, "/"));
+	else
+		view_cell(out, gpuq_get(reason, "object"));
+}
+
 void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t now_us)
 {
 	const int64_t since_us = gpuq_get_int(reason, "since", 0);
@@ -57,7 +70,7 @@ void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t no
 	if (line_says(gpuq_get(reason, "object")) &&
 	    strcmp(gpuq_get_str(reason, "object", ""), "gpus") != 0) {
 		gpuq_buf_addc(out, ' ');
-		view_cell(out, gpuq_get(reason, "object"));
+		put_object(out, reason);
 	}
 	if (strcmp(code, gpuq_reason_word(GPUQ_R_RESOURCES)) == 0 && line_says(have) &&
 	    line_says(gpuq_get(reason, "need")) && strcmp(unit, "gpus") == 0) {

@@ -333,9 +333,14 @@ static void keep_told(struct model *m, struct node *n, const struct node_fact *f
 	struct device_fact *devices =
 		gpuq_arena_calloc(&n->arena, f->n_devices + 1, sizeof(*devices));
 	struct mig_fact *mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*mig));
+	struct gpuq_amount *amounts =
+		gpuq_arena_calloc(&n->arena, f->n_resources + 1, sizeof(*amounts));
 
-	if (!devices || !mig)
+	if (!devices || !mig || !amounts)
 		abort();
+	for (size_t i = 0; i < f->n_resources; i++)
+		amounts[i] = (struct gpuq_amount){ model_intern(m, f->resources[i].name),
+						   f->resources[i].count };
 	for (size_t i = 0; i < f->n_devices; i++)
 		devices[i] =
 			(struct device_fact){ model_intern(m, f->devices[i].uuid),
@@ -353,6 +358,8 @@ static void keep_told(struct model *m, struct node *n, const struct node_fact *f
 		.numa = keep_bytes(n, f->numa, f->n_devices, true),
 		.mig = mig,
 		.n_mig = f->n_mig,
+		.resources = amounts,
+		.n_resources = f->n_resources,
 	};
 }
 
@@ -487,7 +494,7 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 		}
 	}
 	if (f->n_devices == 0 && f->n_uuids == 0 && !counted)
-		n->foreign_gpus_milli += sign * f->gpus_milli;
+		n->foreign_gpus_milli += sign * foreign_gpus(n, f);
 	n->foreign_pods += sign;
 	for (uint32_t i = 0; i < f->n_mig; i++)
 		for (size_t k = 0; k < n->fact.n_mig; k++)
@@ -685,6 +692,8 @@ static void settle(struct model *m, struct node *n)
 	f.numa = n->told.numa;
 	f.mig = n->told.mig;
 	f.n_mig = n->told.n_mig;
+	f.resources = n->told.resources;
+	f.n_resources = n->told.n_resources;
 	node_set_fact(m, n, &f);
 	n->gone = gone;
 	recount_foreign(m, n);
@@ -759,7 +768,7 @@ int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *er
 
 	(void)err;
 	/* Nothing changed: nothing is to be stored. */
-	if (same && gpuq_amounts_same(n->fact.resources, n->fact.n_resources, f->resources,
+	if (same && gpuq_amounts_same(n->told.resources, n->told.n_resources, f->resources,
 				      f->n_resources)) {
 		n->seen_us = ev->at_us;
 		return 0;

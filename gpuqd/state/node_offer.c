@@ -68,24 +68,97 @@ static int64_t at_most(int64_t n, int64_t most)
 	return n < most ? n : most;
 }
 
-/* Take the first resource that a flavor calls its devices, on a node without any other. */
+static int64_t offered(const struct offer *o, const char *resource)
+{
+	return gpuq_amounts_get(o->f->resources, o->f->n_resources, resource);
+}
+
+static void name_as(struct offer *o, const char *resource)
+{
+	o->f->device = resource;
+	o->f->replicas = o->f->slots = 0;
+	o->f->n_devices = 0;
+	set_devices(o, at_most(offered(o, resource), GPUQ_GPUS_PER_POD_MAX), INT64_MAX, resource);
+	set_label(o, SHARE_LABEL, "whole");
+	set_label(o, SHARE_DEVICES, resource);
+}
+
+/* Return the resource that the flavor of the node's pool calls its devices; NULL = it calls none so. */
+static const char *pool_resource(const struct site *s, const struct gpuq_strmap *labels)
+{
+	const char *flavor = NULL;
+
+	site_each(site_pool, s->pools, p)
+		if (inventory_selects(&p->selector, labels)) {
+			flavor = p->flavor;
+			break;
+		}
+	site_each(site_flavor, s->flavors, fl)
+		if (flavor && strcmp(fl->name, flavor) == 0)
+			return fl->resource;
+	return NULL;
+}
+
+/* True if devices of that resource are other ones than NVIDIA's, whatever becomes of its replicas and parts. */
+static bool is_other(const char *resource)
+{
+	return strncmp(resource, GPUQ_RESOURCE_GPU, strlen(GPUQ_RESOURCE_GPU)) != 0;
+}
+
+/* Take the resource that the flavor of the node's pool calls its devices; on a node without any other, the
+ * first one of any flavor. */
 static void name_devices(struct offer *o, const struct site *s)
 {
-	if ((o->f->device && *o->f->device) || o->f->n_devices || o->f->n_mig)
-		return;
-	site_each(site_flavor, s->flavors, fl) {
-		const int64_t n = fl->resource ? gpuq_amounts_get(o->f->resources,
-								  o->f->n_resources, fl->resource)
-					       : 0;
+	const bool named = o->f->device && *o->f->device, none = !named && !o->f->n_devices;
+	const char *own = pool_resource(s, &o->f->labels);
 
-		if (n <= 0)
-			continue;
-		o->f->device = fl->resource;
-		set_devices(o, at_most(n, GPUQ_GPUS_PER_POD_MAX), n, fl->resource);
-		set_label(o, SHARE_LABEL, "whole");
-		set_label(o, SHARE_DEVICES, fl->resource);
+	if (o->f->n_mig)
+		return;
+	if (own && is_other(own) && offered(o, own) > 0) {
+		if (none || (named && strcmp(o->f->device, own) != 0))
+			name_as(o, own);
 		return;
 	}
+	site_each(site_flavor, s->flavors, fl)
+		if (none && fl->resource && offered(o, fl->resource) > 0) {
+			name_as(o, fl->resource);
+			return;
+		}
+}
+
+static bool is_device(const struct site *s, const char *resource)
+{
+	const enum gpuq_resource_kind kind = gpuq_resource_kind(resource);
+
+	return kind == GPUQ_RESOURCE_DEVICE || kind == GPUQ_RESOURCE_REPLICA ||
+	       inventory_flavor(s, resource);
+}
+
+/* The devices of a node have one name: a pod that requests another one would be given those of the first. The
+ * others are not counted, so that nothing is placed by them. */
+static void leave_others(struct offer *o, const struct site *s)
+{
+	const struct gpuq_amount *had = o->f->resources;
+	struct gpuq_amount *kept;
+	size_t n = 0;
+
+	if (!o->f->device || !*o->f->device || o->f->n_resources == 0)
+		return;
+	kept = gpuq_arena_calloc(o->a, o->f->n_resources, sizeof(*kept));
+	if (!kept)
+		abort();
+	for (size_t i = 0; i < o->f->n_resources; i++) {
+		if (strcmp(had[i].name, o->f->device) == 0 || !is_device(s, had[i].name))
+			kept[n++] = had[i];
+		else if (!o->odd)
+			o->odd = gpuq_arena_printf(
+				o->a,
+				"%.80s is offered beside %.80s: devices of one name are used on a "
+				"node, those of its pool's flavor or else the first",
+				had[i].name, o->f->device);
+	}
+	o->f->resources = kept;
+	o->f->n_resources = n;
 }
 
 /* Return the memory of a device in MiB; 0 = not published. */
@@ -109,15 +182,15 @@ static void take_slices(struct offer *o, const struct model *m)
 	struct gpuq_strlist classes = { 0 };
 	struct device_fact *d;
 	struct dra_at *cards;
-	bool whole;
+	const char *odd;
 	size_t n;
 
 	if ((o->f->device && *o->f->device) || o->f->n_devices || o->f->n_mig)
 		return;
 	model_classes(m, o->a, &classes);
-	n = dra_cards(objects_dra(m->objects), o->f->name, &classes, o->a, &cards, &whole);
-	if (!whole)
-		o->odd = "ResourceSlices of its pools are not complete";
+	n = dra_cards(objects_dra(m->objects), o->f->name, &classes, o->a, &cards, &odd);
+	if (odd)
+		o->odd = odd;
 	if (n == 0)
 		return;
 	d = gpuq_arena_calloc(o->a, n, sizeof(*d));
@@ -211,6 +284,13 @@ static void count_none(struct offer *o)
 		if (gpuq_profile_is_any(o->f->mig[i].profile))
 			o->odd = "its MIG instances are shared, and no label tells in how many "
 				 "replicas: none is used";
+	if (!o->odd && device && o->f->n_devices == 0 && o->f->replicas > 1 && o->f->ready &&
+	    offered(o, device) > 0)
+		o->odd = gpuq_arena_printf(o->a,
+					   "it offers %" PRId64
+					   " replicas, and nvidia.com/gpu.replicas=%" PRIu32
+					   " says that one device has more: none is used",
+					   offered(o, device), o->f->replicas);
 	if (!o->odd && device && o->f->n_devices == 0 && o->f->n_mig == 0 && o->f->ready &&
 	    (strcmp(device, GPUQ_RESOURCE_GPU) == 0 || strcmp(device, GPUQ_RESOURCE_SHARED) == 0) &&
 	    gpuq_amounts_get(o->f->resources, o->f->n_resources, device) > 0)
@@ -243,14 +323,15 @@ bool node_count_claims(const struct model *m, struct node *n)
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_strlist classes;
 	struct dra_at *at, *cards;
-	bool *held, whole, changed = false;
+	bool *held, changed = false;
+	const char *odd;
 	size_t n_at, n_cards;
 
 	if (!node_is_of_claims(n))
 		return false;
 	held = gpuq_arena_calloc(&a, (size_t)n->n_devices + 1, sizeof(*held));
 	model_classes(m, &a, &classes);
-	n_at = dra_node(d, n->name, &a, &at, &whole);
+	n_at = dra_node(d, n->name, &a, &at, &odd);
 	n_cards = dra_cards_among(d, at, n_at, &classes, &a, &cards);
 	for (size_t i = 0; held && i < n_at; i++) {
 		size_t card;
@@ -280,12 +361,13 @@ bool node_has_class(const struct model *m, const struct node *n, const char *cla
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_strlist classes;
 	struct dra_at *cards;
-	bool selects = false, whole;
+	bool selects = false;
+	const char *odd;
 
 	if (!node_is_of_claims(n))
 		return false;
 	model_classes(m, &a, &classes);
-	if (dra_cards(d, n->name, &classes, &a, &cards, &whole) > 0)
+	if (dra_cards(d, n->name, &classes, &a, &cards, &odd) > 0)
 		dra_class_selects(d, class_, cards, 1, &a, &selects);
 	gpuq_arena_done(&a);
 	return selects;
@@ -296,11 +378,12 @@ bool node_skips_slices(const struct model *m, const struct node *n,
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct dra_at *cards;
-	bool skips, whole;
+	const char *odd;
+	bool skips;
 
 	if (n->gone || node_is_of_claims(n))
 		return false;
-	skips = dra_cards(objects_dra(m->objects), n->name, classes, &a, &cards, &whole) > 0;
+	skips = dra_cards(objects_dra(m->objects), n->name, classes, &a, &cards, &odd) > 0;
 	gpuq_arena_done(&a);
 	return skips;
 }
@@ -316,6 +399,7 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 	if (!m->site)
 		return NULL;
 	name_devices(&o, m->site);
+	leave_others(&o, m->site);
 	take_slices(&o, m);
 	i = inventory_of(m->site, &told->labels);
 	if (i)

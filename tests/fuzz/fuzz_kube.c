@@ -61,7 +61,7 @@ static void read_as_dra(struct kube_object *o)
 	struct dra *d = dra_new(), *copy;
 	struct dra_at *at;
 	struct object_fact f;
-	bool whole;
+	const char *odd;
 
 	for (int k = OBJECT_SLICE; d && k < OBJECT_BINDING; k++) {
 		if (kube_read_dra(o, (enum object_kind)k, "c", &f, &err) != 0)
@@ -70,7 +70,7 @@ static void read_as_dra(struct kube_object *o)
 		    dra_slice_seen(d, f.dra.slice))
 			abort();
 		if (k == OBJECT_SLICE)
-			dra_node(d, f.dra.slice->node, &a, &at, &whole);
+			dra_node(d, f.dra.slice->node, &a, &at, &odd);
 		if (k == OBJECT_DEVICE_CLASS)
 			dra_class_seen(d, f.dra.class_);
 		if (k == OBJECT_DEVICE_CLAIM)

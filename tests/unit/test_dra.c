@@ -69,9 +69,9 @@ static struct dra_option option_of(const char *name, int64_t count, const char *
 
 static size_t devices_of(const struct dra *d, struct gpuq_arena *a, struct dra_at **at)
 {
-	bool whole;
+	const char *odd;
 
-	return dra_node(d, "n1", a, at, &whole);
+	return dra_node(d, "n1", a, at, &odd);
 }
 
 /* Match one claim, and list what it got: "r:gpu-0 r/b:gpu-1". */
@@ -129,23 +129,53 @@ Test(dra, complete_generations_only)
 	struct dra_slice left = slice_of(&a, "left", 3, 2, 0, 4, "A100");
 	struct dra_slice right = slice_of(&a, "right", 3, 2, 4, 4, "A100");
 	struct dra_at *at;
-	bool whole;
+	const char *odd;
 
 	dra_slice_seen(d, &two);
-	cr_expect_eq(dra_node(d, "n1", &a, &at, &whole), 8);
-	cr_expect(whole);
+	cr_expect_eq(dra_node(d, "n1", &a, &at, &odd), 8);
+	cr_expect_null(odd);
 	cr_expect(dra_slice_seen(d, &left));
 	cr_expect_not(dra_slice_seen(d, &left), "no news");
-	cr_expect_eq(dra_node(d, "n1", &a, &at, &whole), 0);
-	cr_expect_not(whole);
+	cr_expect_eq(dra_node(d, "n1", &a, &at, &odd), 0);
+	cr_expect_not_null(odd);
 	dra_slice_seen(d, &right);
-	cr_expect_eq(dra_node(d, "n1", &a, &at, &whole), 8);
+	cr_expect_eq(dra_node(d, "n1", &a, &at, &odd), 8);
 	cr_expect_str_eq(at[7].device->name, "gpu-7");
 	cr_expect(dra_slice_gone(d, "two"));
-	cr_expect_eq(dra_node(d, "n1", &a, &at, &whole), 8);
+	cr_expect_eq(dra_node(d, "n1", &a, &at, &odd), 8);
 	cr_expect(dra_slice_gone(d, "left"));
-	cr_expect_eq(dra_node(d, "n1", &a, &at, &whole), 0);
-	cr_expect_eq(dra_node(d, "n2", &a, &at, &whole), 0);
+	cr_expect_eq(dra_node(d, "n1", &a, &at, &odd), 0);
+	cr_expect_eq(dra_node(d, "n2", &a, &at, &odd), 0);
+	dra_free(d);
+	gpuq_arena_done(&a);
+}
+
+/* A complete pool that names a device twice is invalid, and so is a node with more than can be true. */
+Test(dra, pools_that_lie_are_left_out_and_it_is_told_why)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct dra *d = ledger();
+	struct dra_slice left = slice_of(&a, "left", 3, 2, 0, 4, "A100");
+	struct dra_slice right = slice_of(&a, "right", 3, 2, 3, 4, "A100");
+	struct dra_at *at;
+	const char *odd;
+	char name[16];
+
+	dra_slice_seen(d, &left);
+	dra_slice_seen(d, &right);
+	cr_expect_eq(dra_node(d, "n1", &a, &at, &odd), 0);
+	cr_assert_not_null(odd);
+	cr_expect_str_eq(odd, "pool n1 of its ResourceSlices has device gpu-3 twice");
+	for (int i = 0; i < 9; i++) {
+		struct dra_slice s;
+
+		snprintf(name, sizeof(name), "s%d", i);
+		s = slice_of(&a, gpuq_arena_strdup(&a, name), 4, 9, i * 128, 128, "A100");
+		dra_slice_seen(d, &s);
+	}
+	cr_expect_eq(dra_node(d, "n1", &a, &at, &odd), 0);
+	cr_assert_not_null(odd);
+	cr_expect_str_eq(odd, "its ResourceSlices have 1152 devices: at most 1024 are credible");
 	dra_free(d);
 	gpuq_arena_done(&a);
 }

@@ -1,5 +1,6 @@
 /* gpuq nodes: one line a device (or, with --summary, a node). */
 #include "gpuq/cmd/see/cmd_nodes.h"
+#include "gpuq/cmd/see/nodes_rows.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -37,7 +38,9 @@ static void index_text(struct gpuq_buf *out, const struct row *r)
 
 static double index_rank(const struct row *r)
 {
-	return r->sub ? view_number(gpuq_get(r->sub, "index"), -1) : -1;
+	const struct gpuq_val *first = r->sub ? gpuq_get(r->sub, "first") : NULL;
+
+	return r->sub ? view_number(first ? first : gpuq_get(r->sub, "index"), -1) : -1;
 }
 
 static void free_text(struct gpuq_buf *out, const struct row *r)
@@ -306,25 +309,12 @@ static const struct column cols[] = {
 };
 /* clang-format on */
 
-/* A node without devices has a line too. */
-static int rows_by_device(struct out *o, const struct gpuq_val *node)
-{
-	const struct gpuq_val *devices = gpuq_get(node, "devices");
-	int rc = 0;
-
-	if (!devices || devices->type != GPUQ_LIST || devices->n == 0)
-		return out_row(o, node, NULL);
-	for (size_t i = 0; i < devices->n && rc == 0; i++)
-		rc = out_row(o, node, devices->items[i]);
-	return rc;
-}
-
 const struct out_def node_list = {
 	.cols = cols,
 	.usual = "NODE,STATE,POOL,FLAVOR,GPU,PRODUCT,MEMORY,FREE,JOBS,NOTE",
 	.spare = "POOL,MEMORY,FLAVOR,PRODUCT",
 	.sort = "NODE,GPU",
-	.rows = rows_by_device,
+	.rows = nodes_rows,
 };
 
 static const struct out_def by_node = {

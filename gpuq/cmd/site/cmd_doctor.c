@@ -232,14 +232,36 @@ static int64_t name_nodes(const struct exam *x, bool (*is)(const struct gpuq_val
 	return n;
 }
 
+/* Such a node is ready, as its kubelet says, but what it offers cannot be true. */
+static bool is_left_alone(const struct gpuq_val *node)
+{
+	static const char *const kubelet[] = {
+		"Ready=",       "MemoryPressure=",     "DiskPressure=",
+		"PIDPressure=", "NetworkUnavailable=", "the node "
+	};
+	const char *note = gpuq_get_str(node, "note", "");
+
+	for (size_t i = 0; i < sizeof(kubelet) / sizeof(kubelet[0]); i++)
+		if (strncmp(note, kubelet[i], strlen(kubelet[i])) == 0)
+			return false;
+	return *note && gpuq_get_int(node, "gpus", 0) == 0 &&
+	       strcmp(gpuq_get_str(node, "state", ""), "down") == 0;
+}
+
 static bool has_no_gpus(const struct gpuq_val *node)
 {
-	return gpuq_get_int(node, "gpus", 0) == 0;
+	return gpuq_get_int(node, "gpus", 0) == 0 && !*gpuq_get_str(node, "note", "");
+}
+
+static bool has_unused_gpus(const struct gpuq_val *node)
+{
+	return gpuq_get_int(node, "gpus", 0) == 0 && !has_no_gpus(node) && !is_left_alone(node) &&
+	       *gpuq_get_str(node, "inventory", "");
 }
 
 static bool is_down(const struct gpuq_val *node)
 {
-	return strcmp(gpuq_get_str(node, "state", ""), "down") == 0;
+	return strcmp(gpuq_get_str(node, "state", ""), "down") == 0 && !is_left_alone(node);
 }
 
 static bool is_suspect(const struct gpuq_val *node)
@@ -278,16 +300,29 @@ static void check_nodes(struct exam *x)
 	static const struct {
 		bool (*is)(const struct gpuq_val *node);
 		const char *what, *advice;
+		bool harmless; /* even if all are so */
 	} kinds[] = {
-		{ is_down, "down",
-		  "see why they are not ready: kubectl describe node, or the machine" },
-		{ is_suspect, "suspect: pods failed there recently",
-		  "see the events of those pods" },
-		{ has_ill_gpus, "with devices that are not healthy",
-		  "look at the driver's log; gpuq drain keeps jobs off meanwhile" },
-		{ has_no_gpus, "without devices",
-		  "if they have any, check that the device plugin runs there (local: gpuqd --gpus "
-		  "N)" },
+		{ .is = is_left_alone,
+		  .what = "left alone, since what is reported there cannot be",
+		  .advice = "NOTE of gpuq nodes -s says what: correct the labels, the annotations "
+			    "or the device plugin" },
+		{ .is = has_unused_gpus,
+		  .what = "without devices that can be used",
+		  .advice = "NOTE of gpuq nodes -s says why" },
+		{ .is = is_down,
+		  .what = "down",
+		  .advice = "see why they are not ready: kubectl describe node, or the machine" },
+		{ .is = is_suspect,
+		  .what = "suspect: pods failed there recently",
+		  .advice = "see the events of those pods" },
+		{ .is = has_ill_gpus,
+		  .what = "with devices that are not healthy",
+		  .advice = "look at the driver's log; gpuq drain keeps jobs off meanwhile" },
+		{ .is = has_no_gpus,
+		  .what = "without devices",
+		  .advice = "if they have any, check that the device plugin runs there (local: "
+			    "gpuqd --gpus N)",
+		  .harmless = true },
 	};
 	const uint32_t n = x->nodes->n;
 	bool well = true;
@@ -306,7 +341,7 @@ static void check_nodes(struct exam *x)
 		const int64_t k = name_nodes(x, kinds[i].is, &names);
 
 		if (k)
-			find(x, k == n && i != 3 ? BAD : WARN, "nodes", kinds[i].advice,
+			find(x, k == n && !kinds[i].harmless ? BAD : WARN, "nodes", kinds[i].advice,
 			     "%" PRId64 " of %u node%s %s %s: %s", k, n, line_s(n),
 			     k == 1 ? "is" : "are", kinds[i].what, gpuq_buf_str(&names));
 		well &= k == 0;

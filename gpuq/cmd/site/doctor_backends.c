@@ -156,9 +156,27 @@ static bool no_gpu_manager(const struct gpuq_val *node)
 	return labelled(node, "nvidia-device-enable", "enable") && !is_gpu_manager(node);
 }
 
+/* The word with which a node's note begins that is left alone. */
+static bool notes(const struct gpuq_val *node, const char *word)
+{
+	return gpuq_get_int(node, "gpus", 0) == 0 &&
+	       strncmp(gpuq_get_str(node, "note", ""), word, strlen(word)) == 0;
+}
+
+static bool half_gpu_manager(const struct gpuq_val *node)
+{
+	return notes(node, "tencent.com/") && !no_gpu_manager(node);
+}
+
+static bool no_register(const struct gpuq_val *node)
+{
+	return notes(node, "hami.io/") || notes(node, "gpu=on ");
+}
+
 static bool no_hami(const struct gpuq_val *node)
 {
-	return labelled(node, "gpu", "on") && gpuq_get_int(node, "gpus", 0) == 0 && !is_hami(node);
+	return labelled(node, "gpu", "on") && gpuq_get_int(node, "gpus", 0) == 0 &&
+	       !is_hami(node) && !no_register(node);
 }
 
 static const struct fault {
@@ -193,8 +211,14 @@ static const struct fault {
 	{ "gpu-manager", no_gpu_manager,
 	  "label nvidia-device-enable=enable, and no cores with memory are offered",
 	  "check that gpu-manager runs there: it offers tencent.com/vcuda-core and vcuda-memory" },
+	{ "gpu-manager", half_gpu_manager,
+	  "cores are offered without memory, or memory without cores",
+	  "check that gpu-manager runs there: it offers tencent.com/vcuda-core and vcuda-memory" },
 	{ "hami", no_hami, "label gpu=on, and no devices are offered",
 	  "check that the device plugin of HAMi runs there" },
+	{ "hami", no_register, "devices are offered, and the register of the cards cannot be used",
+	  "NOTE of gpuq nodes -s says why; the plugin writes annotation "
+	  "hami.io/node-nvidia-register, and a node that is not HAMi's has no label gpu=on" },
 };
 
 #define N_FAULTS (sizeof(faults) / sizeof(faults[0]))
@@ -242,14 +266,16 @@ static bool is_broken(const struct gpuq_val *node, const char *backend)
 struct pick {
 	bool (*is)(const struct gpuq_val *node);
 	const char *sound; /* without those where this backend is broken; NULL = with them */
+	bool (*also)(const struct gpuq_val *node); /* NULL = any */
 	bool any; /* whether gpuqd places pods there or not; else only where `served` is so */
 	bool served;
 };
 
 static bool picks(const struct pick *p, const struct gpuq_val *node)
 {
-	return p->is(node) && (p->any || gpuq_get_bool(node, "served", true) == p->served) &&
-	       !(p->sound && is_broken(node, p->sound));
+	return p->is(node) && (p->any || gpuq_get_int(node, "gpus", 0) > 0) &&
+	       (p->any || gpuq_get_bool(node, "served", true) == p->served) &&
+	       (!p->also || p->also(node)) && !(p->sound && is_broken(node, p->sound));
 }
 
 /* Return "n1, n2 and 3 more" of the nodes; "" = of none. Their number is stored in *count (may be NULL). */
@@ -281,6 +307,25 @@ int doctor_has(const struct gpuq_val *rights, const char *name)
 			return found && found->type == GPUQ_BOOL ? found->b : -1;
 	}
 	return -1;
+}
+
+static bool has_none(const struct gpuq_val *node)
+{
+	return gpuq_get_int(node, "gpus", 0) == 0;
+}
+
+/* Report the nodes of a backend that have no device which can be used, where no fault tells why. */
+static bool look_at_unused(const struct backends *x, const struct backend *b)
+{
+	const struct pick none = { .is = b->is, .sound = b->name, .any = true, .also = has_none };
+	const char *on = named(x, &none, NULL);
+
+	if (*on)
+		say(x, b->name, "broken",
+		    gpuq_arena_printf(x->a, "%s: none of the offered devices can be used: %s",
+				      b->name, on),
+		    "NOTE of gpuq nodes -s says why");
+	return *on;
 }
 
 /* Report the sound nodes of a backend. False: there are none. */
@@ -332,25 +377,84 @@ static void look_at(const struct backends *x, const struct backend *b)
 	if (!b->is)
 		say(x, b->name, "unserved",
 		    gpuq_arena_printf(x->a, "%s: not served: %s", b->name, b->unserved), "");
-	else if (!look_at_nodes(x, b) && !broken)
+	else if (!(look_at_unused(x, b) | look_at_nodes(x, b)) && !broken)
 		say(x, b->name, "absent", gpuq_arena_printf(x->a, "%s: no node has it", b->name),
 		    "");
 }
 
-/* Return the first right that a feature lacks, "patch resourceclaims/status"; NULL = none, or not known. */
-static const char *lacks_of(const struct backends *x, const char *feature)
+static bool is_of(const struct gpuq_val *right, const char *feature)
+{
+	return strcmp(gpuq_get_str(right, "feature", ""), feature) == 0;
+}
+
+static bool is_lacking(const struct gpuq_val *right)
+{
+	return gpuq_get_bool(right, "asked", true) && !gpuq_get_bool(right, "allowed", true);
+}
+
+/* Return the first right that a feature lacks in that namespace ("" for the cluster as a whole), "patch
+ * resourceclaims/status"; NULL = none, or not known. */
+static const char *lacks_of(const struct backends *x, const char *feature, const char *namespace_)
 {
 	const struct gpuq_val *rows = gpuq_get(x->rights, "rights");
 
 	for (uint32_t i = 0; rows && rows->type == GPUQ_LIST && i < rows->n; i++) {
 		const struct gpuq_val *r = rows->items[i];
 
-		if (strcmp(gpuq_get_str(r, "feature", ""), feature) == 0 &&
-		    gpuq_get_bool(r, "asked", true) && !gpuq_get_bool(r, "allowed", true))
+		if (is_of(r, feature) && is_lacking(r) &&
+		    strcmp(gpuq_get_str(r, "namespace", ""), namespace_) == 0)
 			return gpuq_arena_printf(x->a, "%s %s", gpuq_get_str(r, "verb", ""),
 						 gpuq_get_str(r, "resource", ""));
 	}
 	return NULL;
+}
+
+/* Names of namespaces that lack rights of a feature, and those that lack none. */
+struct spaces {
+	const char *lacking, *sound;
+	uint32_t n_lacking, n_sound;
+	const char *first; /* right that the first one lacks; NULL = none lacks any */
+};
+
+static const char *append(const struct backends *x, const char *text, uint32_t n, const char *name)
+{
+	return n > NAMED ? text : gpuq_arena_printf(x->a, "%s%s%s", text, n > 1 ? ", " : "", name);
+}
+
+static struct spaces spaces_of(const struct backends *x, const char *feature)
+{
+	const struct gpuq_val *rows = gpuq_get(x->rights, "rights");
+	struct spaces out = { "", "", 0, 0, NULL };
+	const char *last = "";
+
+	for (uint32_t i = 0; rows && rows->type == GPUQ_LIST && i < rows->n; i++) {
+		const char *ns = gpuq_get_str(rows->items[i], "namespace", ""), *lacks;
+		bool seen = false;
+
+		if (!is_of(rows->items[i], feature) || !*ns || strcmp(ns, last) == 0)
+			continue;
+		for (uint32_t k = 0; !seen && k < i; k++)
+			seen = is_of(rows->items[k], feature) &&
+			       strcmp(gpuq_get_str(rows->items[k], "namespace", ""), ns) == 0;
+		last = ns;
+		if (seen)
+			continue;
+		lacks = lacks_of(x, feature, ns);
+		if (lacks) {
+			out.lacking = append(x, out.lacking, ++out.n_lacking, ns);
+			out.first = out.first ? out.first : lacks;
+		} else {
+			out.sound = append(x, out.sound, ++out.n_sound, ns);
+		}
+	}
+	return out;
+}
+
+/* Return "a, b and 3 more". */
+static const char *list_of(const struct backends *x, const char *names, uint32_t n)
+{
+	return n > NAMED ? gpuq_arena_printf(x->a, "%s and %" PRIu32 " more", names, n - NAMED)
+			 : names;
 }
 
 /* True if rights of the feature were asked for: it is switched on. */
@@ -420,10 +524,20 @@ static void look_at_claims(const struct backends *x)
 	const char *on = named(x, &p, NULL), *extended = extended_of(x);
 	const int v1 = doctor_has(x->rights, "resource.k8s.io/v1");
 	const int beta = doctor_has(x->rights, "resource.k8s.io/v1beta2");
-	const char *version = v1 > 0 ? "v1" : "v1beta2", *lacks = lacks_of(x, "claims of devices");
+	const char *version = v1 > 0 ? "v1" : "v1beta2";
+	const char *everywhere = lacks_of(x, "claims of devices", "");
+	const struct spaces in = spaces_of(x, "claims of devices");
+	const char *lacks = everywhere ? everywhere : in.n_sound ? NULL : in.first;
 
-	if (doubled && !*on && !lacks)
+	if (doubled && !*on && !everywhere && !in.first)
 		return; /* there are no others */
+	if ((v1 > 0 || beta > 0) && in.first && !everywhere)
+		say(x, "dra", "broken",
+		    gpuq_arena_printf(x->a,
+				      "dra: the cluster has resource.k8s.io/%s, but gpuqd may not "
+				      "%s in namespace %s",
+				      version, in.first, list_of(x, in.lacking, in.n_lacking)),
+		    "apply the RoleBinding of etc/kubernetes/optional/dra.yaml there");
 	if ((v1 > 0 || beta > 0) && !is_on(x, "claims of devices"))
 		say(x, "dra", "absent",
 		    gpuq_arena_printf(x->a,
@@ -433,6 +547,8 @@ static void look_at_claims(const struct backends *x)
 				      version),
 		    "to use them, apply etc/kubernetes/optional/dra.yaml, and give a flavor its "
 		    "device_class");
+	else if ((v1 > 0 || beta > 0) && lacks && !everywhere)
+		return;
 	else if ((v1 > 0 || beta > 0) && lacks)
 		say(x, "dra", "broken",
 		    gpuq_arena_printf(
@@ -443,8 +559,10 @@ static void look_at_claims(const struct backends *x)
 		say(x, "dra", "usable",
 		    gpuq_arena_printf(
 			    x->a,
-			    "dra: claims of devices are allocated (resource.k8s.io/%s)%s%s%s%s%s",
-			    version, *on ? " on " : "", on, extended ? "; " : "",
+			    "dra: claims of devices are allocated "
+			    "(resource.k8s.io/%s)%s%s%s%s%s%s%s",
+			    version, *on ? " on " : "", on, in.first ? ", in namespace " : "",
+			    in.first ? list_of(x, in.sound, in.n_sound) : "", extended ? "; " : "",
 			    extended ? extended : "", extended ? ", which is not served" : ""),
 		    extended ? "request such devices by claims" : "");
 	else

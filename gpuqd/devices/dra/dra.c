@@ -588,8 +588,42 @@ static int by_name(const void *x, const void *y)
 	return c ? c : strcmp(a->device->name, b->device->name);
 }
 
+static bool same_pool(const struct dra_at *x, const struct dra_at *y)
+{
+	return strcmp(x->slice->driver, y->slice->driver) == 0 &&
+	       strcmp(x->slice->pool, y->slice->pool) == 0;
+}
+
+/* Leave out pools in which two devices have one name: to all who allocate by claims such a pool is invalid. The list
+ * is sorted. Returns how many devices are left. */
+static size_t leave_invalid(struct dra_at *at, size_t n, struct gpuq_arena *a, const char **odd)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0, next; i < n; i = next) {
+		const char *twice = NULL;
+
+		for (next = i + 1; next < n && same_pool(&at[i], &at[next]); next++)
+			if (strcmp(at[next - 1].device->name, at[next].device->name) == 0)
+				twice = at[next].device->name;
+		if (twice) {
+			*odd = gpuq_arena_printf(
+				a,
+				"pool %.80s of its ResourceSlices has device %.80s "
+				"twice",
+				at[i].slice->pool, twice);
+			if (!*odd)
+				*odd = "a pool of its ResourceSlices has a device twice";
+			continue;
+		}
+		memmove(at + kept, at + i, (next - i) * sizeof(*at));
+		kept += next - i;
+	}
+	return kept;
+}
+
 size_t dra_node(const struct dra *d, const char *node, struct gpuq_arena *a, struct dra_at **out,
-		bool *whole)
+		const char **odd)
 {
 	const struct bundle *b = NULL;
 	size_t n = 0, room = 0, n_key;
@@ -597,7 +631,7 @@ size_t dra_node(const struct dra *d, const char *node, struct gpuq_arena *a, str
 	struct dra_at *at;
 
 	*out = NULL;
-	*whole = true;
+	*odd = NULL;
 	HASH_FIND(hh, d->nodes, node, strlen(node) + 1, b);
 	for (uint32_t i = 0; b && i < b->slices.n; i++)
 		room += b->slices.items[i]->is->n_devices;
@@ -609,7 +643,7 @@ size_t dra_node(const struct dra *d, const char *node, struct gpuq_arena *a, str
 		int64_t newest;
 
 		if (!is_complete(&s->pool->slices, &newest)) {
-			*whole = false;
+			*odd = "ResourceSlices of its pools are not complete";
 			continue;
 		}
 		for (uint32_t k = 0; s->is->generation == newest && k < s->is->n_devices; k++) {
@@ -621,11 +655,17 @@ size_t dra_node(const struct dra *d, const char *node, struct gpuq_arena *a, str
 		}
 	}
 	if (n > DRA_NODE_DEVICES_MAX) {
-		*whole = false;
+		*odd = gpuq_arena_printf(a,
+					 "its ResourceSlices have %zu devices: at most %u are "
+					 "credible",
+					 n, DRA_NODE_DEVICES_MAX);
+		if (!*odd)
+			*odd = "its ResourceSlices have too many devices";
 		return 0;
 	}
 	if (n > 1)
 		qsort(at, n, sizeof(*at), by_name);
+	n = leave_invalid(at, n, a, odd);
 	*out = at;
 	return n;
 }

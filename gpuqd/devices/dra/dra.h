@@ -207,9 +207,10 @@ struct dra_at {
 };
 
 /* List the devices of complete pools of a node, by driver, pool and name. Returns how many, at most
- * DRA_NODE_DEVICES_MAX; *whole false: a pool of the node is not complete, or there are more. */
+ * DRA_NODE_DEVICES_MAX; *odd: why not all of them are in the list (a pool is not complete, or invalid, or
+ * there are more), in the arena; NULL = all are. */
 size_t dra_node(const struct dra *d, const char *node, struct gpuq_arena *a, struct dra_at **out,
-		bool *whole);
+		const char **odd);
 
 /* Return how many attributes and capacities a device has, and one of them. */
 static inline uint32_t dra_count_words(const struct dra_device *d)

@@ -82,8 +82,8 @@ int64_t dra_devices_on(const struct dra *d, const char *node, const struct dra_s
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct dra_pick *picks = gpuq_arena_calloc(&a, n * DRA_RESULTS_MAX + 1, sizeof(*picks));
 	struct dra_at *at;
-	bool whole;
-	const size_t n_at = dra_node(d, node, &a, &at, &whole);
+	const char *odd;
+	const size_t n_at = dra_node(d, node, &a, &at, &odd);
 	size_t n_picks = 0;
 	int64_t sum = 0;
 

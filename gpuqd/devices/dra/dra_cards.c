@@ -86,10 +86,10 @@ size_t dra_cards_among(const struct dra *d, const struct dra_at *all, size_t n,
 }
 
 size_t dra_cards(const struct dra *d, const char *node, const struct gpuq_strlist *classes,
-		 struct gpuq_arena *a, struct dra_at **out, bool *whole)
+		 struct gpuq_arena *a, struct dra_at **out, const char **odd)
 {
 	struct dra_at *all;
-	const size_t n = dra_node(d, node, a, &all, whole);
+	const size_t n = dra_node(d, node, a, &all, odd);
 
 	return dra_cards_among(d, all, n, classes, a, out);
 }

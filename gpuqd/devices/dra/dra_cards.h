@@ -15,9 +15,9 @@ bool dra_is_usual(const char *name);
 /* True if devices of the class count in quotas. classes: those that flavors name. */
 bool dra_counts(const char *class_, const struct gpuq_strlist *classes);
 
-/* List the devices of a node; their index is the place in the list. *whole as in dra_node(). */
+/* List the devices of a node; their index is the place in the list. *odd as in dra_node(). */
 size_t dra_cards(const struct dra *d, const char *node, const struct gpuq_strlist *classes,
-		 struct gpuq_arena *a, struct dra_at **out, bool *whole);
+		 struct gpuq_arena *a, struct dra_at **out, const char **odd);
 
 /* The same of n devices that dra_node() listed. */
 size_t dra_cards_among(const struct dra *d, const struct dra_at *all, size_t n,

@@ -146,6 +146,8 @@ static void take_told(struct twin *t, const struct node *n, struct node_fact *ou
 		.numa = copy(t, told->numa, told->n_devices),
 		.mig = copy(t, told->mig, told->n_mig * sizeof(*told->mig)),
 		.n_mig = told->n_mig,
+		.resources = copy_amounts(t, told->resources, told->n_resources),
+		.n_resources = told->n_resources,
 	};
 }
 
@@ -197,7 +199,7 @@ int twin_new(const struct journal *j, struct twin **out, struct gpuq_err *err)
 			take_node(t, n);
 		if (n->shorts[0].resource)
 			take_shorts(t, n);
-		if (n->fact.n_mig || n->fact.n_resources || n->fact.links || n->fact.numa ||
+		if (n->fact.n_mig || n->told.n_resources || n->fact.links || n->fact.numa ||
 		    n->fact.replicas > 1 || n->told.replicas > 1 || n->told.n_mig)
 			take_parts(t, n);
 	}

@@ -226,7 +226,8 @@ static enum progress allocate(struct claims *c, const struct pod_ref *ref, struc
 	size_t of[GPUQ_CLAIMS_MAX], n_specs = 0, n_picks, n_at;
 	struct dra_pick *picks;
 	struct dra_at *at;
-	bool *taken, whole;
+	const char *odd;
+	bool *taken;
 	struct gpuq_err why = GPUQ_ERR_INIT;
 
 	for (size_t i = 0; i < n; i++)
@@ -234,7 +235,7 @@ static enum progress allocate(struct claims *c, const struct pod_ref *ref, struc
 			of[n_specs] = i;
 			specs[n_specs++] = &chosen[i];
 		}
-	n_at = dra_node(ledger(c), ref->node, a, &at, &whole);
+	n_at = dra_node(ledger(c), ref->node, a, &at, &odd);
 	picks = gpuq_arena_calloc(a, n_specs * DRA_RESULTS_MAX + 1, sizeof(*picks));
 	taken = gpuq_arena_calloc(a, n_at + 1, sizeof(*taken));
 	if (!picks || !taken)
@@ -273,13 +274,14 @@ static void tell(struct claims *c, const struct pod *p, const struct one *all, s
 	const struct model *m = journal_model(c->j);
 	struct gpuq_strlist classes;
 	struct dra_at *at, *cards;
-	bool whole, same = true;
+	const char *odd;
+	bool same = true;
 	size_t n_at, n_cards, n_items = 0;
 	int *items;
 
 	model_classes(m, a, &classes);
-	n_at = dra_node(ledger(c), p->node->name, a, &at, &whole);
-	n_cards = dra_cards(ledger(c), p->node->name, &classes, a, &cards, &whole);
+	n_at = dra_node(ledger(c), p->node->name, a, &at, &odd);
+	n_cards = dra_cards(ledger(c), p->node->name, &classes, a, &cards, &odd);
 	items = gpuq_arena_calloc(a, n_at + 1, sizeof(*items));
 	for (size_t i = 0; items && i < n_at; i++) {
 		size_t card = n_cards;

@@ -395,9 +395,9 @@ void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct sn
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct dra_at *at, *unused;
 	size_t n_at;
-	bool whole;
+	const char *odd;
 
-	n_at = c->n ? dra_node(c->d, n->name, &a, &at, &whole) : 0;
+	n_at = c->n ? dra_node(c->d, n->name, &a, &at, &odd) : 0;
 	all = n_at ? gpuq_arena_calloc(c->mem, sn->n_resources + c->n, sizeof(*all)) : NULL;
 	unused = all ? gpuq_arena_calloc(&a, n_at, sizeof(*unused)) : NULL;
 	for (size_t i = 0; unused && i < n_at; i++)
@@ -436,8 +436,8 @@ static void name_nodes(struct snap_claims *c, const char *namespace_, const stru
 	for (const struct node *n = c->m->nodes; names && n; n = n->hh.next) {
 		struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 		struct dra_at *at;
-		bool whole;
-		const size_t n_at = dra_node(c->d, n->name, &a, &at, &whole);
+		const char *odd;
+		const size_t n_at = dra_node(c->d, n->name, &a, &at, &odd);
 
 		if (n_at && fits(c, namespace_, g, choice, n->name, at, n_at) &&
 		    (out->nodes.n == 0 || gpuq_strlist_has(&out->nodes, n->name)))

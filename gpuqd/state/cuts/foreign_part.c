@@ -17,6 +17,24 @@ int64_t foreign_milli(const struct node *n, const struct foreign *f)
 	return gpuq_amounts_get(f->resources, f->n_resources, n->fact.device) * (1000 / r);
 }
 
+int64_t foreign_gpus(const struct node *n, const struct foreign *f)
+{
+	const char *device = n->fact.device;
+	const int64_t own =
+		device && *device ? gpuq_amounts_get(f->resources, f->n_resources, device) : 0;
+	bool other = false;
+
+	if (!device || !*device || n->told.n_resources == n->fact.n_resources)
+		return f->gpus_milli;
+	for (uint32_t i = 0; i < f->n_resources; i++)
+		other |= strcmp(f->resources[i].name, device) != 0 &&
+			 gpuq_amounts_get(n->told.resources, n->told.n_resources,
+					  f->resources[i].name) > 0 &&
+			 gpuq_amounts_get(n->fact.resources, n->fact.n_resources,
+					  f->resources[i].name) == 0;
+	return other ? own * 1000 : f->gpus_milli;
+}
+
 struct foreign_use foreign_part(const struct node *n, const struct foreign *f)
 {
 	const int64_t least = n->fact.slots ? (1000 + n->fact.slots - 1) / n->fact.slots : 0;

@@ -13,6 +13,9 @@
 bool foreign_by_resource(const struct node *n);
 /* Return what a foreign pod holds of such. */
 int64_t foreign_milli(const struct node *n, const struct foreign *f);
+/* Return what a foreign pod holds of devices that are counted by number. Where a node offers those of several
+ * names, only one is used (node_offer.c). */
+int64_t foreign_gpus(const struct node *n, const struct foreign *f);
 /* Return what a foreign pod holds of each of its devices. */
 struct foreign_use foreign_part(const struct node *n, const struct foreign *f);
 /* Return the index of the device with that UUID; n_devices = the node has none. */

@@ -265,6 +265,18 @@ static struct gpuq_val *view_holder(struct gpuq_arena *a, const struct pod *p, i
 	return v;
 }
 
+/* Return the pods of which it is not known which of the node's devices they have: it chose, and did not report. */
+static struct gpuq_val *view_unplaced(struct gpuq_arena *a, const struct node *n)
+{
+	struct gpuq_val *list = gpuq_list(a);
+	const struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		if (model_pod_takes(p) && p->n_devices && !model_pod_devices_known(p))
+			gpuq_add(a, list, view_holder(a, p, p->n_devices));
+	return list;
+}
+
 /* Return what foreign pods hold of its instances, in devices. */
 static int64_t foreign_mig_milli(const struct node *n)
 {
@@ -352,6 +364,10 @@ struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m
 			const struct gpuq_val *from = one->pairs[i].val;
 			struct gpuq_val *to = gpuq_get(all, one->pairs[i].key);
 
+			/* Where none can be a device, what is offered is no resource either. */
+			if (n->n_devices == 0 && n->fact.n_mig == 0 && n->fact.device &&
+			    strcmp(n->fact.device, one->pairs[i].key) == 0)
+				continue;
 			if (!to)
 				to = gpuq_put(a, all, one->pairs[i].key, gpuq_map(a));
 			gpuq_set(a, to, "total",
@@ -613,6 +629,13 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct model *m,
 	return v;
 }
 
+/* True if how the node differs is a reason for which devices of it are not used. */
+static bool is_told(const struct node *n)
+{
+	return n->odd && !*n->fact.note &&
+	       (n->n_devices == 0 || n->fact.n_resources < n->told.n_resources);
+}
+
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n,
 			   int64_t now_us)
 {
@@ -655,13 +678,13 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 		 view_devices(a, n->foreign_gpus_milli + foreign_mig_milli(n)));
 	gpuq_put(a, v, "cause", view_word(a, node_cause(n, *cut ? cut : NULL, refuses)));
 	gpuq_put(a, v, "note",
-		 view_word(a, n->frozen                                       ? n->frozen_why
-			      : n->drain                                      ? n->drain_why
-			      : n->ill                                        ? n->ill
-			      : refuses                                       ? refuses
-			      : *cut                                          ? cut
-			      : n->odd && n->n_devices == 0 && !*n->fact.note ? n->odd
-									      : n->fact.note));
+		 view_word(a, n->frozen    ? n->frozen_why
+			      : n->drain   ? n->drain_why
+			      : n->ill     ? n->ill
+			      : refuses    ? refuses
+			      : *cut       ? cut
+			      : is_told(n) ? n->odd
+					   : n->fact.note));
 	gpuq_put(a, v, "drained_by", view_word(a, n->drain_by));
 	gpuq_put(a, v, "drained_time", view_instant(a, n->drain_us));
 	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));
@@ -674,6 +697,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "replicas",
 		 n->fact.replicas > 1 ? gpuq_int(a, n->fact.replicas) : gpuq_null(a));
 	gpuq_put(a, v, "devices", list);
+	gpuq_put(a, v, "unplaced", view_unplaced(a, n));
 	if (n->fact.n_mig)
 		gpuq_put(a, v, "mig", view_mig(a, n));
 	gpuq_put(a, v, "mig_layout", view_cut(a, n->cut));

@@ -317,3 +317,33 @@ int kube_read_hami(struct kube_object *o, struct hami_cards *out)
 	*out = got;
 	return 0;
 }
+
+/* ---- nodes that are HAMi's ---- */
+
+const char *kube_hami_lie(struct kube_object *o, const struct gpuq_strmap *labels, bool explained)
+{
+	static const char begins[] = "hami.io/node-";
+	json_t *notes = kube_path(o->object, "metadata", "annotations"), *v;
+	const char *sign = strcmp(gpuq_strmap_text(labels, HAMI_LABEL), HAMI_LABEL_VALUE) == 0
+				   ? HAMI_LABEL "=" HAMI_LABEL_VALUE
+				   : NULL;
+	const char *key;
+
+	if (explained)
+		return NULL;
+	json_object_foreach(notes, key, v)
+	{
+		if (strcmp(key, HAMI_REGISTER) == 0)
+			return HAMI_REGISTER ": expected the cards of the node: it names none";
+		if (!sign && strncmp(key, begins, sizeof(begins) - 1) == 0)
+			sign = key;
+	}
+	if (!sign)
+		return NULL;
+	key = gpuq_arena_printf(
+		&o->arena,
+		"%.60s of the node is HAMi's, and there is no annotation " HAMI_REGISTER
+		": its cards are not known",
+		sign);
+	return key ? key : HAMI_REGISTER;
+}

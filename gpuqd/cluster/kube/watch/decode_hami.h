@@ -19,4 +19,8 @@ struct hami_cards {
 /* Read the annotation. Returns 0; GPUQ_ENOMEM. */
 int kube_read_hami(struct kube_object *o, struct hami_cards *out);
 
+/* Where it names none, and something else says that the node is HAMi's: return what, and that its cards are not
+ * known; NULL = nothing does. explained: what the plugin offers are whole cards, or replicas, by other labels. */
+const char *kube_hami_lie(struct kube_object *o, const struct gpuq_strmap *labels, bool explained);
+
 #endif

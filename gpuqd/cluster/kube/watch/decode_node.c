@@ -98,6 +98,17 @@ static const struct backend *shared_devices(struct kube_object *o, int64_t *ther
 	return b;
 }
 
+/* Return why the node's cores, or its blocks of memory, stand for no device; NULL = it has none alone. */
+static const char *gpu_manager_lie(const json_t *capacity)
+{
+	const bool cores = count_of(capacity, VCUDA_CORE) > 0,
+		   blocks = count_of(capacity, VCUDA_MEMORY) > 0;
+
+	return cores == blocks ? NULL
+	       : cores         ? VCUDA_CORE ": it is offered without " VCUDA_MEMORY
+			       : VCUDA_MEMORY ": it is offered without " VCUDA_CORE;
+}
+
 /* Tell placement by a label of gpuq's own; one that the node has already stays. */
 static void tell(struct node_fact *n, const char *key, const char *word)
 {
@@ -235,6 +246,14 @@ static const char *count_cards(struct node_fact *out, int64_t *there, int64_t *w
 	return mps ? "mps" : "time-slicing";
 }
 
+/* True if feature discovery has seen as many cards as explain what the plugin offers. */
+static bool is_explained(const struct node_fact *n, int64_t there)
+{
+	return small_number(gpuq_strmap_text(&n->labels, "nvidia.com/gpu.count")) *
+		       replicas_of(n) ==
+	       there;
+}
+
 /* Take the cards that HAMi registers, each of which its plugin offers as often as it may be shared. Where the
  * plugin offers fewer than there are cards, or none, it is broken or dead. */
 static void hami_devices(struct node_fact *out, struct hami_cards *cards, int64_t there,
@@ -290,6 +309,10 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 		hami_devices(out, &cards, there, works, product_of(o, out));
 		return 0;
 	}
+	if (nvidia && there > 0)
+		*wrong = kube_hami_lie(o, &out->labels, is_explained(out, there));
+	if (*wrong)
+		return 0;
 	if (nvidia && there > 0) {
 		word = count_cards(out, &there, &works);
 	} else if (there > 0) {
@@ -302,6 +325,9 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 		if (b->by_memory && b->unit_mib > 0 && memory_mib / b->unit_mib < 1000)
 			out->slots = (uint32_t)(memory_mib / b->unit_mib);
 	}
+	*wrong = there > 0 ? NULL : gpu_manager_lie(capacity);
+	if (*wrong)
+		return 0;
 	tell(out, SHARE_LABEL, word);
 	if (!nvidia)
 		tell(out, SHARE_DEVICES, out->device);

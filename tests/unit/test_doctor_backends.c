@@ -1,0 +1,90 @@
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <string.h>
+
+#include "gpuq/cmd/site/doctor_backends.h"
+#include "libgpuq/arena.h"
+#include "libgpuq/buf.h"
+#include "libgpuq/yaml.h"
+
+/* The findings of one backend, "broken: text -> advice" in a line each. */
+struct found {
+	const char *backend;
+	struct gpuq_buf text;
+};
+
+static void note(void *arg, const struct doctor_backend *b)
+{
+	struct found *f = arg;
+
+	if (strcmp(b->backend, f->backend) == 0)
+		gpuq_buf_printf(&f->text, "%s: %s -> %s\n", b->state, b->text, b->advice);
+}
+
+static const struct gpuq_val *parsed(struct gpuq_arena *a, const char *text)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val **docs;
+	size_t n = 0;
+
+	cr_assert_eq(gpuq_yaml_parse(a, "-", text, strlen(text), &docs, &n, &err), 0, "%s",
+		     err.text);
+	cr_assert_eq(n, 1);
+	return docs[0];
+}
+
+static void finds(const char *backend, const char *nodes, const char *rights, const char *want)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct found f = { backend, GPUQ_BUF_INIT };
+
+	doctor_backends(&a, parsed(&a, nodes), parsed(&a, rights), "", note, &f);
+	cr_expect_str_eq(gpuq_buf_str(&f.text), want);
+	gpuq_buf_done(&f.text);
+	gpuq_arena_done(&a);
+}
+
+#define SERVED "\"things\":[{\"name\":\"resource.k8s.io/v1\",\"found\":true}]"
+#define RIGHT(verb, ns, allowed)                                                                   \
+	"{\"feature\":\"claims of devices\",\"verb\":\"" verb                                      \
+	"\",\"resource\":\"resourceclaims\",\"namespace\":\"" ns                                   \
+	"\",\"asked\":true,\"allowed\":" allowed "}"
+#define NODE "[{\"name\":\"n1\",\"gpus\":2,\"sharing\":\"dra\",\"served\":true}]"
+
+Test(doctor_backends, claims_are_usable_where_their_rights_are)
+{
+	finds("dra", NODE,
+	      "{" SERVED ",\"rights\":[" RIGHT("list", "", "true") "," RIGHT(
+		      "create", "gpuq-jobs", "true") "," RIGHT("create", "team", "true") "]}",
+	      "usable: dra: claims of devices are allocated (resource.k8s.io/v1) on n1 -> \n");
+	finds("dra", NODE,
+	      "{" SERVED ",\"rights\":[" RIGHT("list", "", "true") "," RIGHT(
+		      "create", "gpuq-jobs", "true") "," RIGHT("create", "team", "false") "]}",
+	      "broken: dra: the cluster has resource.k8s.io/v1, but gpuqd may not create "
+	      "resourceclaims in namespace team -> apply the RoleBinding of "
+	      "etc/kubernetes/optional/dra.yaml there\n"
+	      "usable: dra: claims of devices are allocated (resource.k8s.io/v1) on n1, in "
+	      "namespace gpuq-jobs -> \n");
+}
+
+Test(doctor_backends, a_right_of_the_cluster_or_of_every_namespace_breaks_claims)
+{
+	finds("dra", NODE,
+	      "{" SERVED
+	      ",\"rights\":[" RIGHT("list", "", "false") "," RIGHT("create", "team", "false") "]}",
+	      "broken: dra: the cluster has resource.k8s.io/v1, but gpuqd may not list "
+	      "resourceclaims -> apply etc/kubernetes/optional/dra.yaml, or its rule for that\n");
+	finds("dra", NODE,
+	      "{" SERVED ",\"rights\":[" RIGHT("create", "a", "false") "," RIGHT(
+		      "create", "b", "false") "," RIGHT("delete", "a", "false") "]}",
+	      "broken: dra: the cluster has resource.k8s.io/v1, but gpuqd may not create "
+	      "resourceclaims in namespace a, b -> apply the RoleBinding of "
+	      "etc/kubernetes/optional/dra.yaml there\n");
+}
+
+Test(doctor_backends, nodes_without_a_device_are_not_usable)
+{
+	finds("time-slicing", "[{\"name\":\"n1\",\"gpus\":0,\"sharing\":\"time-slicing\"}]", "{}",
+	      "broken: time-slicing: none of the offered devices can be used: n1 -> NOTE of gpuq "
+	      "nodes -s says why\n");
+}
