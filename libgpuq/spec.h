@@ -141,6 +141,9 @@ struct gpuq_group {
 	size_t n_claims; /* 0..GPUQ_CLAIMS_MAX */
 	/* Its devices are those of a plugin, the claims are of others that quotas do not count; gpuqd fills this in. */
 	bool claims_beside;
+	/* No CPUs were named, so that it has one, unless the site says that its resources are devices: then none are
+	 * counted. Not written: gpuqd decides, and clears it. */
+	bool cpus_open;
 };
 
 enum gpuq_depend_type {

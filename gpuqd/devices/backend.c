@@ -49,11 +49,9 @@ const char *const *backend_barred(const struct gpuq_group *g, bool claims, struc
 }
 
 /* Without a name or a flavor devices are NVIDIA's, as the other systems' jobs mean them. */
-const char *const *backend_others(const struct gpuq_group *g, bool flavors)
+bool backend_wants_nvidia(const struct gpuq_group *g, bool flavors)
 {
-	if (g->gpus_milli == 0 || (flavors && !g->mig) || gpuq_group_device(g))
-		return NULL;
-	return gpuq_resource_others;
+	return g->gpus_milli > 0 && (!flavors || g->mig) && !gpuq_group_device(g);
 }
 
 bool backend_fits_pool(const char *pool, const char *word, size_t n_mig)

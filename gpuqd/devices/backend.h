@@ -140,9 +140,9 @@ const struct backend *backend_of(const char *word);
  * there are nodes with devices of claims. */
 const char *const *backend_barred(const struct gpuq_group *g, bool claims, struct gpuq_arena *a);
 
-/* Words of SHARE_DEVICES on nodes where a pod of g cannot be, NULL-terminated; NULL = on any. flavors:
- * it names the kinds of device that it takes. */
-const char *const *backend_others(const struct gpuq_group *g, bool flavors);
+/* True if a pod of g takes devices of NVIDIA's only: it cannot be on nodes with a label SHARE_DEVICES that
+ * names others. flavors: it names the kinds of device that it takes. */
+bool backend_wants_nvidia(const struct gpuq_group *g, bool flavors);
 
 /* True if nodes with that label ("" none) and that number of MIG instances belong into a pool whose
  * `sharing` is so called. */

@@ -5,6 +5,7 @@
 
 #include "gpuqd/site/site.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/spec.h"
 #include "libgpuq/spec/resource.h"
 
 #define F(key_, kind_, member_, ...)                                                               \
@@ -96,12 +97,18 @@ int inventory_gres_check(struct gpuq_reader *r, const struct gpuq_val *v, const 
 	for (size_t i = 0; i < s->gres.n; i++) {
 		const enum gpuq_resource_kind kind = gpuq_resource_kind(s->gres.vals[i]);
 		const bool named = is_free_name(s->gres.keys[i]);
+		/* Earlier versions stored any. */
+		const char *never = r->stored ? NULL : gpuq_resource_never(s->gres.vals[i]);
 
-		if (named && (kind == GPUQ_RESOURCE_COUNTED || kind == GPUQ_RESOURCE_DEVICE ||
-			      kind == GPUQ_RESOURCE_REPLICA))
+		if (named && !never &&
+		    (kind == GPUQ_RESOURCE_COUNTED || kind == GPUQ_RESOURCE_DEVICE ||
+		     kind == GPUQ_RESOURCE_REPLICA))
 			continue;
 		gpuq_reader_enter(r, "gres");
 		gpuq_reader_enter(r, s->gres.keys[i]);
+		if (named && never)
+			return gpuq_reader_fail(r, gpuq_get(map, s->gres.keys[i]), GPUQ_EINVAL,
+						"%s", never);
 		return gpuq_reader_fail(
 			r, gpuq_get(map, s->gres.keys[i]), GPUQ_EINVAL,
 			named ? "expected a resource of nodes such as rdma/hca, not '%.80s'"
@@ -120,6 +127,56 @@ const struct site_flavor *inventory_flavor(const struct site *s, const char *res
 			return f;
 	}
 	return NULL;
+}
+
+/* True for the names of NVIDIA's devices: whole ones, and replicas of one. */
+static bool is_nvidia(const char *resource)
+{
+	return strcmp(resource, GPUQ_RESOURCE_GPU) == 0 ||
+	       strcmp(resource, GPUQ_RESOURCE_SHARED) == 0;
+}
+
+const char *const *inventory_others(const struct site *s, struct gpuq_arena *a)
+{
+	const char **out;
+	size_t n = 0;
+
+	while (gpuq_resource_others[n])
+		n++;
+	out = gpuq_arena_calloc(a, n + s->flavors.n + 1, sizeof(*out));
+	if (!out)
+		return NULL;
+	for (n = 0; gpuq_resource_others[n]; n++)
+		out[n] = gpuq_resource_others[n];
+	site_each(site_flavor, s->flavors, f) {
+		if (f->resource && !is_nvidia(f->resource))
+			out[n++] = f->resource;
+	}
+	return out;
+}
+
+const char *inventory_comes(const struct site *s, const struct site_pool *p)
+{
+	if (!site_pool_grows(p) || p->provisioning->machine->gpus == 0)
+		return NULL;
+	site_each(site_flavor, s->flavors, f) {
+		if (strcmp(f->name, p->flavor) == 0)
+			return f->resource && !is_nvidia(f->resource) ? f->resource : NULL;
+	}
+	return NULL;
+}
+
+bool inventory_is_nvidia(const struct site *s, const struct gpuq_group *g)
+{
+	const struct gpuq_amount *named = gpuq_group_device(g);
+
+	if (!g->template_ || g->gpus_milli == 0 || gpuq_group_claimed(g))
+		return false;
+	/* A flavor tells what a resource is that is no device by its name. */
+	for (size_t i = 0; !named && i < g->n_resources; i++)
+		if (inventory_flavor(s, g->resources[i].name))
+			named = &g->resources[i];
+	return !named || is_nvidia(named->name);
 }
 
 bool inventory_may_be_device(const char *resource)

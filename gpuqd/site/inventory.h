@@ -14,6 +14,8 @@
 
 struct site;
 struct site_flavor;
+struct site_pool;
+struct gpuq_group;
 
 /* Devices of nodes, for those that do not report them; where both say it, the smaller number holds. */
 struct site_inventory {
@@ -36,6 +38,13 @@ int inventory_gres_check(struct gpuq_reader *r, const struct gpuq_val *v, const 
 
 /* The first flavor whose devices are that resource; NULL = none. */
 const struct site_flavor *inventory_flavor(const struct site *s, const char *resource);
+/* Names of all devices but NVIDIA's, those of the site's flavors included, NULL-terminated, in the arena; NULL =
+ * no memory. */
+const char *const *inventory_others(const struct site *s, struct gpuq_arena *a);
+/* Return the resource of the devices of nodes that the pool could get; NULL = they are NVIDIA's, or none come. */
+const char *inventory_comes(const struct site *s, const struct site_pool *p);
+/* True if containers of a manifest request NVIDIA's devices, in whatever dialect. */
+bool inventory_is_nvidia(const struct site *s, const struct gpuq_group *g);
 /* True if devices may be offered as that resource. */
 bool inventory_may_be_device(const char *resource);
 

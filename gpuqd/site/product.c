@@ -26,14 +26,16 @@ static const struct kind {
 	{ "mi355x", NULL, { 0 } },
 };
 
-/* Labels that have the product of a node's devices, the most exact first. */
+/* Labels that have the product of a node's devices, the most exact first; NVIDIA's own is the first. */
 static const struct {
 	const char *product, *memory_mib; /* NULL = no label has the memory */
 } labels_of[] = {
 	{ "nvidia.com/gpu.product", "nvidia.com/gpu.memory" },
 	{ "amd.com/gpu.product-name", NULL },
 	{ "beta.amd.com/gpu.product-name", NULL },
+	{ "gpu.intel.com/product", NULL },
 	{ "cloud.google.com/gke-accelerator", NULL },
+	{ "cloud.google.com/gke-tpu-accelerator", NULL },
 	{ "karpenter.k8s.aws/instance-gpu-name", "karpenter.k8s.aws/instance-gpu-memory" },
 	{ "eks.amazonaws.com/instance-gpu-name", "eks.amazonaws.com/instance-gpu-memory" },
 	{ "k8s.amazonaws.com/accelerator", NULL },
@@ -120,10 +122,11 @@ void product_kind(const char *product, int64_t memory_mib, char out[PRODUCT_BYTE
 	memcpy(out, flat, PRODUCT_BYTES);
 }
 
-const char *product_of_labels(const struct gpuq_strmap *labels, int64_t *memory_mib)
+/* Search from a row of the table on. */
+static const char *of_labels(const struct gpuq_strmap *labels, size_t from, int64_t *memory_mib)
 {
 	*memory_mib = 0;
-	for (size_t i = 0; i < sizeof(labels_of) / sizeof(labels_of[0]); i++) {
+	for (size_t i = from; i < sizeof(labels_of) / sizeof(labels_of[0]); i++) {
 		const char *product = gpuq_strmap_text(labels, labels_of[i].product);
 
 		if (!*product)
@@ -135,6 +138,16 @@ const char *product_of_labels(const struct gpuq_strmap *labels, int64_t *memory_
 		return product;
 	}
 	return "";
+}
+
+const char *product_of_labels(const struct gpuq_strmap *labels, int64_t *memory_mib)
+{
+	return of_labels(labels, 0, memory_mib);
+}
+
+const char *product_of_others(const struct gpuq_strmap *labels, int64_t *memory_mib)
+{
+	return of_labels(labels, 1, memory_mib);
 }
 
 bool product_is(const char *kind, const char *wanted)

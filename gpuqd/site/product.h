@@ -25,6 +25,9 @@ void product_kind(const char *product, int64_t memory_mib, char out[PRODUCT_BYTE
  * memory_mib: set to the memory of a device, 0 = not known. */
 const char *product_of_labels(const struct gpuq_strmap *labels, int64_t *memory_mib);
 
+/* The same for devices that are not NVIDIA's. */
+const char *product_of_others(const struct gpuq_strmap *labels, int64_t *memory_mib);
+
 /* True if devices of a kind are what a job asks for by a name: the kind, a product of it, or the kind
  * without the size. */
 bool product_is(const char *kind, const char *wanted);

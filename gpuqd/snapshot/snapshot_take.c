@@ -17,6 +17,7 @@
 
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/snapshot/snapshot_pack.h"
+#include "gpuqd/site/inventory.h"
 #include "gpuqd/site/product_terms.h"
 #include "gpuqd/util/require.h"
 #include "gpuqd/util/walltime.h"
@@ -103,9 +104,12 @@ static void take_queues(struct taking *t)
 	}
 }
 
-/* True if some node has devices that are not NVIDIA's. */
+/* True if some node has devices that are not NVIDIA's, or could come with some. */
 static bool any_others(const struct model *m)
 {
+	site_each(site_pool, m->site->pools, p)
+		if (inventory_comes(m->site, p))
+			return true;
 	for (const struct node *n = m->nodes; n; n = n->hh.next)
 		if (n->fact.device && *n->fact.device &&
 		    strncmp(n->fact.device, GPUQ_RESOURCE_GPU, strlen(GPUQ_RESOURCE_GPU)) != 0)
@@ -364,7 +368,9 @@ static void bar_sharing(struct taking *t, const struct gpuq_group *g, bool flavo
 			struct snap_group *out)
 {
 	const char *const *const words[] = { backend_barred(g, t->has_claims, &t->scratch),
-					     t->has_others ? backend_others(g, flavors) : NULL };
+					     t->has_others && backend_wants_nvidia(g, flavors)
+						     ? t->others
+						     : NULL };
 	static const char *const keys[] = { REQUIRE_SHARING_KEY, SHARE_DEVICES };
 	const size_t n = g->n_required ? g->n_required : 1;
 	struct gpuq_term *terms;
@@ -555,6 +561,7 @@ static bool take_begin(struct taking *t)
 		return false;
 	take_flavors(t);
 	t->has_others = any_others(t->m);
+	t->others = t->has_others ? inventory_others(t->m->site, &t->mem) : NULL;
 	t->has_claims = node_any_of_claims(t->m);
 	take_kinds(t);
 	snapshot_pools_offers(t);

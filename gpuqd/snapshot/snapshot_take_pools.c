@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/site/inventory.h"
 #include "gpuqd/site/layouts.h"
 #include "gpuqd/site/price.h"
 #include "gpuqd/snapshot/cost.h"
@@ -148,6 +149,7 @@ static bool add_label(struct gpuq_arena *mem, struct gpuq_strmap *labels, const 
 static void shape(struct taking *t, const struct site_pool *p, struct snap_node *sn)
 {
 	const struct provision_machine *m = p->provisioning->machine;
+	const char *others = inventory_comes(t->m->site, p);
 	struct snap_device *devices =
 		gpuq_arena_calloc(&t->mem, (size_t)m->gpus + 1, sizeof(*devices));
 	struct snap_taint *taints = gpuq_arena_calloc(&t->mem, m->taints.n + 1, sizeof(*taints));
@@ -177,6 +179,8 @@ static void shape(struct taking *t, const struct site_pool *p, struct snap_node 
 	if (*backend_pool_word(site_sharing_word(p->sharing)))
 		add_label(&t->mem, &sn->labels, SHARE_LABEL,
 			  backend_pool_word(site_sharing_word(p->sharing)));
+	if (others)
+		add_label(&t->mem, &sn->labels, SHARE_DEVICES, others);
 	snapshot_pools_label(t->m->site, p->name, p->flavor, &t->mem, &sn->labels);
 	for (size_t i = 0; i < m->taints.n; i++) {
 		const struct provision_taint *in =

@@ -46,6 +46,7 @@ struct taking {
 	struct gpuq_strlist kinds; /* of the nodes' devices, each once; interned */
 	bool has_spot, has_price; /* some pool of the site is spot; something has a price */
 	bool has_others; /* some node's devices are not NVIDIA's */
+	const char *const *others; /* their names, NULL-terminated */
 	bool has_claims; /* some node's devices are those of claims */
 	bool placed; /* the request that is added is of a job that has its places */
 	bool few; /* only `most` of equivalent jobs have entries of their own; false: all */

@@ -223,6 +223,12 @@ void node_recount_claims(struct model *m, const char *name);
 bool node_has_class(const struct model *m, const struct node *n, const char *class_);
 /* Decide whether its conditions and taints keep new work away. */
 void node_judge(struct model *m, struct node *n);
+/* True if the flavor has the resource of the node's devices, and matches what is known of them. */
+bool node_is_of_resource(const struct node *n, const struct site_flavor *f, const char *product,
+			 int64_t memory_mib);
+/* True if the flavor matches devices of whatever resource it may have. */
+bool node_is_of_match(const struct node *n, const struct site_flavor *f, const char *product,
+		      int64_t memory_mib);
 /* Return the kind of the node's devices, interned. */
 const char *node_kind_of(struct model *m, const struct node *n);
 void node_classify(struct model *m, struct node *n); /* pool and flavor by the site */

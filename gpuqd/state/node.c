@@ -183,7 +183,7 @@ void node_classify(struct model *m, struct node *n)
 	product = card_product(n, text, sizeof(text));
 	memory_mib = card_memory(n);
 	site_each(site_flavor, m->site->flavors, f) {
-		if (f->resource && n->fact.device && strcmp(f->resource, n->fact.device) == 0) {
+		if (node_is_of_resource(n, f, product, memory_mib)) {
 			n->flavor = model_intern(m, f->name);
 			return;
 		}
@@ -191,8 +191,7 @@ void node_classify(struct model *m, struct node *n)
 	site_each(site_flavor, m->site->flavors, f) {
 		if ((f->device_class ? node_has_class(m, n, f->device_class)
 				     : f->match.product || f->match.memory_min_bytes) &&
-		    (!f->match.product || site_glob(f->match.product, product)) &&
-		    f->match.memory_min_bytes <= memory_mib << 20) {
+		    node_is_of_match(n, f, product, memory_mib)) {
 			n->flavor = model_intern(m, f->name);
 			return;
 		}

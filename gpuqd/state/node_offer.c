@@ -8,6 +8,7 @@
 #include "gpuqd/devices/dra/dra_match.h"
 #include "gpuqd/site/inventory.h"
 #include "gpuqd/site/product.h"
+#include "gpuqd/site/site_find.h"
 #include "gpuqd/state/cuts/shared_claim.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"
@@ -99,10 +100,11 @@ static const char *pool_resource(const struct site *s, const struct gpuq_strmap 
 	return NULL;
 }
 
-/* True if devices of that resource are other ones than NVIDIA's, whatever becomes of its replicas and parts. */
-static bool is_other(const char *resource)
+/* True if the resource of the devices is NVIDIA's, or none is told: of others the adapter knows the resource alone. */
+static bool is_nvidia(const char *device)
 {
-	return strncmp(resource, GPUQ_RESOURCE_GPU, strlen(GPUQ_RESOURCE_GPU)) != 0;
+	return !device || !*device || strcmp(device, GPUQ_RESOURCE_GPU) == 0 ||
+	       strcmp(device, GPUQ_RESOURCE_SHARED) == 0;
 }
 
 /* Take the resource that the flavor of the node's pool calls its devices; on a node without any other, the
@@ -114,7 +116,7 @@ static void name_devices(struct offer *o, const struct site *s)
 
 	if (o->f->n_mig)
 		return;
-	if (own && is_other(own) && offered(o, own) > 0) {
+	if (own && !is_nvidia(own) && offered(o, own) > 0) {
 		if (none || (named && strcmp(o->f->device, own) != 0))
 			name_as(o, own);
 		return;
@@ -159,6 +161,34 @@ static void leave_others(struct offer *o, const struct site *s)
 	}
 	o->f->resources = kept;
 	o->f->n_resources = n;
+}
+
+/* True if that is no product, but the lack of one. */
+static bool is_unnamed(const char *device, const char *product)
+{
+	return !*product || (!is_nvidia(device) && strcmp(product, device) == 0);
+}
+
+/* Take the product of devices that are not NVIDIA's from the labels of their vendor or cloud. */
+static void name_products(struct offer *o)
+{
+	int64_t mib;
+	const char *product = product_of_others(&o->f->labels, &mib);
+	struct device_fact *d;
+
+	if (is_nvidia(o->f->device) || o->f->n_devices == 0 || !*product)
+		return;
+	d = gpuq_arena_calloc(o->a, o->f->n_devices, sizeof(*d));
+	if (!d)
+		abort();
+	for (size_t i = 0; i < o->f->n_devices; i++) {
+		d[i] = o->f->devices[i];
+		if (is_unnamed(o->f->device, d[i].product))
+			d[i].product = product;
+		if (d[i].memory_mib == 0 && mib > 0 && mib < (1 << 30))
+			d[i].memory_mib = mib;
+	}
+	o->f->devices = d;
 }
 
 /* Return the memory of a device in MiB; 0 = not published. */
@@ -266,7 +296,7 @@ static void take_inventory(struct offer *o, const struct site_inventory *i)
 	for (size_t k = 0; k < o->f->n_devices; k++) {
 		const int64_t mib = i->memory_bytes >> 20;
 
-		if (i->product && !*d[k].product)
+		if (i->product && is_unnamed(o->f->device, d[k].product))
 			d[k].product = i->product;
 		if (mib && d[k].memory_mib && d[k].memory_mib != mib)
 			differ(o, "memory in MiB", mib, d[k].memory_mib);
@@ -401,6 +431,7 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 	name_devices(&o, m->site);
 	leave_others(&o, m->site);
 	take_slices(&o, m);
+	name_products(&o);
 	i = inventory_of(m->site, &told->labels);
 	if (i)
 		take_inventory(&o, i);
@@ -417,7 +448,32 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 	return o.odd;
 }
 
-/* ---- the kind of the devices ---- */
+/* ---- the flavor and the kind of the devices ---- */
+
+/* True if the product, or the name of the resource, is what the flavor matches. */
+static bool is_product(const struct node *n, const struct site_flavor *f, const char *product)
+{
+	return !f->match.product || site_glob(f->match.product, product) ||
+	       (!is_nvidia(n->fact.device) && site_glob(f->match.product, n->fact.device));
+}
+
+bool node_is_of_resource(const struct node *n, const struct site_flavor *f, const char *product,
+			 int64_t memory_mib)
+{
+	if (!f->resource || !n->fact.device || strcmp(f->resource, n->fact.device) != 0)
+		return false;
+	/* A product or memory that is not known excludes none: the first flavor of the resource has it. */
+	return (is_unnamed(n->fact.device, product) || is_product(n, f, product)) &&
+	       (memory_mib == 0 || f->match.memory_min_bytes <= memory_mib << 20);
+}
+
+bool node_is_of_match(const struct node *n, const struct site_flavor *f, const char *product,
+		      int64_t memory_mib)
+{
+	/* NVIDIA's have several names: of shared devices, of instances, and none at all. */
+	return (!f->resource || (is_nvidia(f->resource) && is_nvidia(n->fact.device))) &&
+	       is_product(n, f, product) && f->match.memory_min_bytes <= memory_mib << 20;
+}
 
 const char *node_kind_of(struct model *m, const struct node *n)
 {

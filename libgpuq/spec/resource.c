@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "libgpuq/selector.h"
+#include "libgpuq/units.h"
+
+#define MIB (INT64_C(1) << 20)
+#define HUGE_PAGES "hugepages-"
 
 /* Devices that count without being told. */
 const char *const gpuq_resource_others[] = {
@@ -68,7 +72,54 @@ enum gpuq_resource_kind gpuq_resource_kind(const char *name)
 
 bool gpuq_resource_is_bytes(const char *name)
 {
-	return begins(name, "hugepages-") || strcmp(name, GPUQ_RESOURCE_STORAGE) == 0;
+	return begins(name, HUGE_PAGES) || strcmp(name, GPUQ_RESOURCE_STORAGE) == 0;
+}
+
+/* As Kubernetes has it: no such name is that of an extended resource, and kubelets take no other from a device
+ * plugin. */
+const char *gpuq_resource_never(const char *name)
+{
+	static const char quota[] = "requests.";
+	/* The claims of a DeviceClass are the way to request it: draft_devices() tells that. */
+	static const char class_[] = "deviceclass.resource.kubernetes.io/";
+
+	if (!strchr(name, '/') || begins(name, class_))
+		return NULL;
+	if (begins(name, quota))
+		return "expected the resource without requests., which names it in quotas alone";
+	if (strstr(name, "kubernetes.io/"))
+		return "expected an extended resource, whose domain does not end in kubernetes.io: "
+		       "those names are Kubernetes' own";
+	return NULL;
+}
+
+/* Huge pages are requested as a whole number of them: "hugepages-2Mi" has their size. */
+static int check_pages(const struct gpuq_amount *amount, struct gpuq_err *err)
+{
+	const char *size = amount->name + strlen(HUGE_PAGES);
+	int64_t page = 0, next;
+
+	if (gpuq_bytes_parse(size, &page, NULL) != 0 || page < 1 || page > GPUQ_RESOURCE_BYTES_MAX)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "expected the size of a page in the name, such as hugepages-2Mi");
+	if (amount->count % page == 0)
+		return 0;
+	next = (amount->count / page + 1) * page;
+	return next % MIB
+		       ? gpuq_fail(err, GPUQ_EINVAL, "expected a multiple of %.20s", size)
+		       : gpuq_fail(err, GPUQ_EINVAL, "expected a multiple of %.20s, such as %lldMi",
+				   size, (long long)(next / MIB));
+}
+
+int gpuq_amount_check(const struct gpuq_amount *amount, struct gpuq_err *err)
+{
+	const int64_t most = gpuq_resource_is_bytes(amount->name) ? GPUQ_RESOURCE_BYTES_MAX
+								  : GPUQ_RESOURCE_COUNT_MAX;
+
+	if (amount->count < 1 || amount->count > most)
+		return gpuq_fail(err, GPUQ_ERANGE, "expected 1 to %lld, not %lld", (long long)most,
+				 (long long)amount->count);
+	return begins(amount->name, HUGE_PAGES) ? check_pages(amount, err) : 0;
 }
 
 bool gpuq_resource_is_accelerator(const char *name)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libgpuq/err.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/spec/profile.h"
 
@@ -26,6 +27,10 @@
 #define GPUQ_PART_MIN_MILLI 10 /* the least part of a device that can be requested */
 #define GPUQ_RESOURCES_MAX 16 /* different ones of one pod */
 #define GPUQ_RESOURCE_NAME_MAX 317 /* bytes: a domain of 253, '/', a name of 63 */
+
+#define GPUQ_RESOURCE_COUNT_MAX INT64_C(100000000) /* of one in a pod */
+/* The same of those in bytes: less than what a node has that does not count the resource. */
+#define GPUQ_RESOURCE_BYTES_MAX (INT64_MAX / 8)
 
 enum gpuq_resource_kind {
 	GPUQ_RESOURCE_COUNTED, /* extended resources, hugepages-SIZE, ephemeral-storage */
@@ -40,6 +45,10 @@ enum gpuq_resource_kind {
 
 enum gpuq_resource_kind gpuq_resource_kind(const char *name);
 bool gpuq_resource_is_bytes(const char *name);
+/* Return why no node can offer a resource of that name to pods, although it looks like one; NULL = it can. */
+const char *gpuq_resource_never(const char *name);
+/* Check that a pod can request so much of it: GPUQ_EINVAL or GPUQ_ERANGE, and what is expected. */
+int gpuq_amount_check(const struct gpuq_amount *amount, struct gpuq_err *err);
 /* Words that request nothing by themselves: nvidia.com/priority, aliyun.com/gpu-count. */
 bool gpuq_resource_is_remark(const char *name);
 

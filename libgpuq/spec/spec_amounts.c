@@ -10,11 +10,6 @@
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
 
-#define COUNT_MAX INT64_C(100000000)
-#define MIB (INT64_C(1) << 20)
-/* Less than what a node has that does not count the resource. */
-#define BYTES_MAX (INT64_MAX / 8)
-
 /* ---- cores of a device: N, or {request: N, limit: M} ---- */
 
 struct cores {
@@ -79,27 +74,6 @@ static struct gpuq_val *cores_write(struct gpuq_arena *a, const void *in)
 
 const struct gpuq_custom spec_cores_kind = { cores_read, cores_write };
 
-/* ---- names ---- */
-
-/* Return why no node can offer a resource of that name to pods, although it looks like one; NULL = it can. As
- * Kubernetes has it: no such name is that of an extended resource, and kubelets take no other from a device
- * plugin. */
-static const char *never_offered(const char *name)
-{
-	static const char quota[] = "requests.";
-	/* The claims of a DeviceClass are the way to request it: draft_devices() tells that. */
-	static const char class_[] = "deviceclass.resource.kubernetes.io/";
-
-	if (!strchr(name, '/') || strncmp(name, class_, sizeof(class_) - 1) == 0)
-		return NULL;
-	if (strncmp(name, quota, sizeof(quota) - 1) == 0)
-		return "expected the resource without requests., which names it in quotas alone";
-	if (strstr(name, "kubernetes.io/"))
-		return "expected an extended resource, whose domain does not end in kubernetes.io: "
-		       "those names are Kubernetes' own";
-	return NULL;
-}
-
 /* ---- the job file ---- */
 
 /* Return the reason why a job file cannot name the resource; NULL = it can. */
@@ -124,26 +98,17 @@ static const char *refused(const char *name)
 	}
 }
 
-/* Huge pages are requested as a whole number of them: "hugepages-2Mi" has their size. */
+/* Huge pages are requested as a whole number of them. */
 static int check_pages(struct gpuq_reader *r, const struct gpuq_val *at, const char *name,
 		       int64_t bytes)
 {
-	static const char huge[] = "hugepages-";
-	const char *size = name + sizeof(huge) - 1;
-	int64_t page = 0, next;
+	const struct gpuq_amount one = { name, bytes };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const int rc = r->stored || bytes == 0 || strncmp(name, "hugepages-", 10) != 0
+			       ? 0
+			       : gpuq_amount_check(&one, &err);
 
-	if (r->stored || strncmp(name, huge, sizeof(huge) - 1) != 0)
-		return 0;
-	if (gpuq_bytes_parse(size, &page, NULL) != 0 || page < 1 || page > BYTES_MAX)
-		return spec_fail(r, at, GPUQ_EINVAL,
-				 "expected the size of a page in the name, such as hugepages-2Mi");
-	if (bytes % page == 0)
-		return 0;
-	next = (bytes / page + 1) * page;
-	return next % MIB ? spec_fail(r, at, GPUQ_EINVAL, "expected a multiple of %.20s", size)
-			  : spec_fail(r, at, GPUQ_EINVAL,
-				      "expected a multiple of %.20s, such as %lldMi", size,
-				      (long long)(next / MIB));
+	return rc == 0 ? 0 : spec_fail(r, at, rc, "%s", err.text);
 }
 
 static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t *out)
@@ -156,8 +121,9 @@ static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t
 		return spec_fail(r, p->val, GPUQ_EINVAL, "expected %s, not %s",
 				 bytes ? "an amount such as 2Gi" : "a number",
 				 gpuq_type_name(p->val->type));
-	if (bytes ? gpuq_bytes_parse(text, out, &err) != 0 || *out < 1 || *out > BYTES_MAX
-		  : !spec_digits(&at, 1, COUNT_MAX, out) || *at)
+	if (bytes ? gpuq_bytes_parse(text, out, &err) != 0 || *out < 1 ||
+			    *out > GPUQ_RESOURCE_BYTES_MAX
+		  : !spec_digits(&at, 1, GPUQ_RESOURCE_COUNT_MAX, out) || *at)
 		return spec_fail(r, p->val, GPUQ_EINVAL, "expected %s, not '%.40s'",
 				 bytes ? "an amount such as 2Gi" : "a number from 1", text);
 	return bytes ? check_pages(r, p->val, p->key, *out) : 0;
@@ -184,7 +150,7 @@ static int resources_read(struct gpuq_reader *r, const struct gpuq_val *v, void 
 		int rc;
 
 		if (!problem && !r->stored)
-			problem = never_offered(p->key);
+			problem = gpuq_resource_never(p->key);
 		if (problem)
 			return spec_fail(r, p->val, GPUQ_EINVAL, "%s", problem);
 		rc = amount_read(r, p, &items[i].count);
@@ -264,9 +230,9 @@ static int note_names(struct gpuq_reader *r, const struct gpuq_val *map, struct 
 					 "expected a resource such as cpu, memory, nvidia.com/gpu, "
 					 "rdma/hca or hugepages-2Mi");
 		}
-		if (!r->stored && never_offered(p->key)) {
+		if (!r->stored && gpuq_resource_never(p->key)) {
 			gpuq_reader_enter(r, p->key);
-			return spec_fail(r, p->val, GPUQ_EINVAL, "%s", never_offered(p->key));
+			return spec_fail(r, p->val, GPUQ_EINVAL, "%s", gpuq_resource_never(p->key));
 		}
 		while (k < names->n && strcmp(names->items[k], p->key) != 0)
 			k++;
@@ -340,7 +306,7 @@ int spec_resources_of_pod(struct gpuq_reader *r, const struct gpuq_val *spec, st
 		g->resources[i].name = names.items[i];
 		rc = spec_pod_request(r, spec, names.items[i], bytes ? SPEC_BYTES : SPEC_COUNT,
 				      &g->resources[i].count);
-		if (rc == 0 && g->resources[i].count > BYTES_MAX)
+		if (rc == 0 && g->resources[i].count > GPUQ_RESOURCE_BYTES_MAX)
 			rc = spec_fail(r, spec, GPUQ_ERANGE, "%s: more than can be counted",
 				       names.items[i]);
 		if (rc == 0) {

@@ -44,12 +44,27 @@ void spec_group_defaults(void *group)
 	g->cpu_milli = -1;
 }
 
+/* True if some of its resources may be devices by what the site says. */
+static bool may_have_devices(const struct gpuq_group *g)
+{
+	for (size_t i = 0; i < g->n_resources; i++) {
+		const enum gpuq_resource_kind kind = gpuq_resource_kind(g->resources[i].name);
+
+		if (kind == GPUQ_RESOURCE_MAPPED || (kind == GPUQ_RESOURCE_COUNTED &&
+						     !gpuq_resource_is_bytes(g->resources[i].name)))
+			return true;
+	}
+	return false;
+}
+
 void spec_group_settle(struct gpuq_group *g)
 {
 	if (g->gpus_milli < 0)
 		g->gpus_milli = g->mig || g->gpu_memory_bytes || g->gpu_cores ? 1000 : 0;
-	if (g->cpu_milli < 0)
-		g->cpu_milli = g->gpus_milli ? 0 : 1000;
+	if (g->cpu_milli >= 0)
+		return;
+	g->cpu_milli = g->gpus_milli ? 0 : 1000;
+	g->cpus_open = g->cpu_milli && may_have_devices(g);
 }
 
 void spec_defaults(void *spec)

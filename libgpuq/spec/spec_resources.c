@@ -179,6 +179,20 @@ int spec_opt_gpus_per_task(struct spec_opts_state *st, const char *v, struct gpu
 	return devices(st, v, &st->gpus_task_milli, err);
 }
 
+/* Read a number; K, M, G and T stand for powers of 1024, as in sbatch. */
+static bool amount(const char *text, int64_t *out)
+{
+	static const char units[] = "KMGT";
+	const char *unit;
+
+	if (!spec_digits(&text, 0, INT32_MAX, out))
+		return false;
+	unit = *text ? strchr(units, toupper((unsigned char)*text)) : NULL;
+	for (const char *u = units; unit && u <= unit; u++)
+		*out *= 1024;
+	return !text[unit != NULL];
+}
+
 /* Take "nic:2" or "nic" as gres/nic of each pod: the daemon knows what the site maps it to. */
 static int mapped_gres(struct spec_opts_state *st, const char *v, size_t n_name,
 		       struct gpuq_err *err)
@@ -189,8 +203,7 @@ static int mapped_gres(struct spec_opts_state *st, const char *v, size_t n_name,
 
 	if (!one.name)
 		return gpuq_no_memory(err);
-	if (gpuq_resource_kind(one.name) != GPUQ_RESOURCE_MAPPED ||
-	    !spec_digits(&number, 0, INT32_MAX, &one.count) || *number)
+	if (gpuq_resource_kind(one.name) != GPUQ_RESOURCE_MAPPED || !amount(number, &one.count))
 		return gpuq_fail(
 			err, GPUQ_EINVAL,
 			"'%.80s': %.*s is no gpu: expected NAME:NUMBER with a name that gres of "
@@ -240,7 +253,7 @@ static int one_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *
 		return one_gres(st, v + 5, err);
 	if (strcmp(v, "none") == 0)
 		return st->gpus_pod_milli = 0, 0;
-	if (n && (strncmp(v, "shard", n) == 0 || strncmp(v, "mps", n) == 0))
+	if ((n == 5 && strncmp(v, "shard", n) == 0) || (n == 3 && strncmp(v, "mps", n) == 0))
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "%.80s: part of a device is --gpus=0.5 or --gpu-memory=10G here",
 				 v);

@@ -513,10 +513,36 @@ int gpuq_spec_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 	return 0;
 }
 
-struct gpuq_val *gpuq_spec_write(struct gpuq_arena *a, const struct gpuq_spec *spec)
+/* Let a default that the site decides be one: it is not written. False: no memory. */
+static bool open_cpus(struct gpuq_arena *a, struct gpuq_spec *spec)
 {
-	struct gpuq_spec top = *spec;
+	struct gpuq_group *groups;
+	bool any = false;
+
+	for (size_t i = 0; i < spec->n_groups; i++)
+		any |= spec->groups[i].cpus_open;
+	if (!any)
+		return true;
+	groups = gpuq_arena_calloc(a, spec->n_groups, sizeof(*groups));
+	if (!groups)
+		return false;
+	memcpy(groups, spec->groups, spec->n_groups * sizeof(*groups));
+	for (size_t i = 0; i < spec->n_groups; i++)
+		if (groups[i].cpus_open)
+			groups[i].cpu_milli = -1;
+	spec->groups = groups;
+	return true;
+}
+
+struct gpuq_val *gpuq_spec_write(struct gpuq_arena *a, const struct gpuq_spec *whole)
+{
+	struct gpuq_spec settled = *whole, top;
+	const struct gpuq_spec *spec = &settled;
 	struct gpuq_val *v, *group;
+
+	if (!open_cpus(a, &settled))
+		return NULL;
+	top = settled;
 
 	if (spec->n_groups != 1 || strcmp(spec->groups[0].name, "main") != 0)
 		return gpuq_schema_write(a, &gpuq_spec_schema, spec);

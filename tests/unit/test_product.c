@@ -79,3 +79,15 @@ Test(product, labels)
 	cr_expect_eq(mib, 81920);
 	cr_expect_str_eq(product_of_labels(&(struct gpuq_strmap){ 0 }, &mib), "");
 }
+
+Test(product, labels_of_others_than_nvidia)
+{
+	const char *keys[] = { "nvidia.com/gpu.product", "amd.com/gpu.product-name" };
+	const char *vals[] = { "NVIDIA-H100", "AMD_Instinct_MI300X" };
+	const struct gpuq_strmap both = { keys, vals, 2 }, one = { keys, vals, 1 };
+	int64_t mib;
+
+	cr_expect_str_eq(product_of_labels(&both, &mib), "NVIDIA-H100");
+	cr_expect_str_eq(product_of_others(&both, &mib), "AMD_Instinct_MI300X");
+	cr_expect_str_eq(product_of_others(&one, &mib), "");
+}

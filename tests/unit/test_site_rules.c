@@ -181,3 +181,18 @@ Test(site_rules, an_export_keeps_the_order_of_pools_and_flavors)
 	site_free(s);
 	gpuq_arena_done(&mem);
 }
+
+/* ---- gres ---- */
+
+#define GRES "version: 1\ngres: {k: a.kubernetes.io/x}"
+
+Test(site_rules, gres_of_names_that_pods_cannot_request)
+{
+	struct site *s = stored(GRES);
+
+	cr_expect(strstr(refused(GRES), "gres.k: expected an extended resource"), "%s",
+		  refused(GRES));
+	cr_expect_str_eq(refused("version: 1\ngres: {k: acme.io/x}"), "");
+	cr_expect_str_eq(gpuq_strmap_text(&s->gres, "k"), "a.kubernetes.io/x");
+	site_free(s);
+}

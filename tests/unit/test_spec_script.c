@@ -117,6 +117,11 @@ static const struct spec_case accepted[] = {
 	  "#SBATCH --gres=gpu\n",
 	  .want = "{\"name\":\"noname\",\"gpus\":1,\"cpus\":0}",
 	  .warns = "" },
+	/* No abbreviation of shard; whether it has CPUs is the site's to say. */
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --gres=sh:2M\n",
+	  .want = "{\"name\":\"noname\",\"resources\":{\"gres/sh\":2097152}}",
+	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --gres=none\n",
 	  .want = "{\"name\":\"noname\",\"cpus\":1}",

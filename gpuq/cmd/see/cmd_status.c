@@ -413,15 +413,28 @@ static void device_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	line_print("GPUs", text);
 }
 
-/* "rdma/hca 3/8, example.com/fpga 0/2": how many of each are free. Devices are in the line above. */
+/* "rdma/hca 3/8, example.com/nic 0/2": how many of each are free. Devices are in the line above, also those that
+ * are such by a flavor of the site. */
 static void resources_line(const struct gpuq_val *status, struct gpuq_buf *text)
 {
 	const struct gpuq_val *map = gpuq_get(status, "resources");
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 
-	for (size_t i = 0; map && map->type == GPUQ_MAP && i < map->n; i++)
-		if (gpuq_resource_kind(map->pairs[i].key) == GPUQ_RESOURCE_COUNTED)
-			view_free(text, text->len ? ", " : "", map->pairs[i].key, map->pairs[i].val,
-				  "total");
+	for (size_t i = 0; map && map->type == GPUQ_MAP && i < map->n; i++) {
+		const struct gpuq_val *v = map->pairs[i].val;
+		const int64_t devices = gpuq_get_int(v, "devices", 0);
+		struct gpuq_val *rest = gpuq_map(&a);
+
+		if (gpuq_resource_kind(map->pairs[i].key) != GPUQ_RESOURCE_COUNTED ||
+		    (devices && devices == gpuq_get_int(v, "total", 0)))
+			continue;
+		gpuq_put(&a, rest, "total", gpuq_int(&a, gpuq_get_int(v, "total", 0) - devices));
+		gpuq_put(&a, rest, "free",
+			 gpuq_int(&a,
+				  gpuq_get_int(v, "free", 0) - gpuq_get_int(v, "free_devices", 0)));
+		view_free(text, text->len ? ", " : "", map->pairs[i].key, rest, "total");
+	}
+	gpuq_arena_done(&a);
 	if (text->len)
 		line_print("Resources", text);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/site/inventory.h"
 #include "libgpuq/spec/resource.h"
 
 #define STRATEGY "nvidia.com/mig.strategy"
@@ -45,6 +46,20 @@ static int require_not(struct gpuq_arena *a, struct gpuq_group *g, const char *k
 	return 0;
 }
 
+/* Have a pod whose containers request NVIDIA's devices go to no others, whatever flavors it may have. */
+static int keep_to_names(const struct draft *d, struct gpuq_group *g)
+{
+	const char *const *others;
+	size_t n = 0;
+
+	if (d->spec.flavors.n == 0 || !inventory_is_nvidia(d->m->site, g))
+		return 0;
+	others = inventory_others(d->m->site, d->a);
+	while (others && others[n])
+		n++;
+	return n ? require_not(d->a, g, SHARE_DEVICES, others, n) : GPUQ_ENOMEM;
+}
+
 /* Its containers keep the names under which they request devices: what a node offers under another name, or
  * gives to a pod that carries more than a request, is not for them. */
 static int name_devices(struct gpuq_arena *a, struct gpuq_group *g)
@@ -76,8 +91,11 @@ static int name_devices(struct gpuq_arena *a, struct gpuq_group *g)
 int draft_name_devices(struct draft *d, struct gpuq_err *err)
 {
 	struct gpuq_group *groups;
+	bool any = d->spec.context.origin != NULL;
 
-	if (!d->spec.context.origin)
+	for (size_t i = 0; i < d->whole.n_groups; i++)
+		any |= d->whole.groups[i].template_ && d->spec.flavors.n;
+	if (!any)
 		return 0;
 	groups = gpuq_arena_calloc(d->a, d->whole.n_groups, sizeof(*groups));
 	if (!groups)
@@ -85,7 +103,8 @@ int draft_name_devices(struct draft *d, struct gpuq_err *err)
 	memcpy(groups, d->whole.groups, d->whole.n_groups * sizeof(*groups));
 	d->whole.groups = groups;
 	for (size_t i = 0; i < d->whole.n_groups; i++)
-		if (name_devices(d->a, &groups[i]) != 0)
+		if ((d->spec.context.origin ? name_devices(d->a, &groups[i])
+					    : keep_to_names(d, &groups[i])) != 0)
 			return gpuq_no_memory(err);
 	return 0;
 }

@@ -7,6 +7,15 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"
 
+/* True if the resource stands for devices here: without being told, or by a flavor of the site. */
+static bool is_device(const struct draft *d, const char *resource)
+{
+	const enum gpuq_resource_kind kind = gpuq_resource_kind(resource);
+
+	return kind == GPUQ_RESOURCE_DEVICE || kind == GPUQ_RESOURCE_REPLICA ||
+	       inventory_flavor(d->m->site, resource);
+}
+
 /* ---- gres ---- */
 
 static int no_gres(const struct draft *d, const char *name, struct gpuq_err *err)
@@ -30,11 +39,35 @@ static int no_gres(const struct draft *d, const char *name, struct gpuq_err *err
 	return rc;
 }
 
+/* Refuse what a job file could not request under the name that the site has for it. */
+static int check_mapped(const struct draft *d, const struct gpuq_group *g, const char *gres,
+			const struct gpuq_amount *is, struct gpuq_err *err)
+{
+	const char *never = gpuq_resource_never(is->name);
+	struct gpuq_err why = GPUQ_ERR_INIT;
+	int rc;
+
+	if (never)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "gres", "%s, which is %.80s: %s", gres,
+				       is->name, never);
+	rc = gpuq_amount_check(is, &why);
+	if (rc < 0)
+		return gpuq_fail_field(err, rc, "gres", "%s, which is %.80s: %s", gres, is->name,
+				       why.text);
+	if (g->gpus_milli && is_device(d, is->name))
+		return gpuq_fail_field(err, GPUQ_EINVAL, "gres",
+				       "expected one kind of device in a pod: %s, which is %.80s, "
+				       "is requested in addition to gpus",
+				       gres, is->name);
+	return 0;
+}
+
 /* Names and amounts are the draft's own. */
 static int map_gres(struct draft *d, struct gpuq_group *g, struct gpuq_err *err)
 {
 	struct gpuq_amount *items;
 	bool any = false;
+	int rc;
 
 	for (size_t i = 0; i < g->n_resources; i++)
 		any |= gpuq_resource_kind(g->resources[i].name) == GPUQ_RESOURCE_MAPPED;
@@ -53,6 +86,9 @@ static int map_gres(struct draft *d, struct gpuq_group *g, struct gpuq_err *err)
 		items[i].name = inventory_gres(d->m->site, name);
 		if (!items[i].name)
 			return no_gres(d, name, err);
+		rc = check_mapped(d, g, name, &items[i], err);
+		if (rc < 0)
+			return rc;
 	}
 	g->resources = items;
 	g->n_resources = gpuq_amounts_sort(items, g->n_resources);
@@ -61,8 +97,7 @@ static int map_gres(struct draft *d, struct gpuq_group *g, struct gpuq_err *err)
 
 /* ---- devices ---- */
 
-/* The resource of the group that stands for devices here: without being told, or by a flavor of the
- * site. */
+/* The resource of the group that stands for devices here. */
 static const struct gpuq_amount *device_of(const struct draft *d, const struct gpuq_group *g)
 {
 	const struct gpuq_amount *named = gpuq_group_device(g);
@@ -71,6 +106,38 @@ static const struct gpuq_amount *device_of(const struct draft *d, const struct g
 		if (inventory_flavor(d->m->site, g->resources[i].name))
 			named = &g->resources[i];
 	return named;
+}
+
+/* True if a container of a list requests devices by a name that needs no site, or by a word of a dialect. */
+static bool names_devices(const struct gpuq_val *containers)
+{
+	static const char *const kinds[] = { "requests", "limits" };
+
+	for (size_t i = 0; containers && containers->type == GPUQ_LIST && i < containers->n; i++)
+		for (size_t k = 0; k < 2; k++) {
+			const struct gpuq_val *map =
+				gpuq_path(containers->items[i], "resources", kinds[k], NULL);
+
+			for (size_t m = 0; map && map->type == GPUQ_MAP && m < map->n; m++) {
+				const char *name = map->pairs[m].key;
+				const enum gpuq_resource_kind kind = gpuq_resource_kind(name);
+
+				if (kind == GPUQ_RESOURCE_DEVICE || kind == GPUQ_RESOURCE_REPLICA ||
+				    kind == GPUQ_RESOURCE_INSTANCE ||
+				    (kind == GPUQ_RESOURCE_WORD && !gpuq_resource_is_remark(name)))
+					return true;
+			}
+		}
+	return false;
+}
+
+/* True if the containers of a manifest request other devices than the one that the site alone calls so. A job file
+ * may say the same number twice, in gpus and by name. */
+static bool has_others(const struct gpuq_group *g, const struct gpuq_amount *named)
+{
+	return g->template_ && gpuq_resource_kind(named->name) == GPUQ_RESOURCE_COUNTED &&
+	       (names_devices(gpuq_path(g->template_, "spec", "containers", NULL)) ||
+		names_devices(gpuq_path(g->template_, "spec", "initContainers", NULL)));
 }
 
 static int count_devices(struct gpuq_group *g, const struct gpuq_amount *named,
@@ -91,7 +158,7 @@ static int count_devices(struct gpuq_group *g, const struct gpuq_amount *named,
 		return gpuq_fail_field(err, GPUQ_ERANGE, "resources", "expected at most %u of %s",
 				       GPUQ_GPUS_PER_POD_MAX, named->name);
 	milli = kind == GPUQ_RESOURCE_REPLICA ? GPUQ_PART_MIN_MILLI : named->count * 1000;
-	if (g->mig || g->gpu_memory_bytes || g->gpu_cores ||
+	if (g->mig || g->gpu_memory_bytes || g->gpu_cores || has_others(g, named) ||
 	    (g->gpus_milli && g->gpus_milli != milli))
 		return gpuq_fail_field(err, GPUQ_EINVAL, "resources",
 				       "expected one kind of device in a pod: %s is requested "
@@ -109,6 +176,17 @@ static bool is_of(const struct site *s, const char *flavor, const char *resource
 			return f->resource && strcmp(f->resource, resource) == 0;
 	}
 	return false;
+}
+
+/* True if there may be devices of the resource that are of none of its flavors. */
+static bool all_match(const struct site *s, const char *resource)
+{
+	site_each(site_flavor, s->flavors, f) {
+		if (f->resource && strcmp(f->resource, resource) == 0 && !f->match.product &&
+		    !f->match.memory_min_bytes)
+			return false;
+	}
+	return true;
 }
 
 /* Let a job that names no flavor go to those whose devices are this resource. */
@@ -140,6 +218,9 @@ static int name_flavors(struct draft *d, const char *resource, struct gpuq_err *
 		if (n_own == 0 && is_of(d->m->site, f->name, resource))
 			to->items[to->n++] = f->name;
 	}
+	/* Devices that none of them matches. */
+	if (n_own == 0 && to->n && all_match(d->m->site, resource))
+		to->items[to->n++] = "default";
 	d->names_devices |= to->n == 0;
 	return 0;
 }
@@ -278,6 +359,9 @@ int draft_check_resources(struct draft *d, struct gpuq_err *err)
 			rc = count_claims(d, g, err);
 		if (rc == 0 && named)
 			rc = name_flavors(d, named->name, err);
+		if (g->cpus_open && g->gpus_milli)
+			g->cpu_milli = 0;
+		g->cpus_open = false;
 	}
 	return rc;
 }

@@ -353,6 +353,15 @@ static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *
 	return map;
 }
 
+/* Add what counts as devices of a resource, which is counted by its name as well. */
+static void add_devices(struct gpuq_arena *a, const struct gpuq_val *from, struct gpuq_val *to)
+{
+	gpuq_set(a, to, "devices",
+		 gpuq_int(a, gpuq_get_int(to, "devices", 0) + gpuq_get_int(from, "total", 0)));
+	gpuq_set(a, to, "free_devices",
+		 gpuq_int(a, gpuq_get_int(to, "free_devices", 0) + gpuq_get_int(from, "free", 0)));
+}
+
 struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m)
 {
 	struct gpuq_val *all = gpuq_map(a);
@@ -376,6 +385,8 @@ struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m
 			gpuq_set(a, to, "free",
 				 gpuq_int(a, gpuq_get_int(to, "free", 0) +
 						     gpuq_get_int(from, "free", 0)));
+			if (n->fact.device && strcmp(n->fact.device, one->pairs[i].key) == 0)
+				add_devices(a, from, to);
 		}
 	}
 	return all;

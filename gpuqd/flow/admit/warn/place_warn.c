@@ -5,6 +5,7 @@
 
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/flow/admit/warn/run_limit.h"
+#include "gpuqd/site/inventory.h"
 #include "gpuqd/site/pod_keys.h"
 #include "gpuqd/site/provision.h"
 #include "gpuqd/site/site_find.h"
@@ -143,6 +144,56 @@ void place_warn(const struct model *m, const struct gpuq_spec *spec, struct gpuq
 	}
 }
 
+/* ---- where a group may run ---- */
+
+/* True if one of the group's terms holds for the labels that are there. */
+static bool is_wanted(const struct gpuq_group *g,
+		      const char *(*label)(const void *of, const char *), const void *of)
+{
+	for (size_t t = 0; t < g->n_required; t++) {
+		const struct gpuq_term *term = &g->required[t];
+		size_t i = 0;
+
+		while (i < term->n && require_holds(&term->all[i], label(of, term->all[i].key)))
+			i++;
+		if (i == term->n)
+			return true;
+	}
+	return g->n_required == 0;
+}
+
+static const char *node_label(const void *of, const char *key)
+{
+	return label_of(of, key);
+}
+
+static const char *pool_label(const void *of, const char *key)
+{
+	return label_to_come(of, key);
+}
+
+/* True if the group's names and labels let its pods be on the node. */
+static bool may_be_on(const struct node *n, const struct gpuq_group *g)
+{
+	return !n->gone && (g->nodes.n == 0 || gpuq_strlist_has(&g->nodes, n->name)) &&
+	       !gpuq_strlist_has(&g->exclude, n->name) && is_wanted(g, node_label, n);
+}
+
+/* True if the group names nodes or labels, and some node, or one that a pool could get, has them; where none has, place_warn()
+ * tells it. */
+static bool is_bound(const struct model *m, const struct gpuq_group *g)
+{
+	if (g->nodes.n == 0 && g->exclude.n == 0 && g->n_required == 0)
+		return false;
+	node_each(m, n)
+		if (may_be_on(n, g))
+			return true;
+	site_each(site_pool, m->site->pools, p)
+		if (g->nodes.n == 0 && site_pool_grows(p) && is_wanted(g, pool_label, p))
+			return true;
+	return false;
+}
+
 /* ---- sizes ---- */
 
 static int64_t most(int64_t a, int64_t b)
@@ -205,19 +256,24 @@ struct offer {
 	bool replicas;
 };
 
-/* Return the devices of a node, in the way that the group requests some. */
-static struct offer offer_of(const struct node *n, const struct gpuq_group *g, bool flavors)
+/* True if the group takes no devices but NVIDIA's. */
+static bool takes_nvidia(const struct model *m, const struct gpuq_group *g, bool flavors)
 {
-	const char *const *others = backend_others(g, flavors);
+	return backend_wants_nvidia(g, flavors) || inventory_is_nvidia(m->site, g);
+}
+
+/* Return the devices of a node, in the way that the group requests some. */
+static struct offer offer_of(const struct model *m, const struct node *n,
+			     const struct gpuq_group *g, bool flavors)
+{
 	const char *device = gpuq_strmap_text(&n->fact.labels, SHARE_DEVICES);
 	const int64_t r = n->fact.replicas > 1 ? n->fact.replicas : 1;
 	struct offer o = { .replicas = r > 1 };
 
 	if (n->closed || n->n_devices == 0)
 		return o;
-	for (; others && *others; others++)
-		if (strcmp(*others, device) == 0)
-			return o;
+	if (*device && takes_nvidia(m, g, flavors))
+		return o;
 	for (uint32_t i = 0; i < n->n_devices; i++)
 		o.bytes = most(o.bytes, (n->devices[i].memory_mib / r) << 20);
 	if (g->n_claims == 0 && n->backend && n->backend->takes && !n->backend->takes(g))
@@ -265,7 +321,7 @@ static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, enum
 				much_text(largest, unit, two));
 }
 
-/* The flavors that bind the nodes of a group; NULL: none does, or no node is of them, which
+/* The flavors that bind the nodes of a group; NULL: none does, or no node at all is of them, which
  * flavor_warn() tells. */
 static const struct gpuq_strlist *bound_to(const struct model *m, const struct gpuq_spec *spec,
 					   const struct gpuq_group *g)
@@ -284,12 +340,16 @@ static void add_flavors(struct gpuq_buf *out, const struct gpuq_strlist *flavors
 		gpuq_buf_printf(out, "%s%s", i ? " or " : " of ", flavors->items[i]);
 }
 
-/* Return the machine that a pool could get for the group; NULL = none, or one of another flavor. A pool
- * that grows has a flavor; others need none. */
-static const struct provision_machine *machine_for(const struct site_pool *p,
+/* Return the machine that a pool could get for the group; NULL = none, or one of another flavor, or with other labels
+ * than those that bind the group. A pool that grows has a flavor; others need none. */
+static const struct provision_machine *machine_for(const struct model *m, const struct site_pool *p,
 						   const struct gpuq_group *g,
-						   const struct gpuq_strlist *flavors)
+						   const struct gpuq_strlist *flavors, bool bound)
 {
+	if (bound && (g->nodes.n || !is_wanted(g, pool_label, p)))
+		return NULL;
+	if (takes_nvidia(m, g, flavors->n > 0) && inventory_comes(m->site, p))
+		return NULL;
 	if (!site_pool_grows(p) || (g->gpus_milli > 0 && !gpuq_strlist_passes(flavors, p->flavor)))
 		return NULL;
 	return p->provisioning->machine;
@@ -310,10 +370,10 @@ static struct offer offer_of_machine(const struct site_pool *p, const struct pro
 
 /* True if a node of a pool that grows could hold a pod of the group. */
 static bool may_come(const struct model *m, const struct gpuq_group *g,
-		     const struct gpuq_strlist *flavors)
+		     const struct gpuq_strlist *flavors, bool bound)
 {
 	site_each(site_pool, m->site->pools, p) {
-		const struct provision_machine *is = machine_for(p, g, flavors);
+		const struct provision_machine *is = machine_for(m, p, g, flavors, bound);
 		const struct offer o =
 			is ? offer_of_machine(p, is, g) : (struct offer){ .share = 0 };
 
@@ -341,10 +401,10 @@ static void count_devices(struct largest *l, struct offer o)
 
 /* Count the machines of pools that grow. */
 static void count_machines(const struct model *m, const struct gpuq_group *g,
-			   const struct gpuq_strlist *flavors, struct largest *l)
+			   const struct gpuq_strlist *flavors, bool bound, struct largest *l)
 {
 	site_each(site_pool, m->site->pools, p) {
-		const struct provision_machine *is = machine_for(p, g, flavors);
+		const struct provision_machine *is = machine_for(m, p, g, flavors, bound);
 
 		if (!is)
 			continue;
@@ -379,7 +439,7 @@ static void add_nearest(const struct model *m, const struct gpuq_spec *spec,
 static bool fits_on(const struct model *m, const struct node *n, const struct gpuq_group *g,
 		    bool flavors, struct largest *l)
 {
-	const struct offer o = offer_of(n, g, flavors);
+	const struct offer o = offer_of(m, n, g, flavors);
 
 	count_devices(l, o);
 	l->migs = most(l->migs, instances(n, g));
@@ -437,28 +497,42 @@ static void warn_devices(struct gpuq_buf *out, const struct gpuq_group *g, const
 	warn_much(out, g->gpus_milli, l->devices.gpus_milli, MILLI, "GPUs");
 }
 
+static void warn_rest(struct gpuq_buf *out, const struct gpuq_group *g, const struct largest *l)
+{
+	warn_much(out, g->cpu_milli, l->cpu_milli, MILLI, "CPUs");
+	warn_much(out, g->memory_bytes, l->memory_bytes, GIB, "GiB of memory");
+	for (size_t k = 0; k < g->n_resources; k++)
+		warn_much(out, g->resources[k].count, l->resources[k],
+			  gpuq_resource_is_bytes(g->resources[k].name) ? BYTES : COUNT,
+			  g->resources[k].name);
+}
+
 void place_warn_size(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings)
 {
 	for (size_t i = 0; i < spec->n_groups; i++) {
 		const struct gpuq_group *g = &spec->groups[i];
+		const bool bound = is_bound(m, g);
 		const struct gpuq_strlist *flavors = bound_to(m, spec, g);
 		struct gpuq_buf why = GPUQ_BUF_INIT;
-		bool fits = may_come(m, g, &spec->flavors);
+		bool fits = may_come(m, g, &spec->flavors, bound);
+		uint32_t n_seen = 0;
 		struct largest l = { .migs = 0 };
 
-		count_machines(m, g, &spec->flavors, &l);
+		count_machines(m, g, &spec->flavors, bound, &l);
 		for (const struct node *n = m->nodes; n && !fits; n = n->hh.next)
-			if (!n->gone && (!flavors || node_is_of(m, n, flavors)))
+			if ((bound ? may_be_on(n, g) : !n->gone) &&
+			    (!flavors || node_is_of(m, n, flavors))) {
+				n_seen++;
 				fits = fits_on(m, n, g, spec->flavors.n > 0, &l);
+			}
 		if (fits)
 			continue;
-		warn_devices(&why, g, &l);
-		warn_much(&why, g->cpu_milli, l.cpu_milli, MILLI, "CPUs");
-		warn_much(&why, g->memory_bytes, l.memory_bytes, GIB, "GiB of memory");
-		for (size_t k = 0; k < g->n_resources; k++)
-			warn_much(&why, g->resources[k].count, l.resources[k],
-				  gpuq_resource_is_bytes(g->resources[k].name) ? BYTES : COUNT,
-				  g->resources[k].name);
+		if (bound && flavors && n_seen == 0)
+			gpuq_buf_adds(&why, " (none is");
+		else {
+			warn_devices(&why, g, &l);
+			warn_rest(&why, g, &l);
+		}
 		if (l.devices.replicas && l.devices.gpus_milli == 0 &&
 		    g->gpus_milli >= SNAP_MILLI && !g->mig && !backend_shares(g))
 			gpuq_buf_printf(&why,
@@ -470,7 +544,8 @@ void place_warn_size(const struct model *m, const struct gpuq_spec *spec, struct
 		add_nearest(m, spec, g, &why);
 		gpuq_buf_printf(
 			warnings,
-			"no node can hold a pod of this job%s%s: it is pending until one can\n",
+			"no node %scan hold a pod of this job%s%s: it is pending until one can\n",
+			bound ? "of those that it asks for " : "",
 			why.len ? gpuq_buf_str(&why) : "", why.len ? ")" : "");
 		gpuq_buf_done(&why);
 	}
