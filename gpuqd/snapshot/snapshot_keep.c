@@ -396,7 +396,10 @@ static int renew_losses(struct snapshot_keep *k, struct gpuq_err *err)
 	int rc = 0;
 
 	t->s->n_losses = 0;
-	snapshot_losses(&(struct snap_past){ .m = t->m, .now_us = t->now_us, .queue_of = t->queue_of, .mem = &k->t.mem }, t->s);
+	snapshot_losses(
+		&(struct snap_past){
+			.m = t->m, .now_us = t->now_us, .queue_of = t->queue_of, .mem = &k->t.mem },
+		t->s);
 	if (t->s->n_losses)
 		rc = snapshot_past_sort(&w);
 	t->s->builder->room_losses = t->s->n_losses; /* it may be another table now */

@@ -161,8 +161,8 @@ static void take_doubtful(struct taking *t)
 	node_each(t->m, n)
 		n_doubtful += n->shorts[0].resource != NULL; /* the first is used first */
 	t->n_doubtful = 0;
-	t->doubtful = n_doubtful ? gpuq_arena_calloc(&t->mem, n_doubtful, sizeof(*t->doubtful))
-				 : NULL;
+	t->doubtful =
+		n_doubtful ? gpuq_arena_calloc(&t->mem, n_doubtful, sizeof(*t->doubtful)) : NULL;
 	if (!t->doubtful)
 		return;
 	node_each(t->m, n)
@@ -658,7 +658,11 @@ static int take_end(struct taking *t, struct gpuq_buf *packed, struct snapshot *
 	int rc;
 
 	if (t->queue_of)
-		snapshot_losses(&(struct snap_past){ .m = t->m, .now_us = t->now_us, .queue_of = t->queue_of, .mem = &t->mem }, t->s);
+		snapshot_losses(&(struct snap_past){ .m = t->m,
+						     .now_us = t->now_us,
+						     .queue_of = t->queue_of,
+						     .mem = &t->mem },
+				t->s);
 	snapshot_caps_done(t->caps);
 	snapshot_objects_done(t->objects);
 	if (packed)

@@ -1,4 +1,4 @@
-/* What kubelets refuse although their nodes offer it. Declared in model.h.
+/* Resources that kubelets refuse although their nodes offer them. Declared in model.h.
  *
  * A refusal is believed of jobs that wait for a time that doubles from one to the next, until the node is
  * seen to be better: what it offers changes, or a pod starts there with which more is in use than the
@@ -29,8 +29,8 @@ static struct name name_of(const struct node *n, const char *resource)
 int64_t node_pod_asks(const struct pod *p, const char *resource)
 {
 	const struct name is = name_of(p->node, resource);
-	const struct request_group *g = p->job->request ? &p->job->request->spec.groups[p->group]
-							: NULL;
+	const struct request_group *g =
+		p->job->request ? &p->job->request->spec.groups[p->group] : NULL;
 	const char *has = g ? model_pod_mig(p) : NULL;
 
 	if (!g)
@@ -136,12 +136,11 @@ int node_apply_short(struct model *m, const struct event *ev, struct gpuq_err *e
 	if (at == NODE_SHORTS_MAX)
 		drop(m, n, 0);
 	at -= at == NODE_SHORTS_MAX;
-	n->shorts[at] =
-		(struct node_short){ .resource = model_intern(m, resource),
-				     .lacks = ev->short_of.lacks,
-				     .until_us = ev->short_of.until_us,
-				     .offered = offered(n, resource, true),
-				     .times = ev->short_of.times };
+	n->shorts[at] = (struct node_short){ .resource = model_intern(m, resource),
+					     .lacks = ev->short_of.lacks,
+					     .until_us = ev->short_of.until_us,
+					     .offered = offered(n, resource, true),
+					     .times = ev->short_of.times };
 	m->n_node_changes++;
 	return 0;
 }
@@ -173,7 +172,8 @@ static bool group_asks(const struct node *n, const struct request_group *g, cons
 	const struct name is = name_of(n, resource);
 
 	return is.cpu || is.memory || is.slots ||
-	       ((is.devices || is.profile) && (g->gpus_milli > 0 || g->gpu_memory_bytes > 0 || g->mig)) ||
+	       ((is.devices || is.profile) &&
+		(g->gpus_milli > 0 || g->gpu_memory_bytes > 0 || g->mig)) ||
 	       gpuq_amounts_get(g->resources, g->n_resources, resource) > 0;
 }
 

@@ -24,7 +24,7 @@ refused_on() {
 fx="gpus: 1\nresources: {acme.io/fx: 1}"
 
 test_expect_success 'four nodes offer a device, and three of their kubelets have none' '
-	fakenode add y1 y2 y3 gpus=8 acme.io/fx=2 && fakenode add y4 gpus=2 acme.io/fx=2 && start_kube_gpuqd &&
+	fakenode add y1 y2 y3 gpus=2 acme.io/fx=2 && fakenode add y4 gpus=8 acme.io/fx=2 && start_kube_gpuqd &&
 	for n in 1 2 3; do
 		KUBECONFIG="$TMPDIR/k/admin.kubeconfig" "$kube_tools/fakenode" reject y$n UnexpectedAdmissionError "$words" >y$n.out 2>&1 3>&- 4>&- 5>&- &
 		echo $! >y$n.pid && wait_for 30 says y$n.out "rejecting on y$n" || return 1
@@ -52,7 +52,7 @@ test_expect_success 'one that all nodes refuse which it may use waits, and says 
 
 # It could be moved to y1 with the end of what is believed there: its places are free, and the big one needs that on y4.
 test_expect_success 'no job that runs is moved there when they are tried again' '
-	gpuq cancel "$third" && job_becomes "$third" CANCELLED 60 && big=$(fake_job "gpus: 2\nnodes: [y4]\n$(fate hang=true)") && wait_for 180 nothing_withheld &&
+	gpuq cancel "$third" && job_becomes "$third" CANCELLED 60 && big=$(fake_job "gpus: 8\nnodes: [y4]\n$(fate hang=true)") && wait_for 180 nothing_withheld &&
 	sleep 15 && job_is "$id" state RUNNING && job_is "$id" pods.0.node y4 && job_is "$id" evictions "[]" && job_is "$big" state PENDING
 '
 

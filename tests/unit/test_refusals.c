@@ -209,8 +209,8 @@ static void lacks_nic(struct rejections *r)
 /* How long it is believed now, in minutes; 0 = not any more. */
 static int64_t believed_min(void)
 {
-	const int64_t until = node_lacks_until(model_find_node(rig.model, "n0"),
-					       loop_now_us(rig.loop));
+	const int64_t until =
+		node_lacks_until(model_find_node(rig.model, "n0"), loop_now_us(rig.loop));
 
 	return until == GPUQ_UNLIMITED ? 0
 				       : (until - loop_now_us(rig.loop) + 30 * GPUQ_US_PER_S) /
@@ -256,8 +256,8 @@ static const struct job *runs_with_nic(void)
 	struct event ev = { .type = EV_POD_STARTED, .pod = { key, 0, 0 } };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	cr_assert_null(submit_text(rig.model,
-				   "{gpus: 1, command: [a], resources: {rdma/hca: 1}}", NULL));
+	cr_assert_null(
+		submit_text(rig.model, "{gpus: 1, command: [a], resources: {rdma/hca: 1}}", NULL));
 	cr_assert_eq(place(rig.model, key, 1, "n0", 0), 0);
 	cr_assert_eq(journal_apply(rig.journal, &ev, &err), 0, "%s", err.text);
 	return model_find_job(rig.model, key);
@@ -275,7 +275,8 @@ Test(refusals, the_doubt_stays_until_the_node_serves_it)
 	cr_expect_not_null(node_short_find(n, "rdma/hca"));
 	runs(1, 1);
 	cr_expect_not_null(node_short_find(n, "rdma/hca"), "it asked for none of it");
-	cr_expect_not(node_is_doubtful_for(n, model_find_job(rig.model, (struct job_key){ 1, -1 })));
+	cr_expect_not(
+		node_is_doubtful_for(n, model_find_job(rig.model, (struct job_key){ 1, -1 })));
 	cr_expect_not(node_is_doubtful_for(n, runs_with_nic()));
 	cr_expect_null(node_short_find(n, "rdma/hca"), "it served it");
 	lacks_nic(r);

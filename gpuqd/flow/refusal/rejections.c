@@ -118,10 +118,9 @@ static void apply(struct rejections *r, struct event *ev)
  * request some. */
 static void avoid(struct rejections *r, const struct pod_rejection *is, struct count c, int64_t now)
 {
-	const int64_t wait =
-		c.recent >= REFUSALS_SUSPECT
-			? BACKOFF_MAX_US
-			: backoff_us(c.recent, BACKOFF_FIRST_US, BACKOFF_MAX_US);
+	const int64_t wait = c.recent >= REFUSALS_SUSPECT
+				     ? BACKOFF_MAX_US
+				     : backoff_us(c.recent, BACKOFF_FIRST_US, BACKOFF_MAX_US);
 	struct event ev = { .type = EV_NODE_BACKOFF };
 
 	if (c.users < DIFFERENT_USERS && c.requests < DIFFERENT_REQUESTS) {

@@ -71,9 +71,7 @@ int64_t pod_end_not_before(const struct job *j, const struct event *ev, int64_t 
 	/* Refusals of kubelets: the first nodes are tried at once, the same ones less and less. Those
 	 * that lack a resource are left out by the scheduler. */
 	const struct rejected *r = j->life->rejected;
-	const unsigned n = !r           ? j->attempt
-			   : r->n_named ? r->n_named / REJECTED_MAX
-					: r->n - 1;
+	const unsigned n = !r ? j->attempt : r->n_named ? r->n_named / REJECTED_MAX : r->n - 1;
 	const unsigned most = r && r->n_named ? 2 : 6, shift = n < most ? n : most;
 	const int64_t wait_us = GPUQ_US_PER_S << shift;
 

@@ -16,9 +16,8 @@ const char *const census_words[N_CENSUS_KINDS] = {
 	[CENSUS_LOST] = "lost",           [CENSUS_PROVISIONING] = "provisioning",
 };
 
-const char *const census_causes[N_CENSUS_CAUSES] = { "cpu",     "memory", "pods",
-						     "suspect", "frozen", "mig",
-						     "refused" };
+const char *const census_causes[N_CENSUS_CAUSES] = { "cpu",    "memory", "pods",   "suspect",
+						     "frozen", "mig",    "refused" };
 
 /* Assume what the kubelet refuses on the last devices of which something is free. */
 static void refuse_slots(const struct node *n, int64_t now_us, struct census_slot *slots)

@@ -303,8 +303,7 @@ static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *
 
 	for (size_t i = 0; i < n->fact.n_resources; i++) {
 		const struct gpuq_amount *f = &n->fact.resources[i];
-		const int64_t left =
-			node_ledger_free(n, f->name) - node_lacks(n, f->name, now_us);
+		const int64_t left = node_ledger_free(n, f->name) - node_lacks(n, f->name, now_us);
 		struct gpuq_val *v = gpuq_map(a);
 
 		gpuq_put(a, v, "total", gpuq_int(a, f->count));
