@@ -36,7 +36,7 @@ test_expect_success 'a job that the three refuse runs on the fourth; it is not h
 '
 
 test_expect_success 'what they refuse is not free: in nodes, and in status until when' '
-	wait_for 60 refused_on 3 && test "$(node_key y1 "resources.acme.io/fx.free")" = 0 && test "$(node_key y1 refuses.0.resource)" = acme.io/fx &&
+	wait_for 60 refused_on 3 && gpuq nodes --json >nodes.out && grep "\"name\":\"y1\"" nodes.out | grep -q "\"acme.io/fx\":{\"total\":2,\"free\":0}" && test "$(node_key y1 refuses.0.resource)" = acme.io/fx &&
 	test "$(node_key y1 refuses.0.until_time)" != "" && gpuq status >out && says out "Withheld.* 2 acme.io/fx by the kubelet of y1 until"
 '
 
