@@ -45,6 +45,7 @@ struct pod_rejection {
 	uint32_t request; /* number; a job's is never given to another */
 	const char *short_of; /* resource that the node lacks; NULL = another reason */
 	int64_t short_have; /* so much of it is free there */
+	int64_t short_asked; /* by the pod */
 };
 
 /* Called when the cluster refuses a pod for its own reasons, before the job gives back its places;

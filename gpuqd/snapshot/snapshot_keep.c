@@ -241,7 +241,7 @@ static struct kept *make_entry(struct snapshot_keep *k, const struct job *j)
 			     .n_allocs = n,
 			     .n_promises = n_promises,
 			     .holds = holds,
-			     .timely = changes_with_time(j) };
+			     .timely = changes_with_time(j) || job.n_exclude };
 	devices = (uint32_t *)&to->pods[n_pods];
 	for (uint32_t i = 0; i < n_pods; i++)
 		add_pod(to, i, &all[i], &devices);
@@ -396,7 +396,10 @@ static int renew_losses(struct snapshot_keep *k, struct gpuq_err *err)
 	int rc = 0;
 
 	t->s->n_losses = 0;
-	snapshot_losses(&(struct snap_past){ t->m, t->now_us, t->queue_of, &k->t.mem }, t->s);
+	snapshot_losses(
+		&(struct snap_past){
+			.m = t->m, .now_us = t->now_us, .queue_of = t->queue_of, .mem = &k->t.mem },
+		t->s);
 	if (t->s->n_losses)
 		rc = snapshot_past_sort(&w);
 	t->s->builder->room_losses = t->s->n_losses; /* it may be another table now */

@@ -145,6 +145,23 @@ static void take_kinds(struct taking *t)
 	}
 }
 
+/* Find the nodes of which it is not known whether they would take what they offer: few. */
+static void take_doubtful(struct taking *t)
+{
+	uint32_t n_doubtful = 0;
+
+	node_each(t->m, n)
+		n_doubtful += n->shorts[0].resource != NULL; /* the first is used first */
+	t->n_doubtful = 0;
+	t->doubtful =
+		n_doubtful ? gpuq_arena_calloc(&t->mem, n_doubtful, sizeof(*t->doubtful)) : NULL;
+	if (!t->doubtful)
+		return;
+	node_each(t->m, n)
+		if (n->shorts[0].resource)
+			t->doubtful[t->n_doubtful++] = n;
+}
+
 /* Add the label with its kind. */
 static void label_kind(struct taking *t, const struct node *n, struct snap_node *sn)
 {
@@ -564,6 +581,7 @@ static bool take_begin(struct taking *t)
 	t->others = t->has_others ? inventory_others(t->m->site, &t->mem) : NULL;
 	t->has_claims = node_any_of_claims(t->m);
 	take_kinds(t);
+	take_doubtful(t);
 	snapshot_pools_offers(t);
 	return true;
 }
@@ -640,7 +658,11 @@ static int take_end(struct taking *t, struct gpuq_buf *packed, struct snapshot *
 	int rc;
 
 	if (t->queue_of)
-		snapshot_losses(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, t->s);
+		snapshot_losses(&(struct snap_past){ .m = t->m,
+						     .now_us = t->now_us,
+						     .queue_of = t->queue_of,
+						     .mem = &t->mem },
+				t->s);
 	snapshot_caps_done(t->caps);
 	snapshot_objects_done(t->objects);
 	if (packed)

@@ -339,7 +339,13 @@ bool snapshot_take_entry(struct taking *t, const struct job *j, struct snap_job 
 		if (master && master->array)
 			sj.throttle = (uint32_t)master->array->throttle;
 	}
-	snapshot_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
+	snapshot_past_fill(&(struct snap_past){ .m = t->m,
+						.now_us = t->now_us,
+						.queue_of = t->queue_of,
+						.mem = &t->mem,
+						.doubtful = t->doubtful,
+						.n_doubtful = t->n_doubtful },
+			   j, &sj);
 	if (t->caps)
 		snapshot_caps_fill(t->caps, j->queue, j->user, j->qos, &sj);
 	if (t->early)

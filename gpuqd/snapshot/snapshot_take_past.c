@@ -115,17 +115,34 @@ static bool has_others(const struct snap_past *t, const struct job *j, const str
 	return false;
 }
 
-/* Exclude the nodes that the job avoids, unless no other could run it. */
+/* Add a node, once; there is room. */
+static void exclude_node(uint32_t *exclude, uint32_t *n, uint32_t node)
+{
+	for (uint32_t i = 0; i < *n; i++)
+		if (exclude[i] == node)
+			return;
+	exclude[(*n)++] = node;
+}
+
+/* Exclude the nodes that the job avoids, unless no other could run it. A job that runs is not moved
+ * to a node that may refuse it: what it waits for elsewhere it has where it is. */
 static void take_avoided(const struct snap_past *t, const struct job *j, struct snap_job *sj)
 {
-	uint32_t *exclude = gpuq_arena_calloc(t->mem, JOB_AVOIDS_MAX, sizeof(*exclude));
+	const uint32_t n_doubtful = model_job_is_live(j) ? t->n_doubtful : 0,
+		       n_avoids = j->life->avoids ? j->life->avoids->n : 0;
+	uint32_t *exclude = n_doubtful + n_avoids ? gpuq_arena_calloc(t->mem, n_doubtful + n_avoids,
+								      sizeof(*exclude))
+						  : NULL;
 
-	for (uint32_t i = 0; exclude && i < j->life->avoids->n; i++) {
+	for (uint32_t i = 0; exclude && i < n_doubtful; i++)
+		if (node_is_doubtful_for(t->doubtful[i], j))
+			exclude_node(exclude, &sj->n_exclude, t->doubtful[i]->snap_ix);
+	for (uint32_t i = 0; exclude && i < n_avoids; i++) {
 		const struct avoided *a = &j->life->avoids->items[i];
 		const struct node *n = model_find_node(t->m, a->node);
 
 		if (n && job_avoids_until(j, a) > t->now_us && has_others(t, j, n))
-			exclude[sj->n_exclude++] = n->snap_ix;
+			exclude_node(exclude, &sj->n_exclude, n->snap_ix);
 	}
 	sj->exclude = exclude;
 }
@@ -171,8 +188,7 @@ void snapshot_past_fill(const struct snap_past *t, const struct job *j, struct s
 	take_evictions(t, j, sj);
 	sj->grace_us = job_evicted_us(t->m, j);
 	sj->yield_us = model_job_is_live(j) ? j->life->yield_us : 0;
-	if (j->life->avoids)
-		take_avoided(t, j, sj);
+	take_avoided(t, j, sj);
 	sj->short_us = j->life->short_us;
 	sj->returns = j->life->leave_us && !j->cancel_asked &&
 		      (j->life->leave_cause == GPUQ_CAUSE_REQUEUE ||

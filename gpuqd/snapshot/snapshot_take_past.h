@@ -16,6 +16,9 @@ struct snap_past {
 	int64_t now_us;
 	const uint32_t *queue_of; /* handle of a queue, by its ix */
 	struct gpuq_arena *mem;
+	/* Nodes whose kubelets refused a resource, and have not been seen to serve it since. */
+	const struct node *const *doubtful;
+	uint32_t n_doubtful;
 };
 
 /* Count, by queue ix, how often others reclaimed what the queue, or one below it, had beyond its

@@ -59,6 +59,8 @@ struct taking {
 	uint32_t early_at; /* id of the last of them */
 	struct taking_came *came;
 	uint32_t n_came;
+	const struct node **doubtful; /* whose kubelets have refused a resource; snap_past */
+	uint32_t n_doubtful;
 	bool part; /* without settled jobs, and requests that no other job has */
 };
 

@@ -295,6 +295,7 @@ struct event {
 			int exit_code; /* -1 = it never ran */
 			enum pod_fault fault;
 			bool untold; /* it ended before the cluster signalled it */
+			bool named; /* rejected: for lack of a resource that its node counts */
 			const char *message;
 			const struct used *used; /* NULL = not known */
 		} pod_ended;
@@ -395,6 +396,7 @@ struct event {
 		struct { /* NODE_SHORT: it has less of a resource free */
 			const char *name, *resource; /* as its kubelet names it */
 			int64_t lacks, until_us; /* so much less than the ledger has; until then */
+			uint32_t times; /* that this was told without the node serving it since */
 		} short_of;
 		struct {
 			const char *by; /* another daemon acts under our identity; "" = none */

@@ -225,13 +225,18 @@ void job_clear_trouble(struct job *j)
 
 /* ---- refusals of kubelets ---- */
 
-void job_note_rejected(struct job *j, const char *node)
+void job_note_rejected(struct job *j, const char *node, bool named)
 {
 	struct rejected *r = j->life->rejected;
 	uint32_t i = 0;
 
 	if (!r)
 		r = job_life(j)->rejected = must(calloc(1, sizeof(*r)));
+	if (named) {
+		r->n_named++;
+		return;
+	}
+	r->n_named = 0;
 	r->n++;
 	while (i < r->n_nodes && r->nodes[i] != node)
 		i++;

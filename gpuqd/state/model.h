@@ -164,6 +164,7 @@ struct pod {
 	 * it. */
 	bool dropped;
 	bool untold; /* it ended before the cluster signalled it; not stored */
+	bool named; /* refused for lack of a resource that its node counts; not stored */
 	bool recovered; /* it ran before this ledger knew it; not stored */
 	/* How its devices are known. EXCHANGED: those of the plan are another pod's, as the cluster
 	 * reported, and these are as good a guess. */
@@ -226,14 +227,16 @@ struct avoids {
 	uint32_t n;
 };
 
-/* Nodes whose kubelets refused its pods since any of them last ran. The job is at fault after three
- * nodes, or after this many refusals where there are fewer. */
+/* Nodes whose kubelets refused its pods since any of them last ran, without naming a resource that the
+ * node counts: then the node is at fault. The job is at fault after three nodes, or after this many
+ * refusals where there are fewer. */
 #define REJECTED_NODES 3
 #define REJECTED_MAX 8
 
 struct rejected {
 	const char *nodes[REJECTED_NODES]; /* interned */
 	uint32_t n_nodes, n; /* n: refusals */
+	uint32_t n_named; /* refusals that name a resource, since the last of the others */
 };
 
 /* Utilization of the attempt's devices. */
@@ -361,11 +364,14 @@ struct device {
 	int64_t freed_us; /* when a pod of gpuq's last left it; 0 = never; not stored */
 };
 
-/* Shortage of a resource on a node, as its kubelet reports it, beyond what the ledger holds. */
+/* Shortage of a resource on a node, as its kubelet reports it, beyond what the ledger holds. It is
+ * kept until the node is seen to have it (state/node_short.c). */
 #define NODE_SHORTS_MAX 8
 struct node_short {
 	const char *resource; /* interned; NULL = none */
-	int64_t lacks, until_us;
+	int64_t lacks, until_us; /* until then it is believed of waiting jobs as well */
+	int64_t offered; /* by the node then; another number, and it is over */
+	uint32_t times; /* that it was believed so far; 0 = not counted */
 };
 
 /* The part of a device that foreign pods hold, in thousandths and bytes. */
@@ -408,7 +414,8 @@ struct node {
 	bool frozen; /* its devices do not add up: no more starts there; not stored */
 	const char *frozen_why; /* interned */
 	int64_t backoff_until_us;
-	struct node_short shorts[NODE_SHORTS_MAX]; /* not stored; the oldest gives way */
+	/* Not stored; the used ones are the first, the oldest gives way. */
+	struct node_short shorts[NODE_SHORTS_MAX];
 	int64_t seen_us; /* last news of it */
 	int64_t first_us; /* when this run first heard of it as new; 0 = it was stored; not stored */
 	bool asked; /* it came for a request; not stored */
@@ -451,6 +458,17 @@ int64_t node_ledger_free(const struct node *n, const char *resource);
 int64_t node_lacks(const struct node *n, const char *resource, int64_t now_us);
 /* Return when the first of these that hold now ends; GPUQ_UNLIMITED = none does. */
 int64_t node_lacks_until(const struct node *n, int64_t now_us);
+/* Return what is known of it; NULL = no refusal that the node has not made up for since. */
+const struct node_short *node_short_find(const struct node *n, const char *resource);
+/* True if the node counts the resource: by a name under which pods of the model take some of it. */
+bool node_offers(const struct node *n, const char *resource);
+/* Return what the pod takes of it. */
+int64_t node_pod_asks(const struct pod *p, const char *resource);
+/* True if pods of the job request the resource. */
+bool node_short_concerns(const struct node *n, const struct node_short *s, const struct job *j);
+/* True if no job that runs is to be moved there: the kubelet refused what the job requests, and has
+ * not been seen to serve it since. */
+bool node_is_doubtful_for(const struct node *n, const struct job *j);
 
 /* True if the foreign pod holds what the model says already, or nothing in both. */
 bool node_foreign_is_known(const struct model *m, const struct pod_fact *p);

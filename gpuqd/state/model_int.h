@@ -169,7 +169,8 @@ void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_
 void job_note_eviction(struct model *m, struct job *j, enum gpuq_cause cause,
 		       const struct event *ev);
 void job_clear_trouble(struct job *j);
-void job_note_rejected(struct job *j, const char *node); /* interned */
+/* named: the refusal names a resource that the node lacks. node is interned. */
+void job_note_rejected(struct job *j, const char *node, bool named);
 void job_clear_rejected(struct job *j);
 void job_set_promise(struct model *m, struct job *j, struct promise *p); /* takes p; NULL = none */
 struct promise *job_promise_new(uint32_t n_pods, uint32_t n_victims);
@@ -197,6 +198,9 @@ void pod_remove(struct model *m, struct pod *p); /* with its record */
 /* Return the node, made when new. */
 struct node *node_get(struct model *m, const char *cluster, const char *name);
 int node_set_fact(struct model *m, struct node *n, const struct node_fact *f);
+/* node_short.c: what the node offers may have changed; a pod has started there. */
+void node_shorts_offered(struct model *m, struct node *n);
+void node_shorts_started(struct model *m, const struct pod *p);
 /* Settle the fact of a node as the site has it; what differs from told is in a. Returns how both
  * differ, in a; NULL = they do not. */
 const char *node_offer(const struct model *m, const struct node_fact *told, struct gpuq_arena *a,

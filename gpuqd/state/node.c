@@ -451,14 +451,6 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 	return 0;
 }
 
-/* True if instances of the profile have that name behind nvidia.com/mig-. */
-static bool is_resource(const char *profile, const char *name)
-{
-	char own[GPUQ_PROFILE_ROOM];
-
-	return gpuq_profile_same(gpuq_profile_resource(profile, own), name);
-}
-
 /* Add the amounts of a foreign pod to its node, or subtract them (sign -1). Devices that the node
  * does not have count as unnamed ones. */
 static void foreign_sum(struct model *m, const struct foreign *f, int sign)
@@ -497,7 +489,7 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 	n->foreign_pods += sign;
 	for (uint32_t i = 0; i < f->n_mig; i++)
 		for (size_t k = 0; k < n->fact.n_mig; k++)
-			if (is_resource(n->fact.mig[k].profile, f->mig[i].profile))
+			if (gpuq_profile_is_resource(n->fact.mig[k].profile, f->mig[i].profile))
 				n->foreign_mig[k] += (uint32_t)sign * f->mig[i].count;
 	/* A resource that the node lacks altogether is ignored there, as its kubelet does. */
 	for (uint32_t i = 0; i < f->n_resources; i++)
@@ -781,6 +773,7 @@ int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *er
 	accounting_charge_strand(m, n);
 	node_set_fact(m, n, ev->node);
 	recount_foreign(m, n);
+	node_shorts_offered(m, n);
 	accounting_charge_strand(m, n);
 	n->seen_us = ev->at_us;
 	/* Amounts of other resources are not stored: after a restart they are news of every node. */
@@ -842,97 +835,6 @@ int node_apply_backoff(struct model *m, const struct event *ev, struct gpuq_err 
 		return GPUQ_ENOENT;
 	n->backoff_until_us = ev->backoff.until_us;
 	n->suspect = ev->backoff.suspect;
-	return 0;
-}
-
-int64_t node_ledger_free(const struct node *n, const char *resource)
-{
-	const size_t n_mig = strlen(GPUQ_RESOURCE_MIG);
-	const bool cpu = strcmp(resource, "cpu") == 0, memory = strcmp(resource, "memory") == 0;
-	const bool slots = strcmp(resource, "pods") == 0;
-	const char *profile =
-		strncmp(resource, GPUQ_RESOURCE_MIG, n_mig) == 0 ? resource + n_mig : NULL;
-	int64_t free = cpu      ? n->fact.cpu_milli - n->foreign_cpu_milli
-		       : memory ? n->fact.memory_bytes - n->foreign_memory_bytes
-		       : slots  ? n->fact.max_pods - n->foreign_pods
-				: 0;
-	const bool devices = n->fact.device && strcmp(n->fact.device, resource) == 0;
-	const struct pod *p;
-
-	for (size_t i = 0; profile && i < n->fact.n_mig; i++)
-		if (is_resource(n->fact.mig[i].profile, profile))
-			free += (int64_t)n->fact.mig[i].count - n->foreign_mig[i];
-	for (size_t i = 0; i < n->fact.n_resources; i++)
-		if (strcmp(n->fact.resources[i].name, resource) == 0)
-			free += n->fact.resources[i].count - n->foreign_amounts[i];
-	DL_FOREACH2(n->pods, p, node_next) {
-		const struct request_group *g;
-		const char *has;
-
-		if (!model_pod_takes(p) || !p->job->request)
-			continue;
-		has = model_pod_mig(p);
-		g = &p->job->request->spec.groups[p->group];
-		if (cpu)
-			free -= p->cpu_milli;
-		else if (memory)
-			free -= p->memory_bytes;
-		else if (slots)
-			free--;
-		else if (profile)
-			free -= has && gpuq_profile_kin(has, profile) ? model_pod_instances(p) : 0;
-		else if (devices) /* whole ones, a replica, or instances under their name */
-			free -= p->n_devices ? p->n_devices : model_pod_instances(p);
-		else
-			free -= gpuq_amounts_get(g->resources, g->n_resources, resource);
-	}
-	return free;
-}
-
-int64_t node_lacks(const struct node *n, const char *resource, int64_t now_us)
-{
-	if (!n->shorts[0].resource) /* the first is used first */
-		return 0;
-	for (size_t i = 0; i < NODE_SHORTS_MAX; i++)
-		if (n->shorts[i].resource && n->shorts[i].until_us > now_us &&
-		    strcmp(n->shorts[i].resource, resource) == 0)
-			return n->shorts[i].lacks;
-	return 0;
-}
-
-int64_t node_lacks_until(const struct node *n, int64_t now_us)
-{
-	int64_t first = GPUQ_UNLIMITED;
-
-	if (!n->shorts[0].resource)
-		return first;
-	for (size_t i = 0; i < NODE_SHORTS_MAX; i++)
-		if (n->shorts[i].resource && n->shorts[i].until_us > now_us &&
-		    n->shorts[i].until_us < first)
-			first = n->shorts[i].until_us;
-	return first;
-}
-
-int node_apply_short(struct model *m, const struct event *ev, struct gpuq_err *err)
-{
-	struct node *n = find(m, ev->short_of.name, err);
-	const char *resource = ev->short_of.resource;
-	struct node_short *at;
-
-	if (!n)
-		return GPUQ_ENOENT;
-	at = &n->shorts[0];
-	for (size_t i = 0; i < NODE_SHORTS_MAX; i++) {
-		if (n->shorts[i].resource && strcmp(n->shorts[i].resource, resource) == 0) {
-			at = &n->shorts[i];
-			break;
-		}
-		if (n->shorts[i].until_us < at->until_us)
-			at = &n->shorts[i];
-	}
-	*at = (struct node_short){ model_intern(m, resource), ev->short_of.lacks,
-				   ev->short_of.until_us };
-	m->n_node_changes++;
 	return 0;
 }
 

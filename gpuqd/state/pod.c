@@ -116,13 +116,17 @@ void pod_avoid(struct model *m, struct job *j, const char *node, int64_t until_u
 }
 
 /* A job that lost a pod to a node, or whose pod was refused there, avoids the node while there are
- * others. A node that refuses the pods of different jobs is suspended for all (EV_NODE_BACKOFF). */
+ * others. A node that refuses the pods of different jobs is suspended for all (EV_NODE_BACKOFF). One
+ * that lacks a resource is avoided for that (EV_NODE_SHORT), and one from which gpuqd has called the
+ * job away has not failed it. */
 static void avoid_node(struct model *m, struct job *j, const struct pod *p, int64_t at_us)
 {
-	if (p->fault == POD_FAULT_INFRA || p->fault == POD_FAULT_REJECTED)
+	const bool refused = p->fault == POD_FAULT_REJECTED;
+
+	if ((refused && !p->named) || (p->fault == POD_FAULT_INFRA && !j->life->leave_us))
 		pod_avoid(m, j, p->node->name, at_us + JOB_AVOID_US);
-	if (p->fault == POD_FAULT_REJECTED)
-		job_note_rejected(j, p->node->name);
+	if (refused)
+		job_note_rejected(j, p->node->name, p->named);
 }
 
 /* Release the devices of a pod that has ended, and let the job react: it goes on without the pod,
@@ -325,6 +329,7 @@ static void started(struct model *m, struct pod *p, const struct event *ev)
 	job_clear_rejected(j);
 	if (j->life->trouble && j->life->trouble->pod == p->index)
 		job_clear_trouble(j);
+	node_shorts_started(m, p);
 	account_pod_started(m, p, ev->at_us);
 	touch(m, p);
 	/* It started long before it was reported, and so did its time limit. */
@@ -355,6 +360,7 @@ static void ended(struct model *m, struct pod *p, const struct event *ev)
 	p->exit_code = ev->pod_ended.exit_code;
 	p->fault = ev->pod_ended.fault;
 	p->untold = ev->pod_ended.untold;
+	p->named = ev->pod_ended.named;
 	free(p->message);
 	p->message = ev->pod_ended.message && *ev->pod_ended.message ? strdup(ev->pod_ended.message)
 								     : NULL;

@@ -106,3 +106,10 @@ const char *gpuq_profile_share(const char *whole, bool renamed, uint32_t replica
 		snprintf(out, GPUQ_PROFILE_ROOM, "%.60s" GPUQ_PROFILE_SHARED, whole);
 	return out;
 }
+
+bool gpuq_profile_is_resource(const char *profile, const char *name)
+{
+	char own[GPUQ_PROFILE_ROOM];
+
+	return gpuq_profile_same(gpuq_profile_resource(profile, own), name);
+}

@@ -40,6 +40,8 @@ uint32_t gpuq_profile_replicas(const char *profile);
 /* True if instances that a node has are such as are requested. */
 bool gpuq_profile_serves(const char *has, const char *asked);
 
+/* True if instances of the profile have that name behind nvidia.com/mig-. */
+bool gpuq_profile_is_resource(const char *profile, const char *name);
 /* Write a profile as people and jobs know it: 1g.10gb.shared. Returns out. */
 const char *gpuq_profile_name(const char *profile, char out[GPUQ_PROFILE_ROOM]);
 /* Write what is behind nvidia.com/mig- in the name of its resource. Returns out. */

@@ -117,6 +117,80 @@ Test(avoid, the_last_four_each_once)
 	model_free(m);
 }
 
+/* n0 refuses devices, as its kubelet says. */
+static void lacks_devices(struct model *m)
+{
+	struct event ev = { .type = EV_NODE_SHORT, .at_us = T0 + 20 };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	model_find_node(m, "n0")->fact.device = "nvidia.com/gpu";
+	ev.short_of.name = "n0";
+	ev.short_of.resource = "nvidia.com/gpu";
+	ev.short_of.lacks = 2;
+	ev.short_of.until_us = T0 + 40;
+	ev.short_of.times = 1;
+	cr_assert_eq(model_apply(m, &ev, &err), 0, "%s", err.text);
+}
+
+/* A job that waits may try the node, one that runs is not moved there. */
+Test(avoid, a_job_that_runs_is_kept_off_a_node_that_refused_what_it_asks_for)
+{
+	struct model *m = fresh(2, 2);
+
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
+	lacks_devices(m);
+	cr_expect_str_eq(kept_off(m, T0 + 50), "");
+	cr_assert_eq(place(m, J1, 1, "n1", 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 55, 0, 0), 0);
+	cr_expect_str_eq(kept_off(m, T0 + 60), "n0");
+	model_free(m);
+}
+
+/* The node has not failed it: gpuqd called the job away. */
+Test(avoid, not_a_node_that_it_is_called_away_from)
+{
+	struct event ev = { .type = EV_JOB_EVICT_ASKED, .at_us = T0 + 30, .job = J1 };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct model *m = fresh(2, 2);
+
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
+	cr_assert_eq(place(m, J1, 1, "n0", 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 20, 0, 0), 0);
+	ev.evict.cause = GPUQ_CAUSE_CONSOLIDATE;
+	ev.evict.rule = ev.evict.by = ev.evict.why = "";
+	cr_assert_eq(model_apply(m, &ev, &err), 0, "%s", err.text);
+	cr_assert_eq(pod_event(m, EV_POD_GONE, J1, 0, 0, T0 + 35, 0, 0), 0);
+	cr_expect_null(model_find_job(m, J1)->life->avoids);
+	model_free(m);
+}
+
+/* Refusals that name what the node lacks hold no job. */
+Test(avoid, many_named_refusals_hold_no_job)
+{
+	struct model *m = fresh(4, 2);
+	const struct job *j;
+
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
+	j = model_find_job(m, J1);
+	for (uint32_t i = 0; i < 12; i++) {
+		struct event ev = { .type = EV_POD_ENDED, .at_us = T0 + 30, .pod = { J1, i, 0 } };
+		static const char *const nodes[] = { "n0", "n1", "n2", "n3" };
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		enum event_type type;
+
+		cr_assert_eq(place(m, J1, 1, nodes[i % 4], 0), 0);
+		ev.pod_ended.fault = POD_FAULT_REJECTED;
+		ev.pod_ended.exit_code = -1;
+		ev.pod_ended.named = true;
+		cr_assert_eq(model_apply(m, &ev, &err), 0, "%s", err.text);
+		cr_assert_eq(pod_event(m, EV_POD_GONE, J1, i, 0, T0 + 30, 0, 0), 0);
+		cr_assert_eq(verdict(m, J1, T0 + 30, &type), 0);
+		cr_expect_not(j->held_retries);
+	}
+	cr_expect_null(j->life->avoids);
+	model_free(m);
+}
+
 /* The owner's own exit code says nothing of the node. */
 Test(avoid, not_after_a_failure_of_its_own)
 {

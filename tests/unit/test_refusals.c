@@ -192,3 +192,95 @@ Test(refusals, those_for_lack_of_devices_and_others_are_counted_apart)
 	cr_expect_str_eq(n->shorts[0].resource, "nvidia.com/gpu");
 	rejections_free(r);
 }
+
+/* ---- what is believed of a resource ---- */
+
+/* n0 refuses a pod that asked for one of it, and has none. */
+static void lacks_nic(struct rejections *r)
+{
+	rejections_note(r, &(struct pod_rejection){ .node = "n0",
+						    .user = "ann",
+						    .request = 1,
+						    .short_of = "rdma/hca",
+						    .short_have = 0,
+						    .short_asked = 1 });
+}
+
+/* How long it is believed now, in minutes; 0 = not any more. */
+static int64_t believed_min(void)
+{
+	const int64_t until =
+		node_lacks_until(model_find_node(rig.model, "n0"), loop_now_us(rig.loop));
+
+	return until == GPUQ_UNLIMITED ? 0
+				       : (until - loop_now_us(rig.loop) + 30 * GPUQ_US_PER_S) /
+						 (60 * GPUQ_US_PER_S);
+}
+
+static struct node *nics(struct gpuq_amount *offer)
+{
+	struct node *n = model_find_node(rig.model, "n0");
+
+	n->fact.resources = offer;
+	n->fact.n_resources = 1;
+	n->foreign_amounts = gpuq_arena_calloc(&n->arena, 1, sizeof(int64_t));
+	return n;
+}
+
+Test(refusals, a_resource_is_believed_to_lack_for_longer_each_time)
+{
+	struct gpuq_amount offer = { "rdma/hca", 2 };
+	struct rejections *r = rejections_new(rig.journal);
+	const struct node *n = nics(&offer);
+
+	lacks_nic(r);
+	lacks_nic(r); /* on its way already */
+	cr_expect_eq(believed_min(), 1);
+	cr_expect_eq(node_lacks(n, "rdma/hca", loop_now_us(rig.loop)), 2);
+	pass(61);
+	cr_expect_eq(believed_min(), 0);
+	lacks_nic(r);
+	cr_expect_eq(believed_min(), 2);
+	for (int i = 0; i < 8; i++) {
+		pass(3601);
+		lacks_nic(r);
+	}
+	cr_expect_eq(believed_min(), 60);
+	rejections_free(r);
+}
+
+/* A job of one adapter, which runs on n1. */
+static const struct job *runs_with_nic(void)
+{
+	const struct job_key key = { 3, -1 };
+	struct event ev = { .type = EV_POD_STARTED, .pod = { key, 0, 0 } };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	cr_assert_null(
+		submit_text(rig.model, "{gpus: 1, command: [a], resources: {rdma/hca: 1}}", NULL));
+	cr_assert_eq(place(rig.model, key, 1, "n0", 0), 0);
+	cr_assert_eq(journal_apply(rig.journal, &ev, &err), 0, "%s", err.text);
+	return model_find_job(rig.model, key);
+}
+
+Test(refusals, the_doubt_stays_until_the_node_serves_it)
+{
+	struct gpuq_amount offer = { "rdma/hca", 2 };
+	struct rejections *r = rejections_new(rig.journal);
+	const struct node *n = nics(&offer);
+
+	lacks_nic(r);
+	pass(3600);
+	cr_expect_eq(believed_min(), 0);
+	cr_expect_not_null(node_short_find(n, "rdma/hca"));
+	runs(1, 1);
+	cr_expect_not_null(node_short_find(n, "rdma/hca"), "it asked for none of it");
+	cr_expect_not(
+		node_is_doubtful_for(n, model_find_job(rig.model, (struct job_key){ 1, -1 })));
+	cr_expect_not(node_is_doubtful_for(n, runs_with_nic()));
+	cr_expect_null(node_short_find(n, "rdma/hca"), "it served it");
+	lacks_nic(r);
+	cr_expect_eq(believed_min(), 1, "it counts anew");
+	cr_expect(node_is_doubtful_for(n, model_find_job(rig.model, (struct job_key){ 3, -1 })));
+	rejections_free(r);
+}

@@ -374,6 +374,7 @@ static void stranded_words(const struct gpuq_val *status, struct gpuq_buf *text)
 		{ "cpu", "without a free core" },      { "memory", "without free memory" },
 		{ "pods", "without a free pod slot" }, { "suspect", "on suspect nodes" },
 		{ "frozen", "on frozen nodes" },       { "mig", "left by MIG instances" },
+		{ "refused", "refused by kubelets" },
 	};
 	const char *sep = " (";
 
@@ -437,6 +438,22 @@ static void resources_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	gpuq_arena_done(&a);
 	if (text->len)
 		line_print("Resources", text);
+}
+
+/* "2 rdma/hca by node r1 until 14:00" */
+static void refusing_lines(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *list = gpuq_get(status, "refusing");
+
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		const struct gpuq_val *one = list->items[i];
+
+		view_cell(text, gpuq_get(one, "count"));
+		gpuq_buf_printf(text, " %s by the kubelet of %s until ",
+				gpuq_get_str(one, "resource", "?"), gpuq_get_str(one, "node", "?"));
+		view_time(text, gpuq_get(one, "until_time"));
+		line_print(line_label("Withheld", i), text);
+	}
 }
 
 /* "16 idle for demo until 14:00" */
@@ -623,6 +640,7 @@ static void print_cluster(struct cli *c, const struct gpuq_val *status)
 	backup_line(status, &text);
 	device_line(status, &text);
 	resources_line(status, &text);
+	refusing_lines(status, &text);
 	reserved_lines(status, &text);
 	provisioning_pools(status, &text);
 	jobs_line(status, &text);

@@ -444,6 +444,19 @@ static void print_avoids(const struct gpuq_val *job, struct gpuq_buf *text)
 	}
 }
 
+static void print_refused_by(const struct gpuq_val *v, struct gpuq_buf *text)
+{
+	const struct gpuq_val *list = gpuq_get(v, "refused_by");
+
+	for (size_t i = 0; i < count(list); i++) {
+		gpuq_buf_printf(text, "%s by the kubelet of node %s, which offers it, until ",
+				gpuq_get_str(list->items[i], "resource", "?"),
+				gpuq_get_str(list->items[i], "node", "?"));
+		view_time(text, gpuq_get(list->items[i], "until_time"));
+		line_print(line_label("Refused", i), text);
+	}
+}
+
 static void print_evictions(const struct gpuq_val *job, struct gpuq_buf *text)
 {
 	const struct gpuq_val *list = gpuq_get(job, "evictions");
@@ -567,6 +580,7 @@ void why_print(const struct gpuq_val *v, FILE *f)
 	print_starts(v, &text);
 	print_evictions(job, &text);
 	print_avoids(job, &text);
+	print_refused_by(v, &text);
 	print_claims(v, &text);
 	line_to(NULL);
 	gpuq_buf_done(&text);

@@ -101,7 +101,7 @@ static void take_shorts(struct twin *t, const struct node *n)
 		const struct node_short *s = &n->shorts[i];
 		struct event *ev;
 
-		if (!s->resource || s->until_us <= t->at_us)
+		if (!s->resource)
 			continue;
 		ev = &t->facts[t->n_facts++];
 		ev->type = EV_NODE_SHORT;
@@ -109,6 +109,7 @@ static void take_shorts(struct twin *t, const struct node *n)
 		ev->short_of.resource = s->resource; /* interned words stay */
 		ev->short_of.lacks = s->lacks;
 		ev->short_of.until_us = s->until_us;
+		ev->short_of.times = s->times;
 		t->failed |= !ev->short_of.name;
 	}
 }

@@ -22,6 +22,9 @@
 #define REFUSALS_WINDOW_US (600 * GPUQ_US_PER_S)
 #define REFUSALS_SUSPECT 5
 #define REFUSALS_KEPT 8
+/* A node that lacks a resource is believed to for 1, 2, 4 ... 60 minutes. */
+#define SHORT_FIRST_US (60 * GPUQ_US_PER_S)
+#define SHORT_MAX_US (3600 * GPUQ_US_PER_S)
 /* Jobs are different when their users are, or that many requests of one user: a thousand jobs of one
  * kind that fit nowhere cost others no node. */
 #define DIFFERENT_USERS 2
@@ -93,13 +96,14 @@ static struct count add(struct rejections *r, const struct pod_rejection *is, in
 	return count(f, now);
 }
 
-static int64_t backoff_us(unsigned recent)
+/* Return the wait after so many refusals: each doubles it. */
+static int64_t backoff_us(unsigned n, int64_t first_us, int64_t most_us)
 {
-	int64_t wait = BACKOFF_FIRST_US;
+	int64_t wait = first_us;
 
-	for (unsigned i = 1; i < recent && wait < BACKOFF_MAX_US; i++)
+	for (unsigned i = 1; i < n && wait < most_us; i++)
 		wait *= 2;
-	return wait < BACKOFF_MAX_US ? wait : BACKOFF_MAX_US;
+	return wait < most_us ? wait : most_us;
 }
 
 static void apply(struct rejections *r, struct event *ev)
@@ -114,7 +118,9 @@ static void apply(struct rejections *r, struct event *ev)
  * request some. */
 static void avoid(struct rejections *r, const struct pod_rejection *is, struct count c, int64_t now)
 {
-	const int64_t wait = c.recent >= REFUSALS_SUSPECT ? BACKOFF_MAX_US : backoff_us(c.recent);
+	const int64_t wait = c.recent >= REFUSALS_SUSPECT
+				     ? BACKOFF_MAX_US
+				     : backoff_us(c.recent, BACKOFF_FIRST_US, BACKOFF_MAX_US);
 	struct event ev = { .type = EV_NODE_BACKOFF };
 
 	if (c.users < DIFFERENT_USERS && c.requests < DIFFERENT_REQUESTS) {
@@ -130,23 +136,31 @@ static void avoid(struct rejections *r, const struct pod_rejection *is, struct c
 	apply(r, &ev);
 }
 
-/* Correct the ledger of a resource that a node lacks, for longer where that happens again. The node
- * is well, and open to jobs that request none of it. */
-static void correct(struct rejections *r, const struct pod_rejection *is, struct count c,
-		    int64_t now)
+/* Correct the ledger of a resource that a node lacks, for longer each time that this proves to be so
+ * still. The node is well, and open to jobs that request none of it. Pods that were on their way
+ * when it was believed already prove nothing anew. */
+static void correct(struct rejections *r, const struct pod_rejection *is, int64_t now)
 {
 	const struct node *n = model_find_node(journal_model(r->j), is->node);
-	const int64_t lacks = n ? node_ledger_free(n, is->short_of) - is->short_have : 0;
-	const int64_t wait = backoff_us(c.recent);
+	const struct node_short *had = n ? node_short_find(n, is->short_of) : NULL;
+	const bool holds = had && had->until_us > now;
+	const uint32_t times = had ? had->times + !holds : 1;
+	/* Whatever is free there, it is less than the pod asked for. */
+	const int64_t have = is->short_asked > 0 && is->short_have >= is->short_asked
+				     ? is->short_asked - 1
+				     : is->short_have;
+	const int64_t lacks = n ? node_ledger_free(n, is->short_of) - have : 0;
+	const int64_t wait = backoff_us(times, SHORT_FIRST_US, SHORT_MAX_US);
 	struct event ev = { .type = EV_NODE_SHORT };
 
 	ev.short_of.name = is->node;
 	ev.short_of.resource = is->short_of;
 	ev.short_of.lacks = lacks > 0 ? lacks : 0;
-	ev.short_of.until_us = now + wait;
+	ev.short_of.until_us = holds ? had->until_us : now + wait;
+	ev.short_of.times = times;
 	log_warn("node.short", "node=%s resource=%s have=%" PRId64 " times=%u wait_s=%" PRId64,
-		 LOGS(is->node), LOGS(is->short_of), is->short_have, c.recent,
-		 wait / GPUQ_US_PER_S);
+		 LOGS(is->node), LOGS(is->short_of), is->short_have, times,
+		 (ev.short_of.until_us - now) / GPUQ_US_PER_S);
 	apply(r, &ev);
 }
 
@@ -164,7 +178,7 @@ void rejections_note(struct rejections *r, const struct pod_rejection *is)
 	const struct count c = add(r, is, now);
 
 	if (is->short_of)
-		correct(r, is, c, now);
+		correct(r, is, now);
 	if (!is->short_of || names_devices(r, is))
 		avoid(r, is, c, now);
 }

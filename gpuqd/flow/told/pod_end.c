@@ -29,6 +29,8 @@ void pod_end_told(const struct pod *p, const struct pod_fact *f, int64_t ahead_u
 	ev->pod_ended.start_us = refused ? 0 : walltime_to_ledger(f->start_us, ahead_us);
 	ev->pod_ended.end_us = walltime_to_ledger(f->end_us, ahead_us);
 	ev->pod_ended.untold = !f->leaving;
+	ev->pod_ended.named = refused && f->short_of && node_offers(p->node, f->short_of) &&
+			      node_pod_asks(p, f->short_of) > 0;
 	ev->pod_ended.used = f->used;
 	ev->pod_ended.exit_code = f->phase == POD_SUCCEEDED ? 0 : f->exit_code;
 	if (refused || (f->phase == POD_FAILED && f->exit_code == 0 && f->fault != POD_FAULT_NONE))
@@ -66,9 +68,11 @@ struct pod_fact pod_end_root_refused(const struct pod_fact *f, char text[POD_END
 
 int64_t pod_end_not_before(const struct job *j, const struct event *ev, int64_t now)
 {
-	/* Refusals of kubelets: the first nodes are tried at once, the same ones less and less. */
-	const unsigned n = j->life->rejected ? j->life->rejected->n - 1 : j->attempt;
-	const unsigned shift = n < 6 ? n : 6;
+	/* Refusals of kubelets: the first nodes are tried at once, the same ones less and less. Those
+	 * that lack a resource are left out by the scheduler. */
+	const struct rejected *r = j->life->rejected;
+	const unsigned n = !r ? j->attempt : r->n_named ? r->n_named / REJECTED_MAX : r->n - 1;
+	const unsigned most = r && r->n_named ? 2 : 6, shift = n < most ? n : most;
 	const int64_t wait_us = GPUQ_US_PER_S << shift;
 
 	/* Preempted for others, or left no room by a plugin: not the job's fault. */
@@ -77,6 +81,8 @@ int64_t pod_end_not_before(const struct job *j, const struct event *ev, int64_t 
 		return 0;
 	if (ev->requeued.cause != GPUQ_CAUSE_INFRA)
 		return now + wait_us;
+	if (r && r->n_named && n == 0)
+		return 0;
 	return j->attempt > 0 && j->life->placed_us + wait_us > now ? j->life->placed_us + wait_us
 								    : 0;
 }

@@ -3,6 +3,7 @@
 
 #include "gpuqd/base/loop.h"
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/view/view_node.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/advise/line.h"
@@ -96,9 +97,15 @@ static void take_line(struct ask *ask)
 static struct gpuq_val *begin(struct methods *m, const struct why_params *p, struct gpuq_arena *a,
 			      struct gpuq_val *job)
 {
+	const struct job *j = model_find_job(
+		journal_model(m->j), (struct job_key){ (uint32_t)p->id, (int32_t)p->index });
 	struct gpuq_val *v = gpuq_map(a);
 
 	gpuq_put(a, v, "job", job);
+	gpuq_put(a, v, "refused_by",
+		 j && j->state == GPUQ_JOB_PENDING
+			 ? view_refusing(a, journal_model(m->j), j, loop_now_us(journal_loop(m->j)))
+			 : gpuq_list(a));
 	why_log_put(m->why, (struct job_key){ (uint32_t)p->id, (int32_t)p->index }, a, v);
 	return v;
 }

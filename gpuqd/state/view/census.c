@@ -16,10 +16,28 @@ const char *const census_words[N_CENSUS_KINDS] = {
 	[CENSUS_LOST] = "lost",           [CENSUS_PROVISIONING] = "provisioning",
 };
 
-const char *const census_causes[N_CENSUS_CAUSES] = { "cpu",     "memory", "pods",
-						     "suspect", "frozen", "mig" };
+const char *const census_causes[N_CENSUS_CAUSES] = { "cpu",    "memory", "pods",   "suspect",
+						     "frozen", "mig",    "refused" };
 
-void census_slots(const struct node *n, struct census_slot *slots)
+/* Assume what the kubelet refuses on the last devices of which something is free. */
+static void refuse_slots(const struct node *n, int64_t now_us, struct census_slot *slots)
+{
+	const int64_t r = n->fact.replicas > 1 ? n->fact.replicas : 1;
+	int64_t left = n->fact.device && *n->fact.device
+			       ? node_lacks(n, n->fact.device, now_us) * (1000 / r)
+			       : 0;
+
+	for (uint32_t i = n->n_devices; i-- > 0 && left > 0;) {
+		const int64_t rest = 1000 - slots[i].taken_milli;
+
+		if (rest <= 0 || !n->devices[i].healthy || (r == 1 && rest < 1000))
+			continue;
+		slots[i].refused_milli = rest < left ? rest : left;
+		left -= slots[i].refused_milli;
+	}
+}
+
+void census_slots(const struct node *n, int64_t now_us, struct census_slot *slots)
 {
 	const struct pod *p;
 	int64_t foreign = n->foreign_gpus_milli;
@@ -37,6 +55,7 @@ void census_slots(const struct node *n, struct census_slot *slots)
 			slots[i].taken_milli = foreign < 1000 ? foreign : 1000;
 			foreign -= slots[i].taken_milli;
 		}
+	refuse_slots(n, now_us, slots);
 }
 
 /* Jobs with nominated placements: few. */
@@ -215,12 +234,12 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 			return false;
 		if (n->fact.n_mig)
 			add_cards(m, n, rest, now_us, out);
-		census_slots(n, slots);
+		census_slots(n, now_us, slots);
 		fill_promised(promised, n, slots);
 		for (uint32_t i = 0; i < n->n_devices; i++) {
 			const int64_t taken =
 				slots[i].taken_milli > 1000 ? 1000 : slots[i].taken_milli;
-			int64_t held = slots[i].promised_milli;
+			int64_t held = slots[i].promised_milli, refused, rest_milli;
 
 			/* A device nominated for one job may still be in use by another: each
 			 * thousandth is counted once. */
@@ -236,13 +255,19 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 				held = 0;
 			out->milli[CENSUS_ALLOCATED] += taken;
 			out->milli[CENSUS_HELD] += held;
+			refused = rest == CENSUS_DRAINING || rest == CENSUS_STRANDED
+					  ? 0
+					  : slots[i].refused_milli;
+			refused = refused > 1000 - taken - held ? 1000 - taken - held : refused;
+			rest_milli = 1000 - taken - held - refused;
+			out->milli[CENSUS_STRANDED] += refused;
+			add_stranded(out, "refused", refused);
 			if (rest == CENSUS_RESERVED)
-				add_reserved(m, census_reservation(m, n, now_us),
-					     1000 - taken - held, out);
+				add_reserved(m, census_reservation(m, n, now_us), rest_milli, out);
 			else
-				out->milli[rest] += 1000 - taken - held;
+				out->milli[rest] += rest_milli;
 			if (rest == CENSUS_STRANDED)
-				add_stranded(out, census_stranded(n, now_us), 1000 - taken - held);
+				add_stranded(out, census_stranded(n, now_us), rest_milli);
 		}
 	}
 	reserve_amounts(m, now_us, out);

@@ -9,7 +9,7 @@
  * node is ready or not. A device of any other node that is gone or not ready, or that is unhealthy, is lost. Among the
  * others, devices in use by gpuq's pods and foreign pods are allocated; the rest is, in this
  * order: held for a nominated placement, draining, stranded (its node is suspended or lacks
- * cores, memory or slots), reserved, else free. Cards that are cut into MIG instances count as
+ * cores, memory or slots, or its kubelet refuses it), reserved, else free. Cards that are cut into MIG instances count as
  * devices likewise; what their instances leave of them is stranded.
  */
 #ifndef GPUQD_STATE_VIEW_CENSUS_H
@@ -33,7 +33,7 @@ enum census_kind {
 extern const char *const census_words[N_CENSUS_KINDS];
 
 /* Why devices are stranded. */
-#define N_CENSUS_CAUSES 6
+#define N_CENSUS_CAUSES 7
 extern const char *const census_causes[N_CENSUS_CAUSES];
 
 /* In thousandths of devices; the kinds add up to total, the causes to what is stranded. */
@@ -46,12 +46,14 @@ struct census {
 /* Use of a device; thousandths. */
 struct census_slot {
 	int64_t taken_milli;
+	int64_t refused_milli; /* of the rest: the node's kubelet does not give it out */
 	int64_t promised_milli;
 };
 
 /* Fill in the slots by device; foreign use that is not assigned to devices is assumed on the last
- * free ones, as the scheduler takes the first. slots: n_devices, zeroed. */
-void census_slots(const struct node *n, struct census_slot *slots);
+ * free ones, as the scheduler takes the first, and so is what the kubelet refuses. slots: n_devices,
+ * zeroed. */
+void census_slots(const struct node *n, int64_t now_us, struct census_slot *slots);
 
 /* Count all nodes at now_us (for the reservations). False: no memory. */
 bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, struct census *out);

@@ -288,7 +288,7 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_
 		if (all.stranded_milli[i])
 			gpuq_put(a, why, census_causes[i], view_devices(a, all.stranded_milli[i]));
 	gpuq_put(a, v, "stranded_by", why);
-	gpuq_put(a, v, "resources", view_node_resources(a, m));
+	gpuq_put(a, v, "resources", view_node_resources(a, m, now_us));
 	for (size_t i = 0; i < m->site->reservations.n; i++) {
 		struct gpuq_val *one = gpuq_map(a);
 
@@ -299,6 +299,7 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_
 		gpuq_add(a, reserved, one);
 	}
 	gpuq_put(a, v, "reserved", reserved);
+	gpuq_put(a, v, "refusing", view_refusing(a, m, NULL, now_us));
 	for (int i = 0; i < N_GPUQ_JOB_STATES; i++) {
 		int64_t n = m->n_jobs_by_state[i];
 

@@ -337,13 +337,13 @@ static struct gpuq_val *view_cut(struct gpuq_arena *a, const struct node_cut *c)
 }
 
 /* Return the countable resources of a node: {name: {total, free}}. */
-static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *n)
+static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *n, int64_t now_us)
 {
 	struct gpuq_val *map = gpuq_map(a);
 
 	for (size_t i = 0; i < n->fact.n_resources; i++) {
 		const struct gpuq_amount *f = &n->fact.resources[i];
-		const int64_t left = node_ledger_free(n, f->name);
+		const int64_t left = node_ledger_free(n, f->name) - node_lacks(n, f->name, now_us);
 		struct gpuq_val *v = gpuq_map(a);
 
 		gpuq_put(a, v, "total", gpuq_int(a, f->count));
@@ -362,12 +362,12 @@ static void add_devices(struct gpuq_arena *a, const struct gpuq_val *from, struc
 		 gpuq_int(a, gpuq_get_int(to, "free_devices", 0) + gpuq_get_int(from, "free", 0)));
 }
 
-struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m)
+struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m, int64_t now_us)
 {
 	struct gpuq_val *all = gpuq_map(a);
 
 	node_each(m, n) {
-		const struct gpuq_val *one = n->gone ? NULL : view_resources(a, n);
+		const struct gpuq_val *one = n->gone ? NULL : view_resources(a, n, now_us);
 
 		for (uint32_t i = 0; one && i < one->n; i++) {
 			const struct gpuq_val *from = one->pairs[i].val;
@@ -411,6 +411,42 @@ static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
 	gpuq_put(a, v, "milli", gpuq_int(a, p->gpus_milli / p->n_devices));
 	gpuq_put(a, v, "memory_mib", number_or_null(a, view_node_share(p, d).memory_mib));
 	return v;
+}
+
+struct gpuq_val *view_refuses(struct gpuq_arena *a, const struct node *n, const struct job *j,
+			      int64_t now_us)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (size_t i = 0; i < NODE_SHORTS_MAX && n->shorts[i].resource; i++) {
+		const struct node_short *s = &n->shorts[i];
+		struct gpuq_val *v;
+
+		if (s->until_us <= now_us || (j && !node_short_concerns(n, s, j)))
+			continue;
+		v = gpuq_map(a);
+		gpuq_put(a, v, "node", gpuq_str(a, n->name));
+		gpuq_put(a, v, "resource", gpuq_str(a, s->resource));
+		gpuq_put(a, v, "count", gpuq_int(a, s->lacks));
+		gpuq_put(a, v, "until_time", view_instant(a, s->until_us));
+		gpuq_add(a, list, v);
+	}
+	return list;
+}
+
+struct gpuq_val *view_refusing(struct gpuq_arena *a, const struct model *m, const struct job *j,
+			       int64_t now_us)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	node_each(m, n) {
+		const struct gpuq_val *one =
+			n->gone || !n->shorts[0].resource ? NULL : view_refuses(a, n, j, now_us);
+
+		for (uint32_t i = 0; one && i < one->n && list->n < VIEW_REFUSING_MAX; i++)
+			gpuq_add(a, list, one->items[i]);
+	}
+	return list;
 }
 
 /* Return what the kubelet refuses although the node offers it; NULL = nothing. */
@@ -587,17 +623,19 @@ static bool is_divided(const struct gpuq_val *parts)
 
 /* Return a device, of which so much is taken; add what is free of it to *free_milli. */
 static struct gpuq_val *view_device(struct gpuq_arena *a, const struct model *m,
-				    const struct node *n, uint32_t at, int64_t taken,
-				    int64_t *free_milli)
+				    const struct node *n, uint32_t at,
+				    const struct census_slot *slot, int64_t *free_milli)
 {
+	const int64_t taken = slot->taken_milli;
 	const struct device *d = &n->devices[at];
 	struct gpuq_val *v = gpuq_map(a), *jobs = gpuq_list(a), *pods = gpuq_list(a),
 			*parts = gpuq_list(a);
 	const struct in_use own = add_tenants(a, n, at, jobs, pods, parts);
 	const bool rides = add_riders(a, m, n, at, jobs, pods);
 	/* Nothing can start there, whatever is not in use. */
-	const bool out = !d->healthy || n->gone;
-	const int64_t left = taken > 1000 || out ? 0 : 1000 - taken;
+	const bool out = !d->healthy || n->gone || slot->refused_milli >= 1000;
+	const int64_t idle = taken > 1000 || !d->healthy || n->gone ? 0 : 1000 - taken;
+	const int64_t left = idle > slot->refused_milli ? idle - slot->refused_milli : 0;
 	const struct in_use theirs = foreign_of(n, at, taken - own.milli);
 	const int64_t cores = least(own.cores_milli + theirs.cores_milli, 1000) / 10,
 		      memory_mib = least(own.memory_mib + theirs.memory_mib, d->memory_mib);
@@ -634,6 +672,7 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct model *m,
 		 gpuq_str(a, n->gone           ? "lost"
 			     : !d->healthy     ? "unhealthy"
 			     : left == 1000    ? "free"
+			     : idle == 1000    ? "refused"
 			     : left > 0        ? "shared"
 			     : jobs && jobs->n ? "allocated"
 					       : "foreign"));
@@ -662,9 +701,9 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	cut_note(n, cut, sizeof(cut));
 	if (!slots || !v)
 		return NULL;
-	census_slots(n, slots);
+	census_slots(n, now_us, slots);
 	for (uint32_t i = 0; i < n->n_devices; i++)
-		gpuq_add(a, list, view_device(a, m, n, i, slots[i].taken_milli, &free_milli));
+		gpuq_add(a, list, view_device(a, m, n, i, &slots[i], &free_milli));
 	if (!add_cut_cards(a, n, &cards, list))
 		return NULL;
 	gpuq_put(a, v, "name", gpuq_str(a, n->name));
@@ -712,7 +751,8 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	if (n->fact.n_mig)
 		gpuq_put(a, v, "mig", view_mig(a, n));
 	gpuq_put(a, v, "mig_layout", view_cut(a, n->cut));
-	gpuq_put(a, v, "resources", view_resources(a, n));
+	gpuq_put(a, v, "refuses", view_refuses(a, n, NULL, now_us));
+	gpuq_put(a, v, "resources", view_resources(a, n, now_us));
 	return v;
 }
 

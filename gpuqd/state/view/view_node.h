@@ -22,7 +22,14 @@ struct view_share view_node_share(const struct pod *p, const struct device *d);
 void view_node_put_reservation(struct gpuq_arena *a, const struct model *m, struct gpuq_val *v,
 			       const struct site_reservation *r, int64_t now_us);
 /* Return the countable resources of all nodes together: {name: {total, free}}. */
-struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m);
+struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m, int64_t now_us);
+/* List what a kubelet refuses now although its node offers it, {node, resource, count, until_time}; that
+ * a job requests, or with NULL all. The same of all nodes, as far as they are shown. */
+#define VIEW_REFUSING_MAX 64
+struct gpuq_val *view_refuses(struct gpuq_arena *a, const struct node *n, const struct job *j,
+			      int64_t now_us);
+struct gpuq_val *view_refusing(struct gpuq_arena *a, const struct model *m, const struct job *j,
+			       int64_t now_us);
 /* List the DeviceClasses that are extended resources as well: {name, resource}. */
 struct gpuq_val *view_node_classes(struct gpuq_arena *a, const struct dra *d);
 /* List the nodes whose ResourceSlices are not used, since a device plugin offers devices there: {name, resource}: that of
