@@ -246,6 +246,12 @@ static const struct job *going_on(const struct adopt *a, const struct origin *o)
 	return j && !j->ended && !j->cancel_asked && !model_job_is_over(j) ? j : NULL;
 }
 
+/* True if all of its pods have started; some may have ended since. */
+static bool runs(const struct job *j)
+{
+	return j->state == GPUQ_JOB_RUNNING || j->state == GPUQ_JOB_COMPLETING;
+}
+
 /* True for a job of pods of that gang. Where nothing of the cluster stands for the gang, its pods have names alone
  * in common. */
 static bool is_of_gang(const struct origin *o, const struct adopt_fact *f)
@@ -388,7 +394,7 @@ static void on_adoptable(void *arg, const struct adopt_fact *f)
 		return;
 	else if (*f->gang && f->n_gang > 1 && !core)
 		gather(a, is, f);
-	else if (core && core->state != GPUQ_JOB_RUNNING)
+	else if (core && !runs(core))
 		wait_for_core(a, f, core);
 	else if (submit(a, is, &f, 1, &err) != 0)
 		refused(a, f, &err);
@@ -496,8 +502,6 @@ static void core_ended(struct adopt *a, const struct origin *core)
 		if (journal_apply(a->j, &ev, NULL) < 0)
 			break;
 	}
-	/* Pods that waited for them, or are left, may be enough for another start. */
-	look_again_soon(a);
 }
 
 static void on_grow(void *arg)
@@ -515,7 +519,7 @@ static void on_grow(void *arg)
 		size_t n;
 
 		next = o->hh.next;
-		if (o->n_pods < 2 || !is || !j || j->state != GPUQ_JOB_RUNNING)
+		if (o->n_pods < 2 || !is || !j || !runs(j))
 			continue;
 		snprintf(gang, sizeof(gang), "%s/%s", o->kind, o->name);
 		pods = strays_take(&a->strays, o->namespace_, gang);
@@ -533,11 +537,15 @@ static void on_gang_event(struct adopt *a, const struct event *ev)
 
 	if (ev->type == EV_POD_STARTED && a->strays && !a->grow)
 		a->grow = loop_after(a->l, 0, on_grow, a);
-	if (ev->type != EV_JOB_ENDED || ev->ended.state == GPUQ_JOB_COMPLETED)
+	if (ev->type != EV_JOB_ENDED)
 		return;
 	o = origin_of(m->origins, ev->job.id);
-	if (o && o->n_pods > 1)
+	if (!o || o->n_pods < 2)
+		return;
+	if (ev->ended.state != GPUQ_JOB_COMPLETED)
 		core_ended(a, o);
+	/* Pods that waited for them, or are left, may be enough for another start. */
+	look_again_soon(a);
 }
 
 static void on_seen(void *arg, const struct origin_pod *o, const struct pod_fact *f)
