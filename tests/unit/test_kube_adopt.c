@@ -45,7 +45,7 @@ Test(kube_adopt, of_a_pod_stays_what_places_it)
 	json_decref(pod);
 }
 
-/* What a queue's pod policy examines stays, so that gpuqd refuses what it refuses of gpuq submit. */
+/* Members that a queue's pod policy examines stay, so that gpuqd refuses what it refuses of gpuq submit. */
 Test(kube_adopt, of_a_pod_stays_what_its_queue_may_refuse)
 {
 	static const char *const stay[] = {

@@ -439,7 +439,7 @@ static bool drops_all(const struct gpuq_val *security)
 	return false;
 }
 
-/* What `restricted` demands of a container; NULL: it has all of that. */
+/* Return what a container lacks of what `restricted` demands; NULL: nothing. */
 static const char *lacks(const struct gpuq_val *c, const struct gpuq_val *of_pod)
 {
 	const struct gpuq_val *own = gpuq_get(c, "securityContext");
