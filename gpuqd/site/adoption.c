@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/site/site.h"
+#include "gpuqd/site/site_merge.h"
 #include "gpuqd/site/site_rows.h"
 
 static const struct gpuq_field adopted_fields[] = {
@@ -55,6 +56,28 @@ int adoption_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct
 		return gpuq_reader_fail(r, gpuq_get(list->items[i], "queue"), GPUQ_EINVAL,
 					"expected a queue without queues below it, not '%s'",
 					a[i].queue);
+	}
+	return 0;
+}
+
+int adoption_check_names(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s)
+{
+	const struct gpuq_val *list = gpuq_path(v, "adopt", "namespaces", NULL);
+	const struct site_adopted *a = s->adopt ? s->adopt->namespaces.items : NULL;
+
+	for (size_t i = 0; a && i < s->adopt->namespaces.n; i++) {
+		const bool space = site_is_dns(a[i].name, false);
+
+		if (space && (!a[i].user || !a[i].user[strcspn(a[i].user, " \t\r\n")]))
+			continue;
+		gpuq_reader_enter(r, "adopt");
+		gpuq_reader_enter(r, "namespaces");
+		gpuq_reader_enter_member(r, list, i);
+		gpuq_reader_enter(r, space ? "user" : "name");
+		return gpuq_reader_fail(
+			r, gpuq_get(list->items[i], space ? "user" : "name"), GPUQ_EINVAL,
+			space ? "expected the name of a user, without blanks"
+			      : "expected a namespace as in Kubernetes: a-z, 0-9, and - inside");
 	}
 	return 0;
 }

@@ -325,5 +325,5 @@ int site_check_names(const struct site *s, const struct gpuq_val *v, const char 
 			   "queue", NULL);
 	for (size_t i = 0; rc == 0 && i < s->users.n; i++)
 		rc = check_groups(&c, i, &u[i]);
-	return rc;
+	return rc == 0 ? adoption_check_names(&c.r, v, s) : rc;
 }

@@ -85,7 +85,7 @@ test_expect_success 'what only a job of gpuq submit can have is refused by name'
 '
 
 test_expect_success 'a pod with a label of gpuqd is never adopted' '
-	stray ours 1 "" "\"gpuq.io/job\": \"7\"" && stray holds 1 "" "\"gpuq.io/placeholder\": \"p\"" && stray after 1 && id=$(adopted after) && gpuq wait "$id" &&
+	stray ours 1 "" "\"gpuq.io/job\": \"7\"" && stray holds 1 "" "\"gpuq.io/placeholder\": \"p\"" && stray after 1 "\"gpuq.test/run\": \"3s\"" && id=$(adopted after) && gpuq wait "$id" &&
 	test -z "$(jobs_of ours)$(jobs_of holds)" && remove ours holds
 '
 

@@ -55,18 +55,75 @@ test_expect_success 'what leaves its node to gpuqd, has no devices, or is elsewh
 	a_pod k gpuq-jobs "" "\"env\": [{\"name\": \"NVIDIA_VISIBLE_DEVICES\", \"value\": \"void\"}]"
 '
 
-# same TEXT 'LIMITS': gpuq submit and the apiserver refuse the same pod in the same words
+# same TEXT 'LIMITS' ['METADATA']: gpuq submit and the apiserver refuse the same pod in the same words
 same() {
-	refused "$1" same gpuq-jobs "\"schedulerName\": \"gpuq\"" "$(limits "$2")" &&
-		echo "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"same\"}, \"spec\": {\"containers\": [{\"name\": \"main\", \"image\": \"x\", $(limits "$2")}]}}" >same.yaml &&
+	refused "$1" same gpuq-jobs "\"schedulerName\": \"gpuq\"" "$(limits "$2")" ${3+"$3"} &&
+		echo "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"same\"${3:+, $3}}, \"spec\": {\"containers\": [{\"name\": \"main\", \"image\": \"x\", $(limits "$2")}]}}" >same.yaml &&
 		! gpuq submit same.yaml 2>err && grep -F -e "$1" err || { cat err; return 1; }
 }
 
 test_expect_success 'requests that gpuq refuses are refused in its words' '
 	same "expected tencent.com/vcuda-core beside it: both are needed" "\"tencent.com/vcuda-memory\": \"15\"" &&
 	same "expected tencent.com/vcuda-memory (in blocks of 256 MiB) beside it: both are needed for a part of a device" "\"tencent.com/vcuda-core\": \"50\"" &&
-	same "expected 1 to 99 (percent of one device) or a multiple of 100 (whole devices): core above 100 must be a multiple of 100" "\"tencent.com/vcuda-core\": \"150\", \"tencent.com/vcuda-memory\": \"30\"" &&
+	same "expected 1 to 99 (percent of one device) or a multiple of 100 (whole devices): core above 100 must be a multiple of 100, such as 100 or 200" "\"tencent.com/vcuda-core\": \"150\", \"tencent.com/vcuda-memory\": \"30\"" &&
 	a_pod l gpuq-jobs "\"schedulerName\": \"gpuq\"" "$(limits "\"tencent.com/vcuda-core\": \"200\"")"
+'
+
+note() {
+	echo "\"annotations\": {$1}"
+}
+
+# takes 'LIMITS' ['METADATA']: a pod that gpuq would take is not refused
+takes() {
+	a_pod takes gpuq-jobs "\"schedulerName\": \"gpuq\"" "$(limits "$1")" ${2+"$2"} || { cat kube.out; return 1; }
+	kube delete gpuq-jobs/pods/takes >/dev/null
+}
+
+test_expect_success 'likewise those of the other dialects, and of two at once' '
+	part="expected a part of a device from \"0.01\" to \"0.99\" in hundredths" &&
+	for f in 0 1 1.5 abc 0.001 0.125; do same "$part" "" "$(note "\"gpu-fraction\": \"$f\"")" || return 1; done && same "expected MiB of one device, at least 1" "" "$(note "\"gpu-memory\": \"0\"")" &&
+	same "expected a whole number without a unit" "" "$(note "\"gpu-memory\": \"1Gi\"")" && same "expected either gpu-fraction or gpu-memory, not both" "" "$(note "\"gpu-fraction\": \"0.5\", \"gpu-memory\": \"100\"")" &&
+	same "expected devices in one dialect: nvidia.com/gpu and gpu-fraction cannot be asked together" "\"nvidia.com/gpu\": \"1\"" "$(note "\"gpu-fraction\": \"0.5\"")" &&
+	same "expected devices in one dialect: nvidia.com/gpu and aliyun.com/gpu-mem cannot be asked together" "\"nvidia.com/gpu\": \"1\", \"aliyun.com/gpu-mem\": \"2\"" &&
+	same "expected at least 1 (GiB of one device)" "\"aliyun.com/gpu-mem\": \"0\"" && same "several replicas may be the same device" "\"nvidia.com/gpu.shared\": \"2\"" &&
+	same "expected a MIG profile such as nvidia.com/mig-1g.10gb" "\"nvidia.com/mig-abc\": \"1\"" && same "expected one MIG profile in a pod" "\"nvidia.com/mig-1g.5gb\": \"1\", \"nvidia.com/mig-2g.10gb\": \"1\"" &&
+	same "expected a percentage from 0 to 100: the nearest is 100" "\"nvidia.com/gpu\": \"1\", \"nvidia.com/gpucores\": \"101\"" &&
+	same "expected either nvidia.com/gpumem or a percentage, not both" "\"nvidia.com/gpu\": \"1\", \"nvidia.com/gpumem\": \"100\", \"nvidia.com/gpumem-percentage\": \"10\"" &&
+	same "expected tencent.com/vcuda-core beside it: both are needed" "\"tencent.com/vcuda-core\": \"0\", \"tencent.com/vcuda-memory\": \"5\"" &&
+	same "percent of a device" "\"tencent.com/vcuda-core\": \"50\", \"tencent.com/vcuda-memory\": \"5\"" "$(note "\"tencent.com/vcuda-core-limit\": \"120\"")"
+'
+
+test_expect_success 'and keys that gpuqd and the plugins write' '
+	for key in ALIYUN_COM_GPU_MEM_IDX tencent.com/predicate-node hami.io/vgpu-node gpuq.io/record; do same "$key: is set by gpuqd: omit it" "\"cpu\": \"1\"" "$(note "\"$key\": \"x\"")" || return 1; done &&
+	same "gpuq.io/job: is set by gpuqd: omit it" "\"cpu\": \"1\"" "\"labels\": {\"gpuq.io/job\": \"7\"}" && same "cdi.k8s.io chooses devices: request gpus instead" "\"cpu\": \"1\"" "$(note "\"cdi.k8s.io/x\": \"nvidia.com/gpu=all\"")"
+'
+
+test_expect_success 'what gpuq takes is not refused' '
+	for f in 0.5 0.01 0.99 .5 0.500 500m; do takes "" "$(note "\"gpu-fraction\": \"$f\"")" || return 1; done && takes "" "$(note "\"gpu-memory\": \"2000\"")" && takes "\"nvidia.com/gpu.shared\": \"1\"" &&
+	takes "\"nvidia.com/mig-1g.5gb.me\": \"1\"" && takes "\"nvidia.com/gpu\": \"1\", \"nvidia.com/gpumem\": \"1000\", \"nvidia.com/gpucores\": \"30\"" && takes "\"nvidia.com/gpu\": \"1\", \"rdma/hca\": \"1\"" &&
+	takes "\"tencent.com/vcuda-core\": \"50\", \"tencent.com/vcuda-memory\": \"5\"" "$(note "\"tencent.com/vcuda-core-limit\": \"80\", \"gpuq.io/queue\": \"default\"")"
+'
+
+test_expect_success 'devices under whatever name are given by gpuqd' '
+	for name in example.com/npu huawei.com/Ascend910 nvidia.com/pgpu aliyun.com/gpu-core.percentage rdma/hca; do refused "$ours" o gpuq-jobs "" "$(limits "\"$name\": \"1\"")" || return 1; done &&
+	refused "$ours" p gpuq-jobs "" "" "\"labels\": {\"sharedgpu/gpu_request\": \"0.5\"}"
+'
+
+# debug VALUE: what kubectl debug does to the pod i, with a variable
+debug() {
+	kube patch gpuq-jobs/pods/i/ephemeralcontainers --type strategic "{\"spec\": {\"ephemeralContainers\": [{\"name\": \"d$1\", \"image\": \"x\", \"env\": [{\"name\": \"$2\", \"value\": \"$1\"}]}]}}" >kube.out 2>&1
+}
+
+test_expect_success 'a container of kubectl debug gets no devices, and is let in without' '
+	! debug all NVIDIA_VISIBLE_DEVICES && grep "NVIDIA_VISIBLE_DEVICES is set by gpuqd: omit it" kube.out && debug void NVIDIA_VISIBLE_DEVICES && debug a PLAIN
+'
+
+test_expect_success 'doctor tells a policy that is not bound, and a namespace of jobs without the label' '
+	policies >text && grep "refused in namespaces with label.*: gpuq-jobs" text && kube patch namespaces/gpuq-jobs "{\"metadata\": {\"labels\": {\"gpuq.io/managed\": null}}}" >/dev/null &&
+	policies >text && grep "not refused in namespaces of jobs without the label gpuq.io/managed=true: gpuq-jobs" text && ! grep "are refused in" text &&
+	kube patch namespaces/gpuq-jobs "{\"metadata\": {\"labels\": {\"gpuq.io/managed\": \"true\"}}}" >/dev/null && kube delete validatingadmissionpolicybindings/gpuq-devices &&
+	policies >text && grep "nothing is refused: ValidatingAdmissionPolicy gpuq-devices has no binding" text && kube apply -f "$optional/policies.yaml" >/dev/null &&
+	kube delete clusterrolebindings/gpuqd-policies && policies >text && grep "not applied" text && kube apply -f "$optional/policies.yaml" >/dev/null && policies >text && grep "are refused in namespaces with" text
 '
 
 test_expect_success 'jobs run as before' '
@@ -76,7 +133,10 @@ test_expect_success 'jobs run as before' '
 test_expect_success 'containers without devices see none, where the apiserver has mutating policies' '
 	if kube apply -f "$optional/policies-mutating.yaml" >out 2>&1; then
 		void() { a_pod "$1" gpuq-jobs "" "" && kube get "gpuq-jobs/pods/$1" spec >spec && kube delete "gpuq-jobs/pods/$1" >/dev/null && grep -q "void" spec; } &&
-		wait_for 60 void m && a_pod n gpuq-jobs "\"schedulerName\": \"gpuq\"" "$gpu" && kube get gpuq-jobs/pods/n spec >spec && ! grep -q void spec
+		wait_for 60 void m && a_pod n gpuq-jobs "\"schedulerName\": \"gpuq\"" "$gpu" && kube get gpuq-jobs/pods/n spec >spec && ! grep -q void spec &&
+		a_pod q gpuq-jobs "\"schedulerName\": \"gpuq\", \"initContainers\": [{\"name\": \"first\", \"image\": \"x\", $(limits "\"rdma/hca\": \"1\"")}, {\"name\": \"second\", \"image\": \"x\", \"env\": [{\"name\": \"NVIDIA_VISIBLE_DEVICES\", \"value\": \"none\"}]}]" "$gpu" &&
+		kube get gpuq-jobs/pods/q spec.initContainers >spec && test "$(grep -o void spec | wc -l)" = 1 && kube get gpuq-jobs/pods/q spec.containers >spec && ! grep -q void spec &&
+		debug b PLAIN && kube get gpuq-jobs/pods/i spec.ephemeralContainers >spec && test "$(grep -o "\"void\"" spec | wc -l)" = 2
 	else
 		case ${GPUQ_KUBE_MINOR:-} in 1.3[0-5]) grep MutatingAdmissionPolicy out ;; *) cat out; false ;; esac
 	fi

@@ -95,6 +95,14 @@ test_expect_success 'the owner of a gang that waits makes a pod anew: the gang i
 	wait_for 60 eval "test \"\$(kube list team/pods metadata.name | grep -c h)\" = 0" && kube delete team/pods/big && kube delete team/pods/big2 && wait_for 60 no_pods
 '
 
+test_expect_success 'a third pod of a PodGroup of two never starts before these, runs beside them, and leaves with them' '
+	echo "{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: k}, spec: {minMember: 2}}" | object scheduling.x-k8s.io/v1alpha1/namespaces/team/podgroups && label="scheduling.x-k8s.io/pod-group: k" &&
+	member one "" && member two "" 2 && wait_for 60 one_job Pod/one RUNNING 1 && wait_for 60 one_job Pod/two RUNNING 1 && member k0 "$label" && member k1 "$label" && wait_for 60 one_job PodGroup/k PENDING 2 && core=$(jobs_of PodGroup/k) &&
+	member k2 "$label" && wait_for 60 said "GangWaits.*beyond the 2 pods of PodGroup/k" && test "$(jobs_of PodGroup/k)" = "$core" && kube delete team/pods/two &&
+	wait_for 120 job_is "$core" state RUNNING && wait_for 60 eval "test \"\$(jobs_of PodGroup/k RUNNING | grep -c .)\" = 2" && third=$(jobs_of PodGroup/k | grep -vx "$core") && job_is "$third" pods.0.name k2 &&
+	kube delete team/pods/k0 && wait_for 60 job_is "$third" state CANCELLED && kube delete team/pods/one && wait_for 60 no_pods
+'
+
 test_expect_success 'a PyTorchJob: as many as its replicas, as gpuq submit reads them; different roles are groups' '
 	pod="{spec: {containers: [{name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}}" &&
 	echo "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: mnist}, spec: {pytorchReplicaSpecs: {Master: {replicas: 1, template: $pod}, Worker: {replicas: 2, template: $pod}}}}" | object kubeflow.org/v1/namespaces/team/pytorchjobs &&

@@ -139,7 +139,7 @@ static const struct {
 } refusals[] = {
 	{ POD("a", "", "\"nvidia.com/gpu\":\"1\""), true, "NVIDIA_VISIBLE_DEVICES" },
 	{ POD("a", "", "\"aliyun.com/gpu-mem\":\"4\""), false,
-	  "aliyun.com/gpu-mem: parts of devices" },
+	  "aliyun.com/gpu-mem: it is the word of a system" },
 	{ POD("a", "", "\"tencent.com/vcuda-core\":\"200\",\"tencent.com/vcuda-memory\":\"1\""),
 	  false, "tencent.com/vcuda" },
 	{ POD("a", "", "\"nvidia.com/gpu\":\"1\",\"nvidia.com/gpumem\":\"1000\""), false,
@@ -175,6 +175,8 @@ Test(adopt_spec, a_pod_that_restarts_has_no_end)
 
 	cr_assert_eq(adopt_spec(&mem, pods, 1, 1, &spec, &warnings, &err), 0, "%s", err.text);
 	cr_expect_eq(spec.time_us, GPUQ_UNLIMITED);
+	cr_expect_null(strstr(gpuq_buf_str(&warnings), "restartPolicy"), "%s",
+		       gpuq_buf_str(&warnings));
 	f = fact("a", POD("a", ",\"restartPolicy\":\"OnFailure\",\"activeDeadlineSeconds\":60",
 			  "\"cpu\":\"1\""));
 	cr_assert_eq(adopt_spec(&mem, pods, 1, 1, &spec, &warnings, &err), 0, "%s", err.text);

@@ -45,6 +45,42 @@ Test(kube_adopt, of_a_pod_stays_what_places_it)
 	json_decref(pod);
 }
 
+/* Members that a queue's pod policy examines stay, so that gpuqd refuses what it refuses of gpuq submit. */
+Test(kube_adopt, of_a_pod_stays_what_its_queue_may_refuse)
+{
+	static const char *const stay[] = {
+		"\"hostPID\":true",    "\"hostNetwork\":true",
+		"\"hostIPC\":true",    "\"sysctls\"",
+		"\"privileged\":true", "\"hostPort\":80",
+		"\"host\":\"x\"",      "\"preStop\"",
+		"\"hostPath\"",        "/var/run/nvidia-container-devices/0"
+	};
+	json_t *pod = parse(
+		"{\"metadata\":{\"name\":\"p\"},\"spec\":{\"hostPID\":true,\"hostNetwork\":true,"
+		"\"hostIPC\":true,\"securityContext\":{\"sysctls\":[{\"name\":\"a\"}]},"
+		"\"volumes\":[{\"name\":\"h\",\"hostPath\":{\"path\":\"/\"}},"
+		"{\"name\":\"t\",\"projected\":{}}],\"containers\":[{\"name\":\"m\",\"image\":"
+		"\"i\","
+		"\"securityContext\":{\"privileged\":true},\"ports\":[{\"containerPort\":81},"
+		"{\"containerPort\":80,\"hostPort\":80}],"
+		"\"livenessProbe\":{\"httpGet\":{\"host\":\"x\"}},\"lifecycle\":{\"preStop\":{}},"
+		"\"volumeMounts\":[{\"name\":\"kube-api-access-12345\",\"mountPath\":\"/var/run/"
+		"s\"},"
+		"{\"name\":\"h\",\"mountPath\":\"/var/run/nvidia-container-devices/0\"}]}]}}");
+	json_t *cut = adopt_cut(pod);
+	char *text = json_dumps(cut, JSON_COMPACT | JSON_SORT_KEYS);
+
+	for (size_t i = 0; i < sizeof(stay) / sizeof(stay[0]); i++)
+		cr_expect(strstr(text, stay[i]), "%s: %s", stay[i], text);
+	/* Names that differ from pod to pod would make each a kind of its own. */
+	cr_expect_null(strstr(text, "kube-api-access"), "%s", text);
+	cr_expect_null(strstr(text, "projected"), "%s", text);
+	cr_expect_null(strstr(text, "81"), "%s", text);
+	free(text);
+	json_decref(cut);
+	json_decref(pod);
+}
+
 static const struct {
 	const char *pod;
 	bool sees;

@@ -449,19 +449,65 @@ static void check_backends(struct exam *x)
 				gpuq_get_str(cluster, "requests_fault", ""), on_backend, x);
 }
 
+#define POLICY "ValidatingAdmissionPolicy gpuq-devices"
+#define POLICIES_FILE "etc/kubernetes/optional/policies.yaml"
+
+/* Names of namespaces of jobs that are managed (1), are not (0), or cannot be seen (-1). */
+static const char *managed(struct exam *x, int is)
+{
+	static const char what[] = "managed namespace ";
+	const struct gpuq_val *list = gpuq_get(x->rights, "things");
+	struct gpuq_buf names = GPUQ_BUF_INIT;
+	const char *text;
+
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		const char *name = gpuq_get_str(list->items[i], "name", "");
+
+		if (strncmp(name, what, sizeof(what) - 1) == 0 && doctor_has(x->rights, name) == is)
+			gpuq_buf_printf(&names, "%s%s", names.len ? ", " : "",
+					name + sizeof(what) - 1);
+	}
+	text = gpuq_arena_strdup(&x->c->arena, gpuq_buf_str(&names));
+	gpuq_buf_done(&names);
+	return text ? text : "";
+}
+
+/* They are there: whether they also hold. */
+static void check_applied(struct exam *x)
+{
+	const int bound = doctor_has(x->rights, "ValidatingAdmissionPolicyBinding gpuq-devices");
+	const char *without = managed(x, 0), *unseen = managed(x, -1);
+
+	if (bound == 0)
+		find(x, WARN, "policies", "kubectl apply -f " POLICIES_FILE,
+		     "nothing is refused: " POLICY " has no binding gpuq-devices that denies");
+	else if (bound < 0 || *unseen)
+		find(x, WARN, "policies", "kubectl apply -f " POLICIES_FILE ", which has the right",
+		     "whether " POLICY " refuses anything is not known: gpuqd may not get %s%s",
+		     bound < 0 ? "its binding" : "namespaces: ", bound < 0 ? "" : unseen);
+	if (*without && bound != 0)
+		find(x, WARN, "policies", "kubectl label namespace NAME gpuq.io/managed=true",
+		     "pods with devices that gpuqd did not create are not refused in namespaces of "
+		     "jobs without the label gpuq.io/managed=true: %s",
+		     without);
+	if (bound > 0 && *managed(x, 1))
+		find(x, GOOD, "policies", "",
+		     "pods with devices that gpuqd did not create are refused in namespaces with "
+		     "label gpuq.io/managed=true: %s",
+		     managed(x, 1));
+}
+
 /* No warning where they are not applied: they are for sites whose users may make pods. */
 static void check_policies(struct exam *x)
 {
 	if (!x->rights || !gpuq_get(x->rights, "things"))
 		return; /* others may not ask */
-	if (doctor_has(x->rights, "ValidatingAdmissionPolicy gpuq-devices") > 0)
-		find(x, GOOD, "policies", "",
-		     "pods with devices that gpuqd did not create are refused in namespaces with "
-		     "label gpuq.io/managed=true");
+	if (doctor_has(x->rights, POLICY) > 0)
+		check_applied(x);
 	else
 		find(x, GOOD, "policies", "",
-		     "not applied: users who may create pods can take devices without gpuqd; "
-		     "etc/kubernetes/optional/policies.yaml refuses such pods");
+		     "not applied: users who may create pods can take devices without "
+		     "gpuqd; " POLICIES_FILE " refuses such pods");
 }
 
 /* Suspended Jobs of adopted namespaces that Kueue has a Workload of. */

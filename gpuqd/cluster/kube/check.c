@@ -65,5 +65,7 @@ int kube_spec_check(bool code_store, const struct gpuq_spec *spec, const struct 
 			      "output files that are not on a volume of the job are ignored "
 			      "on Kubernetes: see gpuq logs\n");
 	rc = podspec_check(whole, level, err);
+	if (rc == 0 && spec->context.origin)
+		rc = podspec_check_made(whole, level, err);
 	return rc == 0 ? mounts_check(spec, walls, err) : rc;
 }

@@ -189,19 +189,52 @@ static const struct right {
 	  { "get", "create", "patch" } },
 };
 
+#define POLICY "ValidatingAdmissionPolicy gpuq-devices"
+#define POLICY_BINDING "ValidatingAdmissionPolicyBinding gpuq-devices"
+#define POLICIES "/apis/admissionregistration.k8s.io/v1/"
+
+/* True for a binding by which what the policy refuses is refused. */
+static bool denies(const json_t *binding)
+{
+	const json_t *v, *actions = kube_path(binding, "spec", "validationActions");
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(actions, i, v) found =
+		found || (json_is_string(v) && strcmp(json_string_value(v), "Deny") == 0);
+	return found && strcmp(kube_str(json_object_get(binding, "spec"), "policyName"),
+			       "gpuq-devices") == 0;
+}
+
+/* True for a namespace in which the policies of etc/kubernetes/optional hold. */
+static bool is_managed(const json_t *namespace_)
+{
+	return strcmp(kube_str(kube_path(namespace_, "metadata", "labels"), "gpuq.io/managed"),
+		      "true") == 0;
+}
+
 /* Objects of the cluster that systems which share devices bring, and kinds that it serves. */
 static const struct thing {
 	const char *name, *path;
 	const char *item; /* path is a list: the name of one in it; NULL = path itself */
+	bool (*holds)(const json_t *object); /* it has to be like this as well; NULL = as it is */
+	bool spaced; /* one for each namespace of jobs, whose name follows path and name */
 } things[] = {
-	{ "resource.k8s.io/v1", "/apis/resource.k8s.io/v1", NULL },
-	{ "resource.k8s.io/v1beta2", "/apis/resource.k8s.io/v1beta2", NULL },
-	{ "ValidatingAdmissionPolicy gpuq-devices",
-	  "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/gpuq-devices", NULL },
-	{ "PriorityClass " CAPACITY_PRIORITY_CLASS,
-	  "/apis/scheduling.k8s.io/v1/priorityclasses/" CAPACITY_PRIORITY_CLASS, NULL },
-	{ "RuntimeClass nvidia",
-	  "/apis/node.k8s.io/v1/runtimeclasses?fieldSelector=metadata.name%3Dnvidia", "nvidia" },
+	{ .name = "resource.k8s.io/v1", .path = "/apis/resource.k8s.io/v1" },
+	{ .name = "resource.k8s.io/v1beta2", .path = "/apis/resource.k8s.io/v1beta2" },
+	{ .name = POLICY, .path = POLICIES "validatingadmissionpolicies/gpuq-devices" },
+	{ .name = POLICY_BINDING,
+	  .path = POLICIES "validatingadmissionpolicybindings/gpuq-devices",
+	  .holds = denies },
+	{ .name = "managed namespace ",
+	  .path = "/api/v1/namespaces/",
+	  .holds = is_managed,
+	  .spaced = true },
+	{ .name = "PriorityClass " CAPACITY_PRIORITY_CLASS,
+	  .path = "/apis/scheduling.k8s.io/v1/priorityclasses/" CAPACITY_PRIORITY_CLASS },
+	{ .name = "RuntimeClass nvidia",
+	  .path = "/apis/node.k8s.io/v1/runtimeclasses?fieldSelector=metadata.name%3Dnvidia",
+	  .item = "nvidia" },
 };
 
 #define N_THINGS (sizeof(things) / sizeof(things[0]))
@@ -212,7 +245,7 @@ struct question {
 	const struct thing *thing; /* instead of a right */
 	struct http_req *req;
 	struct cluster_right answer;
-	char resource[64], why[160], ns[64];
+	char resource[96], why[160], ns[64];
 };
 
 struct rights {
@@ -256,7 +289,8 @@ static void found(struct question *q, const struct http_answer *a, const json_t 
 {
 	q->answer.asked = a->complete && (a->status == 200 || a->status == 404);
 	q->answer.allowed = q->answer.asked && a->status == 200 &&
-			    (!q->thing->item || lists(root, q->thing->item));
+			    (!q->thing->item || lists(root, q->thing->item)) &&
+			    (!q->thing->holds || q->thing->holds(root));
 	if (!q->answer.asked && a->status)
 		snprintf(q->why, sizeof(q->why), "HTTP status %d", a->status);
 	else if (!q->answer.asked)
@@ -308,7 +342,7 @@ static void ask_more(struct rights *r)
 {
 	while (r->n_asked < r->n && r->n_asked - r->n_answered < AT_ONCE) {
 		struct question *q = &r->questions[r->n_asked++];
-		char *body = q->thing ? NULL : body_of(q);
+		char *body = q->thing ? NULL : body_of(q), path[160];
 		struct http_call call = { .method = "POST",
 					  .path = PATH,
 					  .body = body ? body : "{}",
@@ -317,9 +351,10 @@ static void ask_more(struct rights *r)
 					  .on_end = answered,
 					  .arg = q };
 
+		snprintf(path, sizeof(path), "%s%s", q->thing ? q->thing->path : "", q->ns);
 		if (q->thing)
 			call = (struct http_call){ .method = "GET",
-						   .path = q->thing->path,
+						   .path = path,
 						   .first = true,
 						   .on_end = answered,
 						   .arg = q };
@@ -351,21 +386,26 @@ static bool is_off(const char *feature, const struct cluster_rights_of *of)
 	return false;
 }
 
+static void ask_thing(struct rights *r, struct question *q, const struct thing *t, const char *ns)
+{
+	q->r = r;
+	q->thing = t;
+	snprintf(q->ns, sizeof(q->ns), "%s", ns);
+	snprintf(q->resource, sizeof(q->resource), "%s%s", t->name, ns);
+	q->answer = (struct cluster_right){
+		.verb = "", .resource = q->resource, .feature = "", .namespace_ = "", .why = q->why
+	};
+}
+
 static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 {
 	size_t at = 0;
 
-	for (size_t i = 0; i < N_THINGS; i++, at++)
-		if (r->questions) {
-			r->questions[at].r = r;
-			r->questions[at].thing = &things[i];
-			r->questions[at].answer =
-				(struct cluster_right){ .verb = "",
-							.resource = things[i].name,
-							.feature = "",
-							.namespace_ = "",
-							.why = r->questions[at].why };
-		}
+	for (size_t i = 0; i < N_THINGS; i++)
+		for (size_t k = 0; k < (things[i].spaced ? of->n : 1); k++, at++)
+			if (r->questions)
+				ask_thing(r, &r->questions[at], &things[i],
+					  things[i].spaced ? of->namespaces[k] : "");
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		const char *const *spaces = table[i].where == ADOPTS ? of->adopts : of->namespaces;
 		const bool spaced = table[i].where == ADOPTS || table[i].where == SPACED;

@@ -26,6 +26,8 @@
 #define TICK_US (5 * GPUQ_US_PER_S) /* pods of cancelled jobs are told again */
 #define USER_ROOM 80
 #define POD_DELETED "its pod was deleted"
+#define GANG_ENDED "the pods that its gang starts with have ended"
+#define NOT_ADOPTED "its namespace was taken out of adopt"
 #define OWNER_DELETED "its owner was deleted, or started by another client"
 
 /* A pod of a job, or a suspended owner, as long as it is there. */
@@ -52,7 +54,7 @@ struct adopt {
 	struct listed *listed;
 	struct owner_sink owners;
 	struct strays *strays;
-	struct loop_timer *again, *tick;
+	struct loop_timer *again, *tick, *grow;
 	uint32_t site; /* whose namespaces the cluster knows */
 };
 
@@ -142,11 +144,24 @@ static void say(struct adopt *a, const struct adopt_fact *f, bool warning, const
 					   &ref, warning, reason, text);
 }
 
+/* The text without the place of the pod in its job, which its owner did not write. */
+static const char *in_pod(const char *text)
+{
+	static const char group[] = "groups[", of[] = "].template.";
+	const char *at = text;
+
+	if (strncmp(at, group, sizeof(group) - 1) != 0)
+		return text;
+	at += sizeof(group) - 1;
+	at += strspn(at, "0123456789");
+	return strncmp(at, of, sizeof(of) - 1) == 0 ? at + sizeof(of) - 1 : text;
+}
+
 static void refused(struct adopt *a, const struct adopt_fact *f, const struct gpuq_err *err)
 {
 	char text[700];
 
-	snprintf(text, sizeof(text), "gpuqd does not queue it: %.600s", err->text);
+	snprintf(text, sizeof(text), "gpuqd does not queue it: %.600s", in_pod(err->text));
 	log_notice("adopt.refused", "pod=%s namespace=%s why=%s", LOGS(f->name),
 		   LOGS(f->namespace_), LOGS(err->text));
 	say(a, f, true, "NotQueued", text);
@@ -224,19 +239,53 @@ static int submit(struct adopt *a, const struct site_adopted *is, const struct a
 
 /* ---- gangs ---- */
 
-/* True if the gang has a job that goes on: a pod beyond the number that starts together is one of its own. */
-static bool has_begun(const struct adopt *a, const struct adopt_fact *f)
+static const struct job *going_on(const struct adopt *a, const struct origin *o)
+{
+	const struct job *j = model_find_job(journal_model(a->j), (struct job_key){ o->job, -1 });
+
+	return j && !j->ended && !j->cancel_asked && !model_job_is_over(j) ? j : NULL;
+}
+
+/* True if all of its pods have started; some may have ended since. */
+static bool runs(const struct job *j)
+{
+	return j->state == GPUQ_JOB_RUNNING || j->state == GPUQ_JOB_COMPLETING;
+}
+
+/* True for a job of pods of that gang. Where nothing of the cluster stands for the gang, its pods have names alone
+ * in common. */
+static bool is_of_gang(const struct origin *o, const struct adopt_fact *f)
+{
+	if (strcmp(f->owner_uid, f->uid) != 0)
+		return strcmp(o->uid, f->owner_uid) == 0;
+	return strcmp(o->kind, f->owner_kind) == 0 && strcmp(o->name, f->owner_name) == 0 &&
+	       strcmp(o->namespace_, f->namespace_) == 0;
+}
+
+/* Return the job of those that start together, if it goes on: a pod beyond their number is a job of its own, which
+ * may start once they run. */
+static const struct job *core_of(const struct adopt *a, const struct adopt_fact *f)
 {
 	const struct model *m = journal_model(a->j);
 
-	for (const struct origin *o = origin_first(m->origins); o; o = o->hh.next) {
-		const struct job *j = model_find_job(m, (struct job_key){ o->job, -1 });
+	for (const struct origin *o = origin_first(m->origins); o; o = o->hh.next)
+		if (is_of_gang(o, f) && o->n_pods >= f->n_gang && going_on(a, o))
+			return going_on(a, o);
+	return NULL;
+}
 
-		if (strcmp(o->uid, f->owner_uid) == 0 && o->n_pods >= f->n_gang && j && !j->ended &&
-		    !j->cancel_asked && !model_job_is_over(j))
-			return true;
-	}
-	return false;
+/* A pod that came after those that start together, and before they run. */
+static void wait_for_core(struct adopt *a, const struct adopt_fact *f, const struct job *core)
+{
+	char text[400];
+
+	strays_add(&a->strays, f);
+	snprintf(
+		text, sizeof(text),
+		"it is beyond the %" PRIu32
+		" pods of %.300s that start together: it is queued when these run, as job %" PRIu32,
+		f->n_gang, f->gang, core->key.id);
+	say(a, f, false, "GangWaits", text);
 }
 
 static void gather(struct adopt *a, const struct site_adopted *is, const struct adopt_fact *f)
@@ -324,6 +373,7 @@ static void on_adoptable(void *arg, const struct adopt_fact *f)
 	const struct model *m = journal_model(a->j);
 	const struct site_adopted *is = adoption_of(m->site, f->namespace_);
 	const struct origin_pod *known = origin_find(m->origins, f->uid);
+	const struct job *core = NULL;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	if (!f->manifest) {
@@ -336,12 +386,16 @@ static void on_adoptable(void *arg, const struct adopt_fact *f)
 		look_again_soon(a);
 	if (!is || known)
 		return;
+	if (*f->gang && f->n_gang > 1)
+		core = core_of(a, f);
 	if (!may_act(a) || (*f->gang && f->n_gang == 0))
 		try_again(a);
 	else if (f->gated && !is_suspended(f) && fill(a, f))
 		return;
-	else if (*f->gang && f->n_gang > 1 && !has_begun(a, f))
+	else if (*f->gang && f->n_gang > 1 && !core)
 		gather(a, is, f);
+	else if (core && !runs(core))
+		wait_for_core(a, f, core);
 	else if (submit(a, is, &f, 1, &err) != 0)
 		refused(a, f, &err);
 }
@@ -400,6 +454,98 @@ static void check_pods(struct adopt *a, const struct origin *o)
 	/* The rest of a gang is queued anew, with what its owner makes. */
 	loop_cancel(a->again);
 	a->again = loop_after(a->l, 0, on_again, a);
+}
+
+/* ---- what becomes of pods beyond those that start together ---- */
+
+static bool same_gang(const struct origin *a, const struct origin *b)
+{
+	return strcmp(a->kind, b->kind) == 0 && strcmp(a->name, b->name) == 0 &&
+	       strcmp(a->namespace_, b->namespace_) == 0 &&
+	       (strcmp(a->uid, b->uid) == 0 || strcmp(a->uid, a->pods[0].uid) == 0);
+}
+
+/* Return a job of pods beyond those of core. NULL: there is none, or others that start together are there. */
+static const struct origin *member_of(const struct adopt *a, const struct origin *core)
+{
+	const struct origin *found = NULL;
+
+	for (const struct origin *o = origin_first(journal_model(a->j)->origins); o;
+	     o = o->hh.next) {
+		if (o == core || o->n_pods == 0 || !same_gang(o, core) || !going_on(a, o))
+			continue;
+		if (o->n_pods >= core->n_pods)
+			return NULL;
+		found = o;
+	}
+	return found;
+}
+
+/* Those that start together have ended, and not well: the rest of the gang does not go on without them. */
+static void core_ended(struct adopt *a, const struct origin *core)
+{
+	struct event ev = { .type = EV_JOB_CANCEL_ASKED };
+	const struct origin *o;
+
+	while ((o = member_of(a, core)) != NULL) {
+		const struct job *j = going_on(a, o);
+
+		log_info("adopt.gang_ended", "job=%" PRIu32 " gang=%s/%s of=%" PRIu32, o->job,
+			 LOGS(o->kind), LOGS(o->name), core->job);
+		if (!model_job_is_live(j)) {
+			end(a, j, GANG_ENDED);
+			continue;
+		}
+		ev.job = j->key;
+		ev.cancel.who = "";
+		ev.cancel.why = GANG_ENDED;
+		if (journal_apply(a->j, &ev, NULL) < 0)
+			break;
+	}
+}
+
+static void on_grow(void *arg)
+{
+	struct adopt *a = arg;
+	const struct model *m = journal_model(a->j);
+	char gang[600];
+
+	a->grow = NULL;
+	for (const struct origin *o = origin_first(m->origins), *next; o && a->strays; o = next) {
+		const struct site_adopted *is = adoption_of(m->site, o->namespace_);
+		const struct job *j = going_on(a, o);
+		const struct adopt_fact **facts;
+		struct stray_pods *pods;
+		size_t n;
+
+		next = o->hh.next;
+		if (o->n_pods < 2 || !is || !j || !runs(j))
+			continue;
+		snprintf(gang, sizeof(gang), "%s/%s", o->kind, o->name);
+		pods = strays_take(&a->strays, o->namespace_, gang);
+		facts = strays_facts(pods, &n);
+		for (size_t i = 0; i < n; i++)
+			on_adoptable(a, facts[i]);
+		strays_done(pods);
+	}
+}
+
+static void on_gang_event(struct adopt *a, const struct event *ev)
+{
+	const struct model *m = journal_model(a->j);
+	const struct origin *o;
+
+	if (ev->type == EV_POD_STARTED && a->strays && !a->grow)
+		a->grow = loop_after(a->l, 0, on_grow, a);
+	if (ev->type != EV_JOB_ENDED)
+		return;
+	o = origin_of(m->origins, ev->job.id);
+	if (!o || o->n_pods < 2)
+		return;
+	if (ev->ended.state != GPUQ_JOB_COMPLETED)
+		core_ended(a, o);
+	/* Pods that waited for them, or are left, may be enough for another start. */
+	look_again_soon(a);
 }
 
 static void on_seen(void *arg, const struct origin_pod *o, const struct pod_fact *f)
@@ -578,6 +724,40 @@ static void on_durable(void *arg, int rc, const struct gpuq_err *err)
 	a->tick = loop_after(a->l, 0, on_tick, a);
 }
 
+/* ---- namespaces that are not adopted any more ---- */
+
+/* Its pods stay: whoever made them may have another scheduler give them nodes. */
+static void disown(struct adopt *a, const struct origin *o)
+{
+	const struct job *j = pending(a, o);
+
+	if (!j || j->cancel_asked || adoption_of(journal_model(a->j)->site, o->namespace_))
+		return;
+	for (uint32_t i = 0; a->cluster && i < o->n_pods; i++) {
+		const struct adopt_fact f = { .namespace_ = o->namespace_,
+					      .name = o->pods[i].name,
+					      .uid = o->pods[i].uid,
+					      .owner_uid = o->uid,
+					      .owner_kind = o->kind,
+					      .gated = o->gated };
+
+		say(a, &f, true, "NotQueued", "gpuqd does not queue it: " NOT_ADOPTED);
+	}
+	end(a, j, NOT_ADOPTED);
+}
+
+static void on_site(struct adopt *a)
+{
+	const struct model *m = journal_model(a->j);
+	const struct origin *next;
+
+	tell_namespaces(a);
+	for (const struct origin *o = origin_first(m->origins); o && !recovery_waits(m); o = next) {
+		next = o->hh.next;
+		disown(a, o);
+	}
+}
+
 /* Jobs that lost a pod while gpuqd was away; those that were cancelled before a restart. */
 static void on_listed(void *arg)
 {
@@ -592,6 +772,7 @@ static void on_listed(void *arg)
 	a->list++;
 	for (o = origin_first(m->origins); o && !recovery_waits(m); o = next) {
 		next = o->hh.next;
+		disown(a, o);
 		if (origin_is_suspended(o))
 			check_owner(a, o);
 		else
@@ -607,7 +788,9 @@ static void on_event(void *arg, const struct event *ev)
 	const struct origin *o;
 
 	if (m->site_generation != a->site)
-		tell_namespaces(a);
+		on_site(a);
+	if (m->origins)
+		on_gang_event(a, ev);
 	if (!m->origins || (ev->type != EV_JOB_CANCEL_ASKED && ev->type != EV_JOB_REQUEUED))
 		return;
 	o = origin_of(m->origins, ev->job.id);
@@ -660,5 +843,6 @@ void adopt_free(struct adopt *a)
 	forget_owners(a);
 	loop_cancel(a->again);
 	loop_cancel(a->tick);
+	loop_cancel(a->grow);
 	free(a);
 }

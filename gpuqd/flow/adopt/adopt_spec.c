@@ -77,6 +77,9 @@ static int read_pod(struct gpuq_arena *a, const struct adopt_fact *f, int64_t no
 		const char *from = without_place(line, file);
 		const char *text = gpuq_arena_strndup(a, from, strcspn(from, "\n"));
 
+		/* Its policy is kept: gpuqd makes no pod of its own. */
+		if (text && strncmp(text, "spec.restartPolicy:", 19) == 0)
+			continue;
 		/* Kinds of pods of one owner often say the same. */
 		if (text && !strstr(gpuq_buf_str(warnings), text))
 			gpuq_buf_printf(warnings, "%s\n", text);
@@ -93,7 +96,9 @@ static int read_pod(struct gpuq_arena *a, const struct adopt_fact *f, int64_t no
 	word = word_of_backend(g->template_);
 	if (word)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "%s: parts of devices are given to jobs of gpuq submit alone",
+				 "%s: it is the word of a system that shares devices, by which "
+				 "they are given to jobs of gpuq submit alone: request "
+				 "nvidia.com/gpu, or use gpuq submit",
 				 word);
 	if (g->gpus_milli % 1000 || g->gpu_memory_bytes || g->gpu_cores)
 		return refuse(err, "parts of devices are given to jobs of gpuq submit alone");

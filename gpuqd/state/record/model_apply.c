@@ -82,7 +82,8 @@ static void let_go(struct model *m, struct job_key key)
 
 	while (j && job_is_done(m, j)) {
 		history_record(m, j, &m->direct);
-		if (m->has_besides && !j->nothing_beside && (j->life->token || j->array))
+		if (m->has_besides && !j->nothing_beside && (j->life->token || j->array) &&
+		    !model_is_adopted(m, j))
 			record_beside(j, &m->direct);
 		note_departed(m, j);
 		j = job_depart(m, j);

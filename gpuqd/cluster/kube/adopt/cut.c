@@ -7,8 +7,8 @@
 
 #define VISIBLE "NVIDIA_VISIBLE_DEVICES"
 
-/* Members that stay: its requests, and its nodes. Additions by a RuntimeClass are in the pod's own
- * overhead, selector and tolerations. */
+/* Members that stay: its requests, its nodes, and what the pod policy of a queue examines. Additions by a
+ * RuntimeClass are in the pod's own overhead, selector and tolerations. */
 static const char *const pod_keys[] = { "nodeSelector",
 					"affinity",
 					"tolerations",
@@ -19,9 +19,24 @@ static const char *const pod_keys[] = { "nodeSelector",
 					"terminationGracePeriodSeconds",
 					"topologySpreadConstraints",
 					"resourceClaims",
+					"hostNetwork",
+					"hostPID",
+					"hostIPC",
+					"securityContext",
 					NULL };
-static const char *const container_keys[] = { "name",       "image",     "command",       "args",
-					      "workingDir", "resources", "restartPolicy", NULL };
+static const char *const container_keys[] = { "name",
+					      "image",
+					      "command",
+					      "args",
+					      "workingDir",
+					      "resources",
+					      "restartPolicy",
+					      "securityContext",
+					      "livenessProbe",
+					      "readinessProbe",
+					      "startupProbe",
+					      "lifecycle",
+					      NULL };
 
 static void copy(json_t *to, const json_t *from, const char *const *keys)
 {
@@ -31,6 +46,25 @@ static void copy(json_t *to, const json_t *from, const char *const *keys)
 		if (v && !json_is_null(v))
 			json_object_set(to, *keys, v);
 	}
+}
+
+/* Ports of the node, and mounts by which a runtime is asked for devices. */
+static bool is_examined(const json_t *v)
+{
+	return json_object_get(v, "hostPort") ||
+	       strstr(kube_str(v, "mountPath"), "nvidia-container-devices");
+}
+
+static void copy_examined(json_t *to, const json_t *from, const char *list)
+{
+	json_t *out = json_array(), *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(from, list), i, v) if (is_examined(v))
+		json_array_append(out, v);
+	if (json_array_size(out))
+		json_object_set(to, list, out);
+	json_decref(out);
 }
 
 static json_t *containers(const json_t *list)
@@ -43,28 +77,30 @@ static json_t *containers(const json_t *list)
 		json_t *kept = json_object();
 
 		copy(kept, c, container_keys);
+		copy_examined(kept, c, "ports");
+		copy_examined(kept, c, "volumeMounts");
 		json_array_append_new(out, kept);
 	}
 	return out;
 }
 
-/* Volumes that may restrict its nodes. */
+/* Volumes that may restrict its nodes, and such as its queue may refuse. The others are the business of the
+ * namespace: gpuqd does not make this pod. */
 static json_t *volumes(const json_t *list)
 {
-	static const char *const keys[] = { "name", "persistentVolumeClaim", "ephemeral", NULL };
+	static const char *const others[] = { "configMap", "secret",    "downwardAPI", "emptyDir",
+					      "csi",       "projected", "image",       NULL };
 	json_t *out = json_array(), *v;
 	size_t i;
 
 	json_array_foreach(list, i, v)
 	{
-		json_t *kept;
+		int k = 0;
 
-		if (!json_object_get(v, "persistentVolumeClaim") &&
-		    !json_object_get(v, "ephemeral"))
-			continue;
-		kept = json_object();
-		copy(kept, v, keys);
-		json_array_append_new(out, kept);
+		while (others[k] && !json_object_get(v, others[k]))
+			k++;
+		if (!others[k])
+			json_array_append(out, v);
 	}
 	return out;
 }

@@ -421,3 +421,58 @@ int podspec_check(const struct gpuq_spec *spec, enum kube_policy level, struct g
 	}
 	return rc;
 }
+
+/* ---- pods that are not made by gpuqd ---- */
+
+static bool is_bool(const struct gpuq_val *v, bool b)
+{
+	return v && v->type == GPUQ_BOOL && v->b == b;
+}
+
+static bool drops_all(const struct gpuq_val *security)
+{
+	const struct gpuq_val *list = gpuq_path(security, "capabilities", "drop", NULL);
+
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
+		if (strcmp(str(list->items[i]), "ALL") == 0)
+			return true;
+	return false;
+}
+
+/* Return what a container lacks of what `restricted` demands; NULL: nothing. */
+static const char *lacks(const struct gpuq_val *c, const struct gpuq_val *of_pod)
+{
+	const struct gpuq_val *own = gpuq_get(c, "securityContext");
+	const struct gpuq_val *root = gpuq_get(own, "runAsNonRoot");
+
+	if (!is_bool(gpuq_get(own, "allowPrivilegeEscalation"), false))
+		return "securityContext.allowPrivilegeEscalation: expected false";
+	if (!drops_all(own))
+		return "securityContext.capabilities.drop: expected ALL in it";
+	if (!is_bool(root ? root : gpuq_get(of_pod, "runAsNonRoot"), true))
+		return "securityContext.runAsNonRoot: expected true";
+	if (!*str(gpuq_path(own, "seccompProfile", "type", NULL)) &&
+	    !*str(gpuq_path(of_pod, "seccompProfile", "type", NULL)))
+		return "securityContext.seccompProfile.type: expected RuntimeDefault or Localhost";
+	return NULL;
+}
+
+int podspec_check_made(const struct gpuq_spec *spec, enum kube_policy level, struct gpuq_err *err)
+{
+	static const char *const lists[] = { "initContainers", "containers" };
+
+	for (size_t i = 0; level == KUBE_POLICY_RESTRICTED && i < 2 * spec->n_groups; i++) {
+		const struct gpuq_val *pod = gpuq_get(spec->groups[i / 2].template_, "spec");
+		const struct gpuq_val *list = gpuq_get(pod, lists[i % 2]);
+
+		for (uint32_t k = 0; list && list->type == GPUQ_LIST && k < list->n; k++) {
+			const char *what = lacks(list->items[k], gpuq_get(pod, "securityContext"));
+
+			if (what)
+				return gpuq_fail(err, GPUQ_EPERM,
+						 "spec.%s[%u].%s: this queue is restricted",
+						 lists[i % 2], k, what);
+		}
+	}
+	return 0;
+}

@@ -21,5 +21,7 @@ enum kube_policy { KUBE_POLICY_RESTRICTED, KUBE_POLICY_BASELINE, KUBE_POLICY_PRI
  * .spec.hostNetwork") and what is allowed instead; GPUQ_EINVAL for what gpuq cannot
  * run at any level (scheduling gates, device claims). */
 int podspec_check(const struct gpuq_spec *spec, enum kube_policy level, struct gpuq_err *err);
+/* Pods that others made get nothing that `restricted` requires: refuse those that lack it. */
+int podspec_check_made(const struct gpuq_spec *spec, enum kube_policy level, struct gpuq_err *err);
 
 #endif
