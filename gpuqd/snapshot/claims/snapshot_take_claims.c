@@ -490,8 +490,7 @@ static void make_one(struct snap_claims *c, uint32_t n, int64_t once_milli, stru
 
 void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const struct request *r,
 			   uint32_t ix, const struct gpuq_group *g, struct gpuq_alternatives choice,
-			   bool together,
-			   struct snap_group *out)
+			   bool together, struct snap_group *out)
 {
 	struct gpuq_amount *all;
 	bool shares = false;

@@ -29,8 +29,7 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
  * is not kept. together: pods that share a claim are to be one. */
 void snapshot_claims_group(struct snap_claims *c, const char *namespace_, const struct request *r,
 			   uint32_t ix, const struct gpuq_group *g, struct gpuq_alternatives choice,
-			   bool together,
-			   struct snap_group *out);
+			   bool together, struct snap_group *out);
 /* Add what the node has of these. */
 void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct snap_node *sn);
 

@@ -275,12 +275,12 @@ uint32_t shared_claim_cards(const struct model *m, const struct node *n, const c
 	struct dra_at *at, *cards;
 	size_t n_at, n_cards;
 	uint32_t sum = 0;
-	bool whole;
+	const char *odd;
 
 	if (!c || !c->allocated)
 		return 0;
 	model_classes(m, &a, &classes);
-	n_at = dra_node(d, n->name, &a, &at, &whole);
+	n_at = dra_node(d, n->name, &a, &at, &odd);
 	n_cards = dra_cards_among(d, at, n_at, &classes, &a, &cards);
 	for (size_t k = 0; k < n_cards && k < n->n_devices && sum < DRA_RESULTS_MAX; k++)
 		for (size_t i = 0; i < n_at; i++)
