@@ -315,7 +315,7 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 		}
 		n += dra_devices_of(spec, &classes, &all);
 		least += dra_least_of(spec, &classes);
-		/* Of alternatives each pod has its own. */
+		/* With alternatives each pod has its own. */
 		if (claim && !has_alternatives(spec))
 			g->claims[i].shares = n - before;
 		shared |= g->claims[i].shares > 0;

@@ -201,7 +201,7 @@ static bool may_choose(const struct request_group *g)
 	const struct gpuq_group *where = g->where;
 	bool may = false;
 
-	/* What the pods of a claim are charged is decided among them: beside it the largest count. */
+	/* Pods of a claim share its charge: beside it the largest alternatives count. */
 	if (where && gpuq_group_shared_milli(where))
 		return false;
 	for (size_t i = 0; where && !where->claims_beside && i < where->n_claims; i++)
