@@ -427,6 +427,9 @@ struct cluster_ops {
 	 * is bound. sink->not_bound follows where it is refused. May be asked again. NULL = pods
 	 * are never created unbound. */
 	void (*claim_select)(struct cluster *c, const struct pod_ref *ref, const char *claim);
+	/* The same, of a claim that is to have a volume which is there. */
+	void (*claim_volume)(struct cluster *c, const struct pod_ref *ref, const char *claim,
+			     const char *volume);
 	/* Write to a claim of devices. object_seen() tells when that is done; sink->claim_refused follows
 	 * where it is refused. ask lives until this call returns. NULL = there are no such claims. */
 	void (*claim_ask)(struct cluster *c, const struct claim_ask *ask);

@@ -513,9 +513,12 @@ static int fill_claims(const struct model *m, const struct job *j, const struct 
 	int rc = order_claims(j, p, spec, o->name, a, &o->claims, err);
 
 	o->unbound |= where && where->n_claims > 0;
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		o->unbound |= objects_claim(m->objects, order_namespace(j->queue),
-					    o->claims.items[i], &volume) == OBJECTS_CLAIM_WAITS;
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const enum objects_claim is = objects_claim(m->objects, order_namespace(j->queue),
+							    o->claims.items[i], &volume);
+
+		o->unbound |= is == OBJECTS_CLAIM_WAITS || is == OBJECTS_CLAIM_CHOOSES;
+	}
 	if (rc == 0 && o->claims.n > n)
 		o->unbound |= objects_may_bind(m->objects);
 	return rc;

@@ -78,7 +78,10 @@ static void gate(const struct snap_objects *o, const struct queue *q, const stru
 
 		if (is == OBJECTS_CLAIM_MISSING)
 			v->gate = GPUQ_R_VOLUME_NOT_FOUND;
-		else if (is == OBJECTS_CLAIM_UNBOUND && v->gate == GPUQ_R_NONE)
+		else if (v->gate == GPUQ_R_NONE &&
+			 (is == OBJECTS_CLAIM_UNBOUND ||
+			  (is == OBJECTS_CLAIM_CHOOSES &&
+			   !objects_volume(o->m->objects, namespace_, claim, NULL))))
 			v->gate = GPUQ_R_VOLUME_PENDING;
 		else
 			continue;
@@ -186,6 +189,61 @@ static void restrict_to(struct snap_objects *o, const struct object_fact *f, str
 	g->n_required = terms ? (uint32_t)n : 0;
 }
 
+/* Return what a volume requires of its node, where that is one of some values of a label; NULL = it is more, or
+ * less. */
+static const struct gpuq_require *label_of(const struct object_fact *v)
+{
+	const struct gpuq_term *t = v->n_required == 1 ? &v->required[0] : NULL;
+
+	return t && t->n == 1 && t->all[0].op == GPUQ_OP_IN ? &t->all[0] : NULL;
+}
+
+/* Demand the node of one of the volumes which the claim may have. A local volume names its node, and there
+ * may be one on each: of those that name the same label one requirement has all values. */
+static void near_volumes(struct snap_objects *o, const char *namespace_, const char *claim,
+			 struct snap_group *g)
+{
+	const struct objects *all = o->m->objects;
+	const size_t room = objects_count(all, OBJECT_VOLUME);
+	struct gpuq_term *terms = gpuq_arena_calloc(o->mem, room + 1, sizeof(*terms));
+	struct gpuq_require *label = gpuq_arena_calloc(o->mem, 1, sizeof(*label));
+	struct object_fact any = { .required = terms };
+	size_t n_values = 0;
+	const char **values;
+
+	for (const struct object_fact *v = NULL;
+	     (v = objects_volume(all, namespace_, claim, v)) != NULL;)
+		n_values += label_of(v) ? label_of(v)->values.n : 0;
+	values = gpuq_arena_calloc(o->mem, n_values + 1, sizeof(*values));
+	if (!terms || !label || !values)
+		return;
+	for (const struct object_fact *v = NULL;
+	     (v = objects_volume(all, namespace_, claim, v)) != NULL;) {
+		const struct gpuq_require *is = label_of(v);
+
+		if (v->n_required == 0)
+			return; /* it can be reached from any node */
+		if (is && (!label->key || strcmp(label->key, is->key) == 0)) {
+			*label = (struct gpuq_require){ is->key,
+							is->op,
+							{ values, label->values.n } };
+			for (size_t i = 0; i < is->values.n; i++)
+				values[label->values.n++] = is->values.items[i];
+			continue;
+		}
+		if (any.n_required + v->n_required >= room)
+			return; /* several of each: the cluster decides */
+		for (size_t i = 0; i < v->n_required; i++)
+			terms[any.n_required++] = v->required[i];
+	}
+	if (label->key)
+		terms[any.n_required++] = (struct gpuq_term){ .all = label, .n = 1 };
+	restrict_to(o, &any, g);
+	/* Pods of one claim are where its volume is. */
+	if (g->pods_max > 1 && !g->topology_required)
+		g->topology_required = "host";
+}
+
 /* Add the taints that pods of a RuntimeClass tolerate. */
 static void tolerate(struct snap_objects *o, const struct object_fact *f, struct snap_group *g)
 {
@@ -251,7 +309,9 @@ void snapshot_objects_group(struct snap_objects *o, const struct queue *q,
 	}
 	for (size_t i = 0; where && i < where->n_volumes; i++)
 		if (objects_claim(o->m->objects, namespace_, where->volumes[i].claim, &f) ==
-		    OBJECTS_CLAIM_TIED)
+		    OBJECTS_CLAIM_CHOOSES)
+			near_volumes(o, namespace_, where->volumes[i].claim, out);
+		else if (f)
 			restrict_to(o, f, out);
 }
 

@@ -17,7 +17,37 @@ kind: StorageClass
 metadata: {name: now}
 provisioner: test.gpuq.io/none
 volumeBindingMode: Immediate
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: local}
+provisioner: kubernetes.io/no-provisioner
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: zoned}
+provisioner: test.gpuq.io/none
+volumeBindingMode: WaitForFirstConsumer
+allowedTopologies: [{matchLabelExpressions: [{key: kubernetes.io/hostname, values: [node2]}]}]
 END
+
+# free_volume NAME NODE SIZE: a local volume there, which no claim has
+free_volume() {
+	kube apply -f - <<-END
+		apiVersion: v1
+		kind: PersistentVolume
+		metadata: {name: $1}
+		spec:
+		  accessModes: [ReadWriteOnce]
+		  capacity: {storage: $3}
+		  storageClassName: local
+		  persistentVolumeReclaimPolicy: Retain
+		  local: {path: /nowhere}
+		  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [
+		   {key: kubernetes.io/hostname, operator: In, values: [$2]}]}]}}
+	END
+}
 
 # claim NAME CLASS: an unbound claim
 claim() {
@@ -133,6 +163,34 @@ test_expect_success 'its volume comes into being elsewhere: the job goes back an
 	if [ "$node" = node1 ]; then other=node2; else other=node1; fi &&
 	volume late3 late $other && bound late3 && job_becomes "$id" RUNNING 120 && job_is "$id" pods.0.node $other &&
 	n_pods "$id" 1 && job_is "$id" attempt 1 && gpuq cancel "$id" && wait_for 120 no_pods
+'
+
+test_expect_success 'the topologies of a class: its claims get nodes of them alone' '
+	claim zoned1 zoned && id=$(mounting zoned1) && wait_for 60 is_selected zoned1 && test "$(selected zoned1)" = node2 &&
+	gpuq cancel "$id" && wait_for 120 no_pods
+'
+
+# ---- local volumes: nothing makes them ----
+
+volume_of() { kube get "gpuq-jobs/persistentvolumeclaims/$1" spec.volumeName; }
+
+test_expect_success 'a local volume is waited for without a pod and devices' '
+	claim local1 local && id=$(mounting local1) && wait_for 60 job_is "$id" reason VolumePending && n_pods "$id" 0 &&
+	test "$(free_gpus)" = 6 && gpuq cancel "$id"
+'
+
+test_expect_success 'the job goes where one is that is large enough, and the claim gets the smallest of those' '
+	free_volume tiny node1 500Mi && free_volume large node3 5Gi && free_volume fits node3 2Gi &&
+	id=$(mounting local1) && job_becomes "$id" RUNNING 120 && job_is "$id" pods.0.node node3 && test "$(volume_of local1)" = fits &&
+	bound local1 && job_is "$id" attempt 0
+'
+
+test_expect_success 'two claims at once do not get the same volume, and the one without waits' '
+	claim local2 local && claim local3 local && two=$(mounting local2) && three=$(mounting local3) &&
+	wait_for 120 eval "job_is $two state RUNNING || job_is $three state RUNNING" &&
+	{ wait_for 60 job_is "$two" reason VolumePending || wait_for 60 job_is "$three" reason VolumePending; } &&
+	free_volume more node1 1Gi && job_becomes "$two" RUNNING 120 && job_becomes "$three" RUNNING 120 &&
+	test "$(volume_of local2)" != "$(volume_of local3)" && gpuq cancel "$id" "$two" "$three" && wait_for 120 no_pods
 '
 
 # ---- killed at each step ----

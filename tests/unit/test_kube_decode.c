@@ -589,7 +589,7 @@ static const struct {
 	  CLAIM_PENDING, "", "" },
 	{ "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"annotations\":"
 	  "{\"volume.kubernetes.io/selected-node\":\"n7\"}},\"spec\":{\"volumeName\":\"early\"}}",
-	  CLAIM_PENDING, "", "n7" },
+	  CLAIM_PENDING, "early", "n7" },
 	{ "{" META ",\"spec\":{\"volumeName\":\"pv\"},\"status\":{\"phase\":\"Bound\"}}",
 	  CLAIM_BOUND, "pv", "" },
 	{ "{" META ",\"spec\":{\"volumeName\":\"pv\"},\"status\":{\"phase\":\"Lost\"}}", CLAIM_LOST,
@@ -648,8 +648,58 @@ Test(kube_decode, knows_classes_that_wait_for_a_pod)
 			   &f),
 		     0);
 	cr_expect(f.waits);
+	cr_expect_not(f.makes_none);
 	cr_assert_eq(thing(OBJECT_CLASS, "{\"metadata\":{\"name\":\"now\"}}", &f), 0);
 	cr_expect_not(f.waits);
+	cr_assert_eq(
+		thing(OBJECT_CLASS,
+		      "{\"metadata\":{\"name\":\"local\"},\"provisioner\":"
+		      "\"kubernetes.io/no-provisioner\",\"allowedTopologies\":["
+		      "{\"matchLabelExpressions\":[{\"key\":\"zone\",\"values\":[\"a\",\"b\"]}]},"
+		      "{\"matchLabelExpressions\":[{\"key\":\"rack\",\"values\":[\"r\"]}]}]}",
+		      &f),
+		0);
+	cr_expect(f.makes_none);
+	cr_assert_eq(f.n_required, 2);
+	cr_expect_str_eq(f.required[0].all[0].key, "zone");
+	cr_expect_str_eq(f.required[0].all[0].values.items[1], "b");
+	cr_expect_str_eq(f.required[1].all[0].values.items[0], "r");
+}
+
+Test(kube_decode, reads_what_a_claim_and_its_volume_have_to_agree_in)
+{
+	struct object_fact f;
+
+	cr_assert_eq(
+		thing(OBJECT_CLAIM,
+		      "{" META ",\"spec\":{\"storageClassName\":\"local\",\"accessModes\":["
+		      "\"ReadWriteOnce\",\"ReadOnlyMany\"],\"volumeMode\":\"Block\",\"selector\":"
+		      "{\"matchLabels\":{\"a\":\"b\"}},\"resources\":{\"requests\":{\"storage\":"
+		      "\"2Gi\"}}}}",
+		      &f),
+		0);
+	cr_expect_str_eq(f.class_, "local");
+	cr_expect_eq(f.size_bytes, INT64_C(2) << 30);
+	cr_expect_eq(f.modes, ACCESS_WRITE_ONCE | ACCESS_READ_MANY);
+	cr_expect(f.block && f.selects);
+	cr_assert_eq(
+		thing(OBJECT_VOLUME,
+		      "{\"metadata\":{\"name\":\"pv\"},\"spec\":{\"storageClassName\":\"local\","
+		      "\"accessModes\":[\"ReadWriteOncePod\"],\"capacity\":{\"storage\":\"3Gi\"}},"
+		      "\"status\":{\"phase\":\"Available\"}}",
+		      &f),
+		0);
+	cr_expect_str_eq(f.class_, "local");
+	cr_expect_eq(f.size_bytes, INT64_C(3) << 30);
+	cr_expect_eq(f.modes, ACCESS_ONE_POD);
+	cr_expect(f.unclaimed && !f.block);
+	cr_assert_eq(
+		thing(OBJECT_VOLUME,
+		      "{\"metadata\":{\"name\":\"pv\"},\"spec\":{\"claimRef\":{\"name\":\"c\"}},"
+		      "\"status\":{\"phase\":\"Available\"}}",
+		      &f),
+		0);
+	cr_expect_not(f.unclaimed);
 }
 
 Test(kube_decode, names_the_claims_of_a_pod_of_ours_without_a_node)

@@ -323,6 +323,96 @@ Test(take_objects, terms_of_the_job_and_of_its_volumes_hold_together)
 	model_free(m);
 }
 
+/* A volume of the class of local ones, on one node. */
+static void local_volume(struct model *m, const char *name, const char *const *node, int64_t size,
+			 bool unclaimed)
+{
+	struct gpuq_require host = { "kubernetes.io/hostname",
+				     GPUQ_OP_IN,
+				     { (const char **)(uintptr_t)node, 1 } };
+	const struct gpuq_term term = { .all = &host, .n = 1 };
+	struct object_fact v = fact(OBJECT_VOLUME, "", name);
+
+	v.class_ = "local";
+	v.size_bytes = size;
+	v.modes = ACCESS_WRITE_ONCE;
+	v.unclaimed = unclaimed;
+	v.required = &term;
+	v.n_required = 1;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &v), 0);
+}
+
+Test(take_objects, a_claim_of_local_volumes_goes_where_one_is_free)
+{
+	static const char *const nodes[] = { "n0", "n1", "n2", "n3", "n4" };
+	struct model *m = with_volume();
+	struct object_fact c = fact(OBJECT_CLAIM, "home", "data"),
+			   local = fact(OBJECT_CLASS, "", "local");
+	const struct snap_group *g;
+	struct snapshot *s;
+
+	local.waits = local.makes_none = true;
+	c.class_ = "local";
+	c.size_bytes = 10;
+	c.modes = ACCESS_WRITE_ONCE;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &local), 0);
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &c), 0);
+	cr_assert_null(submit_text(m, MOUNTS, NULL));
+	s = look(m);
+	cr_expect_eq(s->jobs[0].gate, GPUQ_R_VOLUME_PENDING, "there is none: no device is held");
+	snapshot_free(s);
+
+	local_volume(m, "small", &nodes[0], 9, true);
+	local_volume(m, "taken", &nodes[1], 10, false);
+	local_volume(m, "one", &nodes[2], 10, true);
+	local_volume(m, "two", &nodes[3], 20, true);
+	s = look(m);
+	g = group(s, 0);
+	cr_expect_eq(s->jobs[0].gate, GPUQ_R_NONE);
+	cr_assert_eq(g->n_required, 1, "%u", g->n_required);
+	cr_assert_eq(g->required[0].n, 1);
+	cr_assert_eq(g->required[0].all[0].values.n, 2);
+	for (int i = 2; i < 4; i++)
+		cr_expect(gpuq_strlist_has(&g->required[0].all[0].values, nodes[i]), "%s",
+			  nodes[i]);
+	snapshot_free(s);
+
+	/* Chosen: until it is bound the job is tied to it. */
+	c.volume = "two";
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &c), 0);
+	s = look(m);
+	g = group(s, 0);
+	cr_assert_eq(g->n_required, 1);
+	cr_assert_eq(g->required[0].all[0].values.n, 1);
+	cr_expect_str_eq(g->required[0].all[0].values.items[0], "n3");
+	snapshot_free(s);
+	model_free(m);
+}
+
+Test(take_objects, a_class_says_where_its_volumes_are_made)
+{
+	static const char *zone = "a";
+	struct gpuq_require all = { "zone", GPUQ_OP_IN, { &zone, 1 } };
+	const struct gpuq_term term = { .all = &all, .n = 1 };
+	struct model *m = with_volume();
+	struct object_fact c = fact(OBJECT_CLAIM, "home", "data"),
+			   zoned = fact(OBJECT_CLASS, "", "zoned");
+	struct snapshot *s;
+
+	zoned.waits = true;
+	zoned.required = &term;
+	zoned.n_required = 1;
+	c.class_ = "zoned";
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &zoned), 0);
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &c), 0);
+	cr_assert_null(submit_text(m, MOUNTS, NULL));
+	s = look(m);
+	cr_assert_eq(group(s, 0)->n_required, 1);
+	cr_expect_str_eq(group(s, 0)->required[0].all[0].key, "zone");
+	snapshot_free(s);
+	model_free(m);
+}
+
 Test(take_objects, a_copy_is_the_same)
 {
 	struct model *m = with_volume();

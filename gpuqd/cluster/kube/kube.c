@@ -306,6 +306,12 @@ static void kube_claim_select(struct cluster *c, const struct pod_ref *ref, cons
 	asks_claim_select(of(c)->asks, ref, claim);
 }
 
+static void kube_claim_volume(struct cluster *c, const struct pod_ref *ref, const char *claim,
+			      const char *volume)
+{
+	asks_claim_volume(of(c)->asks, ref, claim, volume);
+}
+
 static void kube_claim_ask(struct cluster *c, const struct claim_ask *ask)
 {
 	asks_claim(of(c)->asks, watch_claims_version(of(c)->watch), ask);
@@ -501,6 +507,7 @@ static const struct cluster_ops ops = {
 	.refusal_probe = kube_refusal_probe,
 	.refusal_forget = kube_refusal_forget,
 	.claim_select = kube_claim_select,
+	.claim_volume = kube_claim_volume,
 	.claim_ask = kube_claim_ask,
 	.pod_bind = kube_pod_bind,
 	.adopt = kube_adopt,

@@ -25,7 +25,10 @@ struct waiting {
 	int64_t asked_us; /* monotonic: when anything was last asked for it */
 	bool binding; /* that was to bind it */
 	size_t n_claims;
-	char *claims[];
+	struct {
+		char *name;
+		char *volume; /* that was chosen for it; NULL = none */
+	} claims[];
 };
 
 struct bind {
@@ -42,8 +45,10 @@ struct bind {
 static void drop(struct bind *b, struct waiting *w)
 {
 	HASH_DEL(b->all, w);
-	for (size_t i = 0; i < w->n_claims; i++)
-		free(w->claims[i]);
+	for (size_t i = 0; i < w->n_claims; i++) {
+		free(w->claims[i].name);
+		free(w->claims[i].volume);
+	}
 	free(w);
 }
 
@@ -114,11 +119,59 @@ static void send_back(struct bind *b, const struct job *j, const char *claim)
 	bind_release(b, j->key);
 }
 
-/* Look at one claim, and have the node written to it where that is still to be done. */
-static enum progress settle(struct bind *b, struct waiting *w, const struct pod *p,
-			    const struct pod_ref *ref, const char *claim, bool again)
+/* True if the volume was chosen for another claim, which is not yet seen to have it. */
+static bool is_promised(const struct bind *b, const struct pod *to, const char *claim,
+			const char *volume)
 {
 	const struct model *m = journal_model(b->j);
+
+	for (const struct waiting *w = b->all; w; w = w->hh.next) {
+		const struct pod *p = model_find_pod(m, w->key);
+
+		for (size_t i = 0; p && i < w->n_claims; i++)
+			if (w->claims[i].volume && strcmp(w->claims[i].volume, volume) == 0 &&
+			    (strcmp(w->claims[i].name, claim) != 0 ||
+			     strcmp(order_namespace(p->job->queue),
+				    order_namespace(to->job->queue)) != 0))
+				return true;
+	}
+	return false;
+}
+
+/* Return the smallest volume on the pod's node that the claim may have; NULL = there is none. */
+static const struct object_fact *best_volume(const struct bind *b, const struct pod *p,
+					     const struct pod_ref *ref, const char *claim)
+{
+	const struct objects *o = journal_model(b->j)->objects;
+	const struct object_fact *best = NULL;
+
+	for (const struct object_fact *v = NULL;
+	     (v = objects_volume(o, ref->namespace_, claim, v)) != NULL;)
+		if (objects_fits(v, p->node->name, &p->node->fact.labels) &&
+		    (!best || v->size_bytes < best->size_bytes) &&
+		    !is_promised(b, p, claim, v->name))
+			best = v;
+	return best;
+}
+
+/* True for a claim that the job names: its placement knew the volumes. One that is made for the pod
+ * is waited for, as another node may have no volume either. */
+static bool has_to_be_there(const struct pod *p, const char *claim)
+{
+	const struct gpuq_group *where = p->job->request->spec.groups[p->group].where;
+
+	for (size_t i = 0; where && i < where->n_volumes; i++)
+		if (strcmp(where->volumes[i].claim, claim) == 0)
+			return true;
+	return false;
+}
+
+/* Look at one claim, and have the node written to it where that is still to be done. */
+static enum progress settle(struct bind *b, struct waiting *w, size_t i, const struct pod *p,
+			    const struct pod_ref *ref, bool again)
+{
+	const struct model *m = journal_model(b->j);
+	const char *claim = w->claims[i].name;
 	const struct object_fact *volume, *c;
 
 	switch (objects_claim(m->objects, ref->namespace_, claim, &volume)) {
@@ -127,8 +180,23 @@ static enum progress settle(struct bind *b, struct waiting *w, const struct pod 
 	case OBJECTS_CLAIM_TIED:
 		return objects_fits(volume, p->node->name, &p->node->fact.labels) ? SETTLED
 										  : ELSEWHERE;
+	case OBJECTS_CLAIM_CHOOSES:
+		volume = best_volume(b, p, ref, claim);
+		if (!volume)
+			return has_to_be_there(p, claim) ? ELSEWHERE : WAITS;
+		if (again) {
+			w->asked_us = loop_mono_us(b->l);
+			free(w->claims[i].volume);
+			w->claims[i].volume = strdup(volume->name);
+			b->cluster->ops->claim_volume(b->cluster, ref, claim, volume->name);
+		}
+		return WAITS;
 	case OBJECTS_CLAIM_WAITS:
 		c = objects_find(m->objects, OBJECT_CLAIM, ref->namespace_, claim);
+		if (c && *c->volume)
+			return objects_fits(volume, p->node->name, &p->node->fact.labels)
+				       ? WAITS
+				       : ELSEWHERE;
 		if (c && strcmp(c->selected, p->node->name) != 0 && again) {
 			w->asked_us = loop_mono_us(b->l);
 			b->cluster->ops->claim_select(b->cluster, ref, claim);
@@ -155,10 +223,10 @@ static bool look(struct bind *b, struct waiting *w)
 		return false;
 	order_ref(m, p->job, p, name, &ref);
 	for (size_t i = 0; i < w->n_claims; i++) {
-		const enum progress at = settle(b, w, p, &ref, w->claims[i], again);
+		const enum progress at = settle(b, w, i, p, &ref, again);
 
 		if (at == ELSEWHERE) {
-			send_back(b, p->job, w->claims[i]);
+			send_back(b, p->job, w->claims[i].name);
 			return false;
 		}
 		settled &= at == SETTLED;
@@ -187,7 +255,8 @@ static bool look(struct bind *b, struct waiting *w)
 static bool may_act(const struct bind *b)
 {
 	return b->cluster && b->cluster->ops->pod_bind && b->cluster->ops->claim_select &&
-	       !recovery_waits(journal_model(b->j)) && !model_is_fenced(journal_model(b->j));
+	       b->cluster->ops->claim_volume && !recovery_waits(journal_model(b->j)) &&
+	       !model_is_fenced(journal_model(b->j));
 }
 
 static void arm(struct bind *b, bool soon);
@@ -269,8 +338,8 @@ void bind_seen(void *bind, struct pod_key key, const struct gpuq_strlist *claims
 		abort();
 	w->key = key;
 	for (; w->n_claims < claims->n; w->n_claims++) {
-		w->claims[w->n_claims] = strdup(claims->items[w->n_claims]);
-		if (!w->claims[w->n_claims])
+		w->claims[w->n_claims].name = strdup(claims->items[w->n_claims]);
+		if (!w->claims[w->n_claims].name)
 			abort();
 	}
 	gpuq_arena_done(&mem);

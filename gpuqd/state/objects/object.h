@@ -34,6 +34,11 @@ enum object_kind {
 	N_OBJECT_KINDS
 };
 
+#define ACCESS_WRITE_ONCE 1u /* from one node */
+#define ACCESS_READ_MANY 2u
+#define ACCESS_WRITE_MANY 4u
+#define ACCESS_ONE_POD 8u
+
 enum claim_state { CLAIM_PENDING, CLAIM_BOUND, CLAIM_LOST };
 
 struct object_fact {
@@ -46,7 +51,7 @@ struct object_fact {
 	/* LIMITS, RUNTIME: the same of countable resources, by name. */
 	const struct gpuq_amount *amounts;
 	size_t n_amounts;
-	/* RUNTIME, VOLUME: the nodes, one of the terms; n_required 0 = any. */
+	/* RUNTIME, VOLUME, CLASS: the nodes, one of the terms; n_required 0 = any. */
 	const struct gpuq_term *required;
 	size_t n_required; /* terms of its affinity; 0 = any node */
 	/* RUNTIME: taints that its pods tolerate as well. */
@@ -54,12 +59,21 @@ struct object_fact {
 	size_t n_tolerations;
 	/* CLAIM */
 	enum claim_state state;
-	const char *volume; /* when bound, else "" */
+	const char *volume; /* when bound, or while it is being bound to that one; else "" */
+	/* CLAIM: its labels decide as well which volume it may have: the cluster chooses. */
+	bool selects;
+	/* CLAIM, VOLUME */
 	const char *class_; /* its StorageClass; "" none */
+	int64_t size_bytes; /* requested, or there */
+	unsigned modes; /* of access: ACCESS_ */
+	bool block; /* a device, not a file system */
+	/* VOLUME: no claim has it, and none is to have it. */
+	bool unclaimed;
 	/* Node on which an unbound claim is to be provisioned; "" none. UNHEALTHY: numbers of cards, "0,2". */
 	const char *selected;
-	/* CLASS: claims of it are bound once a node is selected for their first pod. */
-	bool waits;
+	/* CLASS: claims of it are bound once a node is selected for their first pod; and to volumes that are
+	 * there already, as its driver makes none. Its nodes are in required. */
+	bool waits, makes_none;
 	union dra_fact dra; /* of the kinds from SLICE on */
 };
 

@@ -270,9 +270,12 @@ static bool tolerations_same(const struct object_fact *a, const struct object_fa
 static bool same(const struct object_fact *a, const struct object_fact *b)
 {
 	return a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
-	       a->state == b->state && a->waits == b->waits && strcmp(a->volume, b->volume) == 0 &&
-	       strcmp(a->class_, b->class_) == 0 && strcmp(a->selected, b->selected) == 0 &&
-	       terms_same(a, b) && tolerations_same(a, b) &&
+	       a->state == b->state && a->waits == b->waits && a->makes_none == b->makes_none &&
+	       a->selects == b->selects && a->size_bytes == b->size_bytes && a->modes == b->modes &&
+	       a->block == b->block && a->unclaimed == b->unclaimed &&
+	       strcmp(a->volume, b->volume) == 0 && strcmp(a->class_, b->class_) == 0 &&
+	       strcmp(a->selected, b->selected) == 0 && terms_same(a, b) &&
+	       tolerations_same(a, b) &&
 	       gpuq_amounts_same(a->amounts, a->n_amounts, b->amounts, b->n_amounts);
 }
 
@@ -549,7 +552,7 @@ enum objects_claim objects_claim(const struct objects *o, const char *namespace_
 				 const struct object_fact **volume)
 {
 	const struct object_fact *c;
-	const struct object *class_;
+	const struct object *class_, *v;
 
 	*volume = NULL;
 	/* Where gpuqd may not read these objects it assumes that they restrict nothing: the cluster
@@ -560,8 +563,7 @@ enum objects_claim objects_claim(const struct objects *o, const char *namespace_
 	if (!c || c->state == CLAIM_LOST)
 		return OBJECTS_CLAIM_MISSING;
 	if (c->state == CLAIM_BOUND) {
-		const struct object *v = find(o, OBJECT_VOLUME, "", c->volume);
-
+		v = find(o, OBJECT_VOLUME, "", c->volume);
 		if (!o->known[OBJECT_VOLUME])
 			return OBJECTS_CLAIM_FREE;
 		if (!v)
@@ -572,8 +574,43 @@ enum objects_claim objects_claim(const struct objects *o, const char *namespace_
 	if (!o->known[OBJECT_CLASS])
 		return OBJECTS_CLAIM_FREE;
 	class_ = *c->class_ ? find(o, OBJECT_CLASS, "", c->class_) : NULL;
-	return class_ && class_->fact.waits && o->known[OBJECT_BINDING] ? OBJECTS_CLAIM_WAITS
-									: OBJECTS_CLAIM_UNBOUND;
+	if (!class_ || !class_->fact.waits || !o->known[OBJECT_BINDING])
+		return OBJECTS_CLAIM_UNBOUND;
+	if (*c->volume && o->known[OBJECT_VOLUME]) {
+		v = find(o, OBJECT_VOLUME, "", c->volume);
+		*volume = v ? &v->fact : NULL;
+		return v ? OBJECTS_CLAIM_WAITS : OBJECTS_CLAIM_UNBOUND;
+	}
+	*volume = &class_->fact;
+	if (!class_->fact.makes_none)
+		return OBJECTS_CLAIM_WAITS;
+	/* Which volumes a selector means is left to who chooses one by hand. */
+	return o->known[OBJECT_VOLUME] && !c->selects ? OBJECTS_CLAIM_CHOOSES
+						      : OBJECTS_CLAIM_UNBOUND;
+}
+
+/* True if the claim may have the volume, as Kubernetes matches them. */
+static bool serves(const struct object_fact *v, const struct object_fact *c)
+{
+	return v->unclaimed && strcmp(v->class_, c->class_) == 0 && v->block == c->block &&
+	       (c->modes & ~v->modes) == 0 && v->size_bytes >= c->size_bytes;
+}
+
+const struct object_fact *objects_volume(const struct objects *o, const char *namespace_,
+					 const char *name, const struct object_fact *after)
+{
+	const struct object_fact *c = objects_find(o, OBJECT_CLAIM, namespace_, name);
+	const struct object *x = o->all[OBJECT_VOLUME];
+
+	if (!c)
+		return NULL;
+	if (after) {
+		x = find(o, OBJECT_VOLUME, "", after->name);
+		x = x ? x->hh.next : NULL;
+	}
+	while (x && !serves(&x->fact, c))
+		x = x->hh.next;
+	return x ? &x->fact : NULL;
 }
 
 bool objects_may_bind(const struct objects *o)

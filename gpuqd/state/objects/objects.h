@@ -72,11 +72,17 @@ enum objects_claim {
 	OBJECTS_CLAIM_MISSING, /* there is no such claim, or its volume is lost */
 	OBJECTS_CLAIM_UNBOUND, /* it is being bound, whatever its pods; or gpuqd may not bind it */
 	OBJECTS_CLAIM_WAITS, /* it will be bound once a node is selected for its pod */
+	/* As WAITS, to one of the volumes that are there: gpuqd chooses it with the node. */
+	OBJECTS_CLAIM_CHOOSES,
 };
 
-/* *volume: of a tied claim. */
+/* *volume, which says on which nodes: of a tied claim; of one that waits, the volume that it is to have, or
+ * its class. Else NULL. */
 enum objects_claim objects_claim(const struct objects *o, const char *namespace_, const char *name,
 				 const struct object_fact **volume);
+/* Return the next volume, after NULL the first, that a claim which chooses may have; NULL = no other. */
+const struct object_fact *objects_volume(const struct objects *o, const char *namespace_,
+					 const char *name, const struct object_fact *after);
 /* True if claims can be followed until they are bound, and pods be bound then. */
 bool objects_may_bind(const struct objects *o);
 /* True if the node is one of those that the volume, or the runtime, allows. */

@@ -293,7 +293,8 @@ static void asks_write(struct asks *a, const struct asks_write *w)
 	json_decref(w->body);
 }
 
-void asks_claim_select(struct asks *a, const struct pod_ref *ref, const char *claim)
+/* Write to a volume claim of the pod. Takes the body over. */
+static void claim_patch(struct asks *a, const struct pod_ref *ref, const char *claim, json_t *body)
 {
 	struct gpuq_buf path = GPUQ_BUF_INIT;
 	struct asks_write w;
@@ -304,11 +305,24 @@ void asks_claim_select(struct asks *a, const struct pod_ref *ref, const char *cl
 				 .content_type = MERGE,
 				 .key = gpuq_buf_str(&path),
 				 .path = gpuq_buf_str(&path),
-				 .body = json_pack("{s:{s:{s:s}}}", "metadata", "annotations",
-						   KUBE_A_SELECTED_NODE, ref->node),
+				 .body = body,
 				 .pod = pod_ref_as(ref) };
 	asks_write(a, &w);
 	gpuq_buf_done(&path);
+}
+
+void asks_claim_select(struct asks *a, const struct pod_ref *ref, const char *claim)
+{
+	claim_patch(a, ref, claim,
+		    json_pack("{s:{s:{s:s}}}", "metadata", "annotations", KUBE_A_SELECTED_NODE,
+			      ref->node));
+}
+
+/* It may be written once, while the claim is unbound: the volume controller does the rest. */
+void asks_claim_volume(struct asks *a, const struct pod_ref *ref, const char *claim,
+		       const char *volume)
+{
+	claim_patch(a, ref, claim, json_pack("{s:{s:s}}", "spec", "volumeName", volume));
 }
 
 void asks_bind(struct asks *a, const struct pod_ref *ref)

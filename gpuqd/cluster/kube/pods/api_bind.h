@@ -16,6 +16,8 @@
  * on. version: of the API, "v1". */
 void asks_claim(struct asks *a, const char *version, const struct claim_ask *ask);
 void asks_claim_select(struct asks *a, const struct pod_ref *ref, const char *claim);
+void asks_claim_volume(struct asks *a, const struct pod_ref *ref, const char *claim,
+		       const char *volume);
 void asks_bind(struct asks *a, const struct pod_ref *ref);
 void bindings_free_all(struct asks *a);
 

@@ -136,6 +136,39 @@ static bool read_runtime(struct kube_object *o, struct object_fact *out)
 
 /* ---- PersistentVolumeClaim, PersistentVolume ---- */
 
+static unsigned read_modes(const json_t *spec)
+{
+	static const struct {
+		const char *word;
+		unsigned mode;
+	} words[] = { { "ReadWriteOnce", ACCESS_WRITE_ONCE },
+		      { "ReadOnlyMany", ACCESS_READ_MANY },
+		      { "ReadWriteMany", ACCESS_WRITE_MANY },
+		      { "ReadWriteOncePod", ACCESS_ONE_POD } };
+	unsigned modes = 0;
+	size_t i;
+	json_t *item;
+
+	json_array_foreach(json_object_get(spec, "accessModes"), i, item)
+	{
+		const char *word = json_string_value(item);
+
+		for (size_t k = 0; word && k < sizeof(words) / sizeof(words[0]); k++)
+			if (strcmp(word, words[k].word) == 0)
+				modes |= words[k].mode;
+	}
+	return modes;
+}
+
+/* Read what has to match between a claim and its volume. */
+static void read_storage(const json_t *spec, const json_t *sizes, struct object_fact *out)
+{
+	out->class_ = kube_str(spec, "storageClassName");
+	out->size_bytes = kube_quantity(sizes, "storage", gpuq_bytes_parse);
+	out->modes = read_modes(spec);
+	out->block = strcmp(kube_str(spec, "volumeMode"), "Block") == 0;
+}
+
 static void read_claim(const json_t *object, struct object_fact *out)
 {
 	const char *phase = kube_str(json_object_get(object, "status"), "phase");
@@ -145,9 +178,9 @@ static void read_claim(const json_t *object, struct object_fact *out)
 	out->state = strcmp(phase, "Bound") == 0  ? CLAIM_BOUND
 		     : strcmp(phase, "Lost") == 0 ? CLAIM_LOST
 						  : CLAIM_PENDING;
-	if (out->state != CLAIM_PENDING)
-		out->volume = kube_str(spec, "volumeName");
-	out->class_ = kube_str(spec, "storageClassName");
+	out->volume = kube_str(spec, "volumeName");
+	out->selects = json_object_size(json_object_get(spec, "selector")) > 0;
+	read_storage(spec, kube_path(spec, "resources", "requests"), out);
 	if (out->state == CLAIM_PENDING)
 		out->selected = kube_str(notes, KUBE_A_SELECTED_NODE);
 }
@@ -235,6 +268,41 @@ static bool read_term(struct kube_object *o, const json_t *v, const struct gpuq_
 	return true;
 }
 
+/* Read where a class has its volumes made: each term of labels and their values. */
+static bool read_topologies(struct kube_object *o, struct object_fact *out)
+{
+	const json_t *list = json_object_get(o->object, "allowedTopologies");
+	const size_t n = json_array_size(list);
+	struct gpuq_term *terms = NULL;
+
+	if (n == 0)
+		return true;
+	terms = n > ITEMS_MAX ? NULL : gpuq_arena_calloc(&o->arena, n, sizeof(*terms));
+	for (size_t i = 0; terms && i < n; i++) {
+		const json_t *labels =
+			json_object_get(json_array_get(list, i), "matchLabelExpressions");
+		const size_t n_labels = json_array_size(labels);
+		struct gpuq_require *all = n_labels > ITEMS_MAX ? NULL : room_for(o, n_labels);
+
+		if (!all)
+			return false;
+		for (size_t k = 0; k < n_labels; k++) {
+			const json_t *label = json_array_get(labels, k);
+			json_t *in = json_pack("{s:s, s:O?}", "operator", "In", "values",
+					       json_object_get(label, "values"));
+			const bool ok = in && read_require(o, in, kube_str(label, "key"), &all[k]);
+
+			json_decref(in);
+			if (!ok)
+				return false;
+		}
+		terms[i] = (struct gpuq_term){ .all = all, .n = n_labels };
+	}
+	out->required = terms;
+	out->n_required = terms ? n : 0;
+	return terms != NULL;
+}
+
 static bool read_volume(struct kube_object *o, struct object_fact *out)
 {
 	const json_t *required =
@@ -242,9 +310,14 @@ static bool read_volume(struct kube_object *o, struct object_fact *out)
 	const json_t *list = json_object_get(required, "nodeSelectorTerms");
 	const size_t n = json_array_size(list);
 	struct gpuq_require *zones = room_for(o, 2);
+	const json_t *spec = json_object_get(o->object, "spec");
+	const char *phase = kube_str(json_object_get(o->object, "status"), "phase");
 	struct gpuq_term *terms;
 	size_t n_zones = 0;
 
+	read_storage(spec, json_object_get(spec, "capacity"), out);
+	out->unclaimed = strcmp(phase, "Available") == 0 && !json_object_get(spec, "claimRef") &&
+			 !kube_path(o->object, "metadata", "deletionTimestamp");
 	if (!zones || n > ITEMS_MAX || !read_zones(o, zones, &n_zones))
 		return false;
 	if (n == 0)
@@ -292,6 +365,9 @@ int kube_read_object(struct kube_object *o, enum object_kind kind, struct object
 	case OBJECT_CLASS:
 		f.waits = strcmp(kube_str(o->object, "volumeBindingMode"),
 				 "WaitForFirstConsumer") == 0;
+		f.makes_none = strcmp(kube_str(o->object, "provisioner"),
+				      "kubernetes.io/no-provisioner") == 0;
+		ok = read_topologies(o, &f);
 		break;
 	case OBJECT_UNHEALTHY:
 		f.selected = kube_str(json_object_get(o->object, "data"), "gpus");
