@@ -3,7 +3,6 @@
 #include "gpuq/slurm/slurm_json.h"
 
 #include <inttypes.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -231,7 +230,7 @@ static void put_amounts(const struct maker *m, const struct gpuq_val *job)
 /* The numbers of the user where this machine has them; else those that Slurm has for an unknown one. */
 static void put_ids(const struct maker *m, const char *user)
 {
-	const struct passwd *pw = *user ? getpwnam(user) : NULL;
+	const struct passwd *pw = slurm_user(user);
 
 	put_int(m, "user_id", pw ? pw->pw_uid : NO_ID);
 	put_int(m, "group_id", pw ? pw->pw_gid : NO_ID);

@@ -1,7 +1,6 @@
 /* sacct: jobs that run and that have run. */
 #include <ctype.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +102,7 @@ static void nodes_text(struct gpuq_buf *out, const void *line)
 /* "by 1000": the number of the user that cancelled it, as far as this machine knows it. */
 static void add_canceller(struct gpuq_buf *out, const char *user)
 {
-	const struct passwd *pw = user ? getpwnam(user) : NULL;
+	const struct passwd *pw = slurm_user(user);
 
 	if (pw)
 		gpuq_buf_printf(out, " by %ju", (uintmax_t)pw->pw_uid);

@@ -3,7 +3,6 @@
 
 #include <grp.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +93,7 @@ static void input_pair(struct block *b, const struct gpuq_val *job)
 /* "ann(1000)", with the numbers that this machine knows them by. */
 static void pair_user(struct block *b, const char *user)
 {
-	const struct passwd *who = *user ? getpwnam(user) : NULL;
+	const struct passwd *who = slurm_user(user);
 	const struct group *group = who ? getgrgid(who->pw_gid) : NULL;
 	struct gpuq_buf text = GPUQ_BUF_INIT;
 

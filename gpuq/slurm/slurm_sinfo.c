@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -396,7 +395,7 @@ static void seen_text(struct gpuq_buf *out, const struct row *r)
 static void by_text(struct gpuq_buf *out, const struct row *r)
 {
 	const char *user = gpuq_get_str(r->obj, "by", "");
-	const struct passwd *pw = getpwnam(user);
+	const struct passwd *pw = slurm_user(user);
 
 	gpuq_buf_adds(out, user);
 	if (pw)

@@ -1,6 +1,5 @@
 /* squeue: one line a job, in Slurm's columns. */
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,7 +176,7 @@ static void star_text(struct gpuq_buf *out, const struct row *r)
 static void put_account_number(struct gpuq_buf *out, const struct row *r, bool group)
 {
 	const char *user = gpuq_get_str(r->obj, "user", "");
-	const struct passwd *pw = getpwnam(user);
+	const struct passwd *pw = slurm_user(user);
 
 	if (pw)
 		gpuq_buf_printf(out, "%u", group ? pw->pw_gid : pw->pw_uid);

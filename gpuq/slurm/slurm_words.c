@@ -15,6 +15,11 @@
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
 
+const struct passwd *slurm_user(const char *name)
+{
+	return name && *name ? getpwnam(name) : NULL;
+}
+
 int64_t slurm_number(const struct gpuq_val *job)
 {
 	return gpuq_get_int(job, "element_id", gpuq_get_int(job, "id", 0));

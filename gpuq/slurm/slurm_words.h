@@ -6,9 +6,13 @@
 #ifndef GPUQ_SLURM_SLURM_WORDS_H
 #define GPUQ_SLURM_SLURM_WORDS_H
 
+#include <pwd.h>
+
 #include "gpuq/cli.h"
 #include "gpuq/out.h"
 
+/* Return the user as this machine knows it, until the next call; NULL = it does not, or the name is NULL or empty. */
+const struct passwd *slurm_user(const char *name);
 /* Return SLURM_JOB_ID: of an element that has started its own number, else that of the job. */
 int64_t slurm_number(const struct gpuq_val *job);
 /* "2026-11-22T09:00:00" in local time; none for null or absent. */

@@ -539,63 +539,125 @@ static void note_places(struct cycle *c, uint32_t job)
 	c->plan.why_of_job[job] = (struct plan_why){ first, c->plan.n_reasons - first };
 }
 
+/* A walk over the pools whose nodes a job could be on, by its flavors in order. */
+struct walk {
+	uint32_t flavor, pool; /* which come next */
+};
+
+/* Return the next pool; NULL = there are no more. */
+static const struct growing *next_pool(struct cycle *c, uint32_t job, struct walk *w)
+{
+	const struct snap_request *r = cycle_request(c, job);
+	const uint32_t n = r->gpus_milli > 0 ? cycle_flavors(c, job) : 0;
+	const struct provision *p = c->provision;
+
+	for (; w->flavor < n && !c->failed; w->flavor++, w->pool = 0)
+		while (w->pool < p->n_pools) {
+			const struct growing *g = &p->pools[w->pool++];
+
+			if (g->flavor == r->flavor_ix[w->flavor] && could_be_on(c, job, g->node))
+				return g;
+		}
+	return NULL;
+}
+
+/* Go on with the next flavor. */
+static void skip_flavor(struct walk *w)
+{
+	w->flavor++;
+	w->pool = 0;
+}
+
+/* Have jobs of the class pend for the reasons from the first one on. */
+static void note_why(struct cycle *c, uint32_t cls, uint32_t first)
+{
+	c->provision->classes[cls].why = (struct plan_why){ first, c->plan.n_reasons - first };
+}
+
 /* Report that the job is pending since no more requests are allowed at once, where that is why. */
 static void note_limit(struct cycle *c, uint32_t job, uint32_t cls)
 {
-	const struct snap_request *r = cycle_request(c, job);
 	const uint32_t first = c->plan.n_reasons;
-	struct provision *p = c->provision;
 	struct plan_reason none, *why;
+	struct walk w = { 0 };
+	const struct growing *g;
 
-	for (uint32_t f = 0; r->gpus_milli > 0 && f < cycle_flavors(c, job) && cls < p->n_classes;
-	     f++)
-		for (uint32_t i = 0; i < p->n_pools && !c->failed; i++) {
-			const struct growing *g = &p->pools[i];
-
-			if (g->flavor != r->flavor_ix[f] || !g->max_asks ||
-			    g->n_asks < g->max_asks || !could_be_on(c, job, g->node) ||
-			    !holdings_admits(c, job, g->flavor, &none))
-				continue;
-			why = PLAN_PUSH(c, reasons, 1);
-			if (why)
-				*why = (struct plan_reason){ .code = GPUQ_R_PROVISIONING_LIMIT,
-							     .unit = PLAN_COUNT,
-							     .have = g->n_asks,
-							     .need = g->max_asks,
-							     .object = g->pool };
-			if (!why)
-				return;
-			reasons_flavor_wait(c, job);
-			p->classes[cls].why = (struct plan_why){ first, c->plan.n_reasons - first };
-			return;
-		}
+	do
+		g = next_pool(c, job, &w);
+	while (g && (!g->max_asks || g->n_asks < g->max_asks ||
+		     !holdings_admits(c, job, g->flavor, &none)));
+	why = g ? PLAN_PUSH(c, reasons, 1) : NULL;
+	if (!why)
+		return;
+	*why = (struct plan_reason){ .code = GPUQ_R_PROVISIONING_LIMIT,
+				     .unit = PLAN_COUNT,
+				     .have = g->n_asks,
+				     .need = g->max_asks,
+				     .object = g->pool };
+	reasons_flavor_wait(c, job);
+	note_why(c, cls, first);
 }
 
 /* Report the reservation that keeps the nodes that could come from the job, where that is why. */
 static void note_reserved(struct cycle *c, uint32_t job, uint32_t cls)
 {
-	const struct snap_request *r = cycle_request(c, job);
 	const uint32_t first = c->plan.n_reasons;
-	struct provision *p = c->provision;
 	uint32_t by = SNAP_NONE;
+	const struct growing *g;
 	struct plan_reason *why;
+	struct walk w = { 0 };
 
-	for (uint32_t f = 0; r->gpus_milli > 0 && f < cycle_flavors(c, job) && cls < p->n_classes;
-	     f++)
-		for (uint32_t i = 0; i < p->n_pools; i++) {
-			if (p->pools[i].flavor != r->flavor_ix[f] ||
-			    !could_be_on(c, job, p->pools[i].node))
-				continue;
-			by = reserved_for_others(c, job, &p->pools[i]);
-			if (by == SNAP_NONE)
-				return;
-		}
+	while ((g = next_pool(c, job, &w)) != NULL) {
+		by = reserved_for_others(c, job, g);
+		if (by == SNAP_NONE)
+			return;
+	}
 	why = by != SNAP_NONE ? PLAN_PUSH(c, reasons, 1) : NULL;
 	if (!why)
 		return;
 	*why = (struct plan_reason){ .code = GPUQ_R_NONE };
 	reservations_name(c, by, why);
-	p->classes[cls].why = (struct plan_why){ first, c->plan.n_reasons - first };
+	note_why(c, cls, first);
+}
+
+/* Report the limit or quota that keeps the job from nodes that could come, where each of its flavors has
+ * one: what is requested for others counts. */
+static void note_refused(struct cycle *c, uint32_t job, uint32_t cls)
+{
+	const uint32_t first = c->plan.n_reasons;
+	struct plan_reason found, *why;
+	const struct growing *g;
+	struct walk w = { 0 };
+	bool any = false;
+
+	/* It is the same for all pools of a flavor; the first one is reported. */
+	for (; (g = next_pool(c, job, &w)) != NULL; skip_flavor(&w)) {
+		struct plan_reason one;
+
+		if (holdings_admits(c, job, g->flavor, &one))
+			return;
+		if (!any)
+			found = one;
+		any = true;
+	}
+	why = any ? PLAN_PUSH(c, reasons, 1) : NULL;
+	if (!why)
+		return;
+	*why = found;
+	reasons_flavor_wait(c, job);
+	note_why(c, cls, first);
+}
+
+/* Report why nothing was requested for a job that has no place. */
+static void note_none(struct cycle *c, uint32_t job)
+{
+	const uint32_t cls = cycle_class(c, job);
+
+	if (cls >= c->provision->n_classes)
+		return;
+	note_reserved(c, job, cls);
+	note_refused(c, job, cls);
+	note_limit(c, job, cls);
 }
 
 static void note_served(struct cycle *c, uint32_t job)
@@ -606,39 +668,6 @@ static void note_served(struct cycle *c, uint32_t job)
 	if (at)
 		*at = job;
 	bits_add(p->asked, job);
-}
-
-/* Report the limit or quota that keeps the job from nodes that could come, where each of its flavors has
- * one: what is requested for others counts. */
-static void note_refused(struct cycle *c, uint32_t job, uint32_t cls)
-{
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	const uint32_t first = c->plan.n_reasons;
-	struct provision *p = c->provision;
-	struct plan_reason found = { 0 }, *why;
-	const uint32_t n = r->gpus_milli > 0 && cls < p->n_classes ? cycle_flavors(c, job) : 0;
-	bool any = false;
-
-	for (uint32_t f = 0; f < n; f++)
-		for (uint32_t i = 0; i < p->n_pools && !c->failed; i++) {
-			struct plan_reason one;
-
-			if (p->pools[i].flavor != r->flavor_ix[f] ||
-			    !could_be_on(c, job, p->pools[i].node))
-				continue;
-			if (holdings_admits(c, job, r->flavor_ix[f], &one))
-				return;
-			if (!any)
-				found = one;
-			any = true;
-			break; /* it is the same for all pools of the flavor */
-		}
-	why = any ? PLAN_PUSH(c, reasons, 1) : NULL;
-	if (!why)
-		return;
-	*why = found;
-	reasons_flavor_wait(c, job);
-	p->classes[cls].why = (struct plan_why){ first, c->plan.n_reasons - first };
 }
 
 /* True if the job has waited for the flavor for as long as it would. */
@@ -763,9 +792,7 @@ bool provision_next(struct cycle *c)
 	} else if (!serve(c, job)) {
 		struct job_class *cls = &c->classes.items[cycle_class(c, job)];
 
-		note_reserved(c, job, cycle_class(c, job));
-		note_refused(c, job, cycle_class(c, job));
-		note_limit(c, job, cycle_class(c, job));
+		note_none(c, job);
 		cls->blocked = true;
 		cls->from_walltime_us = ends_of(c, job) ? c->s->jobs[job].walltime_us : 0;
 		order_done(c, job);

@@ -124,7 +124,8 @@ int64_t cost_of_share(const struct snap_group *g, const struct snap_node *n, int
 {
 	if (g->mig || g->gpu_memory_bytes <= 0 || n->replicas > 1 || n->device_memory_bytes <= 0)
 		return part;
-	return of_memory(g->gpu_memory_bytes, n->device_memory_bytes, part);
+	return of_memory(snap_memory_up(g->gpu_memory_bytes, n->unit_bytes), n->device_memory_bytes,
+			 part);
 }
 
 int64_t cost_of_spec(const struct gpuq_spec *spec, int64_t of_bytes)
@@ -184,23 +185,34 @@ static bool is_by_memory(const struct snapshot *s, uint32_t flavor)
 	return any;
 }
 
+/* Return the memory that a device of the flavor, or of any, gives for the request at most. */
+static int64_t memory_up(const struct snapshot *s, uint32_t flavor, int64_t bytes)
+{
+	int64_t unit = 0;
+
+	for (uint32_t f = 0; f < s->n_flavors; f++)
+		if ((flavor == SNAP_NONE || f == flavor) && s->flavors[f].unit_bytes > unit)
+			unit = s->flavors[f].unit_bytes;
+	return snap_memory_up(bytes, unit);
+}
+
 int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32_t flavor)
 {
-	int64_t memory, part;
+	int64_t asked, memory, part;
 
 	if (g->mig)
 		return amount_times(cost_of_profile(g->mig), g->gpus_milli / SNAP_MILLI);
 	if (g->gpu_memory_bytes == 0 && g->gpu_part_milli == 0)
 		return snap_group_parts(g) ? replica_of(s, flavor, g->gpus_milli) : g->gpus_milli;
 	memory = g->gpu_memory_bytes ? device_memory(s, flavor) : 0;
+	asked = memory_up(s, flavor, g->gpu_memory_bytes);
 	part = snap_group_part(g);
 	if (part == 0 && memory <= 0) /* it fits on none */
 		part = SNAP_MILLI;
-	else if (part == 0 && g->gpu_memory_bytes < memory && is_by_memory(s, flavor))
-		part = snap_memory_milli_down(g->gpu_memory_bytes, memory);
+	else if (part == 0 && asked < memory && is_by_memory(s, flavor))
+		part = snap_memory_milli_down(asked, memory);
 	else if (memory > 0) /* one that is too small does not serve it, but a larger one may */
-		part = of_memory(g->gpu_memory_bytes < memory ? g->gpu_memory_bytes : memory,
-				 memory, part);
+		part = of_memory(asked < memory ? asked : memory, memory, part);
 	if (snap_group_parts(g) == 1)
 		return replica_of(s, flavor, part);
 	return amount_times(part, snap_group_parts(g));

@@ -86,6 +86,7 @@ struct snap_flavor {
 	int64_t device_memory_bytes; /* sealed: the smallest of its devices; 0 = not known */
 	uint32_t replicas; /* sealed: the fewest of its devices that have some; 0 = none have */
 	bool by_memory; /* sealed: some of its nodes share devices by memory alone */
+	int64_t unit_bytes; /* sealed: the largest of its nodes */
 };
 
 enum snap_node_state {
@@ -110,6 +111,7 @@ struct snap_device {
 	int64_t memory_bytes; /* 0 = not known */
 	int64_t foreign_memory_bytes; /* held by foreign pods */
 	int64_t free_memory_bytes; /* sealed */
+	int64_t unit_bytes; /* sealed: that of its node */
 };
 
 /* Instances of a MIG profile on a node, made beforehand by its operator. */
@@ -171,6 +173,7 @@ struct snap_node {
 	uint8_t isolation_whole, isolation_part;
 	uint32_t slots; /* pods that a device can have at a time, a share each; 0 = any */
 	bool by_memory; /* its devices are shared by memory alone */
+	int64_t unit_bytes; /* memory of its devices is given in multiples of it; 0 = in any amount */
 	const struct snap_device *devices_in; /* n_devices of them, copied; NULL = healthy, empty */
 	/* Link classes of each pair of devices (links.h), and the NUMA node of each device; copied.
 	 * NULL = all alike. Ignored on nodes with more than LINKS_DEVICES_MAX devices. */
@@ -285,7 +288,8 @@ struct snap_group {
 		pods_max; /* a gang starts with pods_min, an elastic job grows to pods_max */
 	int64_t gpus_milli; /* a part of one device, or whole ones */
 	int64_t gpu_memory_bytes; /* of each device: a share of it; 0 = not requested */
-	int64_t gpu_memory_least; /* before it was rounded up to the units of nodes; 0 = it was not */
+	/* In records of releases that rounded it up to the largest unit of all nodes: before that; 0 = it was not. */
+	int64_t gpu_memory_least;
 	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not requested */
 	int64_t cpu_milli, memory_bytes;
 	uint8_t isolation; /* at least; enum gpuq_isolation */
@@ -575,6 +579,14 @@ static inline int32_t snap_memory_milli_down(int64_t part, int64_t memory)
 	for (; part > (INT64_C(1) << 52); part >>= 1)
 		memory >>= 1;
 	return up > 1 && up * memory > part * SNAP_MILLI ? up - 1 : up;
+}
+
+/* Return the memory that devices with that unit (0 = any amount) give for a request of so many bytes. */
+static inline int64_t snap_memory_up(int64_t bytes, int64_t unit)
+{
+	const int64_t over = unit > 0 && bytes > 0 ? bytes % unit : 0;
+
+	return over == 0 || bytes > INT64_MAX - unit ? bytes : bytes - over + unit;
 }
 
 /* Return the thousandths of a device that one of its replicas is; 0 without any. */

@@ -112,7 +112,7 @@ static const struct col node_cols[] = {
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus), C(replicas),
 	C(ask), C(price), C(slots), C(isolation_whole), C(isolation_part), C(n_asks), C(max_asks), C(closed),
 	C(made_up), C(run_us), C(lasts), C(cuts),
-	C(cutting), C(coming), C(by_memory), C(left_us),
+	C(cutting), C(coming), C(by_memory), C(left_us), C(unit_bytes),
 };
 #undef C
 #define C(m) COL(struct gpuq_slice, m)

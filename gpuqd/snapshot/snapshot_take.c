@@ -103,18 +103,6 @@ static void take_queues(struct taking *t)
 	}
 }
 
-/* Return the largest of the units, in bytes, in which nodes give memory of a device; 0 = they give any
- * amount. Larger units are multiples of smaller ones. */
-static int64_t largest_unit(const struct model *m)
-{
-	int64_t most = 0;
-
-	for (const struct node *n = m->nodes; n; n = n->hh.next)
-		if (n->n_devices && n->backend && n->backend->unit_mib << 20 > most)
-			most = n->backend->unit_mib << 20;
-	return most;
-}
-
 /* True if some node has devices that are not NVIDIA's. */
 static bool any_others(const struct model *m)
 {
@@ -294,6 +282,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.isolation_part = (uint8_t)model_node_isolation(n, true);
 	sn.slots = n->fact.slots < SNAP_MILLI ? n->fact.slots : SNAP_MILLI;
 	sn.by_memory = n->backend && n->backend->by_memory;
+	sn.unit_bytes = n->backend ? n->backend->unit_mib << 20 : 0;
 	sn.replicas = n->fact.replicas < SNAP_MILLI ? n->fact.replicas : SNAP_MILLI;
 	for (uint32_t i = 0; i < sn.n_devices; i++) {
 		devices[i].healthy = n->devices[i].healthy;
@@ -351,19 +340,6 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	MORE(t, node, n, &sn);
 	snapshot_pools_label(t->m->site, sn.pool, t->flavors[sn.flavor], &t->mem, &sn.labels);
 	*handle = snapshot_add_node(t->s, &sn);
-}
-
-/* Round a memory request up to the units in which nodes give it. A replica is no unit: it holds what was
- * requested, or not. */
-static void round_up(const struct taking *t, const struct gpuq_group *g, struct snap_group *out)
-{
-	if (!t->unit_bytes || g->gpu_memory_bytes <= 0 || g->mig ||
-	    g->gpu_memory_bytes > INT64_MAX - t->unit_bytes)
-		return;
-	out->gpu_memory_bytes =
-		(g->gpu_memory_bytes + t->unit_bytes - 1) / t->unit_bytes * t->unit_bytes;
-	if (out->gpu_memory_bytes > g->gpu_memory_bytes)
-		out->gpu_memory_least = g->gpu_memory_bytes;
 }
 
 /* Exclude nodes that cannot share devices in the way requested: in each of its terms. */
@@ -432,7 +408,6 @@ static uint32_t take_one(struct taking *t, const struct request_spec *spec,
 		if (in && model_queue_isolation(in) > spec->isolation)
 			groups[i].isolation = (uint8_t)model_queue_isolation(in);
 		snapshot_pools_bar(t, spec, snapshot_pools_spot(spec, true, 0, 1), &groups[i]);
-		round_up(t, &g, &groups[i]);
 		if (in)
 			snapshot_objects_group(t->objects, in, &spec->groups[i], &groups[i]);
 		if (in && g.n_claims)
@@ -560,7 +535,6 @@ static bool take_begin(struct taking *t)
 	if (!t->s)
 		return false;
 	take_flavors(t);
-	t->unit_bytes = largest_unit(t->m);
 	t->has_others = any_others(t->m);
 	t->has_claims = node_any_of_claims(t->m);
 	take_kinds(t);
@@ -805,9 +779,8 @@ bool snapshot_early_go_on(struct snapshot_early *e, uint32_t most)
 
 bool snapshot_early_jobs_begin(struct snapshot_early *e, int64_t now_us, uint32_t most)
 {
-	/* The memory of a request depends on the nodes. */
-	if (e->t.unit_bytes != largest_unit(e->m) || e->t.has_others != any_others(e->m) ||
-	    e->t.has_claims != node_any_of_claims(e->m))
+	/* Where a request fits depends on the nodes. */
+	if (e->t.has_others != any_others(e->m) || e->t.has_claims != node_any_of_claims(e->m))
 		return false;
 	e->t.now_us = now_us;
 	e->t.few = true;

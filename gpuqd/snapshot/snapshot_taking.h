@@ -42,7 +42,6 @@ struct taking {
 	struct gpuq_arena scratch; /* of the request being added */
 	bool spread; /* some pool spreads */
 	bool *packs; /* by flavor: some node of it is in a pool that packs its nodes */
-	int64_t unit_bytes; /* memory of devices is given in multiples of it; 0 = in any amount */
 	bool by_kind; /* the site has no flavors: a flavor that a job names is a kind */
 	struct gpuq_strlist kinds; /* of the nodes' devices, each once; interned */
 	bool has_spot, has_price; /* some pool of the site is spot; something has a price */

@@ -121,6 +121,14 @@ static bool was_done_anyway(const struct job *j)
 	return any;
 }
 
+bool job_is_withdrawn(const struct job *j)
+{
+	const struct life *l = j->life;
+
+	return l->leave_us && l->leave_cause == GPUQ_CAUSE_REQUEUE && l->trouble &&
+	       l->trouble->whose == TROUBLE_ROOM;
+}
+
 void job_verdict(const struct job *j, struct event *out)
 {
 	const struct pod *p, *first = NULL;
@@ -136,7 +144,9 @@ void job_verdict(const struct job *j, struct event *out)
 		if (p->attempt == j->attempt && p->message && !first)
 			first = p;
 	/* Pods that never ran have no message of their own. */
-	if (j->life->leave_cause == GPUQ_CAUSE_INFRA && j->life->n_evictions)
+	if (job_is_withdrawn(j))
+		late = j->life->trouble->words;
+	else if (j->life->leave_cause == GPUQ_CAUSE_INFRA && j->life->n_evictions)
 		late = j->life->evictions[j->life->n_evictions - 1].why;
 	if (state == GPUQ_JOB_PENDING || was_done_anyway(j))
 		state = GPUQ_JOB_COMPLETED;

@@ -851,6 +851,8 @@ void deps_ended(struct model *m, struct job_key on, enum gpuq_job_state state, i
  * that name may start. */
 void deps_singletons(struct model *m, struct job *of, int64_t at_us);
 
+/* True if it leaves its places, since the plugin of a node left no room for it there. */
+bool job_is_withdrawn(const struct job *j);
 /* Decide from the ended attempt's outcome and the retry rules whether it is retried: out is the
  * event that must follow (JOB_REQUEUED or JOB_ENDED) without its time. */
 void job_verdict(const struct job *j, struct event *out);
@@ -864,6 +866,10 @@ bool model_job_attempt_over(const struct job *j);
 	     it = it##_next)
 /* True if some node has devices of claims (ResourceSlices). */
 bool node_any_of_claims(const struct model *m);
+/* True if the node has devices by slices that are not used, since a device plugin offers devices there as well. classes:
+ * those that flavors name. */
+bool node_skips_slices(const struct model *m, const struct node *n,
+		       const struct gpuq_strlist *classes);
 /* True if the node's devices are of one of the flavors, or the list is empty. Where the site has no
  * flavors, kinds of devices are meant. */
 bool node_is_of(const struct model *m, const struct node *n, const struct gpuq_strlist *flavors);

@@ -299,6 +299,20 @@ bool node_has_class(const struct model *m, const struct node *n, const char *cla
 	return selects;
 }
 
+bool node_skips_slices(const struct model *m, const struct node *n,
+		       const struct gpuq_strlist *classes)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct dra_at *cards;
+	bool skips, whole;
+
+	if (n->gone || node_is_of_claims(n))
+		return false;
+	skips = dra_cards(objects_dra(m->objects), n->name, classes, &a, &cards, &whole) > 0;
+	gpuq_arena_done(&a);
+	return skips;
+}
+
 const char *node_offer(const struct model *m, const struct node_fact *told, struct gpuq_arena *a,
 		       struct node_fact *out)
 {

@@ -71,9 +71,22 @@ test_expect_success 'both encodings of the register are read; other nodes are le
 	gpuq nodes --json >nodes.out && grep "expected each UUID once" nodes.out
 '
 
+# doctor_says TEXT...: of HAMi each of these lines and no others
+doctor_says() {
+	{ gpuq doctor --json || :; } | grep "\"backend\":\"hami\"" >found
+	cat found
+	[ "$(grep -c . found)" = $# ] || return 1
+	for doctor_text; do grep -qF "\"text\":\"hami: $doctor_text\"" found || return 1; done
+}
+
 test_expect_success 'without the word of a pool its own scheduler allocates them, and gpuqd does not' '
-	id=$(part "gpus: 0.5") && wait_for 60 job_is "$id" state PENDING && gpuq cancel "$id" && node_is node-0000 sharing hami &&
-	echo "{version: 1, pools: [{name: h, sharing: hami}]}" >site.yaml && gpuq apply -f site.yaml
+	id=$(part "gpus: 0.5") && wait_for 60 job_is "$id" state PENDING && gpuq cancel "$id" && node_is node-0000 sharing hami && doctor_says "its own scheduler allocates the devices of node-0000, node-0001"
+'
+
+test_expect_success 'doctor names the nodes that gpuqd serves and those that it does not, with their numbers' '
+	echo "{version: 1, pools: [{name: one, selector: {kubernetes.io/hostname: node-0001}, sharing: hami}]}" >one.yaml && gpuq apply -f one.yaml &&
+	wait_for 60 doctor_says "usable on 1 of 2 nodes: node-0001" "its own scheduler allocates the devices of 1 of 2 nodes: node-0000" && node_is node-0000 served false && node_is node-0001 served true &&
+	echo "{version: 1, pools: [{name: h, sharing: hami}]}" >site.yaml && gpuq apply -f site.yaml --remove=pool/one && wait_for 60 doctor_says "usable on node-0000, node-0001"
 '
 
 test_expect_success 'AC-HAMI-1, AC-HAMI-2: what is written on a pod, whose lock the node has; another waits for it' '

@@ -36,6 +36,12 @@ foreign() {
 
 vcuda='"tencent.com/vcuda-core": "200", "tencent.com/vcuda-memory": "126"' # two devices
 
+# is_back JOB: it is pending again, and says what has happened; it is not one that waits for a time
+is_back() {
+	gpuq status "$1" --json >back.json && [ "$(json state <back.json)" = PENDING ] && cat back.json && [ "$(json reason <back.json)" != BeginTime ] &&
+		[ "$(json message <back.json)" = "the device plugin of its node has chosen its devices for other pods" ]
+}
+
 whole_nodes() { # no node is left alone
 	gpuq nodes --json >nodes.out && ! grep "given away" nodes.out && ! grep -E "node.frozen|devices_doubtful" gpuqd.log
 }
@@ -56,7 +62,7 @@ test_expect_success 'a whole device that the plugin took where a part was planne
 
 test_expect_success 'a job for which the plugin has left no room gives its place up: it is pending, is no failed attempt, and starts when there is room' '
 	x=$(asks "gpu_cores: 60\ngpu_memory: 1Gi") && wait_for 60 eval "test \$(note $x predicate-gpu-idx-0) = 0" && y=$(asks "gpus: 1") && wait_for 60 job_is "$y" state STARTING &&
-	foreign theirs node-0000 1 && serve "$x" 0 && wait_for 60 grep "has chosen its devices for other pods" gpuqd.log && wait_for 60 job_is "$y" state PENDING &&
+	foreign theirs node-0000 1 && serve "$x" 0 && wait_for 60 grep "has chosen its devices for other pods" gpuqd.log && wait_for 60 is_back "$y" &&
 	grep -q "job.withdrawn job=$y index=-1 node=node-0000 " gpuqd.log && test "$(note "$y" gpu-assigned)" = "no pod" && job_is "$y" avoids "[]" && wait_for 60 eval "job $y reason | grep -qxE \"Resources|Fragmented\"" && whole_nodes &&
 	api DELETE /namespaces/default/pods/theirs >/dev/null && wait_for 60 eval "note $y gpu-assigned | grep -qx -- -" && serve "$y" 1 && wait_for 60 eval "test \"\$(indexes $y)\" = 1" &&
 	gpuq cancel "$x" "$y" && wait_for 60 eval "test \$(free_gpus) = 2"

@@ -42,7 +42,13 @@ test_expect_success 'cores that gpushare does not limit are no warning to a job 
 test_expect_success 'a whole device of another node is charged for its own memory' '
 	offers node-0003 "\"nvidia.com/gpu.shared\": null" "\"nvidia.com/gpu.replicas\": null, \"nvidia.com/gpu.sharing-strategy\": null" &&
 	offers node-0003 "\"tencent.com/vcuda-core\": \"200\", \"tencent.com/vcuda-memory\": \"320\"" && wait_for 60 node_is node-0003 free_gpus 2 &&
-	id=$(wants 5Gi node-0003) && wait_for 60 eval "[ \"\$(job $id pods.0.node)\" = node-0003 ]" && job_is "$id" gpus 0.125 && gpuq cancel "$id"
+	id=$(wants 5Gi node-0003) && wait_for 60 eval "[ \"\$(job $id pods.0.node)\" = node-0003 ]" && job_is "$id" gpus 0.125 && gpuq cancel "$id" && job_becomes "$id" CANCELLED
+'
+
+test_expect_success 'memory is counted in the units of the node that gives it: blocks of gpu-manager are no GiB of gpushare' '
+	id=$(wants 1280Mi node-0003) && wait_for 60 eval "[ \"\$(job $id pods.0.node)\" = node-0003 ]" && job_is "$id" gpus 0.032 && node_is node-0003 devices.0.free_memory_mib 39680 &&
+	gpuq cancel "$id" && job_becomes "$id" CANCELLED && id=$(wants 1280Mi node-0003 "gpu_cores: 1") && wait_for 60 eval "[ \"\$(job $id pods.0.node)\" = node-0003 ]" && job_is "$id" gpus 0.031 &&
+	gpuq cancel "$id" && job_becomes "$id" CANCELLED && gets 1280Mi node-0000 0.133
 '
 
 test_expect_success 'nor does it wait for cards of gpushare that are away' '

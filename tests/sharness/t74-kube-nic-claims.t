@@ -6,13 +6,13 @@ test_description='real control plane: GPUs of a device plugin and network cards 
 # The test is the driver of the network cards of nodes that kwok plays.
 cluster_for_gpuqd --with "$test_source/etc/kubernetes/optional/dra.yaml" --nodes 2 --gpus 4
 
-# cards NODE N: nic-0 to nic-(N-1)
+# cards NODE N [KIND]: nic-0 to nic-(N-1)
 cards() {
 	/usr/bin/python3 -c '
 import json, sys
-node, n = sys.argv[1], int(sys.argv[2])
-print(json.dumps({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": node}, "spec": {"driver": "nic.example.com",
-    "nodeName": node, "devices": [{"name": f"nic-{i}"} for i in range(n)], "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}}}))' "$@" | kube apply -f - >/dev/null
+node, n, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+print(json.dumps({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"{node}-{kind}"}, "spec": {"driver": f"{kind}.example.com",
+    "nodeName": node, "devices": [{"name": f"{kind}-{i}"} for i in range(n)], "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}}}))' "$1" "$2" "${3-nic}" | kube apply -f - >/dev/null
 }
 
 class() { # NAME DRIVER
@@ -93,6 +93,19 @@ test_expect_success 'a gang of both, and a manifest' '
 	 containers: [{name: c, image: $kube_image, command: [a], resources: {limits: {nvidia.com/gpu: 1}, claims: [{name: n}]}}]}}
 	END
 	wait_for 60 eval "m=\$(submit pod.yaml)" && job_becomes "$m" RUNNING 120 && job_is "$m" gpus 1 && container "$m" resources.limits >limits.out && grep -q "nvidia.com/gpu.: *.1.}" limits.out && gpuq cancel "$m"
+'
+
+doctor_on_dra() {
+	{ gpuq doctor --json || :; } | grep "\"backend\":\"dra\"" >found
+	cat found
+	grep "\"state\":\"$1\"" found | grep -q "$2"
+}
+
+test_expect_success 'doctor names the nodes where slices are not used beside a device plugin: those of devices that quotas count' '
+	doctor_on_dra absent "no node has devices" && ! grep -q broken found && cards node1 2 gpu && wait_for 60 doctor_on_dra broken "Slices are not: node1 (nvidia.com/gpu)\"" &&
+	grep -q "remove the device plugin" found && wait_for 60 node_frees node1 4 && cards node2 1 gpu && wait_for 60 doctor_on_dra broken ": node1 (nvidia.com/gpu), node2 (nvidia.com/gpu)\"" &&
+	kube delete resourceslices/node1-gpu >/dev/null && wait_for 60 doctor_on_dra broken "are not: node2 (nvidia.com/gpu)\"" && kube delete resourceslices/node2-gpu >/dev/null &&
+	wait_for 60 doctor_on_dra absent "no node has devices" && ! grep -q broken found
 '
 
 test_expect_success 'claims of devices that quotas count do not stand beside others; nor what is not there' '

@@ -11,24 +11,11 @@
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/site/walls.h"
 #include "tests/prop/prop.h"
+#include "tests/unit/site_yaml.h"
 #include "gpuqd/flow/admit/apply_access.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
-
-static struct gpuq_arena mem;
-
-static struct gpuq_val *parse(const char *text)
-{
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_val **docs;
-	size_t n;
-
-	cr_assert_eq(gpuq_yaml_parse(&mem, "f", text, strlen(text), &docs, &n, &err), 0, "%s\n%s",
-		     err.text, text);
-	cr_assert_eq(n, 1);
-	return docs[0];
-}
 
 static struct site *site_of(const struct gpuq_val *v)
 {
@@ -37,17 +24,6 @@ static struct site *site_of(const struct gpuq_val *v)
 
 	cr_assert_eq(site_read(v, "f", 0, &s, &err), 0, "%s", err.text);
 	return s;
-}
-
-static const char *yaml(const struct gpuq_val *v)
-{
-	struct gpuq_buf b = GPUQ_BUF_INIT;
-	const char *text;
-
-	gpuq_yaml_write(&b, v);
-	text = gpuq_arena_strdup(&mem, gpuq_buf_str(&b));
-	gpuq_buf_done(&b);
-	return text;
 }
 
 static const char *json(const struct gpuq_val *v)

@@ -1,35 +1,8 @@
 /* Reservations and pools that grow which contradict themselves or others, in a file and in a stored site. */
 #include <criterion/criterion.h>
 
-#include <string.h>
-
-#include "gpuqd/site/site_merge.h"
 #include "libgpuq/units.h"
-#include "libgpuq/yaml.h"
-
-static struct gpuq_arena mem;
-
-static struct gpuq_val *parse(const char *text)
-{
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_val **docs;
-	size_t n;
-
-	cr_assert_eq(gpuq_yaml_parse(&mem, "f", text, strlen(text), &docs, &n, &err), 0, "%s\n%s",
-		     err.text, text);
-	return docs[0];
-}
-
-static const char *yaml(const struct gpuq_val *v)
-{
-	struct gpuq_buf b = GPUQ_BUF_INIT;
-	const char *text;
-
-	gpuq_yaml_write(&b, v);
-	text = gpuq_arena_strdup(&mem, gpuq_buf_str(&b));
-	gpuq_buf_done(&b);
-	return text;
-}
+#include "tests/unit/site_yaml.h"
 
 /* Read it as a file; the error's text, "" = it is taken. */
 static const char *refused(const char *text)

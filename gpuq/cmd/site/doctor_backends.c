@@ -238,22 +238,33 @@ static bool is_broken(const struct gpuq_val *node, const char *backend)
 	return false;
 }
 
-/* Return "n1, n2 and 3 more" of the nodes that it is true of, without those where that backend is broken
- * (NULL = with them); "" = of none. */
-static const char *named(const struct backends *x, bool (*is)(const struct gpuq_val *node),
-			 const char *sound)
+/* Which nodes a finding is of. */
+struct pick {
+	bool (*is)(const struct gpuq_val *node);
+	const char *sound; /* without those where this backend is broken; NULL = with them */
+	bool any; /* whether gpuqd places pods there or not; else only where `served` is so */
+	bool served;
+};
+
+static bool picks(const struct pick *p, const struct gpuq_val *node)
+{
+	return p->is(node) && (p->any || gpuq_get_bool(node, "served", true) == p->served) &&
+	       !(p->sound && is_broken(node, p->sound));
+}
+
+/* Return "n1, n2 and 3 more" of the nodes; "" = of none. Their number is stored in *count (may be NULL). */
+static const char *named(const struct backends *x, const struct pick *p, int64_t *count)
 {
 	const char *text = "";
 	int64_t n = 0;
 
-	for (uint32_t i = 0; i < x->nodes->n; i++) {
-		const struct gpuq_val *node = x->nodes->items[i];
-
-		if (!is(node) || (sound && is_broken(node, sound)) || ++n > NAMED)
-			continue;
-		text = gpuq_arena_printf(x->a, "%s%s%s", text ? text : "", n > 1 ? ", " : "",
-					 gpuq_get_str(node, "name", "?"));
-	}
+	for (uint32_t i = 0; i < x->nodes->n; i++)
+		if (picks(p, x->nodes->items[i]) && ++n <= NAMED)
+			text = gpuq_arena_printf(x->a, "%s%s%s", text ? text : "",
+						 n > 1 ? ", " : "",
+						 gpuq_get_str(x->nodes->items[i], "name", "?"));
+	if (count)
+		*count = n;
 	return n > NAMED ? gpuq_arena_printf(x->a, "%s and %" PRId64 " more", text ? text : "",
 					     n - NAMED)
 			 : text;
@@ -272,24 +283,40 @@ int doctor_has(const struct gpuq_val *rights, const char *name)
 	return -1;
 }
 
-static bool unserved(const struct backends *x, const struct backend *b)
+/* Report the sound nodes of a backend. False: there are none. */
+static bool look_at_nodes(const struct backends *x, const struct backend *b)
 {
-	for (uint32_t i = 0; i < x->nodes->n; i++)
-		if (b->is(x->nodes->items[i]) && !gpuq_get_bool(x->nodes->items[i], "served", true))
-			return true;
-	return false;
+	const struct pick ours = { .is = b->is, .sound = b->name, .served = true };
+	const struct pick theirs = { .is = b->is, .sound = b->name, .served = false };
+	int64_t n_ours = 0, n_theirs = 0;
+	const char *on = named(x, &ours, &n_ours), *not_on = named(x, &theirs, &n_theirs);
+	const int64_t n = n_ours + n_theirs;
+
+	if (n_ours && n_theirs) {
+		on = gpuq_arena_printf(x->a, "%" PRId64 " of %" PRId64 " nodes: %s", n_ours, n, on);
+		not_on = gpuq_arena_printf(x->a, "%" PRId64 " of %" PRId64 " nodes: %s", n_theirs,
+					   n, not_on);
+	}
+	if (n_ours)
+		say(x, b->name, "usable", gpuq_arena_printf(x->a, "%s: usable on %s", b->name, on),
+		    "");
+	if (n_theirs)
+		say(x, b->name, "unserved",
+		    gpuq_arena_printf(x->a, "%s: its own scheduler allocates the devices of %s",
+				      b->name, not_on),
+		    "");
+	return n > 0;
 }
 
 static void look_at(const struct backends *x, const struct backend *b)
 {
-	const char *on = b->is ? named(x, b->is, b->name) : NULL;
 	const bool no_class = doctor_has(x->rights, "RuntimeClass nvidia") == 0;
 	bool broken = false;
 
 	for (size_t i = 0; i < N_FAULTS; i++) {
-		const char *where = strcmp(faults[i].backend, b->name) == 0
-					    ? named(x, faults[i].is, NULL)
-					    : NULL;
+		const struct pick p = { .is = faults[i].is, .any = true };
+		const char *where =
+			strcmp(faults[i].backend, b->name) == 0 ? named(x, &p, NULL) : NULL;
 
 		if (!where || !*where)
 			continue;
@@ -305,15 +332,7 @@ static void look_at(const struct backends *x, const struct backend *b)
 	if (!b->is)
 		say(x, b->name, "unserved",
 		    gpuq_arena_printf(x->a, "%s: not served: %s", b->name, b->unserved), "");
-	else if (on && *on && unserved(x, b))
-		say(x, b->name, "unserved",
-		    gpuq_arena_printf(x->a, "%s: its own scheduler allocates the devices of %s",
-				      b->name, on),
-		    "");
-	else if (on && *on)
-		say(x, b->name, "usable", gpuq_arena_printf(x->a, "%s: usable on %s", b->name, on),
-		    "");
-	else if (!broken)
+	else if (!look_at_nodes(x, b) && !broken)
 		say(x, b->name, "absent", gpuq_arena_printf(x->a, "%s: no node has it", b->name),
 		    "");
 }
@@ -363,13 +382,48 @@ static const char *extended_of(const struct backends *x)
 	return text;
 }
 
+static bool is_of_claims(const struct gpuq_val *node)
+{
+	return shares(node, "dra");
+}
+
+/* Report the nodes whose slices are not used: a plugin offers devices there as well. True: there are such. */
+static bool look_at_doubled(const struct backends *x)
+{
+	const struct gpuq_val *list = gpuq_get(x->rights, "doubled");
+	const char *text = NULL;
+
+	if (!list || list->type != GPUQ_LIST || list->n == 0)
+		return false;
+	for (uint32_t i = 0; i < list->n && i < NAMED; i++)
+		text = gpuq_arena_printf(x->a, "%s%s%s (%s)", text ? text : "", text ? ", " : "",
+					 gpuq_get_str(list->items[i], "name", "?"),
+					 gpuq_get_str(list->items[i], "resource", "?"));
+	if (list->n > NAMED)
+		text = gpuq_arena_printf(x->a, "%s and %" PRIu32 " more", text, list->n - NAMED);
+	say(x, "dra", "broken",
+	    gpuq_arena_printf(
+		    x->a,
+		    "dra: a device plugin offers devices as well, which are used, and the "
+		    "devices of ResourceSlices are not: %s",
+		    text),
+	    "have one of the two on a node: for claims remove the device plugin there, otherwise "
+	    "the "
+	    "DRA driver");
+	return true;
+}
+
 static void look_at_claims(const struct backends *x)
 {
-	const char *extended = extended_of(x);
+	const bool doubled = look_at_doubled(x);
+	const struct pick p = { .is = is_of_claims, .any = true };
+	const char *on = named(x, &p, NULL), *extended = extended_of(x);
 	const int v1 = doctor_has(x->rights, "resource.k8s.io/v1");
 	const int beta = doctor_has(x->rights, "resource.k8s.io/v1beta2");
 	const char *version = v1 > 0 ? "v1" : "v1beta2", *lacks = lacks_of(x, "claims of devices");
 
+	if (doubled && !*on && !lacks)
+		return; /* there are no others */
 	if ((v1 > 0 || beta > 0) && !is_on(x, "claims of devices"))
 		say(x, "dra", "absent",
 		    gpuq_arena_printf(x->a,
@@ -388,9 +442,10 @@ static void look_at_claims(const struct backends *x)
 	else if (v1 > 0 || beta > 0)
 		say(x, "dra", "usable",
 		    gpuq_arena_printf(
-			    x->a, "dra: claims of devices are allocated (resource.k8s.io/%s)%s%s%s",
-			    version, extended ? "; " : "", extended ? extended : "",
-			    extended ? ", which is not served" : ""),
+			    x->a,
+			    "dra: claims of devices are allocated (resource.k8s.io/%s)%s%s%s%s%s",
+			    version, *on ? " on " : "", on, extended ? "; " : "",
+			    extended ? extended : "", extended ? ", which is not served" : ""),
 		    extended ? "request such devices by claims" : "");
 	else
 		say(x, "dra", v1 < 0 ? "unknown" : "absent",

@@ -5,6 +5,7 @@
 
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/state/model.h"
+#include "gpuqd/state/view/cards.h"
 #include "gpuqd/util/amount.h"
 #include "libgpuq/units.h"
 
@@ -34,7 +35,8 @@ static bool is_on(const struct site_reservation *r, const struct node *n)
 	return r->nodes.n == 0 && r->pool && strcmp(r->pool, n->pool) == 0;
 }
 
-/* Return the devices that it holds; of a pool that can grow those that may come as well. */
+/* Return the devices that it holds: of nodes that are there, cards that are cut into instances as well; of a pool that
+ * can grow those that may come. */
 static int64_t milli_of(const struct reserving *x, const struct site_reservation *r)
 {
 	const struct site_pool *p =
@@ -44,8 +46,8 @@ static int64_t milli_of(const struct reserving *x, const struct site_reservation
 	if (r->gpus_milli > 0)
 		return r->gpus_milli;
 	node_each(x->m, n)
-		if (is_on(r, n)) {
-			milli += (int64_t)n->n_devices * 1000;
+		if (is_on(r, n) && !n->gone) {
+			milli += (int64_t)n->n_devices * 1000 + cards_of(n).total_milli;
 			left--;
 		}
 	return milli + (left > 0 ? left * p->provisioning->machine->gpus * 1000 : 0);

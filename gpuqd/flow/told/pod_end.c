@@ -71,9 +71,9 @@ int64_t pod_end_not_before(const struct job *j, const struct event *ev, int64_t 
 	const unsigned shift = n < 6 ? n : 6;
 	const int64_t wait_us = GPUQ_US_PER_S << shift;
 
-	/* Preempted for others: not the job's fault. */
-	if ((j->life->blocked && j->life->blocked->until_us > now) || j->queue->refused ||
-	    job_cause_is_eviction(ev->requeued.cause))
+	/* Preempted for others, or left no room by a plugin: not the job's fault. */
+	if (job_is_withdrawn(j) || (j->life->blocked && j->life->blocked->until_us > now) ||
+	    j->queue->refused || job_cause_is_eviction(ev->requeued.cause))
 		return 0;
 	if (ev->requeued.cause != GPUQ_CAUSE_INFRA)
 		return now + wait_us;

@@ -239,14 +239,16 @@ int estimate_lived_grow(struct lived *l, uint32_t job, const struct plan *p,
 
 		if (!devices)
 			return gpuq_no_memory(l->err);
-		pods[life->n_pods + i] =
-			(struct snap_alloc){ .node = pod->node,
-					     .group = pod->group,
-					     .index = pod->index,
-					     .devices = devices,
-					     .n_devices = pod->n_devices,
-					     .milli = pod->milli,
-					     .device_memory_bytes = g->gpu_memory_bytes };
+		pods[life->n_pods + i] = (struct snap_alloc){
+			.node = pod->node,
+			.group = pod->group,
+			.index = pod->index,
+			.devices = devices,
+			.n_devices = pod->n_devices,
+			.milli = pod->milli,
+			.device_memory_bytes = snap_memory_up(g->gpu_memory_bytes,
+							      l->s.nodes[pod->node].unit_bytes)
+		};
 	}
 	life->pods = pods;
 	life->n_pods += a->n_pods;

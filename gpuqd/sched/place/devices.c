@@ -33,25 +33,26 @@ static int32_t at_least(const struct snap_node *at, int32_t part)
 int32_t devices_part(const struct cycle *c, uint32_t node, const struct need *n)
 {
 	const int64_t memory = c->s->nodes[node].device_memory_bytes;
+	const int64_t asked = snap_memory_up(n->part_memory, c->s->nodes[node].unit_bytes);
 
 	if (c->s->nodes[node].replicas > 1)
 		return replica_for(&c->s->nodes[node], n);
 	if (n->part_memory == 0)
 		return at_least(&c->s->nodes[node], n->part);
 	/* Where the memory of a device is not known, none of it can be allocated. */
-	if (n->part_memory > memory)
+	if (asked > memory)
 		return SNAP_MILLI + 1;
 	return at_least(&c->s->nodes[node], n->part ? n->part
 					    : c->s->nodes[node].by_memory
-						    ? snap_memory_milli_down(n->part_memory, memory)
-						    : snap_memory_milli(n->part_memory, memory));
+						    ? snap_memory_milli_down(asked, memory)
+						    : snap_memory_milli(asked, memory));
 }
 
 int64_t devices_bytes(const struct cycle *c, uint32_t device, int32_t milli, int64_t asked)
 {
 	const int64_t memory = c->s->devices[device].memory_bytes;
 
-	return asked ? asked
+	return asked ? snap_memory_up(asked, c->s->devices[device].unit_bytes)
 		     : memory / SNAP_MILLI * milli + memory % SNAP_MILLI * milli / SNAP_MILLI;
 }
 

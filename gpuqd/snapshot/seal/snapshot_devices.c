@@ -76,14 +76,19 @@ int snapshot_seal_devices(struct seal *w)
 		struct snap_node *n = &s->nodes[i];
 		int64_t memory = 0;
 
-		for (uint32_t d = 0; d < n->n_devices; d++)
-			if (s->devices[n->device_first + d].healthy)
-				lower(&memory, s->devices[n->device_first + d].memory_bytes);
+		for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++) {
+			s->devices[d].unit_bytes = n->unit_bytes;
+			if (s->devices[d].healthy)
+				lower(&memory, s->devices[d].memory_bytes);
+		}
 		n->device_memory_bytes = memory;
 		if (n->flavor != SNAP_NONE && n->state == SNAP_READY)
 			lower(&s->flavors[n->flavor].device_memory_bytes, memory);
 		if (n->flavor != SNAP_NONE && n->state == SNAP_READY)
 			s->flavors[n->flavor].by_memory |= n->by_memory;
+		if (n->flavor != SNAP_NONE && n->state == SNAP_READY &&
+		    s->flavors[n->flavor].unit_bytes < n->unit_bytes)
+			s->flavors[n->flavor].unit_bytes = n->unit_bytes;
 		if (n->flavor != SNAP_NONE && n->state == SNAP_READY && n->replicas > 1) {
 			int64_t fewest = s->flavors[n->flavor].replicas;
 
@@ -132,7 +137,7 @@ void snapshot_seal_share(const struct snapshot *s, struct snap_alloc *a)
 	if (!snap_group_parts(g))
 		return;
 	if (a->device_memory_bytes <= 0)
-		a->device_memory_bytes = g->gpu_memory_bytes;
+		a->device_memory_bytes = snap_memory_up(g->gpu_memory_bytes, n->unit_bytes);
 	/* A replica is taken as a whole. */
 	if (g->gpu_memory_bytes && n->replicas <= 1)
 		a->milli = (int32_t)amount_cores(a->milli, part, n->slots);

@@ -1,7 +1,7 @@
 /* cards.h - cards that are cut into MIG instances: how many there are, and what they leave
  *
  * Owns     nothing. Touches memory only.
- * Used by  census.c, view.c, rpc (rights).
+ * Used by  census.c, view.c, rpc (rights), flow/admit (what a reservation holds).
  */
 #ifndef GPUQD_STATE_VIEW_CARDS_H
 #define GPUQD_STATE_VIEW_CARDS_H

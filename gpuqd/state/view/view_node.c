@@ -12,6 +12,7 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/walltime.h"
 #include "libgpuq/names.h"
+#include "libgpuq/spec/resource.h"
 
 /* ---- parts ---- */
 
@@ -645,4 +646,28 @@ struct gpuq_val *view_node_classes(struct gpuq_arena *a, const struct dra *d)
 
 	dra_each_class(d, add_class, &l);
 	return l.list;
+}
+
+struct gpuq_val *view_node_doubled(struct gpuq_arena *a, const struct model *m)
+{
+	struct gpuq_val *list = gpuq_list(a);
+	struct gpuq_strlist classes = { 0 };
+
+	model_classes(m, a, &classes);
+	node_each(m, n) {
+		const struct node_fact *f = &n->fact;
+		struct gpuq_val *v = node_skips_slices(m, n, &classes) ? gpuq_map(a) : NULL;
+
+		if (!v)
+			continue;
+		gpuq_put(a, v, "name", gpuq_str(a, n->name));
+		gpuq_put(a, v, "resource",
+			 gpuq_str(a, f->device && *f->device ? f->device
+				     : f->n_mig   ? gpuq_arena_printf(a, GPUQ_RESOURCE_MIG "%s",
+								      f->mig[0].profile)
+				     : n->backend ? n->backend->pool
+						  : ""));
+		gpuq_add(a, list, v);
+	}
+	return list;
 }

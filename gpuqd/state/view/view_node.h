@@ -25,5 +25,8 @@ void view_node_put_reservation(struct gpuq_arena *a, const struct model *m, stru
 struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m);
 /* List the DeviceClasses that are extended resources as well: {name, resource}. */
 struct gpuq_val *view_node_classes(struct gpuq_arena *a, const struct dra *d);
+/* List the nodes whose ResourceSlices are not used, since a device plugin offers devices there: {name, resource}: that of
+ * the plugin, or its system. */
+struct gpuq_val *view_node_doubled(struct gpuq_arena *a, const struct model *m);
 
 #endif
