@@ -263,12 +263,12 @@ static int64_t memory_of(const struct pod *p, const struct device *d)
 {
 	const struct request *r = p->job->request;
 	const struct backend *b = p->node->backend;
-	const int64_t all = d->memory_mib << 20, milli = p->gpus_milli / p->n_devices;
+	const int64_t milli = p->gpus_milli / p->n_devices;
 	const int64_t unit = b && b->unit_mib ? b->unit_mib << 20 : 1;
 	const int64_t asked = r ? r->spec.groups[p->group].gpu_memory_bytes : 0;
 
 	if (milli >= 1000 || (b && b->by_replica) || asked <= 0)
-		return all / 1000 * milli + all % 1000 * milli / 1000;
+		return backend_gives_mib(b, 0, milli, d->memory_mib) << 20;
 	return asked / unit * unit + (asked % unit ? unit : 0);
 }
 
