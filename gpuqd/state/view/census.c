@@ -5,6 +5,7 @@
 
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/state/asks/ask_nodes.h"
+#include "gpuqd/state/cuts/foreign_part.h"
 #include "gpuqd/state/view/cards.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/walltime.h"
@@ -19,10 +20,20 @@ const char *const census_words[N_CENSUS_KINDS] = {
 const char *const census_causes[N_CENSUS_CAUSES] = { "cpu",     "memory", "pods",
 						     "suspect", "frozen", "mig" };
 
+/* Assume so much of unnamed devices of foreign pods on the highest ones not in use, as in the snapshot. */
+static void assume(const struct node *n, struct census_slot *slots, int64_t milli)
+{
+	for (uint32_t i = n->n_devices; i-- > 0 && milli > 0;)
+		if (slots[i].taken_milli == 0) {
+			slots[i].taken_milli = milli < 1000 ? milli : 1000;
+			milli -= slots[i].taken_milli;
+		}
+}
+
 void census_slots(const struct node *n, struct census_slot *slots)
 {
 	const struct pod *p;
-	int64_t foreign = n->foreign_gpus_milli;
+	int64_t rest = foreign_rest(n);
 
 	DL_FOREACH2(n->pods, p, node_next)
 		for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
@@ -30,13 +41,9 @@ void census_slots(const struct node *n, struct census_slot *slots)
 				slots[p->devices[i]].taken_milli += p->gpus_milli / p->n_devices;
 	for (uint32_t i = 0; i < n->n_devices; i++)
 		slots[i].taken_milli += n->foreign_on[i].milli;
-	/* Unnamed devices of foreign pods are assumed to be the highest ones not in use, as in the
-	 * snapshot. */
-	for (uint32_t i = n->n_devices; i-- > 0 && foreign > 0;)
-		if (slots[i].taken_milli == 0) {
-			slots[i].taken_milli = foreign < 1000 ? foreign : 1000;
-			foreign -= slots[i].taken_milli;
-		}
+	for (uint32_t i = 0; i < n->n_strangers; i++)
+		assume(n, slots, foreign_stranger_milli(n, i, &rest));
+	assume(n, slots, rest);
 }
 
 /* Jobs with nominated placements: few. */
