@@ -23,7 +23,7 @@ const struct backend *gpushare_offer(int64_t total, int64_t count, int64_t *devi
 
 static bool takes(const struct gpuq_group *g)
 {
-	/* All cores with a part of the memory are a device that nobody else uses, which it cannot give. */
+	/* All cores with a part of the memory are a device without other users, which it cannot give. */
 	return g->gpus_milli <= 1000 && g->gpu_cores < 100;
 }
 

@@ -420,7 +420,7 @@ struct node {
 	uint32_t n_strands; /* pods there */
 	/* held by foreign pods; not stored */
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_gpus_milli, foreign_pods;
-	/* Of foreign_gpus_milli, what is on devices whose UUIDs the node does not report; owned. */
+	/* The share of foreign_gpus_milli on devices whose UUIDs the node does not report; owned. */
 	struct foreign_stranger *strangers;
 	uint32_t n_strangers;
 };
