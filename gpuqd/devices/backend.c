@@ -249,6 +249,18 @@ int64_t backend_units_of(int64_t memory_bytes, int64_t milli, int64_t device_mib
 	return n > 0 ? n : 1;
 }
 
+int64_t backend_gives_mib(const struct backend *b, int64_t memory_bytes, int64_t milli,
+			  int64_t device_mib)
+{
+	const int64_t unit = b && b->unit_mib > 0 ? b->unit_mib : 1;
+
+	if (memory_bytes == 0 && (milli >= 1000 || unit > device_mib))
+		return milli >= 1000 ? device_mib : device_mib * milli / 1000;
+	if (b && b->by_replica)
+		return device_mib * milli / 1000;
+	return backend_units_of(memory_bytes, milli, device_mib, unit) * unit;
+}
+
 int backend_words(const char *text, size_t most, struct gpuq_arena *a, struct gpuq_strlist *out)
 {
 	size_t n = 1;

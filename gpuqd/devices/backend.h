@@ -153,6 +153,11 @@ bool backend_pool_takes(const char *pool, const struct gpuq_group *g);
 /* Return the word that nodes of such a pool have; "" = not known before they are there. */
 const char *backend_pool_word(const char *pool);
 
+/* Return the MiB of a device of device_mib that a part of so many thousandths gets there, or one with an amount of
+ * memory (0 = in proportion). b NULL = no system gives it. */
+int64_t backend_gives_mib(const struct backend *b, int64_t memory_bytes, int64_t milli,
+			  int64_t device_mib);
+
 /* True if the group requests parts of devices, by any of its keys. */
 bool backend_shares(const struct gpuq_group *g);
 

@@ -23,7 +23,8 @@ const struct backend *gpushare_offer(int64_t total, int64_t count, int64_t *devi
 
 static bool takes(const struct gpuq_group *g)
 {
-	return g->gpus_milli <= 1000 && g->gpu_cores == 0;
+	/* All cores with a part of the memory are a device without other users, which it cannot give. */
+	return g->gpus_milli <= 1000 && g->gpu_cores < 100;
 }
 
 static int validate(const struct gpuq_group *g, const struct backend_shape *s, struct gpuq_err *err)
@@ -35,11 +36,11 @@ static int validate(const struct gpuq_group *g, const struct backend_shape *s, s
 			"share devices (gpushare) give a pod a part of one: expected gpus: 1; "
 			"parts of several are given by HAMi, KAI and DRA",
 			g->gpus_milli / 1000);
-	if (g->gpu_cores > 0)
+	if (g->gpu_cores >= 100)
 		return gpuq_fail(
 			err, GPUQ_ERANGE,
-			"cores are requested, and the nodes that share devices (gpushare) do "
-			"not limit them: expected gpu_memory or a part in gpus");
+			"all cores of a device are requested, and the nodes that share devices "
+			"(gpushare) do not limit them: expected gpu_memory or a part in gpus");
 	return backend_check_memory(g, s, err);
 }
 

@@ -596,6 +596,17 @@ static inline int64_t snap_memory_up(int64_t bytes, int64_t unit)
 	return over == 0 || bytes > INT64_MAX - unit ? bytes : bytes - over + unit;
 }
 
+/* Return the memory that a part of so many thousandths of a device gets: whole units, at least one. */
+static inline int64_t snap_memory_down(int64_t memory, int32_t milli, int64_t unit)
+{
+	const int64_t part = memory / SNAP_MILLI * milli + memory % SNAP_MILLI * milli / SNAP_MILLI;
+
+	if (unit <= 0 || milli >= SNAP_MILLI || memory < unit)
+		return part;
+	return (memory / unit * milli / SNAP_MILLI > 0 ? memory / unit * milli / SNAP_MILLI : 1) *
+	       unit;
+}
+
 /* Return the thousandths of a device that one of its replicas is; 0 without any. */
 static inline int32_t snap_replica_milli(uint32_t replicas)
 {

@@ -23,6 +23,7 @@
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/state/asks/ask_end.h"
+#include "gpuqd/state/cuts/foreign_part.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
@@ -311,7 +312,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.foreign_memory_bytes = n->foreign_memory_bytes + node_lacks(n, "memory", t->now_us);
 	sn.foreign_pods = n->foreign_pods + node_lacks(n, "pods", t->now_us);
 	/* Which devices these are is not known: the sum is rounded up to whole ones. */
-	sn.foreign_gpus = (n->foreign_gpus_milli + 999) / 1000;
+	sn.foreign_gpus = foreign_unknown(n);
 	sn.n_devices = n->n_devices < SNAP_DEVICES_MAX ? n->n_devices : SNAP_DEVICES_MAX;
 	if (n->closed)
 		sn.n_devices = 0;

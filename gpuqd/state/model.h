@@ -381,6 +381,12 @@ struct foreign_use {
 	int64_t bytes; /* of its memory */
 };
 
+/* A device that foreign pods name by a UUID that no device of their node has. */
+struct foreign_stranger {
+	const char *uuid; /* interned */
+	int64_t milli; /* of it that they hold */
+};
+
 struct node_cut;
 
 struct node {
@@ -428,6 +434,9 @@ struct node {
 	uint32_t n_strands; /* pods there */
 	/* held by foreign pods; not stored */
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_gpus_milli, foreign_pods;
+	/* The share of foreign_gpus_milli on devices whose UUIDs the node does not report; owned. */
+	struct foreign_stranger *strangers;
+	uint32_t n_strangers;
 };
 
 #define FOREIGN_DEVICES_MAX 16

@@ -50,6 +50,7 @@ void node_free(struct model *m, struct node *n)
 	gpuq_arena_done(&n->arena);
 	free(n->devices);
 	free(n->cut);
+	free(n->strangers);
 	free(n);
 }
 
@@ -482,6 +483,8 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 			on->bytes += sign * part.bytes;
 		} else {
 			n->foreign_gpus_milli += sign * (int64_t)part.milli;
+			if (f->n_uuids)
+				foreign_stranger_add(n, f->uuids[i], sign * (int64_t)part.milli);
 		}
 	}
 	if (f->n_devices == 0 && f->n_uuids == 0 && !counted)
@@ -656,6 +659,7 @@ static void recount_foreign(struct model *m, struct node *n)
 {
 	n->foreign_cpu_milli = n->foreign_memory_bytes = n->foreign_gpus_milli = n->foreign_pods =
 		0;
+	n->n_strangers = 0;
 	for (size_t i = 0; i < n->fact.n_mig; i++)
 		n->foreign_mig[i] = 0;
 	for (size_t i = 0; i < n->fact.n_resources; i++)

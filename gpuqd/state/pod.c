@@ -522,15 +522,14 @@ static bool chooses(const struct node *n)
 static struct backend_room held_of(const struct pod *p)
 {
 	const int64_t device = p->n_devices ? p->node->devices[0].memory_mib : 0;
-	const int64_t unit = p->node->backend->unit_mib, milli = model_pod_cores(p);
+	const int64_t milli = model_pod_cores(p);
 	const struct request *r = p->job->request;
 	const int64_t bytes = r ? r->spec.groups[p->group].gpu_memory_bytes : 0;
-	const int64_t mib = (bytes + (1 << 20) - 1) >> 20;
 
 	if (milli >= 1000)
 		return (struct backend_room){ milli, device };
-	return (struct backend_room){ milli, bytes ? (mib + unit - 1) / unit * unit
-						   : device * milli / 1000 / unit * unit };
+	return (struct backend_room){ milli,
+				      backend_gives_mib(p->node->backend, bytes, milli, device) };
 }
 
 static void take(struct backend_room *rooms, const struct pod *p)

@@ -865,8 +865,8 @@ static const struct {
 	{ "GPU-a,10,15360,100,NVIDIA-NVIDIA T4,1,true:", 1, true, NULL },
 	{ "GPU-a,10,15360,100,T4,0,true,0,hami-core:GPU-b,8,15360,100,T4,0,false,1,mig:", 2, false,
 	  NULL },
-	{ "", 20, true, NULL },
-	{ "[]", 20, true, NULL },
+	{ "", 0, false, "HAMi" },
+	{ "[]", 0, false, "HAMi" },
 	{ "[1]", 0, false, "a JSON array of objects" },
 	{ "[" CARD("GPU-a", HEALTHY), 0, false, "a JSON array of objects" },
 	{ "[" CARD("GPU-a", ",\\\"mig\\\": [{\\\"x\\\": [1, \\\"]}\\\"]}], \\\"health\\\" "

@@ -51,9 +51,9 @@ int32_t devices_part(const struct cycle *c, uint32_t node, const struct need *n)
 int64_t devices_bytes(const struct cycle *c, uint32_t device, int32_t milli, int64_t asked)
 {
 	const int64_t memory = c->s->devices[device].memory_bytes;
+	const int64_t unit = c->s->devices[device].unit_bytes;
 
-	return asked ? snap_memory_up(asked, c->s->devices[device].unit_bytes)
-		     : memory / SNAP_MILLI * milli + memory % SNAP_MILLI * milli / SNAP_MILLI;
+	return asked ? snap_memory_up(asked, unit) : snap_memory_down(memory, milli, unit);
 }
 
 void devices_shift(struct cycle *c, uint32_t device, int32_t milli, int64_t asked, int sign)

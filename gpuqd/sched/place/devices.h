@@ -14,7 +14,7 @@
  * devices. */
 int32_t devices_part(const struct cycle *c, uint32_t node, const struct need *n);
 /* Return the memory that goes with that many thousandths of a device (numbered over all nodes):
- * what was requested in units of its node, or in proportion when that is 0. */
+ * what was requested in units of its node, or in proportion, in whole units, when that is 0. */
 int64_t devices_bytes(const struct cycle *c, uint32_t device, int32_t milli, int64_t asked);
 /* Release (1) or take (-1) a part. The caller keeps the node's counts right. */
 void devices_shift(struct cycle *c, uint32_t device, int32_t milli, int64_t asked, int sign);

@@ -451,7 +451,10 @@ static uint32_t parts_empty(const struct cycle *c, uint32_t node, const struct n
 
 	if (part > SNAP_MILLI || n->n_devices < one->parts)
 		return 0;
-	each = times(n->device_memory_bytes, snap_memory_up(one->part_memory, n->unit_bytes),
+	each = times(n->device_memory_bytes,
+		     one->part_memory ? snap_memory_up(one->part_memory, n->unit_bytes)
+		     : n->unit_bytes ? snap_memory_down(n->device_memory_bytes, part, n->unit_bytes)
+				     : 0,
 		     SNAP_MILLI / (uint32_t)part);
 	return times((int64_t)n->n_devices * each, one->parts, max);
 }

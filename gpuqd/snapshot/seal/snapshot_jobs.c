@@ -204,8 +204,7 @@ static int64_t bytes_of(const struct snap_device *dev, const struct snap_alloc *
 {
 	if (a->device_memory_bytes > 0)
 		return a->device_memory_bytes;
-	return dev->memory_bytes / SNAP_MILLI * a->milli +
-	       dev->memory_bytes % SNAP_MILLI * a->milli / SNAP_MILLI;
+	return snap_memory_down(dev->memory_bytes, a->milli, dev->unit_bytes);
 }
 
 /* Take the devices that the cluster reports for a pod. */

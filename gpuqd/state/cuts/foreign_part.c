@@ -1,5 +1,6 @@
 #include "gpuqd/state/cuts/foreign_part.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "libgpuq/spec/resource.h"
@@ -57,6 +58,56 @@ uint32_t foreign_device(const struct node *n, const char *uuid)
 	while (i < n->n_devices && strcmp(n->devices[i].uuid, uuid) != 0)
 		i++;
 	return i;
+}
+
+void foreign_stranger_add(struct node *n, const char *uuid, int64_t milli)
+{
+	uint32_t i = 0;
+
+	while (i < n->n_strangers && strcmp(n->strangers[i].uuid, uuid) != 0)
+		i++;
+	if (i == n->n_strangers) {
+		if (milli <= 0)
+			return;
+		n->strangers = realloc(n->strangers, (i + 1) * sizeof(*n->strangers));
+		if (!n->strangers)
+			abort();
+		n->strangers[n->n_strangers++] = (struct foreign_stranger){ uuid, 0 };
+	}
+	n->strangers[i].milli += milli;
+	if (n->strangers[i].milli > 0)
+		return;
+	n->n_strangers--;
+	memmove(&n->strangers[i], &n->strangers[i + 1],
+		(n->n_strangers - i) * sizeof(*n->strangers));
+}
+
+int64_t foreign_rest(const struct node *n)
+{
+	int64_t rest = n->foreign_gpus_milli;
+
+	for (uint32_t i = 0; i < n->n_strangers; i++)
+		rest -= n->strangers[i].milli;
+	return rest > 0 ? rest : 0;
+}
+
+int64_t foreign_stranger_milli(const struct node *n, uint32_t at, int64_t *rest)
+{
+	const int64_t milli = n->strangers[at].milli;
+	const int64_t room = (milli + 999) / 1000 * 1000 - milli;
+	const int64_t more = *rest < room ? *rest : room;
+
+	*rest -= more;
+	return milli + more;
+}
+
+int64_t foreign_unknown(const struct node *n)
+{
+	int64_t rest = foreign_rest(n), count = 0;
+
+	for (uint32_t i = 0; i < n->n_strangers; i++)
+		count += (foreign_stranger_milli(n, i, &rest) + 999) / 1000;
+	return count + (rest + 999) / 1000;
 }
 
 uint32_t foreign_instances(const struct node *n, const struct foreign *f)

@@ -5,6 +5,7 @@
 
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/state/asks/ask_nodes.h"
+#include "gpuqd/state/cuts/foreign_part.h"
 #include "gpuqd/state/view/cards.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/walltime.h"
@@ -37,10 +38,20 @@ static void refuse_slots(const struct node *n, int64_t now_us, struct census_slo
 	}
 }
 
+/* Assume so much of unnamed devices of foreign pods on the highest ones not in use, as in the snapshot. */
+static void assume(const struct node *n, struct census_slot *slots, int64_t milli)
+{
+	for (uint32_t i = n->n_devices; i-- > 0 && milli > 0;)
+		if (slots[i].taken_milli == 0) {
+			slots[i].taken_milli = milli < 1000 ? milli : 1000;
+			milli -= slots[i].taken_milli;
+		}
+}
+
 void census_slots(const struct node *n, int64_t now_us, struct census_slot *slots)
 {
 	const struct pod *p;
-	int64_t foreign = n->foreign_gpus_milli;
+	int64_t rest = foreign_rest(n);
 
 	DL_FOREACH2(n->pods, p, node_next)
 		for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
@@ -48,13 +59,9 @@ void census_slots(const struct node *n, int64_t now_us, struct census_slot *slot
 				slots[p->devices[i]].taken_milli += p->gpus_milli / p->n_devices;
 	for (uint32_t i = 0; i < n->n_devices; i++)
 		slots[i].taken_milli += n->foreign_on[i].milli;
-	/* Unnamed devices of foreign pods are assumed to be the highest ones not in use, as in the
-	 * snapshot. */
-	for (uint32_t i = n->n_devices; i-- > 0 && foreign > 0;)
-		if (slots[i].taken_milli == 0) {
-			slots[i].taken_milli = foreign < 1000 ? foreign : 1000;
-			foreign -= slots[i].taken_milli;
-		}
+	for (uint32_t i = 0; i < n->n_strangers; i++)
+		assume(n, slots, foreign_stranger_milli(n, i, &rest));
+	assume(n, slots, rest);
 	refuse_slots(n, now_us, slots);
 }
 
@@ -288,12 +295,12 @@ static int64_t memory_of(const struct pod *p, const struct device *d)
 {
 	const struct request *r = p->job->request;
 	const struct backend *b = p->node->backend;
-	const int64_t all = d->memory_mib << 20, milli = p->gpus_milli / p->n_devices;
+	const int64_t milli = p->gpus_milli / p->n_devices;
 	const int64_t unit = b && b->unit_mib ? b->unit_mib << 20 : 1;
 	const int64_t asked = r ? r->spec.groups[p->group].gpu_memory_bytes : 0;
 
 	if (milli >= 1000 || (b && b->by_replica) || asked <= 0)
-		return all / 1000 * milli + all % 1000 * milli / 1000;
+		return backend_gives_mib(b, 0, milli, d->memory_mib) << 20;
 	return asked / unit * unit + (asked % unit ? unit : 0);
 }
 

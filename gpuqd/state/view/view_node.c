@@ -79,15 +79,12 @@ struct view_share view_node_share(const struct pod *p, const struct device *d)
 {
 	const struct request_group *g = &p->job->request->spec.groups[p->group];
 	const int64_t milli = p->gpus_milli / p->n_devices;
-	const int64_t unit =
-		p->node->backend && p->node->backend->unit_mib > 0 ? p->node->backend->unit_mib : 1;
-	const int64_t asked_mib = (g->gpu_memory_bytes + (1 << 20) - 1) >> 20;
 
 	return (struct view_share){
-		.memory_mib = d->memory_mib == 0 ? -1
-			      : !is_replica(p) && g->gpu_memory_bytes
-				      ? (asked_mib + unit - 1) / unit * unit
-				      : d->memory_mib * milli / 1000,
+		.memory_mib = d->memory_mib == 0
+				      ? -1
+				      : backend_gives_mib(p->node->backend, g->gpu_memory_bytes,
+							  milli, d->memory_mib),
 		.cores = cores_of(p->node, model_pod_cores(p), g->gpu_cores),
 	};
 }
@@ -284,6 +281,16 @@ static int64_t foreign_mig_milli(const struct node *n)
 
 	for (size_t i = 0; i < n->fact.n_mig; i++)
 		milli += n->foreign_mig[i] * cost_of_profile(n->fact.mig[i].profile);
+	return milli;
+}
+
+/* Return what foreign pods hold of its devices that are known. */
+static int64_t foreign_named_milli(const struct node *n)
+{
+	int64_t milli = 0;
+
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		milli += least(n->foreign_on[i].milli, 1000);
 	return milli;
 }
 
@@ -725,7 +732,8 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "free_memory_mib", gpuq_int(a, memory_bytes > 0 ? memory_bytes >> 20 : 0));
 	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
 	gpuq_put(a, v, "foreign_gpus",
-		 view_devices(a, n->foreign_gpus_milli + foreign_mig_milli(n)));
+		 view_devices(a, n->foreign_gpus_milli + foreign_named_milli(n) +
+					 foreign_mig_milli(n)));
 	gpuq_put(a, v, "cause", view_word(a, node_cause(n, *cut ? cut : NULL, refuses)));
 	gpuq_put(a, v, "note",
 		 view_word(a, n->frozen    ? n->frozen_why
