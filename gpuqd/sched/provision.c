@@ -43,6 +43,7 @@ struct provision {
 	uint32_t n_classes;
 };
 
+/* True for a node that could come: it stands for those that a pool may still get. */
 static bool is_made_up(const struct snap_node *n)
 {
 	return n->state >= SNAP_ASKED && n->flavor != SNAP_NONE;
@@ -92,6 +93,7 @@ static int by_price(const void *ctx, uint32_t x, uint32_t y)
 	return c ? c : strcmp(a->pool, b->pool);
 }
 
+/* Cheaper pools are asked first; of equal ones, in order of the site. */
 static void sort_pools(struct cycle *c, struct provision *p)
 {
 	struct growing *sorted = cycle_alloc(c, p->n_pools, sizeof(*sorted));
@@ -176,6 +178,7 @@ static void list_nodes(struct cycle *c, struct provision *p, uint32_t n_planned,
 		sort_pools(c, p);
 }
 
+/* Let placements use a node that could come, or no longer. */
 static void open_node(struct cycle *c, uint32_t node, bool on)
 {
 	if (on)

@@ -30,6 +30,7 @@ const struct gpuq_schema site_adopt_schema = { .name = "adopt",
 					       .size = sizeof(struct site_adopt),
 					       .fields = adopt_fields };
 
+/* Jobs are in queues without children: only these can adopt. */
 static bool is_leaf(const struct site *s, const char *name)
 {
 	const struct site_queue *found = site_queue_find(s, name);

@@ -146,6 +146,7 @@ static bool add_label(struct gpuq_arena *mem, struct gpuq_strmap *labels, const 
 	return true;
 }
 
+/* Describe the machine that the pool says its nodes will be. */
 static void shape(struct taking *t, const struct site_pool *p, struct snap_node *sn)
 {
 	const struct provision_machine *m = p->provisioning->machine;
@@ -304,6 +305,7 @@ void snapshot_pools_add(struct taking *t)
 #define STEPS                                                                                      \
 	60 /* instants at which a wait may end are these parts of it apart, so that jobs share them */
 
+/* Without any price flavors are compared as they are written. */
 static bool has_price(const struct site *s)
 {
 	site_each(site_pool, s->pools, p)
@@ -315,6 +317,7 @@ static bool has_price(const struct site *s)
 	return false;
 }
 
+/* True for a pool whose nodes the cloud may take back. */
 static bool is_spot(const struct site *s, const char *pool)
 {
 	site_each(site_pool, s->pools, p)

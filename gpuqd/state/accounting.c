@@ -212,6 +212,7 @@ static void add_to_day(struct model *m, const struct pod *p, const char *flavor,
 	u->dirty = m->usages_dirty = true;
 }
 
+/* Resources that are counted by name are accounted when the pod ends, once. */
 static void amounts_ended(struct model *m, const struct pod *p, int64_t end_us)
 {
 	struct gpuq_amount list[GPUQ_RESOURCES_MAX + 1];

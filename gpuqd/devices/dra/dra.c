@@ -83,6 +83,7 @@ struct dra *dra_new(void)
 
 /* ---- slices ---- */
 
+/* Keep a slice at the end of a list, which grows by doubling. */
 static void list_add(struct list *l, struct slice *s)
 {
 	if (l->n == l->room) {
@@ -97,6 +98,7 @@ static void list_add(struct list *l, struct slice *s)
 	l->items[l->n++] = s;
 }
 
+/* Take a slice out of a list; the order of the others stays. */
 static void list_drop(struct list *l, const struct slice *s)
 {
 	for (uint32_t i = 0; i < l->n; i++)
@@ -124,6 +126,7 @@ static struct bundle *bundle_join(struct bundle **all, const char *key, size_t n
 	return b;
 }
 
+/* Forget that the slice is of this pool, and the pool with its last slice. */
 static void bundle_leave(struct bundle **all, struct bundle *b, const struct slice *s)
 {
 	list_drop(&b->slices, s);
@@ -142,6 +145,7 @@ static struct slice *slice_find(const struct dra *d, const char *name)
 	return s;
 }
 
+/* Forget a slice wherever it is listed: of all, of its node, of its pool. */
 static void slice_drop(struct dra *d, struct slice *s)
 {
 	HASH_DEL(d->slices, s);
@@ -230,6 +234,7 @@ static struct thing *thing_find(struct thing *all, const char *namespace_, const
 	return t;
 }
 
+/* Forget an object with all that it points to, which is one block. */
 static void thing_drop(struct thing **all, struct thing *t)
 {
 	HASH_DEL(*all, t);
@@ -238,6 +243,7 @@ static void thing_drop(struct thing **all, struct thing *t)
 	free(t);
 }
 
+/* Add an object by its names; one that is there already is replaced. */
 static struct thing *thing_new(struct thing **all, const char *namespace_, const char *name)
 {
 	char key[KEY_MAX];
@@ -304,6 +310,7 @@ static struct used *used_find(const struct dra *d, const char *driver, const cha
 	return u;
 }
 
+/* Note of each device which claim has it: what is in use is asked by device, not by claim. */
 static void claim_use(struct dra *d, const struct thing *t)
 {
 	char key[KEY_MAX];
@@ -339,6 +346,7 @@ static bool has(const struct dra_claim *c, const struct dra_result *r)
 	return false;
 }
 
+/* The reverse of claim_use(), before a claim is replaced or goes. */
 static void claim_release(struct dra *d, const struct thing *t)
 {
 	char key[KEY_MAX];
@@ -588,6 +596,7 @@ static int by_name(const void *x, const void *y)
 	return c ? c : strcmp(a->device->name, b->device->name);
 }
 
+/* Pools have names of their driver alone: two drivers may call theirs alike. */
 static bool same_pool(const struct dra_at *x, const struct dra_at *y)
 {
 	return strcmp(x->slice->driver, y->slice->driver) == 0 &&

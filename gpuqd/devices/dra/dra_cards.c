@@ -32,6 +32,7 @@ static int64_t weight(const struct dra_device *d)
 	return sum;
 }
 
+/* Two devices are of one card where they draw on the same counter set. */
 static bool shares(const struct dra_device *a, const struct dra_device *b)
 {
 	for (uint32_t i = 0; i < a->n_consumes; i++)

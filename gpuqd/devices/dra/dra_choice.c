@@ -106,6 +106,7 @@ static int64_t charge_of(const struct listing *l, uint32_t number, struct gpuq_a
 	return sum;
 }
 
+/* Add the combinations first to last as one choice, while there is room for it. */
 static void add(struct listing *l, uint32_t first, uint32_t last, int64_t devices)
 {
 	l->full |= l->n_out == DRA_CHOICES_MAX;

@@ -40,6 +40,7 @@ static int64_t memory_on(const struct node *n, const char *profile)
 	return mib > 0 ? mib / gpuq_profile_replicas(profile) : cost_profile_mib(profile);
 }
 
+/* Add a profile once; what several nodes say of its memory may differ, and the least is promised. */
 static void add(struct snap_profiles *all, const char *name, int64_t mib)
 {
 	uint32_t i = 0;
@@ -60,6 +61,7 @@ static int by_memory(const void *x, const void *y)
 	return a->mib != b->mib ? (a->mib > b->mib) - (a->mib < b->mib) : strcmp(a->name, b->name);
 }
 
+/* Return the profiles of the cluster: those that nodes have, and those into which idle ones may be cut. */
 static const struct snap_profiles *profiles_of(struct taking *t)
 {
 	struct snap_profiles *all = t->profiles;
@@ -379,6 +381,7 @@ struct got {
 	struct dra_choice claims; /* devices: in thousandths */
 };
 
+/* Find what the pods of a running job have been given of the choices of the group. */
 static bool got_by(const struct job *j, uint32_t group, struct got *out)
 {
 	const struct promise *promise = j->life->promise;

@@ -75,6 +75,7 @@ static bool names_objects(const struct gpuq_group *g)
 	return false;
 }
 
+/* Each group with claims is a resource of its own: what it can have of a node is no sum of devices. */
 static void add(struct snap_claims *c, const struct request *r, uint32_t ix,
 		const struct gpuq_group *g, struct gpuq_alternatives choice, const char *namespace_)
 {
@@ -115,6 +116,7 @@ static void add_choices(struct snap_claims *c, const struct request *r, uint32_t
 			add(c, r, ix, g, all[i].is, namespace_);
 }
 
+/* Claims of one name are different objects in the namespaces of queues. */
 static void find_namespaces(struct snap_claims *c)
 {
 	c->namespaces.items =
@@ -200,6 +202,7 @@ static const struct has *who_has(struct snap_claims *c, const char *namespace_, 
 
 /* ---- what cannot be served anywhere ---- */
 
+/* Hold the job back, with the object that keeps it from starting. */
 static void wait_for(struct snap_claims *c, struct snap_variant *v, uint8_t gate,
 		     const char *object)
 {
@@ -375,6 +378,7 @@ static bool has_its_own(const struct snap_claims *c, const struct pod *p,
 	return false;
 }
 
+/* Count the pods of the group that have their devices on the node: they are not among the free ones. */
 static uint32_t held(const struct snap_claims *c, const struct kind *k, const struct node *n)
 {
 	uint32_t sum = 0;

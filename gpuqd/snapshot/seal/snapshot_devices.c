@@ -10,6 +10,7 @@
 
 /* Sealing: the memory of devices, instances of MIG profiles, and countable resources. */
 
+/* Keep the least that is known; 0 = nothing is. */
 static void lower(int64_t *to, int64_t memory)
 {
 	if (memory > 0 && (*to == 0 || memory < *to))
