@@ -249,6 +249,26 @@ Test(refusals, a_resource_is_believed_to_lack_for_longer_each_time)
 	rejections_free(r);
 }
 
+/* A plugin may lack its devices for a moment. */
+Test(refusals, devices_are_tried_again_after_a_second)
+{
+	struct rejections *r = rejections_new(rig.journal);
+	const struct node *n = model_find_node(rig.model, "n0");
+	const struct pod_rejection is = { .node = "n0",
+					  .user = "ann",
+					  .request = 1,
+					  .short_of = n->fact.device,
+					  .short_have = 0,
+					  .short_asked = 1 };
+
+	cr_assert_not_null(n->fact.device);
+	rejections_note(r, &is);
+	cr_assert_not_null(node_short_find(n, is.short_of));
+	cr_expect_eq(node_short_find(n, is.short_of)->until_us,
+		     loop_now_us(rig.loop) + GPUQ_US_PER_S);
+	rejections_free(r);
+}
+
 /* A job of one adapter, which runs on n1. */
 static const struct job *runs_with_nic(void)
 {

@@ -22,7 +22,8 @@
 #define REFUSALS_WINDOW_US (600 * GPUQ_US_PER_S)
 #define REFUSALS_SUSPECT 5
 #define REFUSALS_KEPT 8
-/* A node that lacks a resource is believed to for 1, 2, 4 ... 60 minutes. */
+/* A node that lacks a resource is believed to for 1, 2, 4 ... 60 minutes; devices, which a plugin may lack for
+ * a moment, from a second on. */
 #define SHORT_FIRST_US (60 * GPUQ_US_PER_S)
 #define SHORT_MAX_US (3600 * GPUQ_US_PER_S)
 /* Jobs are different when their users are, or that many requests of one user: a thousand jobs of one
@@ -136,6 +137,14 @@ static void avoid(struct rejections *r, const struct pod_rejection *is, struct c
 	apply(r, &ev);
 }
 
+/* A node that has no device to give, though it offers some, is not well. */
+static bool names_devices(const struct rejections *r, const struct pod_rejection *is)
+{
+	const struct node *n = model_find_node(journal_model(r->j), is->node);
+
+	return n && n->fact.device && strcmp(n->fact.device, is->short_of) == 0;
+}
+
 /* Correct the ledger of a resource that a node lacks, for longer each time that this proves to be so
  * still. The node is well, and open to jobs that request none of it. Pods that were on their way
  * when it was believed already prove nothing anew. */
@@ -150,7 +159,8 @@ static void correct(struct rejections *r, const struct pod_rejection *is, int64_
 				     ? is->short_asked - 1
 				     : is->short_have;
 	const int64_t lacks = n ? node_ledger_free(n, is->short_of) - have : 0;
-	const int64_t wait = backoff_us(times, SHORT_FIRST_US, SHORT_MAX_US);
+	const int64_t first = names_devices(r, is) ? BACKOFF_FIRST_US : SHORT_FIRST_US;
+	const int64_t wait = backoff_us(times, first, SHORT_MAX_US);
 	struct event ev = { .type = EV_NODE_SHORT };
 
 	ev.short_of.name = is->node;
@@ -162,14 +172,6 @@ static void correct(struct rejections *r, const struct pod_rejection *is, int64_
 		 LOGS(is->node), LOGS(is->short_of), is->short_have, times,
 		 (ev.short_of.until_us - now) / GPUQ_US_PER_S);
 	apply(r, &ev);
-}
-
-/* A node that has no device to give, though it offers some, is not well. */
-static bool names_devices(const struct rejections *r, const struct pod_rejection *is)
-{
-	const struct node *n = model_find_node(journal_model(r->j), is->node);
-
-	return n && n->fact.device && strcmp(n->fact.device, is->short_of) == 0;
 }
 
 void rejections_note(struct rejections *r, const struct pod_rejection *is)
