@@ -14,10 +14,12 @@
 
 #define JSON_VERSION 1
 
-/* Keys whose integers are instants. `time` is one in an eviction, in a failure and of an event: in a
- * spec it is the walltime. */
+/* Keys whose integers are instants. `time` is one of an event, and in these objects: in a spec it is the
+ * walltime. */
 static bool is_instant(const char *key, const char *parent)
 {
+	static const char *const dated[] = { "",         "evictions", "last_failure",
+					     "measured", "use",       "mig_layout" };
 	const size_t n = strlen(key);
 
 	if (strcmp(parent, "unmet_nodes") == 0)
@@ -29,8 +31,10 @@ static bool is_instant(const char *key, const char *parent)
 		return true;
 	if (strcmp(key, "deadline") == 0)
 		return strcmp(parent, "provisioning") == 0;
-	return strcmp(key, "time") == 0 && (!*parent || strcmp(parent, "evictions") == 0 ||
-					    strcmp(parent, "last_failure") == 0);
+	for (size_t i = 0; strcmp(key, "time") == 0 && i < sizeof(dated) / sizeof(dated[0]); i++)
+		if (strcmp(parent, dated[i]) == 0)
+			return true;
+	return false;
 }
 
 static struct gpuq_val *convert(struct gpuq_arena *a, const struct gpuq_val *v, const char *key,

@@ -356,7 +356,7 @@ static bool look_at_nodes(const struct backends *x, const struct backend *b)
 static void look_at(const struct backends *x, const struct backend *b)
 {
 	const bool no_class = doctor_has(x->rights, "RuntimeClass nvidia") == 0;
-	bool broken = false;
+	bool broken = false, seen;
 
 	for (size_t i = 0; i < N_FAULTS; i++) {
 		const struct pick p = { .is = faults[i].is, .any = true };
@@ -374,10 +374,14 @@ static void look_at(const struct backends *x, const struct backend *b)
 				      where),
 		    faults[i].advice);
 	}
-	if (!b->is)
+	if (!b->is) {
 		say(x, b->name, "unserved",
 		    gpuq_arena_printf(x->a, "%s: not served: %s", b->name, b->unserved), "");
-	else if (!(look_at_unused(x, b) | look_at_nodes(x, b)) && !broken)
+		return;
+	}
+	seen = look_at_unused(x, b);
+	seen |= look_at_nodes(x, b);
+	if (!seen && !broken)
 		say(x, b->name, "absent", gpuq_arena_printf(x->a, "%s: no node has it", b->name),
 		    "");
 }

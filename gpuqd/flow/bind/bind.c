@@ -103,16 +103,17 @@ void bind_release(void *bind, struct job_key key)
 		reconcile_verdict(b->reconcile, key);
 }
 
-/* The volume is not where the job was placed: its next placement knows where it is. */
-static void send_back(struct bind *b, const struct job *j, const char *claim)
+/* What a claim is for cannot be had where the job was placed: its next placement knows where it is. why: of what. */
+static void send_back(struct bind *b, const struct job *j, const char *claim, enum gpuq_reason why)
 {
 	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
 
-	log_notice("bind.elsewhere",
-		   "job=%" PRIu32 " claim=%s: its volume is on other nodes than the job", j->key.id,
-		   LOGS(claim));
+	log_notice("bind.elsewhere", "job=%" PRIu32 " claim=%s: %s than the job", j->key.id,
+		   LOGS(claim),
+		   why == GPUQ_R_DEVICE_CLAIM ? "its devices are others, or on other nodes,"
+					      : "its volume is on other nodes");
 	ev.evict.cause = GPUQ_CAUSE_REQUEUE;
-	ev.evict.rule = gpuq_reason_word(GPUQ_R_VOLUME_PENDING);
+	ev.evict.rule = gpuq_reason_word(why);
 	ev.evict.by = "";
 	ev.evict.grace_us = 0;
 	journal_apply(b->j, &ev, NULL);
@@ -226,7 +227,7 @@ static bool look(struct bind *b, struct waiting *w)
 		const enum progress at = settle(b, w, i, p, &ref, again);
 
 		if (at == ELSEWHERE) {
-			send_back(b, p->job, w->claims[i].name);
+			send_back(b, p->job, w->claims[i].name, GPUQ_R_VOLUME_PENDING);
 			return false;
 		}
 		settled &= at == SETTLED;
@@ -239,7 +240,7 @@ static bool look(struct bind *b, struct waiting *w)
 		if (asked)
 			w->asked_us = loop_mono_us(b->l);
 		if (at == ELSEWHERE) {
-			send_back(b, p->job, which);
+			send_back(b, p->job, which, GPUQ_R_DEVICE_CLAIM);
 			return false;
 		}
 		settled = at == SETTLED;
