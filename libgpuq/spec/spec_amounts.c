@@ -116,6 +116,10 @@ static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	const char *text = spec_scalar(r->arena, p->val), *at = text;
 	const bool bytes = gpuq_resource_is_bytes(p->key);
+	/* The site may map it to one in bytes. */
+	const int64_t most = gpuq_resource_kind(p->key) == GPUQ_RESOURCE_MAPPED
+				     ? GPUQ_RESOURCE_BYTES_MAX
+				     : GPUQ_RESOURCE_COUNT_MAX;
 
 	if (!text || p->val->type == GPUQ_BOOL)
 		return spec_fail(r, p->val, GPUQ_EINVAL, "expected %s, not %s",
@@ -123,7 +127,7 @@ static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t
 				 gpuq_type_name(p->val->type));
 	if (bytes ? gpuq_bytes_parse(text, out, &err) != 0 || *out < 1 ||
 			    *out > GPUQ_RESOURCE_BYTES_MAX
-		  : !spec_digits(&at, 1, GPUQ_RESOURCE_COUNT_MAX, out) || *at)
+		  : !spec_digits(&at, 1, most, out) || *at)
 		return spec_fail(r, p->val, GPUQ_EINVAL, "expected %s, not '%.40s'",
 				 bytes ? "an amount such as 2Gi" : "a number from 1", text);
 	return bytes ? check_pages(r, p->val, p->key, *out) : 0;

@@ -136,7 +136,7 @@ test_expect_success 'lines of sinfo and squeue from the wild' '
 test_expect_success 'the job of srun has the name of its program; an array whole as a dependency; a kind of gres that is none' '
 	exits 0 srun --job-name=mine true && exits 0 srun "$(command -v true)" && sacct -n -P -o JobName -u "$(id -un)" >out && says out "^mine$" && says out "^true$" &&
 	printf "#!/bin/sh\ntrue\n" >array.sh && array=$(sbatch --parsable -a 0-1 array.sh) && next=$(sbatch --parsable -d "afterok:${array}_*" --wrap true) &&
-	exits 0 gpuq wait --timeout 60s "$next" && exits 1 sbatch --gres=tmpdisk:100G --wrap true && says err "tmpdisk is no gpu: expected NAME:NUMBER with a name that gres of the site"
+	exits 0 gpuq wait --timeout 60s "$next" && exits 1 sbatch --gres=tmpdisk:100G --wrap true && says err "tmpdisk is unknown, as the site maps no gres"
 '
 
 test_expect_success 'what is ignored is said, what is refused says what to do' '

@@ -33,7 +33,7 @@ test_expect_success 'a register that cannot be read is not a plugin that does no
 '
 
 test_expect_success 'what is left alone is not among the resources of the cluster' '
-	gpuq status --json >status.out && grep -F "\"nvidia.com/gpu\":{\"total\":2,\"free\":2}" status.out
+	gpuq status --json >status.out && grep -F "\"nvidia.com/gpu\":{\"total\":2,\"free\":2,\"devices\":2,\"free_devices\":2}" status.out
 '
 
 no_harm_was_done
