@@ -227,8 +227,8 @@ struct avoids {
 	uint32_t n;
 };
 
-/* Nodes whose kubelets refused its pods since any of them last ran, without naming a resource that the
- * node counts: then the node is at fault. The job is at fault after three nodes, or after this many
+/* Nodes whose kubelets refused its pods since any of them last ran, without naming a resource beside devices that
+ * the node counts: then the node is at fault. The job is at fault after three nodes, or after this many
  * refusals where there are fewer. */
 #define REJECTED_NODES 3
 #define REJECTED_MAX 8
@@ -471,6 +471,8 @@ int64_t node_lacks_until(const struct node *n, int64_t now_us);
 const struct node_short *node_short_find(const struct node *n, const char *resource);
 /* True if the node counts the resource: by a name under which pods of the model take some of it. */
 bool node_offers(const struct node *n, const char *resource);
+/* True if that is the name of the node's devices. */
+bool node_has_devices_by(const struct node *n, const char *resource);
 /* Return what the pod takes of it. */
 int64_t node_pod_asks(const struct pod *p, const char *resource);
 /* True if pods of the job request the resource. */

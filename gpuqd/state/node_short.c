@@ -16,13 +16,17 @@ struct name {
 	const char *profile; /* NULL = not of MIG */
 };
 
+bool node_has_devices_by(const struct node *n, const char *resource)
+{
+	return n->fact.device && strcmp(n->fact.device, resource) == 0;
+}
+
 static struct name name_of(const struct node *n, const char *resource)
 {
 	const size_t n_mig = strlen(GPUQ_RESOURCE_MIG);
 
 	return (struct name){ strcmp(resource, "cpu") == 0, strcmp(resource, "memory") == 0,
-			      strcmp(resource, "pods") == 0,
-			      n->fact.device && strcmp(n->fact.device, resource) == 0,
+			      strcmp(resource, "pods") == 0, node_has_devices_by(n, resource),
 			      strncmp(resource, GPUQ_RESOURCE_MIG, n_mig) == 0 ? resource + n_mig
 									       : NULL };
 }

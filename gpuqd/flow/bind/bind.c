@@ -103,7 +103,8 @@ void bind_release(void *bind, struct job_key key)
 		reconcile_verdict(b->reconcile, key);
 }
 
-/* What a claim is for cannot be had where the job was placed: its next placement knows where it is. why: of what. */
+/* The volume, or the devices, of a claim are not where the job was placed: its next placement knows where they are.
+ * why: the reason by which people know the kind. */
 static void send_back(struct bind *b, const struct job *j, const char *claim, enum gpuq_reason why)
 {
 	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };

@@ -142,7 +142,7 @@ static bool names_devices(const struct rejections *r, const struct pod_rejection
 {
 	const struct node *n = model_find_node(journal_model(r->j), is->node);
 
-	return n && n->fact.device && strcmp(n->fact.device, is->short_of) == 0;
+	return n && node_has_devices_by(n, is->short_of);
 }
 
 /* Correct the ledger of a resource that a node lacks, for longer each time that this proves to be so

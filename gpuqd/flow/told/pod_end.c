@@ -30,6 +30,7 @@ void pod_end_told(const struct pod *p, const struct pod_fact *f, int64_t ahead_u
 	ev->pod_ended.end_us = walltime_to_ledger(f->end_us, ahead_us);
 	ev->pod_ended.untold = !f->leaving;
 	ev->pod_ended.named = refused && f->short_of && node_offers(p->node, f->short_of) &&
+			      !node_has_devices_by(p->node, f->short_of) &&
 			      node_pod_asks(p, f->short_of) > 0;
 	ev->pod_ended.used = f->used;
 	ev->pod_ended.exit_code = f->phase == POD_SUCCEEDED ? 0 : f->exit_code;
