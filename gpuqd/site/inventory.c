@@ -129,8 +129,15 @@ const struct site_flavor *inventory_flavor(const struct site *s, const char *res
 	return NULL;
 }
 
-/* True for the names of NVIDIA's devices: whole ones, and replicas of one. */
-static bool is_nvidia(const char *resource)
+bool inventory_is_device(const struct site *s, const char *resource)
+{
+	const enum gpuq_resource_kind kind = gpuq_resource_kind(resource);
+
+	return kind == GPUQ_RESOURCE_DEVICE || kind == GPUQ_RESOURCE_REPLICA ||
+	       inventory_flavor(s, resource);
+}
+
+bool inventory_names_nvidia(const char *resource)
 {
 	return strcmp(resource, GPUQ_RESOURCE_GPU) == 0 ||
 	       strcmp(resource, GPUQ_RESOURCE_SHARED) == 0;
@@ -149,7 +156,7 @@ const char *const *inventory_others(const struct site *s, struct gpuq_arena *a)
 	for (n = 0; gpuq_resource_others[n]; n++)
 		out[n] = gpuq_resource_others[n];
 	site_each(site_flavor, s->flavors, f) {
-		if (f->resource && !is_nvidia(f->resource))
+		if (f->resource && !inventory_names_nvidia(f->resource))
 			out[n++] = f->resource;
 	}
 	return out;
@@ -161,7 +168,8 @@ const char *inventory_comes(const struct site *s, const struct site_pool *p)
 		return NULL;
 	site_each(site_flavor, s->flavors, f) {
 		if (strcmp(f->name, p->flavor) == 0)
-			return f->resource && !is_nvidia(f->resource) ? f->resource : NULL;
+			return f->resource && !inventory_names_nvidia(f->resource) ? f->resource
+										   : NULL;
 	}
 	return NULL;
 }
@@ -176,7 +184,7 @@ bool inventory_is_nvidia(const struct site *s, const struct gpuq_group *g)
 	for (size_t i = 0; !named && i < g->n_resources; i++)
 		if (inventory_flavor(s, g->resources[i].name))
 			named = &g->resources[i];
-	return !named || is_nvidia(named->name);
+	return !named || inventory_names_nvidia(named->name);
 }
 
 bool inventory_may_be_device(const char *resource)

@@ -38,6 +38,10 @@ int inventory_gres_check(struct gpuq_reader *r, const struct gpuq_val *v, const 
 
 /* The first flavor whose devices are that resource; NULL = none. */
 const struct site_flavor *inventory_flavor(const struct site *s, const char *resource);
+/* True if the resource stands for devices: without being told, or by a flavor of the site. */
+bool inventory_is_device(const struct site *s, const char *resource);
+/* True for the names of NVIDIA's devices: whole ones, and replicas of one. */
+bool inventory_names_nvidia(const char *resource);
 /* Names of all devices but NVIDIA's, those of the site's flavors included, NULL-terminated, in the arena; NULL =
  * no memory. */
 const char *const *inventory_others(const struct site *s, struct gpuq_arena *a);

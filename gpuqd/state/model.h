@@ -844,6 +844,8 @@ enum gpuq_isolation model_queue_isolation(const struct queue *q);
 /* True if it is known which devices of its node the pod has: gpuqd decides it, or it was reported. */
 bool model_pod_devices_known(const struct pod *p);
 bool model_pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
+/* True if it is charged for that device of its node. */
+bool model_pod_has_device(const struct pod *p, uint32_t device);
 /* Return the profile of the instances that a pod has; NULL = it has none. */
 const char *model_pod_mig(const struct pod *p);
 /* Return how many instances of that it has; one at least stands in for a share of a device. 0 without. */

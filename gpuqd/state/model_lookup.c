@@ -246,6 +246,14 @@ bool model_pod_takes(const struct pod *p)
 	return p->state < GPUQ_POD_ENDED;
 }
 
+bool model_pod_has_device(const struct pod *p, uint32_t device)
+{
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i] == device)
+			return true;
+	return false;
+}
+
 /* Return the thousandths of a device of the node that so much memory is, rounded down: the memory itself is counted
  * as well, and three thirds of it are no more than one device. */
 static int64_t memory_share(const struct node *n, int64_t bytes)

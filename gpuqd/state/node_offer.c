@@ -103,8 +103,7 @@ static const char *pool_resource(const struct site *s, const struct gpuq_strmap 
 /* True if the resource of the devices is NVIDIA's, or none is told: of others the adapter knows the resource alone. */
 static bool is_nvidia(const char *device)
 {
-	return !device || !*device || strcmp(device, GPUQ_RESOURCE_GPU) == 0 ||
-	       strcmp(device, GPUQ_RESOURCE_SHARED) == 0;
+	return !device || !*device || inventory_names_nvidia(device);
 }
 
 /* Take the resource that the flavor of the node's pool calls its devices; on a node without any other, the
@@ -128,14 +127,6 @@ static void name_devices(struct offer *o, const struct site *s)
 		}
 }
 
-static bool is_device(const struct site *s, const char *resource)
-{
-	const enum gpuq_resource_kind kind = gpuq_resource_kind(resource);
-
-	return kind == GPUQ_RESOURCE_DEVICE || kind == GPUQ_RESOURCE_REPLICA ||
-	       inventory_flavor(s, resource);
-}
-
 /* The devices of a node have one name: a pod that requests another one would be given those of the first. The
  * others are not counted, so that nothing is placed by them. */
 static void leave_others(struct offer *o, const struct site *s)
@@ -150,7 +141,7 @@ static void leave_others(struct offer *o, const struct site *s)
 	if (!kept)
 		abort();
 	for (size_t i = 0; i < o->f->n_resources; i++) {
-		if (strcmp(had[i].name, o->f->device) == 0 || !is_device(s, had[i].name))
+		if (strcmp(had[i].name, o->f->device) == 0 || !inventory_is_device(s, had[i].name))
 			kept[n++] = had[i];
 		else if (!o->odd)
 			o->odd = gpuq_arena_printf(

@@ -164,22 +164,13 @@ static int64_t earliest(const struct pod *p)
 	return p->recovered && p->job->submit_us < p->placed_us ? p->job->submit_us : p->placed_us;
 }
 
-/* True if the pod has that device. */
-static bool has_device(const struct pod *p, int device)
-{
-	for (uint32_t i = 0; i < p->n_devices; i++)
-		if (p->devices[i] == device)
-			return true;
-	return false;
-}
-
 /* Return the other pod with whole devices that has that one; NULL = none. */
-static struct pod *holder_of(const struct pod *p, int device)
+static struct pod *holder_of(const struct pod *p, uint32_t device)
 {
 	struct pod *o;
 
 	DL_FOREACH2(p->node->pods, o, node_next)
-		if (o != p && model_pod_takes(o) && has_device(o, device))
+		if (o != p && model_pod_takes(o) && model_pod_has_device(o, device))
 			return o;
 	return NULL;
 }

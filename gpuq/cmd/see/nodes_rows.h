@@ -7,7 +7,7 @@
 
 #include "gpuq/out.h"
 
-/* Add one for each device; one for all those of which it is not known who has which, whose index is the list of
+/* Add one for each device; one for all those whose pods are not known, whose index is the list of
  * them ("0-3,5") and whose first one is `first`. A node without devices has a line, too. */
 int nodes_rows(struct out *o, const struct gpuq_val *node);
 

@@ -603,7 +603,7 @@ static bool same_pool(const struct dra_at *x, const struct dra_at *y)
 	       strcmp(x->slice->pool, y->slice->pool) == 0;
 }
 
-/* Leave out pools in which two devices have one name: to all who allocate by claims such a pool is invalid. The list
+/* Leave out pools in which two devices have one name: to all allocators such a pool is invalid. The list
  * is sorted. Returns how many devices are left. */
 static size_t leave_invalid(struct dra_at *at, size_t n, struct gpuq_arena *a, const char **odd)
 {

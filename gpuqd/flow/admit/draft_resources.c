@@ -7,15 +7,6 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"
 
-/* True if the resource stands for devices here: without being told, or by a flavor of the site. */
-static bool is_device(const struct draft *d, const char *resource)
-{
-	const enum gpuq_resource_kind kind = gpuq_resource_kind(resource);
-
-	return kind == GPUQ_RESOURCE_DEVICE || kind == GPUQ_RESOURCE_REPLICA ||
-	       inventory_flavor(d->m->site, resource);
-}
-
 /* ---- gres ---- */
 
 static int no_gres(const struct draft *d, const char *name, struct gpuq_err *err)
@@ -54,7 +45,7 @@ static int check_mapped(const struct draft *d, const struct gpuq_group *g, const
 	if (rc < 0)
 		return gpuq_fail_field(err, rc, "gres", "%s, which is %.80s: %s", gres, is->name,
 				       why.text);
-	if (g->gpus_milli && is_device(d, is->name))
+	if (g->gpus_milli && inventory_is_device(d->m->site, is->name))
 		return gpuq_fail_field(err, GPUQ_EINVAL, "gres",
 				       "expected one kind of device in a pod: %s, which is %.80s, "
 				       "is requested in addition to gpus",

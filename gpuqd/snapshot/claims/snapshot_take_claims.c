@@ -172,9 +172,9 @@ static bool demands(const struct job *j)
 }
 
 /* All pods are looked at for it: once a snapshot. */
-static const struct has *who_has(struct snap_claims *c, const char *namespace_, const char *claim)
+static const struct has *has_of(struct snap_claims *c, const char *namespace_, const char *claim)
 {
-	static const struct has nobody = { .namespace_ = "", .claim = "" };
+	static const struct has none = { .namespace_ = "", .claim = "" };
 	const char *home = objects_namespace(c->m->objects, namespace_);
 	const struct dra_claim *is = dra_claim(c->d, home, claim);
 	const struct pod *holder;
@@ -185,7 +185,7 @@ static const struct has *who_has(struct snap_claims *c, const char *namespace_, 
 			return h;
 	h = gpuq_arena_calloc(c->mem, 1, sizeof(*h));
 	if (!h)
-		return &nobody;
+		return &none;
 	holder = shared_claim_holder(c->m, namespace_, claim);
 	*h = (struct has){ .next = c->has,
 			   .namespace_ = gpuq_arena_strdup(c->mem, home),
@@ -195,7 +195,7 @@ static const struct has *who_has(struct snap_claims *c, const char *namespace_, 
 			   .foreign = !holder && is && is->allocated &&
 				      shared_claim_is_foreign(c->m, is) };
 	if (!h->namespace_ || !h->claim)
-		return &nobody;
+		return &none;
 	c->has = h;
 	return h;
 }
@@ -218,7 +218,7 @@ static bool is_too_close(struct snap_claims *c, const char *namespace_, const st
 {
 	for (size_t i = 0; i < g->n_claims; i++) {
 		const struct has *h =
-			g->claims[i].shares ? who_has(c, namespace_, g->claims[i].claim) : NULL;
+			g->claims[i].shares ? has_of(c, namespace_, g->claims[i].claim) : NULL;
 
 		if (h && (h->node ? isolated || h->isolated
 				  : isolated && (g->pods_max > 1 || h->foreign)))
@@ -328,7 +328,7 @@ static bool specs_for(struct snap_claims *c, const char *namespace_, const struc
 	for (size_t i = 0; i < n_all; i++) {
 		const struct dra_claim *claim = claims[i];
 		/* All pods of a claim are on the node of the first, from its placement on. */
-		const char *holder = claim ? who_has(c, namespace_, claim->name)->node : NULL;
+		const char *holder = claim ? has_of(c, namespace_, claim->name)->node : NULL;
 
 		if (holder && strcmp(holder, node) != 0)
 			return false;
@@ -464,7 +464,7 @@ static int64_t leave_shared(struct snap_claims *c, const char *namespace_,
 
 	for (size_t i = 0; i < g->n_claims; i++) {
 		const struct gpuq_claim *ask = &g->claims[i];
-		const struct has *h = ask->shares ? who_has(c, namespace_, ask->claim) : NULL;
+		const struct has *h = ask->shares ? has_of(c, namespace_, ask->claim) : NULL;
 
 		if (h && (h->node || h->foreign))
 			out->gpus_milli -= ask->shares * 1000;

@@ -212,7 +212,7 @@ int shared_claim_check(const struct model *m, const struct job *j, const struct 
 	return 0;
 }
 
-/* ---- who shares ---- */
+/* ---- pods that share ---- */
 
 void shared_claim_each(const struct pod *p, size_t claim,
 		       void (*fn)(void *arg, const struct pod *other), void *arg)
@@ -256,15 +256,6 @@ bool shared_claim_carries(const struct pod *p)
 
 /* ---- devices ---- */
 
-/* True if the pod is charged for the device. */
-static bool has(const struct pod *p, size_t device)
-{
-	for (uint32_t i = 0; i < p->n_devices; i++)
-		if (p->devices[i] == device)
-			return true;
-	return false;
-}
-
 uint32_t shared_claim_cards(const struct model *m, const struct node *n, const char *namespace_,
 			    const char *claim, uint16_t *out)
 {
@@ -301,7 +292,7 @@ uint32_t shared_claim_left_by(const struct model *m, const struct pod *p, const 
 	uint32_t sum = 0;
 
 	for (uint32_t i = 0; i < n_cards && sum < n; i++)
-		if (has(p, cards[i]))
+		if (model_pod_has_device(p, cards[i]))
 			out[sum++] = cards[i];
 	if (sum == n)
 		return n;

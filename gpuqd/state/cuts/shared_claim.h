@@ -1,6 +1,6 @@
 /* shared_claim.h - pods that share the devices of one ResourceClaim
  *
- * Owns     the rule of who is charged for them: one pod of gpuq's, the first that was placed, whose devices they are in
+ * Owns     the rule of which pod is charged for them: one of gpuq's, the first that was placed, whose devices they are in
  *          the ledger. Others ride: they have none of these devices, until that one ends and the charge passes on to
  *          the oldest of them. While pods of others alone have the claim, its devices are foreign, and all ride.
  * Touches  memory only.

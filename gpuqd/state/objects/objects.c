@@ -584,7 +584,7 @@ enum objects_claim objects_claim(const struct objects *o, const char *namespace_
 	*volume = &class_->fact;
 	if (!class_->fact.makes_none)
 		return OBJECTS_CLAIM_WAITS;
-	/* Which volumes a selector means is left to who chooses one by hand. */
+	/* Which volumes a selector means is left to people, who bind it by hand. */
 	return o->known[OBJECT_VOLUME] && !c->selects ? OBJECTS_CLAIM_CHOOSES
 						      : OBJECTS_CLAIM_UNBOUND;
 }

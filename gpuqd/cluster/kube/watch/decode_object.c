@@ -185,12 +185,10 @@ static void read_claim(const json_t *object, struct object_fact *out)
 		out->selected = kube_str(notes, KUBE_A_SELECTED_NODE);
 }
 
-static bool read_require(struct kube_object *o, const json_t *v, const char *key,
-			 struct gpuq_require *out)
+static bool read_values(struct kube_object *o, const json_t *v, struct gpuq_strlist *out)
 {
 	const json_t *values = json_object_get(v, "values");
 	const size_t n = json_array_size(values);
-	const char *word = kube_str(v, "operator");
 	const char **items = gpuq_arena_calloc(&o->arena, n + 1, sizeof(*items));
 
 	if (!items || n > ITEMS_MAX)
@@ -200,10 +198,22 @@ static bool read_require(struct kube_object *o, const json_t *v, const char *key
 
 		items[i] = s ? s : "";
 	}
+	*out = (struct gpuq_strlist){ items, n };
+	return true;
+}
+
+static bool read_require(struct kube_object *o, const json_t *v, const char *key,
+			 struct gpuq_require *out)
+{
+	const char *word = kube_str(v, "operator");
+	struct gpuq_strlist values;
+
+	if (!read_values(o, v, &values))
+		return false;
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
 		if (strcmp(word, operators[i].word) != 0)
 			continue;
-		*out = (struct gpuq_require){ key, operators[i].op, { items, n } };
+		*out = (struct gpuq_require){ key, operators[i].op, values };
 		return true;
 	}
 	return false;
@@ -288,12 +298,10 @@ static bool read_topologies(struct kube_object *o, struct object_fact *out)
 			return false;
 		for (size_t k = 0; k < n_labels; k++) {
 			const json_t *label = json_array_get(labels, k);
-			json_t *in = json_pack("{s:s, s:O?}", "operator", "In", "values",
-					       json_object_get(label, "values"));
-			const bool ok = in && read_require(o, in, kube_str(label, "key"), &all[k]);
 
-			json_decref(in);
-			if (!ok)
+			all[k] = (struct gpuq_require){ .key = kube_str(label, "key"),
+							.op = GPUQ_OP_IN };
+			if (!read_values(o, label, &all[k].values))
 				return false;
 		}
 		terms[i] = (struct gpuq_term){ .all = all, .n = n_labels };
