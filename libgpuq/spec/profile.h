@@ -17,6 +17,7 @@
 
 #define GPUQ_PROFILE_SHARED ".shared"
 #define GPUQ_PROFILE_ROOM 96
+#define GPUQ_MIG_SLICES 7 /* of compute that a card is cut into: an instance has at most all */
 #define GPUQ_REPLICAS_MAX 1000 /* of one device: a thousandth is the least part */
 
 /* Compare profiles: a plus sign is a point. */

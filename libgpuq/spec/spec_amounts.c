@@ -20,8 +20,8 @@ struct cores {
 static const struct gpuq_field cores_fields[] = {
 	{ .key = "request", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 100,
 	  .offset = offsetof(struct cores, request), .doc = "Guaranteed percentage." },
-	{ .key = "limit", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 100,
-	  .offset = offsetof(struct cores, limit), .doc = "Maximum percentage." },
+	{ .key = "limit", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = INT32_MAX,
+	  .offset = offsetof(struct cores, limit), .doc = "Maximum percentage, up to 100." },
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -40,8 +40,12 @@ static int cores_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out
 
 		if (rc < 0)
 			return rc;
-		if (c.limit < c.request)
-			return spec_fail(r, v, GPUQ_ERANGE, "expected limit >= request");
+		if (c.limit > 100 || c.limit < c.request) {
+			gpuq_reader_enter(r, "limit");
+			return spec_fail(r, gpuq_get(v, "limit"), GPUQ_ERANGE,
+					 "expected limit from %lld, which is requested, to 100: the nearest is %lld",
+					 (long long)c.request, c.limit > 100 ? 100LL : (long long)c.request);
+		}
 	} else if (v->type == GPUQ_INT && v->i >= 1 && v->i <= 100) {
 		c.request = v->i;
 	} else if (v->type == GPUQ_INT) {

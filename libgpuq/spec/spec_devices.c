@@ -41,8 +41,10 @@ static const char *const lists[] = { "containers", "initContainers", NULL };
 
 /* ---- one value ---- */
 
-static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit unit, int64_t *out)
+/* unit_bytes: of one, where a count is of memory; else 0. */
+static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit unit, int64_t unit_bytes, int64_t *out)
 {
+	char near[SPEC_NEAREST_ROOM];
 	const char *text = spec_scalar(r->arena, v), *p = text;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int64_t n = 0;
@@ -55,8 +57,8 @@ static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit
 	case SPEC_COUNT:
 		if (!spec_digits(&p, 0, COUNT_MAX, &n) || *p)
 			return spec_fail(r, v, GPUQ_EINVAL,
-					 "expected a whole number without a unit, not '%.40s'",
-					 text);
+					 "expected a whole number without a unit, not '%.40s'%s", text,
+					 spec_nearest_count(text, unit_bytes, COUNT_MAX, near));
 		break;
 	case SPEC_CPU:
 		rc = gpuq_milli_parse(text, &n, &err);
@@ -70,6 +72,20 @@ static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit
 	if (n < 0)
 		return spec_fail(r, v, GPUQ_ERANGE, "expected 0 or more, not '%.40s'", text);
 	*out = n;
+	return 0;
+}
+
+/* How much memory one of a resource is; 0 unless it counts memory. */
+static int64_t bytes_of_one(const char *res)
+{
+	static const struct {
+		const char *name;
+		int64_t bytes;
+	} units[] = { { R_HAMI_MEM, MIB }, { R_VMEM, VCUDA_BLOCK_BYTES }, { R_ALIYUN, GIB } };
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(units[i].name, res) == 0)
+			return units[i].bytes;
 	return 0;
 }
 
@@ -93,7 +109,7 @@ static int asked(struct gpuq_reader *r, const struct gpuq_val *resources, const 
 		v[k] = gpuq_get(map, res);
 		if (v[k]) {
 			gpuq_reader_enter(r, res);
-			rc = parse(r, v[k], unit, &n[k]);
+			rc = parse(r, v[k], unit, bytes_of_one(res), &n[k]);
 			if (rc < 0)
 				return rc;
 			if (k == 1 && v[0] && n[1] < n[0])
@@ -173,7 +189,7 @@ int spec_pod_request(struct gpuq_reader *r, const struct gpuq_val *spec, const c
 		if (rc == 0 && overhead) {
 			const size_t mark = gpuq_reader_enter(r, "overhead");
 
-			rc = parse(r, overhead, unit, &n);
+			rc = parse(r, overhead, unit, 0, &n);
 			gpuq_reader_leave(r, mark);
 		}
 		if (rc == 0)
@@ -270,6 +286,10 @@ static int look_at_key(struct gpuq_reader *r, const struct gpuq_pair *p, struct 
 				gpuq_reader_enter(r, p->key);
 				return spec_fail(r, p->val, GPUQ_EINVAL,
 						 "expected a MIG profile such as " R_MIG "1g.10gb");
+			}
+			if (!r->stored && !spec_mig_fits(p->key + n)) {
+				gpuq_reader_enter(r, p->key);
+				return spec_fail(r, p->val, GPUQ_EINVAL, SPEC_MIG_LARGE, p->key + n);
 			}
 			if (f->mig && strcmp(f->mig, p->key + n) != 0) {
 				gpuq_reader_enter(r, p->key);
@@ -389,7 +409,7 @@ static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const
 	if (rc < 0)
 		return rc;
 	if (n > (int64_t)GPUQ_GPUS_PER_POD_MAX)
-		return share_fail(r, f, R_GPU, "expected at most 1024 devices");
+		return share_fail(r, f, R_GPU, "expected at most 1024 devices: the nearest is 1024");
 	g->gpus_milli = 1000 * n;
 	if (!hami)
 		return 0;
@@ -494,7 +514,7 @@ static int read_tencent(struct gpuq_reader *r, const struct gpuq_val *spec, stru
 			if (core > 100 && core % 100)
 				return core_fail(r, f, core);
 			if (core > 100 * (int64_t)GPUQ_GPUS_PER_POD_MAX)
-				return share_fail(r, f, R_CORE, "expected at most 1024 devices");
+				return share_fail(r, f, R_CORE, "expected at most 1024 devices: the nearest is 102400");
 			if (core < 100) {
 				rc = one_container(r, f, "tencent.com/vcuda-core");
 				if (rc < 0)
@@ -579,18 +599,20 @@ static int read_kai(struct gpuq_reader *r, const struct gpuq_val *annotations, s
 	}
 	if (fraction) {
 		const char *text = spec_scalar(r->arena, fraction);
+		char near[SPEC_NEAREST_ROOM];
 
 		gpuq_reader_enter(r, A_FRACTION);
 		if (!text || gpuq_milli_parse(text, &n, NULL) < 0 || n < 10 || n > 990 || n % 10)
 			return spec_fail(r, fraction, GPUQ_EINVAL,
 					 "expected a part of a device from \"0.01\" to \"0.99\" in "
-					 "hundredths");
+					 "hundredths%s",
+					 spec_nearest((double)n / 1000, 0.01, 0.99, 0.01, near));
 		g->gpus_milli = n;
 		gpuq_reader_leave(r, mark);
 		return 0;
 	}
 	gpuq_reader_enter(r, A_MEMORY);
-	rc = parse(r, memory, SPEC_COUNT, &n);
+	rc = parse(r, memory, SPEC_COUNT, MIB, &n);
 	if (rc < 0)
 		return rc;
 	if (n == 0)

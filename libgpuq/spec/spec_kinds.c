@@ -90,31 +90,12 @@ static struct gpuq_val *pods_write(struct gpuq_arena *a, const void *in)
 
 /* ---- gpus: whole devices, or hundredths of one ---- */
 
-/* Write the numbers of devices next to d that could be requested; nothing for what is no such number. */
-static const char *nearest(double d, char out[64])
-{
-	const double step = d < 1 ? 0.01 : 1;
-	double below;
-
-	out[0] = '\0';
-	if (d > GPUQ_GPUS_PER_POD_MAX)
-		snprintf(out, 64, ": the nearest is %u", GPUQ_GPUS_PER_POD_MAX);
-	if (!(d > 0 && d <= GPUQ_GPUS_PER_POD_MAX))
-		return out;
-	below = (double)(int64_t)(d / step) * step;
-	if (below <= 0)
-		snprintf(out, 64, ": the nearest is 0.01");
-	else
-		snprintf(out, 64, ": the nearest are %.6g and %.6g", below, below + step);
-	return out;
-}
-
 static int gpus_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	const int64_t most = GPUQ_GPUS_PER_POD_MAX;
 	int64_t milli = -1, hundredths;
 	double d = -1;
-	char near[64];
+	char near[SPEC_NEAREST_ROOM];
 
 	if (v->type == GPUQ_INT && v->i >= 0 && v->i <= most)
 		milli = 1000 * v->i;
@@ -133,7 +114,8 @@ static int gpus_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 				 "expected whole devices (0 to %u) or a part of one in hundredths "
 				 "(0.01 to 0.99)%s",
 				 GPUQ_GPUS_PER_POD_MAX,
-				 nearest(v->type == GPUQ_INT ? (double)v->i : d, near));
+				 spec_nearest(v->type == GPUQ_INT ? (double)v->i : d, 0.01, (double)most,
+					      d < 1 ? 0.01 : 1, near));
 	*(int64_t *)out = milli;
 	return 0;
 }

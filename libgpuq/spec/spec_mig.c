@@ -48,7 +48,11 @@ int spec_mig_parse(struct gpuq_arena *a, const char *text, struct gpuq_group *g,
 	for (bool more = true; rc == 0 && more;) {
 		const size_t n = strcspn(text, ",");
 
-		rc = add(a, gpuq_arena_strndup(a, text, n), g, err);
+		const char *one = gpuq_arena_strndup(a, text, n);
+
+		rc = add(a, one, g, err);
+		if (rc == 0 && !spec_mig_fits(one))
+			rc = gpuq_fail(err, GPUQ_EINVAL, SPEC_MIG_LARGE, one);
 		more = text[n] == ',';
 		text += n + more;
 	}
@@ -79,6 +83,8 @@ static int mig_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 		rc = add(r->arena, text, g, &err);
 		if (rc < 0)
 			return spec_fail(r, item, rc, "%s", err.text);
+		if (!r->stored && !spec_mig_fits(text))
+			return spec_fail(r, item, GPUQ_EINVAL, SPEC_MIG_LARGE, text);
 		if (list)
 			gpuq_reader_leave(r, mark);
 	}

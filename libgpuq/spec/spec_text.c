@@ -420,3 +420,12 @@ bool spec_mig_ok(const char *text)
 	}
 	return *text == 0 || strcmp(text, GPUQ_PROFILE_SHARED) == 0;
 }
+
+bool spec_mig_fits(const char *text)
+{
+	int64_t slices = 0;
+
+	if (!spec_digits(&text, 1, GPUQ_MIG_SLICES, &slices))
+		return false;
+	return *text != 'c' || (text += 2, spec_digits(&text, 1, GPUQ_MIG_SLICES, &slices));
+}

@@ -29,7 +29,7 @@ test_expect_success '-b: the shell of the script alone' '
 test_expect_success 'B: of --signal is about its own signal: another one reaches the programs, and no shell without a handler' '
 	rm -f ready go heard && cat >warned <<-\END &&
 	#!/bin/sh
-	#SBATCH --time=1:00:02 --signal=B:USR1@3600
+	#SBATCH --time=1:00:10 --signal=B:USR1@3600
 	trap "echo script >>heard" USR1
 	sh -c "trap \"echo program >>heard\" USR1 USR2; echo >ready; while [ ! -e go ]; do sleep 0.05; done" &
 	while [ ! -e go ]; do wait; done

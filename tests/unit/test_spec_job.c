@@ -313,6 +313,15 @@ static const struct spec_case refused[] = {
 	  "mig: big\n",
 	  .want = "job.yaml:2:6: mig: expected a MIG profile such as 1g.10gb, not 'big'" },
 	{ .text = "command: x\n"
+	  "mig: [1g.10gb, 9g.5gb]\n",
+	  .want = "job.yaml:2:16: mig[1]: expected a MIG profile from 1g to 7g: a card has 7 slices of compute, "
+	  "'9g.5gb' more" },
+	{ .text = "command: x\n"
+	  "gpus: 0.3\n"
+	  "gpu_cores: {request: 30, limit: 130}\n",
+	  .want = "job.yaml:3:33: gpu_cores.limit: expected limit from 30, which is requested, to 100: the nearest is "
+	  "100" },
+	{ .text = "command: x\n"
 	  "gpus: 2\n"
 	  "mig: 1g.5gb.shared\n",
 	  .want = "job.yaml:2:7: gpus: expected 1 of 1g.5gb.shared, not 2: several replicas may be of the "

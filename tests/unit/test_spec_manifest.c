@@ -297,19 +297,25 @@ static const struct spec_case refused[] = {
 	  "'Upper_Case'" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 1.5")),
 	  .want = "pod.yaml:8:42: spec.containers[0].resources.limits.nvidia.com/gpu: expected a whole "
-	  "number without a unit, not '1.5'" },
+	  "number without a unit, not '1.5': the nearest are 1 and 2" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: -1")),
 	  .want = "pod.yaml:8:42: spec.containers[0].resources.limits.nvidia.com/gpu: expected a whole "
 	  "number without a unit, not '-1'" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 1e18")),
 	  .want = "pod.yaml:8:42: spec.containers[0].resources.limits.nvidia.com/gpu: expected a whole "
 	  "number without a unit, not '1e18'" },
+	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 0.5")),
+	  .want = "pod.yaml:8:42: spec.containers[0].resources.limits.nvidia.com/gpu: expected a whole "
+	  "number without a unit, not '0.5': the nearest is 1" },
+	{ .text = POD("", "", LIMITS("nvidia.com/mig-9g.5gb: 1")),
+	  .want = "pod.yaml:8:49: spec.containers[0].resources.limits.nvidia.com/mig-9g.5gb: expected a MIG "
+	  "profile from 1g to 7g: a card has 7 slices of compute, '9g.5gb' more" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 2000")),
 	  .want = "pod.yaml:8:42: spec.containers[0].resources.limits.nvidia.com/gpu: expected at most "
-	  "1024 devices" },
+	  "1024 devices: the nearest is 1024" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 1Gi")),
 	  .want = "pod.yaml:8:42: spec.containers[0].resources.limits.nvidia.com/gpu: expected a whole "
-	  "number without a unit, not '1Gi'" },
+	  "number without a unit, not '1Gi': the nearest is 100000000" },
 	{ .text = POD("", "", RESOURCES("requests: {nvidia.com/gpu: 1}")),
 	  .want = "pod.yaml:8:44: spec.containers[0].resources.limits.nvidia.com/gpu: expected a limit "
 	  "equal to the request: devices are not overcommitted" },
@@ -380,7 +386,7 @@ static const struct spec_case refused[] = {
 	  "extended resource, whose domain does not end in kubernetes.io: those names are Kubernetes' own" },
 	{ .text = POD("", "", LIMITS("aliyun.com/gpu-mem: 5Gi")),
 	  .want = "pod.yaml:8:46: spec.containers[0].resources.limits.aliyun.com/gpu-mem: expected a whole "
-	  "number without a unit, not '5Gi'" },
+	  "number without a unit, not '5Gi': that is 5" },
 	{ .text = POD("", "", LIMITS("aliyun.com/gpu-mem: 0")),
 	  .want = "pod.yaml:8:46: spec.containers[0].resources.limits.aliyun.com/gpu-mem: expected at "
 	  "least 1 (GiB of one device)" },
@@ -412,7 +418,13 @@ static const struct spec_case refused[] = {
 	  "cannot be asked together" },
 	{ .text = POD(", annotations: {gpu-fraction: \"1.5\"}", "", ""),
 	  .want = "pod.yaml:3:49: metadata.annotations.gpu-fraction: expected a part of a device from "
-	  "\"0.01\" to \"0.99\" in hundredths" },
+	  "\"0.01\" to \"0.99\" in hundredths: the nearest is 0.99" },
+	{ .text = POD(", annotations: {gpu-fraction: \"0.001\"}", "", ""),
+	  .want = "pod.yaml:3:49: metadata.annotations.gpu-fraction: expected a part of a device from "
+	  "\"0.01\" to \"0.99\" in hundredths: the nearest is 0.01" },
+	{ .text = POD(", annotations: {gpu-fraction: \"0.255\"}", "", ""),
+	  .want = "pod.yaml:3:49: metadata.annotations.gpu-fraction: expected a part of a device from "
+	  "\"0.01\" to \"0.99\" in hundredths: the nearest are 0.25 and 0.26" },
 	{ .text = POD(", annotations: {gpu-fraction: \"0.5\", gpu-memory: \"5\"}", "", ""),
 	  .want = "pod.yaml:3:68: metadata.annotations.gpu-memory: expected either gpu-fraction or "
 	  "gpu-memory, not both" },
@@ -421,7 +433,7 @@ static const struct spec_case refused[] = {
 	  "several devices cannot be requested together" },
 	{ .text = POD(", annotations: {gpu-memory: 2Gi}", "", ""),
 	  .want = "pod.yaml:3:47: metadata.annotations.gpu-memory: expected a whole number without a unit, "
-	  "not '2Gi'" },
+	  "not '2Gi': that is 2048" },
 	{ .text = POD("", "  nodeSelector: [a]\n", ""),
 	  .want = "pod.yaml:5:17: spec.nodeSelector: expected a map, not a list" },
 	{ .text = POD("", "  nodeSelector: {a: [b]}\n", ""),

@@ -221,6 +221,18 @@ SPEC_CASES(spec_text, mig_profiles_are_known_by_their_form, migs)
 	cr_expect_eq(spec_mig_ok(migs[*ix].text), migs[*ix].ok, "'%s'", migs[*ix].text);
 }
 
+static const struct {
+	const char *text;
+	bool ok;
+} cards[] = { { "1g.5gb", true },     { "7g.141gb", true },	 { "8g.5gb", false },
+	      { "1c.7g.80gb", true }, { "1c.9g.5gb", false }, { "9c.9g.5gb", false } };
+
+SPEC_CASES(spec_text, mig_profiles_fit_on_a_card, cards)
+{
+	cr_expect(spec_mig_ok(cards[*ix].text));
+	cr_expect_eq(spec_mig_fits(cards[*ix].text), cards[*ix].ok, "'%s'", cards[*ix].text);
+}
+
 #define FIFTY "01234567890123456789012345678901234567890123456789"
 #define HUNDRED FIFTY FIFTY
 

@@ -1,0 +1,46 @@
+/* The nearest valid requests, for the refusal of one that is not. */
+#include "libgpuq/spec/spec_int.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libgpuq/units.h"
+
+const char *spec_nearest(double asked, double low, double high, double step, char out[SPEC_NEAREST_ROOM])
+{
+	double below = floor(asked / step + 1e-9) * step;
+
+	out[0] = '\0';
+	if (!(asked > 0))
+		return out;
+	if (below < low)
+		below = low;
+	if (below >= high)
+		below = high;
+	if (below >= high || asked < low || below + step > high)
+		snprintf(out, SPEC_NEAREST_ROOM, ": the nearest is %.9g", below);
+	else
+		snprintf(out, SPEC_NEAREST_ROOM, ": the nearest are %.9g and %.9g", below, below + step);
+	return out;
+}
+
+const char *spec_nearest_count(const char *text, int64_t unit_bytes, int64_t high, char out[SPEC_NEAREST_ROOM])
+{
+	const char last = text[0] ? text[strlen(text) - 1] : '\0';
+	int64_t milli = 0, bytes = 0;
+	double asked = 0;
+
+	if (unit_bytes && isalpha((unsigned char)last) && last != 'm') {
+		if (gpuq_bytes_parse(text, &bytes, NULL) == 0)
+			asked = (double)bytes / (double)unit_bytes;
+	} else if (gpuq_milli_parse(text, &milli, NULL) == 0) {
+		asked = (double)milli / 1000;
+	}
+	if (asked >= 1 && asked == floor(asked) && asked <= (double)high)
+		snprintf(out, SPEC_NEAREST_ROOM, ": that is %.0f", asked);
+	else
+		spec_nearest(asked, 1, (double)high, 1, out);
+	return out;
+}
