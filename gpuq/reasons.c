@@ -39,6 +39,20 @@ static void flavor_wait(struct gpuq_buf *text, const struct gpuq_val *until, int
 	}
 }
 
+/* until: when a node is cut that was given the layout not long ago. */
+static void mig_layout(struct gpuq_buf *out, const struct gpuq_val *until, int64_t now_us)
+{
+	struct gpuq_val at = { .type = GPUQ_INT };
+
+	if (!until || until->type != GPUQ_STR ||
+	    gpuq_instant_parse(until->s, now_us, &at.i, NULL) < 0) {
+		gpuq_buf_adds(out, " is being cut");
+		return;
+	}
+	gpuq_buf_adds(out, " is not cut again before ");
+	view_time(out, &at);
+}
+
 /* Behind the class of its claims an object has a key of the daemon's own, which distinguishes requests. */
 static void put_object(struct gpuq_buf *out, const struct gpuq_val *reason)
 {
@@ -62,7 +76,7 @@ void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t no
 	if (strcmp(code, gpuq_reason_word(GPUQ_R_MIG_LAYOUT)) == 0) {
 		gpuq_buf_adds(out, "MIG layout: node ");
 		view_cell(out, gpuq_get(reason, "object"));
-		gpuq_buf_adds(out, " is being cut");
+		mig_layout(out, gpuq_get(reason, "need"), now_us);
 		return;
 	}
 	gpuq_buf_adds(out, code);

@@ -132,7 +132,8 @@ static bool choose(struct cycle *c, const struct cutting *k, uint32_t request, u
 			c->steps++;
 			has = nodes_room_empty(c, n, &one, g->pods_min);
 			while (i < node->n_layouts &&
-			       layouts_room(c, n, &node->layouts[i], &one, g->pods_min) <= has)
+			       (node->layouts[i].again_us ||
+				layouts_room(c, n, &node->layouts[i], &one, g->pods_min) <= has))
 				i++;
 			if (i == node->n_layouts)
 				continue;
@@ -142,22 +143,63 @@ static bool choose(struct cycle *c, const struct cutting *k, uint32_t request, u
 	return false;
 }
 
+/* What a job waits for. */
+struct awaited {
+	uint32_t node; /* SNAP_NONE = nothing */
+	int64_t again_us; /* when it gets a layout that it was given not long ago; 0 = it is being cut */
+};
+
+/* Find the node that is the first to get the layout which serves the group again; none where another, once it is
+ * idle, could be given one at once. */
+static struct awaited later(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor)
+{
+	const struct snap_group *g = &c->s->requests[request].groups[group];
+	const struct group_fit *fit = feasibility_of(c, request, group);
+	const struct need one = nodes_need(g);
+	struct awaited first = { SNAP_NONE, 0 };
+
+	for (uint32_t n = 0; !c->failed && n < c->s->n_nodes; n++) {
+		const struct snap_node *node = &c->s->nodes[n];
+
+		if (node->cutting || node->flavor != flavor || !bits_has(fit->nodes, n))
+			continue;
+		for (uint32_t i = 0; i < node->n_layouts; i++) {
+			const struct snap_layout *l = &node->layouts[i];
+
+			if (layouts_room(c, n, l, &one, g->pods_min) == 0)
+				continue;
+			if (l->again_us == 0)
+				return (struct awaited){ SNAP_NONE, 0 };
+			if (first.node == SNAP_NONE || l->again_us < first.again_us)
+				first = (struct awaited){ n, l->again_us };
+		}
+	}
+	return first;
+}
+
 /* ---- jobs ---- */
 
 /* Give the class of the job the reason that it waits for that node. */
-static void tell(struct cycle *c, struct cutting *k, uint32_t cls, uint32_t node)
+static void tell(struct cycle *c, struct cutting *k, uint32_t job, uint32_t cls,
+		 const struct awaited *awaited)
 {
 	struct plan_reason *why = PLAN_PUSH(c, reasons, 1);
 
 	if (!why)
 		return;
-	*why = (struct plan_reason){ .code = GPUQ_R_MIG_LAYOUT, .object = c->s->nodes[node].name };
+	*why = (struct plan_reason){ .code = GPUQ_R_MIG_LAYOUT,
+				     .object = c->s->nodes[awaited->node].name };
+	if (awaited->again_us) {
+		why->unit = PLAN_TIME;
+		why->have = c->s->jobs[job].wait_from_us; /* not now: it is the same until then */
+		why->need = awaited->again_us;
+	}
 	k->classes[cls].why = (struct plan_why){ c->plan.n_reasons - 1, 1 };
 }
 
-/* Decide for one group on one flavor. True: the job waits for a node that is being cut, *node. */
+/* Decide for one group on one flavor. True: the job waits for a node that is cut, now or later. */
 static bool serve_group(struct cycle *c, const struct cutting *k, uint32_t job, uint32_t group,
-			uint32_t flavor, uint32_t *node)
+			uint32_t flavor, struct awaited *out)
 {
 	const uint32_t request = cycle_request_ix(c, job);
 	const struct snap_group *g = &c->s->requests[request].groups[group];
@@ -166,7 +208,7 @@ static bool serve_group(struct cycle *c, const struct cutting *k, uint32_t job, 
 
 	if (!is_served(g) || is_there(c, request, group, flavor, &room))
 		return false;
-	*node = coming(c, request, group, flavor, &room);
+	*out = (struct awaited){ coming(c, request, group, flavor, &room), 0 };
 	if (room < g->pods_min && choose(c, k, request, group, flavor, &chosen)) {
 		cut = PLAN_PUSH(c, cuts, 1);
 		if (!cut)
@@ -174,10 +216,12 @@ static bool serve_group(struct cycle *c, const struct cutting *k, uint32_t job, 
 		chosen.job = job;
 		chosen.key = (struct snap_key){ c->s->jobs[job].key.id, plan_next_element(c, job) };
 		*cut = chosen;
-		if (*node == SNAP_NONE)
-			*node = chosen.node;
+		if (out->node == SNAP_NONE)
+			out->node = chosen.node;
 	}
-	return *node != SNAP_NONE;
+	if (out->node == SNAP_NONE)
+		*out = later(c, request, group, flavor);
+	return out->node != SNAP_NONE;
 }
 
 /* True if the nodes of the flavor, empty, have room for the job in one of the ways that do: it waits for
@@ -217,11 +261,11 @@ static void serve(struct cycle *c, struct cutting *k, uint32_t job, uint32_t cls
 		if (!holdings_admits(c, job, flavor, &none))
 			continue;
 		for (uint32_t g = 0; g < own->n_groups; g++) {
-			uint32_t node;
+			struct awaited awaited;
 
-			if (!serve_group(c, k, job, g, flavor, &node))
+			if (!serve_group(c, k, job, g, flavor, &awaited))
 				continue;
-			tell(c, k, cls, node);
+			tell(c, k, job, cls, &awaited);
 			cycle_try_own(c, job);
 			return;
 		}

@@ -127,6 +127,7 @@ struct snap_layout {
 	const char *name; /* as the manager knows it */
 	const char *profile; /* of the instances that it makes; NULL = whole devices */
 	uint32_t count; /* of these, on the node */
+	int64_t again_us; /* it was given it not long ago: not again before; 0 = it could get it now */
 };
 
 /* An amount of a countable resource of a node, by its name: "rdma/hca", "hugepages-2Mi". */
@@ -183,7 +184,7 @@ struct snap_node {
 	 * n_devices. Copied. */
 	const struct snap_mig *mig;
 	uint32_t n_mig;
-	/* The layouts that it could get now; while it is being given one, that alone. Copied. */
+	/* The layouts that it could get; while it is being given one, that alone. Copied. */
 	const struct snap_layout *layouts;
 	uint32_t n_layouts;
 	bool cutting; /* it is being given a layout, or the one before again */

@@ -94,7 +94,7 @@ static const struct col taint_cols[] = { C(key), C(value), C(effect) };
 static const struct col mig_cols[] = { C(profile), C(count), C(foreign) };
 #undef C
 #define C(m) COL(struct snap_layout, m)
-static const struct col layout_cols[] = { C(name), C(profile), C(count) };
+static const struct col layout_cols[] = { C(name), C(profile), C(count), C(again_us) };
 #undef C
 #define C(m) COL(struct snap_resource, m)
 static const struct col resource_cols[] = { C(name), C(count), C(foreign) };

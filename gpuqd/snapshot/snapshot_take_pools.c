@@ -610,22 +610,19 @@ static bool is_of_mig(const struct node *n)
 	       (n->fact.n_mig || strcmp(word, "whole") == 0 || strcmp(word, "mig") == 0);
 }
 
-/* True if the node has the layout, or had it set not long ago. */
-static bool is_barred(struct taking *t, const struct node *n, const struct site_layouts *l,
-		      const char *name)
+/* Return until when the node is not given the layout, which was set not long ago; 0 = it could be. */
+static int64_t barred_until(struct taking *t, const struct node *n, const struct site_layouts *l,
+			    const char *name)
 {
 	int64_t until_us;
 
-	/* The manager acts on a label that changes. */
-	if (strcmp(gpuq_strmap_text(&n->fact.labels, CUT_LABEL), name) == 0)
-		return true;
 	if (!n->cut || strcmp(n->cut->layout, name) != 0)
-		return false;
+		return 0;
 	until_us = amount_sum(n->cut->at_us, l->again_us);
 	if (until_us <= t->now_us)
-		return false;
+		return 0;
 	snapshot_wake(&t->s->config, until_us);
-	return true;
+	return until_us;
 }
 
 void snapshot_cuts_node(struct taking *t, const struct node *n, struct snap_node *sn)
@@ -651,9 +648,14 @@ void snapshot_cuts_node(struct taking *t, const struct node *n, struct snap_node
 	list = gpuq_arena_calloc(&t->mem, l->names.n + 1, sizeof(*list));
 	if (!list)
 		return;
-	for (size_t i = 0; i < l->names.n; i++)
-		if (!is_barred(t, n, l, l->names.items[i]) &&
-		    layout_make(n, l->names.items[i], &list[sn->n_layouts]))
-			sn->n_layouts++;
+	for (size_t i = 0; i < l->names.n; i++) {
+		const char *name = l->names.items[i];
+
+		/* The manager acts on a label that changes. */
+		if (strcmp(gpuq_strmap_text(&n->fact.labels, CUT_LABEL), name) == 0 ||
+		    !layout_make(n, name, &list[sn->n_layouts]))
+			continue;
+		list[sn->n_layouts++].again_us = barred_until(t, n, l, name);
+	}
 	sn->layouts = list;
 }

@@ -43,8 +43,10 @@ static int cores_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out
 		if (c.limit > 100 || c.limit < c.request) {
 			gpuq_reader_enter(r, "limit");
 			return spec_fail(r, gpuq_get(v, "limit"), GPUQ_ERANGE,
-					 "expected limit from %lld, which is requested, to 100: the nearest is %lld",
-					 (long long)c.request, c.limit > 100 ? 100LL : (long long)c.request);
+					 "expected limit from %lld, which is requested, to 100: "
+					 "the nearest is %lld",
+					 (long long)c.request,
+					 c.limit > 100 ? 100LL : (long long)c.request);
 		}
 	} else if (v->type == GPUQ_INT && v->i >= 1 && v->i <= 100) {
 		c.request = v->i;

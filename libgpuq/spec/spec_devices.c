@@ -42,7 +42,8 @@ static const char *const lists[] = { "containers", "initContainers", NULL };
 /* ---- one value ---- */
 
 /* unit_bytes: of one, where a count is of memory; else 0. */
-static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit unit, int64_t unit_bytes, int64_t *out)
+static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit unit,
+		 int64_t unit_bytes, int64_t *out)
 {
 	char near[SPEC_NEAREST_ROOM];
 	const char *text = spec_scalar(r->arena, v), *p = text;
@@ -57,7 +58,8 @@ static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit
 	case SPEC_COUNT:
 		if (!spec_digits(&p, 0, COUNT_MAX, &n) || *p)
 			return spec_fail(r, v, GPUQ_EINVAL,
-					 "expected a whole number without a unit, not '%.40s'%s", text,
+					 "expected a whole number without a unit, not '%.40s'%s",
+					 text,
 					 spec_nearest_count(text, unit_bytes, COUNT_MAX, near));
 		break;
 	case SPEC_CPU:
@@ -289,7 +291,8 @@ static int look_at_key(struct gpuq_reader *r, const struct gpuq_pair *p, struct 
 			}
 			if (!r->stored && !spec_mig_fits(p->key + n)) {
 				gpuq_reader_enter(r, p->key);
-				return spec_fail(r, p->val, GPUQ_EINVAL, SPEC_MIG_LARGE, p->key + n);
+				return spec_fail(r, p->val, GPUQ_EINVAL, SPEC_MIG_LARGE,
+						 p->key + n);
 			}
 			if (f->mig && strcmp(f->mig, p->key + n) != 0) {
 				gpuq_reader_enter(r, p->key);
@@ -409,7 +412,8 @@ static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const
 	if (rc < 0)
 		return rc;
 	if (n > (int64_t)GPUQ_GPUS_PER_POD_MAX)
-		return share_fail(r, f, R_GPU, "expected at most 1024 devices: the nearest is 1024");
+		return share_fail(r, f, R_GPU,
+				  "expected at most 1024 devices: the nearest is 1024");
 	g->gpus_milli = 1000 * n;
 	if (!hami)
 		return 0;
@@ -514,7 +518,9 @@ static int read_tencent(struct gpuq_reader *r, const struct gpuq_val *spec, stru
 			if (core > 100 && core % 100)
 				return core_fail(r, f, core);
 			if (core > 100 * (int64_t)GPUQ_GPUS_PER_POD_MAX)
-				return share_fail(r, f, R_CORE, "expected at most 1024 devices: the nearest is 102400");
+				return share_fail(
+					r, f, R_CORE,
+					"expected at most 1024 devices: the nearest is 102400");
 			if (core < 100) {
 				rc = one_container(r, f, "tencent.com/vcuda-core");
 				if (rc < 0)

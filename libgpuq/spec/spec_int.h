@@ -43,7 +43,8 @@ int spec_notify_words(const struct gpuq_strlist *words, bool slurm, unsigned *on
 bool spec_mig_ok(const char *text);
 /* True if a profile, which has that form, fits on a card. */
 bool spec_mig_fits(const char *text);
-#define SPEC_MIG_LARGE "expected a MIG profile from 1g to 7g: a card has 7 slices of compute, '%.40s' more"
+#define SPEC_MIG_LARGE                                                                             \
+	"expected a MIG profile from 1g to 7g: a card has 7 slices of compute, '%.40s' more"
 
 /* ---- the nearest valid requests (spec_nearest.c) ---- */
 
@@ -51,10 +52,12 @@ bool spec_mig_fits(const char *text);
 
 /* Write ": the nearest are 1 and 2": the multiples of step from low to high next to what was asked; nothing unless
  * that is above 0. Returns out. */
-const char *spec_nearest(double asked, double low, double high, double step, char out[SPEC_NEAREST_ROOM]);
+const char *spec_nearest(double asked, double low, double high, double step,
+			 char out[SPEC_NEAREST_ROOM]);
 /* The same for a whole number from 1 to high that was written as a quantity, with the size of one where it counts
  * memory (0: it does not): "2Gi" of MiB is ": that is 2048". */
-const char *spec_nearest_count(const char *text, int64_t unit_bytes, int64_t high, char out[SPEC_NEAREST_ROOM]);
+const char *spec_nearest_count(const char *text, int64_t unit_bytes, int64_t high,
+			       char out[SPEC_NEAREST_ROOM]);
 
 /* ---- MIG profiles (spec_mig.c) ---- */
 

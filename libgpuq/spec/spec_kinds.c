@@ -114,8 +114,8 @@ static int gpus_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 				 "expected whole devices (0 to %u) or a part of one in hundredths "
 				 "(0.01 to 0.99)%s",
 				 GPUQ_GPUS_PER_POD_MAX,
-				 spec_nearest(v->type == GPUQ_INT ? (double)v->i : d, 0.01, (double)most,
-					      d < 1 ? 0.01 : 1, near));
+				 spec_nearest(v->type == GPUQ_INT ? (double)v->i : d, 0.01,
+					      (double)most, d < 1 ? 0.01 : 1, near));
 	*(int64_t *)out = milli;
 	return 0;
 }

@@ -8,7 +8,8 @@
 
 #include "libgpuq/units.h"
 
-const char *spec_nearest(double asked, double low, double high, double step, char out[SPEC_NEAREST_ROOM])
+const char *spec_nearest(double asked, double low, double high, double step,
+			 char out[SPEC_NEAREST_ROOM])
 {
 	double below = floor(asked / step + 1e-9) * step;
 
@@ -22,11 +23,13 @@ const char *spec_nearest(double asked, double low, double high, double step, cha
 	if (below >= high || asked < low || below + step > high)
 		snprintf(out, SPEC_NEAREST_ROOM, ": the nearest is %.9g", below);
 	else
-		snprintf(out, SPEC_NEAREST_ROOM, ": the nearest are %.9g and %.9g", below, below + step);
+		snprintf(out, SPEC_NEAREST_ROOM, ": the nearest are %.9g and %.9g", below,
+			 below + step);
 	return out;
 }
 
-const char *spec_nearest_count(const char *text, int64_t unit_bytes, int64_t high, char out[SPEC_NEAREST_ROOM])
+const char *spec_nearest_count(const char *text, int64_t unit_bytes, int64_t high,
+			       char out[SPEC_NEAREST_ROOM])
 {
 	const char last = text[0] ? text[strlen(text) - 1] : '\0';
 	int64_t milli = 0, bytes = 0;

@@ -55,7 +55,8 @@ test_expect_success 'AC-NV-4: a manager that fails: the label is put back, the n
 	does "all-2g.20gb fail" && j=$(fake_job hang=true --mig 2g.20gb 2>>warned) && wait_for 60 cut_is node-0001 state failed && label_is node-0001 all-3g.40gb &&
 	gpuq nodes -o NODE,NOTE >nodes.out && grep "node-0001.*all-2g.20gb failed: the MIG manager failed" nodes.out && wait_for 60 job_is "$j" reason Resources &&
 	k=$(fake_job hang=true --mig 3g.40gb) && job_becomes "$k" RUNNING && gpuq cancel "$k" "$busy" && wait_for 60 cut_is node-0000 state failed && label_is node-0000 - &&
-	wait_for 60 job_is "$j" reason Unsatisfiable && test "$(n_set node-0001 all-2g.20gb)" = 1 && test "$(n_set node-0000 all-2g.20gb)" = 1
+	wait_for 60 eval "gpuq why \"$j\" >why.out; grep \"MIG layout: node node-000[01] is not cut again before\" why.out" && job_is "$j" reason MigLayout &&
+	test "$(n_set node-0001 all-2g.20gb)" = 1 && test "$(n_set node-0000 all-2g.20gb)" = 1
 '
 
 test_expect_success 'when the time is over it is tried again; whole devices come back for a job that no node could hold' '

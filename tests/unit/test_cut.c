@@ -7,9 +7,9 @@
 
 #define CARDS 2u
 
-static const struct snap_layout layouts[] = { { "all-1g.10gb", "1g.10gb", 7 * CARDS },
-					      { "all-2g.20gb", "2g.20gb", 3 * CARDS },
-					      { "all-3g.40gb", "3g.40gb", 2 * CARDS } };
+static const struct snap_layout layouts[] = { { "all-1g.10gb", "1g.10gb", 7 * CARDS, 0 },
+					      { "all-2g.20gb", "2g.20gb", 3 * CARDS, 0 },
+					      { "all-3g.40gb", "3g.40gb", 2 * CARDS, 0 } };
 
 struct world {
 	struct gpuq_arena mem;
@@ -121,6 +121,38 @@ Test(cut, one_idle_node_of_a_pool_for_a_profile_that_none_has)
 	cr_assert_gt(plan_reasons(w.s, &w.plan, 0, &why), 0u);
 	cr_expect_eq(why->code, GPUQ_R_MIG_LAYOUT);
 	cr_expect_str_eq(why->object, "n0");
+	end(&w);
+}
+
+Test(cut, not_the_one_that_was_given_the_layout_not_long_ago)
+{
+	struct snap_layout again[] = { layouts[0], layouts[1], layouts[2] };
+	struct world w = begin();
+	const struct plan_reason *why;
+
+	again[1].again_us = 9 * GPUQ_US_PER_S;
+	node(&w, "n0", "p", 0, 0, NULL);
+	w.s->nodes[0].layouts = again;
+	w.s->nodes[0].n_layouts = 3;
+	job(&w, request(&w, "2g.20gb", 1, NULL, 0));
+	decide(&w);
+	cr_expect_eq(w.plan.n_cuts, 0u);
+	cr_assert_gt(plan_reasons(w.s, &w.plan, 0, &why), 0u);
+	cr_expect_eq(why->code, GPUQ_R_MIG_LAYOUT);
+	cr_expect_str_eq(why->object, "n0");
+	cr_expect_eq(why->unit, PLAN_TIME);
+	cr_expect_eq(why->need, 9 * GPUQ_US_PER_S, "it is told when");
+	end(&w);
+
+	w = begin();
+	node(&w, "n0", "p", 0, 0, NULL);
+	node(&w, "n1", "p", 0, 3, NULL);
+	w.s->nodes[0].layouts = again;
+	w.s->nodes[0].n_layouts = 3;
+	job(&w, request(&w, "2g.20gb", 1, NULL, 0));
+	decide(&w);
+	cr_expect_str_eq(cut_of(&w, "n0"), "");
+	cr_expect_str_eq(cut_of(&w, "n1"), "all-2g.20gb", "another is");
 	end(&w);
 }
 

@@ -224,7 +224,7 @@ SPEC_CASES(spec_text, mig_profiles_are_known_by_their_form, migs)
 static const struct {
 	const char *text;
 	bool ok;
-} cards[] = { { "1g.5gb", true },     { "7g.141gb", true },	 { "8g.5gb", false },
+} cards[] = { { "1g.5gb", true },     { "7g.141gb", true },   { "8g.5gb", false },
 	      { "1c.7g.80gb", true }, { "1c.9g.5gb", false }, { "9c.9g.5gb", false } };
 
 SPEC_CASES(spec_text, mig_profiles_fit_on_a_card, cards)

@@ -124,7 +124,8 @@ bool kube_profile_ok(const char *profile)
 
 	while (*p >= '0' && *p <= '9' && slices < 100)
 		slices = slices * 10 + (*p++ - '0');
-	return slices >= 1 && slices <= GPUQ_MIG_SLICES && (*p == 'g' || *p == 'c') && strstr(p, "gb");
+	return slices >= 1 && slices <= GPUQ_MIG_SLICES && (*p == 'g' || *p == 'c') &&
+	       strstr(p, "gb");
 }
 
 const char *kube_mig_lie(struct kube_object *o, const struct node_fact *n)

@@ -11,7 +11,7 @@
 
 #define MIG_REPLICAS_MAX 65536 /* of all instances of a profile */
 #define MIG_MAX                                                                                    \
-	(GPUQ_MIG_SLICES * (int64_t)GPUQ_GPUS_PER_POD_MAX +                                             \
+	(GPUQ_MIG_SLICES * (int64_t)GPUQ_GPUS_PER_POD_MAX +                                        \
 	 1) /* of a profile at a node: beyond belief */
 
 /* Instances of MIG profiles: what a node has, what a pod asks. In o's arena. 0 or GPUQ_ENOMEM. */
