@@ -180,7 +180,7 @@ test_expect_success 'a local volume is waited for without a pod and devices' '
 '
 
 test_expect_success 'the job goes where one is that is large enough, and the claim gets the smallest of those' '
-	free_volume tiny node1 500Mi && free_volume large node3 5Gi && free_volume fits node3 2Gi &&
+	free_volume tiny node1 500Mi && free_volume large node3 5Gi && free_volume fits node3 2Gi && sleep 1 &&
 	id=$(mounting local1) && job_becomes "$id" RUNNING 120 && job_is "$id" pods.0.node node3 && test "$(volume_of local1)" = fits &&
 	bound local1 && job_is "$id" attempt 0
 '
