@@ -143,7 +143,7 @@ static bool choose(struct cycle *c, const struct cutting *k, uint32_t request, u
 	return false;
 }
 
-/* What a job waits for. */
+/* A node that a job waits for. */
 struct awaited {
 	uint32_t node; /* SNAP_NONE = nothing */
 	int64_t again_us; /* when it gets a layout that it was given not long ago; 0 = it is being cut */

@@ -904,6 +904,8 @@ bool model_job_attempt_over(const struct job *j);
 #define job_each(m, it)                                                                            \
 	for (const struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->next, 1);        \
 	     it = it##_next)
+/* True if the node has its devices by slices. */
+bool node_is_of_claims(const struct node *n);
 /* True if some node has devices of claims (ResourceSlices). */
 bool node_any_of_claims(const struct model *m);
 /* True if the node has devices by slices that are not used, since a device plugin offers devices there as well. classes:

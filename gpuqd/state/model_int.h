@@ -213,8 +213,6 @@ void node_settle_all(struct model *m);
  * which has changed (NULL = slices of any). */
 void node_settle_one(struct model *m, const char *name);
 void node_settle_class(struct model *m, const char *name);
-/* True if the node has its devices by slices. */
-bool node_is_of_claims(const struct node *n);
 /* Pods that share a claim (cuts/shared_claim.h): one was placed; the claim has changed. */
 void pod_claims_placed(struct model *m, const struct pod *p);
 void pod_claim_seen(struct model *m, const char *namespace_, const char *name, int64_t at_us);

@@ -124,6 +124,30 @@ test_expect_success 'all devices of a node: for jobs that have the node to thems
 	node_frees node2 0 && job_is "$id" gpus 2 && gpuq cancel "$id" && wait_for 60 no_claims && wait_for 60 node_frees node2 2
 '
 
+# counts_are STATE N...: of all devices
+counts_are() {
+	gpuq status --json | /usr/bin/python3 -c '
+import json, sys
+devices, states = json.load(sys.stdin)["devices"], sys.argv[1:]
+sys.exit(any(devices[s] != int(n) for s, n in zip(states[::2], states[1::2])) and str(devices))' "$@"
+}
+
+test_expect_success 'a device with a taint is lost, but for a claim that tolerates it; then it is allocated' '
+	/usr/bin/python3 -c "
+import json
+devices = [dict(name=\"gpu-0\", attributes={\"type\": {\"string\": \"gpu\"}}, taints=[dict(key=\"ill\", value=\"xid\", effect=\"NoSchedule\")]), dict(name=\"gpu-1\", attributes={\"type\": {\"string\": \"gpu\"}})]
+print(json.dumps(dict(apiVersion=\"resource.k8s.io/v1\", kind=\"ResourceSlice\", metadata=dict(name=\"node2\"), spec=dict(driver=\"gpu.nvidia.com\",
+    nodeName=\"node2\", devices=devices, pool=dict(name=\"node2\", generation=2, resourceSliceCount=1)))))" | kube apply -f - >/dev/null && wait_for 60 node_frees node2 1 && counts_are allocated 0 lost 1 &&
+	kube create gpuq-jobs/resourceclaimtemplates - >/dev/null <<-END &&
+	{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "bears"}, "spec": {"spec": {"devices": {"requests": [{"name": "r",
+	 "exactly": {"deviceClassName": "gpu.nvidia.com", "tolerations": [{"key": "ill", "operator": "Exists", "effect": "NoSchedule"}]}}]}}}}
+	END
+	plain=$(fake_job "claims: [{name: g, class: gpu.nvidia.com}]\nnodes: [node2]\n$(fate hang=true)") && job_becomes "$plain" RUNNING 120 &&
+	more=$(fake_job "claims: [{name: g, class: gpu.nvidia.com}]\nnodes: [node2]\n$(fate hang=true)") && wait_for 60 job_is "$more" state PENDING &&
+	bears=$(fake_job "claims: [{name: g, template: bears}]\nnodes: [node2]\n$(fate hang=true)") && job_becomes "$bears" RUNNING 120 && job_is "$more" state PENDING &&
+	counts_are allocated 2 lost 0 && gpuq cancel "$plain" "$more" "$bears" && wait_for 60 no_claims && slice node2 2 "NVIDIA H100" && wait_for 60 node_frees node2 2
+'
+
 flavor_of() {
 	gpuq nodes --json | /usr/bin/python3 -c '
 import json, sys

@@ -62,6 +62,9 @@ Test(census, counts_every_device_once)
 	cr_expect_str_eq(census_stranded(n0, T0), "suspect");
 	cr_expect_null(census_stranded(n0, T0 + 1));
 	n0->backoff_until_us = 0;
+	n0->devices[0].healthy = false;
+	cr_expect_str_eq(taken(m, T0), "allocated=2000 free=6000", "one that a job has is no loss");
+	n0->devices[0].healthy = true;
 	n0->devices[3].healthy = false;
 	cr_expect_str_eq(taken(m, T0), "allocated=2000 free=5000 lost=1000");
 	n0->foreign_gpus_milli = 500;

@@ -75,8 +75,7 @@ static bool tolerates(const struct dra_option *o, const struct dra_taint *t)
 	return false;
 }
 
-/* True if the device may be given to a request of this option. */
-static bool usable(const struct dra_option *o, const struct dra_device *d)
+bool dra_tolerates(const struct dra_option *o, const struct dra_device *d)
 {
 	for (uint32_t i = 0; i < d->n_taints; i++)
 		if ((strcmp(d->taints[i].effect, "NoSchedule") == 0 ||
@@ -132,7 +131,7 @@ static bool prepare_choice(struct solving *s, const struct dra_option *o, struct
 	if (!c->selects || !class_)
 		return false;
 	for (size_t k = 0; k < s->n_devices; k++)
-		c->selects[k] = usable(o, s->devices[k].device);
+		c->selects[k] = dra_tolerates(o, s->devices[k].device);
 	if (!restrict_to(s, &class_->selectors, c->selects) ||
 	    !restrict_to(s, &o->selectors, c->selects))
 		return false;

@@ -6,7 +6,9 @@
 
 #include <utlist.h>
 
+#include "gpuqd/devices/dra/dra_cards.h"
 #include "gpuqd/devices/dra/dra_choice.h"
+#include "gpuqd/devices/dra/dra_match.h"
 #include "gpuqd/state/cuts/shared_claim.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/require.h"
@@ -393,6 +395,59 @@ static uint32_t held(const struct snap_claims *c, const struct kind *k, const st
 	return sum;
 }
 
+/* ---- devices with taints ---- */
+
+/* True if a request of the spec may have the device, taints and all. */
+static bool spec_tolerates(const struct dra_spec *spec, const struct dra_device *device)
+{
+	for (uint32_t i = 0; i < spec->n_requests; i++)
+		for (uint32_t k = 0; k < spec->requests[i].n_options; k++)
+			if (dra_tolerates(&spec->requests[i].options[k], device))
+				return true;
+	return false;
+}
+
+/* True if a group may have it. */
+static bool is_tolerated(struct snap_claims *c, const struct dra_device *device, struct gpuq_arena *a)
+{
+	for (size_t i = 0; i < c->n; i++)
+		for (size_t k = 0; k < c->kinds[i].g->n_claims; k++) {
+			const char *home = objects_namespace(c->m->objects, c->kinds[i].namespace_);
+			const struct dra_claim *claim;
+			struct dra_spec spec;
+
+			if (dra_find(c->d, &c->kinds[i].g->claims[k], home, a, &spec, &claim) == DRA_FOUND &&
+			    spec_tolerates(&spec, device))
+				return true;
+		}
+	return false;
+}
+
+/* A card whose taints some group tolerates is there for the scheduler: that others do not get it is a matter of
+ * the resource of each group. */
+static void take_tainted(struct snap_claims *c, const struct node *n, const struct dra_at *at, size_t n_at,
+			 struct gpuq_arena *a, struct snap_node *sn)
+{
+	struct snap_device *devices = gpuq_arena_calloc(c->mem, sn->n_devices, sizeof(*devices));
+	struct dra_at *cards;
+	const size_t n_cards = dra_cards_among(c->d, at, n_at, &c->classes, a, &cards);
+
+	if (!devices || !sn->devices_in)
+		return;
+	memcpy(devices, sn->devices_in, sn->n_devices * sizeof(*devices));
+	for (uint32_t i = 0; i < sn->n_devices && i < n_cards; i++)
+		devices[i].healthy = n->devices[i].healthy || is_tolerated(c, cards[i].device, a);
+	sn->devices_in = devices;
+}
+
+static bool has_unwell(const struct node *n, const struct snap_node *sn)
+{
+	for (uint32_t i = 0; i < sn->n_devices; i++)
+		if (!n->devices[i].healthy)
+			return true;
+	return false;
+}
+
 void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct snap_node *sn)
 {
 	struct snap_resource *all;
@@ -425,6 +480,8 @@ void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct sn
 	}
 	if (all)
 		sn->resources = all;
+	if (all && node_is_of_claims(n) && has_unwell(n, sn))
+		take_tainted(c, n, at, n_at, &a, sn);
 	gpuq_arena_done(&a);
 }
 

@@ -57,8 +57,10 @@ void census_slots(const struct node *n, int64_t now_us, struct census_slot *slot
 		for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
 			if (p->devices[i] < n->n_devices)
 				slots[p->devices[i]].taken_milli += p->gpus_milli / p->n_devices;
-	for (uint32_t i = 0; i < n->n_devices; i++)
+	for (uint32_t i = 0; i < n->n_devices; i++) {
+		slots[i].own_milli = slots[i].taken_milli;
 		slots[i].taken_milli += n->foreign_on[i].milli;
+	}
 	for (uint32_t i = 0; i < n->n_strangers; i++)
 		assume(n, slots, foreign_stranger_milli(n, i, &rest));
 	assume(n, slots, rest);
@@ -252,9 +254,16 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 			 * thousandth is counted once. */
 			held = held > 1000 - taken ? 1000 - taken : held;
 			out->total_milli += 1000;
-			if (n->gone || !n->devices[i].healthy ||
-			    (!n->fact.ready && rest != CENSUS_PROVISIONING)) {
+			if (n->gone || (!n->fact.ready && rest != CENSUS_PROVISIONING)) {
 				out->milli[CENSUS_LOST] += 1000;
+				continue;
+			}
+			/* One with a taint is allocated to a pod that tolerates it. */
+			if (!n->devices[i].healthy) {
+				const int64_t own = slots[i].own_milli > 1000 ? 1000 : slots[i].own_milli;
+
+				out->milli[CENSUS_ALLOCATED] += own;
+				out->milli[CENSUS_LOST] += 1000 - own;
 				continue;
 			}
 			/* No job will start there, so nothing is held for it. */

@@ -46,6 +46,7 @@ struct census {
 /* Use of a device; thousandths. */
 struct census_slot {
 	int64_t taken_milli;
+	int64_t own_milli; /* of it, by jobs of gpuq */
 	int64_t refused_milli; /* of the rest: the node's kubelet does not give it out */
 	int64_t promised_milli;
 };
