@@ -158,6 +158,12 @@ test_expect_success 'cancelled while it waits for its volume: the pod goes, the 
 	gpuq cancel "$id" && job_becomes "$id" CANCELLED 60 && wait_for 60 no_pods && wait_for 60 eval "test \$(free_gpus) = 6"
 '
 
+test_expect_success 'a job that waits for its volume names the claim; when that goes, the job is VolumeNotFound without devices' '
+	claim late5 late && id=$(mounting late5) && wait_for 60 is_selected late5 && wait_for 60 eval "gpuq why $id >why.out; grep \"volume claim late5 is not bound yet\" why.out" &&
+	kube delete gpuq-jobs/persistentvolumeclaims/late5 >/dev/null && wait_for 60 job_is "$id" reason VolumeNotFound && job_is "$id" state PENDING && wait_for 60 no_pods &&
+	wait_for 60 eval "test \$(free_gpus) = 6" && gpuq cancel "$id"
+'
+
 test_expect_success 'its volume comes into being elsewhere: the job goes back and starts there, once' '
 	claim late3 late && id=$(mounting late3) && wait_for 60 is_selected late3 && node=$(selected late3) &&
 	if [ "$node" = node1 ]; then other=node2; else other=node1; fi &&

@@ -1,6 +1,7 @@
 #include "gpuqd/flow/bind/bind.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,15 +14,18 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/flow/reconcile.h"
+#include "gpuqd/flow/told/pod_trouble.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 
 #define SOON_US (20 * INT64_C(1000)) /* several claims are bound in one moment */
+#define TELL_US (5 * GPUQ_US_PER_S) /* a claim that is not bound by then is named to people */
 #define TICK_US (5 * GPUQ_US_PER_S) /* what was requested longer ago is requested again */
 
 struct waiting {
 	UT_hash_handle hh;
 	struct pod_key key;
+	int64_t since_us; /* monotonic */
 	int64_t asked_us; /* monotonic: when anything was last asked for it */
 	bool binding; /* that was to bind it */
 	size_t n_claims;
@@ -109,10 +113,10 @@ static void send_back(struct bind *b, const struct job *j, const char *claim, en
 {
 	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
 
-	log_notice("bind.elsewhere", "job=%" PRIu32 " claim=%s: %s than the job", j->key.id,
-		   LOGS(claim),
-		   why == GPUQ_R_DEVICE_CLAIM ? "its devices are others, or on other nodes,"
-					      : "its volume is on other nodes");
+	log_notice("bind.elsewhere", "job=%" PRIu32 " claim=%s: %s", j->key.id, LOGS(claim),
+		   why == GPUQ_R_DEVICE_CLAIM	     ? "its devices are others, or on other nodes, than the job"
+		   : why == GPUQ_R_VOLUME_NOT_FOUND ? "it is not there any more"
+						    : "its volume is on other nodes than the job");
 	ev.evict.cause = GPUQ_CAUSE_REQUEUE;
 	ev.evict.rule = gpuq_reason_word(why);
 	ev.evict.by = "";
@@ -168,6 +172,19 @@ static bool has_to_be_there(const struct pod *p, const char *claim)
 	return false;
 }
 
+/* Name the claim that a pod has been waiting for: its job starts, and nothing else tells why that takes long. */
+static void tell(struct bind *b, const struct waiting *w, const struct pod *p, const char *claim)
+{
+	struct event ev;
+	char words[320];
+
+	if (loop_mono_us(b->l) - w->since_us < TELL_US)
+		return;
+	snprintf(words, sizeof(words), "volume claim %.253s is not bound yet", claim);
+	if (pod_trouble_told(p, &w->key, claim, words, TROUBLE_TURN, false, &ev))
+		journal_apply(b->j, &ev, NULL);
+}
+
 /* Look at one claim, and have the node written to it where that is still to be done. */
 static enum progress settle(struct bind *b, struct waiting *w, size_t i, const struct pod *p,
 			    const struct pod_ref *ref, bool again)
@@ -204,7 +221,9 @@ static enum progress settle(struct bind *b, struct waiting *w, size_t i, const s
 			b->cluster->ops->claim_select(b->cluster, ref, claim);
 		}
 		return WAITS;
-	default: /* it is being bound, or has not been created yet; or the start times out */
+	case OBJECTS_CLAIM_MISSING: /* it was there when the job was placed, unless it is made for the pod */
+		return has_to_be_there(p, claim) ? GONE : WAITS;
+	default: /* it is being bound; or the start times out */
 		return WAITS;
 	}
 }
@@ -227,10 +246,13 @@ static bool look(struct bind *b, struct waiting *w)
 	for (size_t i = 0; i < w->n_claims; i++) {
 		const enum progress at = settle(b, w, i, p, &ref, again);
 
-		if (at == ELSEWHERE) {
-			send_back(b, p->job, w->claims[i].name, GPUQ_R_VOLUME_PENDING);
+		if (at == ELSEWHERE || at == GONE) {
+			send_back(b, p->job, w->claims[i].name,
+				  at == GONE ? GPUQ_R_VOLUME_NOT_FOUND : GPUQ_R_VOLUME_PENDING);
 			return false;
 		}
+		if (at == WAITS)
+			tell(b, w, p, w->claims[i].name);
 		settled &= at == SETTLED;
 	}
 	if (settled) {
@@ -339,6 +361,7 @@ void bind_seen(void *bind, struct pod_key key, const struct gpuq_strlist *claims
 	if (!w)
 		abort();
 	w->key = key;
+	w->since_us = loop_mono_us(b->l);
 	for (; w->n_claims < claims->n; w->n_claims++) {
 		w->claims[w->n_claims].name = strdup(claims->items[w->n_claims]);
 		if (!w->claims[w->n_claims].name)

@@ -18,7 +18,7 @@
 
 struct claims;
 
-enum progress { SETTLED, WAITS, ELSEWHERE };
+enum progress { SETTLED, WAITS, ELSEWHERE, GONE };
 
 struct claims *claims_new(struct journal *j); /* NULL: no memory */
 void claims_free(struct claims *c); /* NULL is fine */
