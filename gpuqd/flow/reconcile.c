@@ -183,6 +183,12 @@ static void trouble_told(struct reconcile *r, const struct pod *p, struct pod_ke
 	reconcile_apply(r, &ev);
 }
 
+void reconcile_waits(struct reconcile *r, const struct pod *p, const char *object,
+		     const char *words)
+{
+	trouble_told(r, p, model_pod_key(p), object, words, TROUBLE_TURN, false);
+}
+
 static void on_troubled(void *arg, const char *pod, const char *object, const char *words,
 			enum trouble_whose whose)
 {

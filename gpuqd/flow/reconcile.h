@@ -80,6 +80,10 @@ const char *reconcile_stale_why(const struct reconcile *r); /* in words; "" = no
 /* Called after a job was told to give its places back, since a pod of it was not bound. */
 typedef void (*reconcile_released_fn)(void *arg, struct job_key job);
 void reconcile_on_released(struct reconcile *r, reconcile_released_fn fn, void *arg);
+struct pod;
+/* Tell that the pod, which is created, waits for an object. */
+void reconcile_waits(struct reconcile *r, const struct pod *p, const char *object,
+		     const char *words);
 /* Decide about a job whose last pod is over; it may have none. */
 void reconcile_verdict(struct reconcile *r, struct job_key job);
 

@@ -14,7 +14,6 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/flow/reconcile.h"
-#include "gpuqd/flow/told/pod_trouble.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 
@@ -114,7 +113,8 @@ static void send_back(struct bind *b, const struct job *j, const char *claim, en
 	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
 
 	log_notice("bind.elsewhere", "job=%" PRIu32 " claim=%s: %s", j->key.id, LOGS(claim),
-		   why == GPUQ_R_DEVICE_CLAIM	     ? "its devices are others, or on other nodes, than the job"
+		   why == GPUQ_R_DEVICE_CLAIM
+			   ? "its devices are others, or on other nodes, than the job"
 		   : why == GPUQ_R_VOLUME_NOT_FOUND ? "it is not there any more"
 						    : "its volume is on other nodes than the job");
 	ev.evict.cause = GPUQ_CAUSE_REQUEUE;
@@ -175,14 +175,12 @@ static bool has_to_be_there(const struct pod *p, const char *claim)
 /* Name the claim that a pod has been waiting for: its job starts, and nothing else tells why that takes long. */
 static void tell(struct bind *b, const struct waiting *w, const struct pod *p, const char *claim)
 {
-	struct event ev;
 	char words[320];
 
 	if (loop_mono_us(b->l) - w->since_us < TELL_US)
 		return;
 	snprintf(words, sizeof(words), "volume claim %.253s is not bound yet", claim);
-	if (pod_trouble_told(p, &w->key, claim, words, TROUBLE_TURN, false, &ev))
-		journal_apply(b->j, &ev, NULL);
+	reconcile_waits(b->reconcile, p, claim, words);
 }
 
 /* Look at one claim, and have the node written to it where that is still to be done. */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "gpuqd/state/cuts/cut.h"
 #include "gpuqd/state/model.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
@@ -234,6 +235,12 @@ struct gpuq_val *joblog_event_view(struct gpuq_arena *a, const struct event *ev)
 		text(a, v, "node", ev->drain.name);
 		gpuq_put(a, v, "drain", gpuq_bool(a, ev->drain.on));
 		text(a, v, "message", ev->drain.why);
+		break;
+	case EV_NODE_CUT:
+		text(a, v, "node", ev->cut.name);
+		text(a, v, "layout", ev->cut.layout);
+		text(a, v, "state", cut_state_words[ev->cut.state]);
+		text(a, v, "message", ev->cut.message);
 		break;
 	case EV_SITE_APPLIED:
 		text(a, v, "who", ev->site.who);
