@@ -20,7 +20,7 @@ struct cores {
 static const struct gpuq_field cores_fields[] = {
 	{ .key = "request", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 100,
 	  .offset = offsetof(struct cores, request), .doc = "Guaranteed percentage." },
-	{ .key = "limit", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = INT32_MAX,
+	{ .key = "limit", .kind = GPUQ_K_INT, .min = 1, .max = INT32_MAX,
 	  .offset = offsetof(struct cores, limit), .doc = "Maximum percentage, up to 100." },
 	{ .key = NULL },
 };
@@ -30,16 +30,39 @@ static const struct gpuq_schema cores_schema = { .name = "gpu_cores",
 						 .size = sizeof(struct cores),
 						 .fields = cores_fields };
 
+/* A key that is like neither of the two is told both. */
+static int cores_keys(struct gpuq_reader *r, const struct gpuq_val *v)
+{
+	static const char *const keys[] = { "request", "limit", NULL };
+
+	for (size_t i = 0; !r->lenient && i < v->n; i++) {
+		const struct gpuq_val place = { .at = v->pairs[i].at };
+
+		if (gpuq_nearest(v->pairs[i].key, keys))
+			continue;
+		gpuq_reader_enter(r, v->pairs[i].key);
+		return spec_fail(r, &place, GPUQ_EINVAL, "unknown key: expected request and limit");
+	}
+	return 0;
+}
+
 static int cores_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	struct gpuq_group *g = GROUP_OF(out, gpu_cores);
 	struct cores c = { 0, 0 };
 
 	if (v->type == GPUQ_MAP) {
-		const int rc = gpuq_schema_read(r, &cores_schema, v, &c);
+		int rc = cores_keys(r, v);
 
+		if (rc == 0)
+			rc = gpuq_schema_read(r, &cores_schema, v, &c);
 		if (rc < 0)
 			return rc;
+		if (c.limit == 0)
+			return spec_fail(r, v, GPUQ_EINVAL,
+					 "expected limit beside request, from %lld to 100, or "
+					 "gpu_cores: %lld for no more than that",
+					 (long long)c.request, (long long)c.request);
 		if (c.limit > 100 || c.limit < c.request) {
 			gpuq_reader_enter(r, "limit");
 			return spec_fail(r, gpuq_get(v, "limit"), GPUQ_ERANGE,
@@ -121,6 +144,7 @@ static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	const char *text = spec_scalar(r->arena, p->val), *at = text;
+	char near[SPEC_NEAREST_ROOM];
 	const bool bytes = gpuq_resource_is_bytes(p->key);
 	/* The site may map it to one in bytes. */
 	const int64_t most = gpuq_resource_kind(p->key) == GPUQ_RESOURCE_MAPPED
@@ -134,8 +158,9 @@ static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t
 	if (bytes ? gpuq_bytes_parse(text, out, &err) != 0 || *out < 1 ||
 			    *out > GPUQ_RESOURCE_BYTES_MAX
 		  : !spec_digits(&at, 1, most, out) || *at)
-		return spec_fail(r, p->val, GPUQ_EINVAL, "expected %s, not '%.40s'",
-				 bytes ? "an amount such as 2Gi" : "a number from 1", text);
+		return spec_fail(r, p->val, GPUQ_EINVAL, "expected %s, not '%.40s'%s",
+				 bytes ? "an amount such as 2Gi" : "a number from 1", text,
+				 bytes ? "" : spec_nearest_count(text, 0, most, near));
 	return bytes ? check_pages(r, p->val, p->key, *out) : 0;
 }
 

@@ -146,23 +146,28 @@ static bool is_reserved(const char *key)
 	return false;
 }
 
+const char *spec_label_fault(const char *key, const char *val, bool values, unsigned words)
+{
+	if (!gpuq_label_key_ok(key))
+		return "expected a key such as team or example.com/team";
+	if (is_reserved(key))
+		return "is set by gpuqd: omit it";
+	if (values && !gpuq_label_value_ok(val))
+		return "expected a label value: at most 63 of A-Z a-z 0-9 . _ -, letters or digits "
+		       "at both ends";
+	return spec_word_fault(key, words);
+}
+
 int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const char *field,
-		      const struct gpuq_strmap *m, bool values)
+		      const struct gpuq_strmap *m, bool values, unsigned words)
 {
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < m->n; i++) {
-		const char *problem = NULL;
+		const char *problem =
+			spec_label_fault(m->keys[i], m->vals[i], values, r->stored ? 0 : words);
 
 		bytes += strlen(m->keys[i]) + strlen(m->vals[i]);
-		if (!gpuq_label_key_ok(m->keys[i]))
-			problem = "expected a key such as team or example.com/team";
-		else if (is_reserved(m->keys[i]))
-			problem = "is set by gpuqd: omit it";
-		else if (values && !gpuq_label_value_ok(m->vals[i]))
-			problem =
-				"expected a label value: at most 63 of A-Z a-z 0-9 . _ -, letters "
-				"or digits at both ends";
 		if (problem) {
 			const struct gpuq_val *map = field_at(r, at, field);
 			const struct gpuq_val *pair = gpuq_get(map, m->keys[i]);
@@ -525,9 +530,9 @@ int spec_check(struct gpuq_reader *r, const struct gpuq_val *v, void *spec)
 	if (rc == 0)
 		rc = check_cwd(r, v, s->context.cwd);
 	if (rc == 0)
-		rc = spec_check_labels(r, v, "labels", &s->labels, true);
+		rc = spec_check_labels(r, v, "labels", &s->labels, true, SPEC_WORDS);
 	if (rc == 0)
-		rc = spec_check_labels(r, v, "annotations", &s->annotations, false);
+		rc = spec_check_labels(r, v, "annotations", &s->annotations, false, SPEC_WORDS);
 	return rc;
 }
 

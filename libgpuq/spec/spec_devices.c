@@ -10,6 +10,7 @@
 #include "libgpuq/spec/spec_int.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@
 #define A_FRACTION "gpu-fraction"
 #define A_MEMORY "gpu-memory"
 #define A_DEVICES "gpu-fraction-num-devices"
+#define A_CONTAINER "gpu-fraction-container-name"
 
 static const char *const lists[] = { "containers", "initContainers", NULL };
 
@@ -580,8 +582,29 @@ static int read_aliyun(struct gpuq_reader *r, const struct found *f, struct gpuq
 	return 0;
 }
 
+/* The container that has the part of a device, where its owner names it. */
+static int check_container(struct gpuq_reader *r, const struct gpuq_val *annotations,
+			   const struct gpuq_val *spec)
+{
+	const struct gpuq_val *v = gpuq_get(annotations, A_CONTAINER);
+	const char *name = gpuq_get_str(annotations, A_CONTAINER, "");
+
+	if (!v || r->stored)
+		return 0;
+	for (int k = 0; lists[k]; k++) {
+		const struct gpuq_val *list = gpuq_get(spec, lists[k]);
+
+		for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
+			if (strcmp(gpuq_get_str(list->items[i], "name", ""), name) == 0)
+				return 0;
+	}
+	gpuq_reader_enter(r, A_CONTAINER);
+	return spec_fail(r, v, GPUQ_EINVAL, "expected the name of a container, not '%.63s'", name);
+}
+
 /* KAI says it in annotations of the pod. */
-static int read_kai(struct gpuq_reader *r, const struct gpuq_val *annotations, struct gpuq_group *g)
+static int read_kai(struct gpuq_reader *r, const struct gpuq_val *annotations,
+		    const struct gpuq_val *spec, struct gpuq_group *g)
 {
 	const struct gpuq_val *fraction = gpuq_get(annotations, A_FRACTION);
 	const struct gpuq_val *memory = gpuq_get(annotations, A_MEMORY);
@@ -603,16 +626,22 @@ static int read_kai(struct gpuq_reader *r, const struct gpuq_val *annotations, s
 			r, devices, GPUQ_EINVAL,
 			"expected \"1\": shares of several devices cannot be requested together");
 	}
+	rc = check_container(r, annotations, spec);
+	if (rc < 0)
+		return rc;
 	if (fraction) {
 		const char *text = spec_scalar(r->arena, fraction);
 		char near[SPEC_NEAREST_ROOM];
 
 		gpuq_reader_enter(r, A_FRACTION);
-		if (!text || gpuq_milli_parse(text, &n, NULL) < 0 || n < 10 || n > 990 || n % 10)
+		const bool number = text && gpuq_milli_parse(text, &n, NULL) == 0;
+
+		if (!number || n < 10 || n > 990 || n % 10)
 			return spec_fail(r, fraction, GPUQ_EINVAL,
 					 "expected a part of a device from \"0.01\" to \"0.99\" in "
 					 "hundredths%s",
-					 spec_nearest((double)n / 1000, 0.01, 0.99, 0.01, near));
+					 spec_nearest(number ? (double)n / 1000 : NAN, 0.01, 0.99,
+						      0.01, near));
 		g->gpus_milli = n;
 		gpuq_reader_leave(r, mark);
 		return 0;
@@ -675,7 +704,7 @@ int spec_devices_read(struct gpuq_reader *r, const struct gpuq_val *meta,
 		break;
 	case KAI:
 		gpuq_reader_leave(r, mark);
-		rc = read_kai(r, annotations, &ask);
+		rc = read_kai(r, annotations, spec, &ask);
 		if (rc == 0)
 			gpuq_reader_enter(r, "spec");
 		break;

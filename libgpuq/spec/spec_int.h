@@ -50,10 +50,12 @@ bool spec_mig_fits(const char *text);
 
 #define SPEC_NEAREST_ROOM 64
 
-/* Write ": the nearest are 1 and 2": the multiples of step from low to high next to what was asked; nothing unless
- * that is above 0. Returns out. */
+/* Write ": the nearest are 1 and 2": the multiples of step from low to high next to what was asked; nothing for
+ * NAN, no number. Returns out. */
 const char *spec_nearest(double asked, double low, double high, double step,
 			 char out[SPEC_NEAREST_ROOM]);
+/* The same for devices of a pod: whole ones up to most, or hundredths of one; 1 for none or less. */
+const char *spec_nearest_devices(double asked, double most, char out[SPEC_NEAREST_ROOM]);
 /* The same for a whole number from 1 to high that was written as a quantity, with the size of one where it counts
  * memory (0: it does not): "2Gi" of MiB is ": that is 2048". */
 const char *spec_nearest_count(const char *text, int64_t unit_bytes, int64_t high,
@@ -107,9 +109,12 @@ int spec_pod_request(struct gpuq_reader *r, const struct gpuq_val *spec, const c
 
 /* ---- checks (spec_check.c) ---- */
 
+/* Say why a label (values = true) or an annotation is refused; NULL: it is not. words: kinds of words of other
+ * systems that are refused. */
+const char *spec_label_fault(const char *key, const char *val, bool values, unsigned words);
 /* Labels (values = true) or annotations m of field, a member of the map at. */
 int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const char *field,
-		      const struct gpuq_strmap *m, bool values);
+		      const struct gpuq_strmap *m, bool values, unsigned words);
 int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at, const struct gpuq_strmap *env);
 /* A path or a program's name is one line without control characters; NULL is none. */
 int spec_line_ok(const char *text, struct gpuq_err *err);

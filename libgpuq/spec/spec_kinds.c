@@ -94,15 +94,19 @@ static int gpus_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	const int64_t most = GPUQ_GPUS_PER_POD_MAX;
 	int64_t milli = -1, hundredths;
-	double d = -1;
+	double d = -1, asked = NAN;
 	char near[SPEC_NEAREST_ROOM];
 
+	if (v->type == GPUQ_INT)
+		asked = (double)v->i;
 	if (v->type == GPUQ_INT && v->i >= 0 && v->i <= most)
 		milli = 1000 * v->i;
 	else if (v->type == GPUQ_REAL)
 		d = v->d;
 	else if (v->type == GPUQ_STR && gpuq_milli_parse(v->s, &milli, NULL) == 0)
 		d = (double)milli / 1000; /* also "500m" */
+	if (v->type == GPUQ_REAL || d >= 0)
+		asked = d;
 	/* A quantity finer than a hundredth would be rounded to more than was asked. */
 	hundredths = d >= 0 && d <= (double)most ? (int64_t)(d * 100 + 0.5) : -1;
 	if (hundredths >= 0 && fabs(d * 100 - (double)hundredths) < 1e-6)
@@ -114,8 +118,7 @@ static int gpus_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 				 "expected whole devices (0 to %u) or a part of one in hundredths "
 				 "(0.01 to 0.99)%s",
 				 GPUQ_GPUS_PER_POD_MAX,
-				 spec_nearest(v->type == GPUQ_INT ? (double)v->i : d, 0.01,
-					      (double)most, d < 1 ? 0.01 : 1, near));
+				 spec_nearest_devices(asked, (double)most, near));
 	*(int64_t *)out = milli;
 	return 0;
 }

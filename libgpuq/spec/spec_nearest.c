@@ -14,7 +14,7 @@ const char *spec_nearest(double asked, double low, double high, double step,
 	double below = floor(asked / step + 1e-9) * step;
 
 	out[0] = '\0';
-	if (!(asked > 0))
+	if (isnan(asked))
 		return out;
 	if (below < low)
 		below = low;
@@ -28,12 +28,19 @@ const char *spec_nearest(double asked, double low, double high, double step,
 	return out;
 }
 
+const char *spec_nearest_devices(double asked, double most, char out[SPEC_NEAREST_ROOM])
+{
+	const bool whole = asked >= 1 || asked == floor(asked);
+
+	return spec_nearest(asked, asked <= 0 && whole ? 1 : 0.01, most, whole ? 1 : 0.01, out);
+}
+
 const char *spec_nearest_count(const char *text, int64_t unit_bytes, int64_t high,
 			       char out[SPEC_NEAREST_ROOM])
 {
 	const char last = text[0] ? text[strlen(text) - 1] : '\0';
 	int64_t milli = 0, bytes = 0;
-	double asked = 0;
+	double asked = NAN;
 
 	if (unit_bytes && isalpha((unsigned char)last) && last != 'm') {
 		if (gpuq_bytes_parse(text, &bytes, NULL) == 0)

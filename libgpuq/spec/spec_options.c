@@ -65,13 +65,18 @@ void spec_opt_warn(struct spec_opts_state *st, const char *name, const char *tex
 static int set_pair(struct spec_opts_state *st, const char *v, struct gpuq_strmap *m,
 		    struct gpuq_err *err)
 {
-	const char *eq = strchr(v, '=');
+	const struct gpuq_spec *s = st->spec;
+	const char *eq = strchr(v, '='), *key, *problem = NULL;
 	int rc;
 
 	if (!eq || eq == v)
 		return spec_opt_bad(err, "KEY=VALUE", v);
-	rc = spec_map_set(st->arena, m, gpuq_arena_strndup(st->arena, v, (size_t)(eq - v)),
-			  gpuq_arena_strdup(st->arena, eq + 1));
+	key = gpuq_arena_strndup(st->arena, v, (size_t)(eq - v));
+	if (key && (m == &s->labels || m == &s->annotations))
+		problem = spec_label_fault(key, eq + 1, m == &s->labels, SPEC_WORDS);
+	if (problem)
+		return gpuq_fail(err, GPUQ_EINVAL, "%.80s: %s", key, problem);
+	rc = spec_map_set(st->arena, m, key, gpuq_arena_strdup(st->arena, eq + 1));
 	return rc < 0 ? spec_map_failed(err, rc) : 0;
 }
 
@@ -614,7 +619,12 @@ static int spec_opt_gpu_memory(struct spec_opts_state *st, const char *v, struct
 
 static int spec_opt_gpu_cores(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
-	return spec_opt_count(v, 1, 100, "a percentage", &st->spec->groups[0].gpu_cores, err);
+	char near[SPEC_NEAREST_ROOM];
+
+	if (spec_opt_count(v, 1, 100, "a percentage", &st->spec->groups[0].gpu_cores, NULL) == 0)
+		return 0;
+	return gpuq_fail(err, GPUQ_EINVAL, "expected a percentage from 1 to 100, not '%.80s'%s", v,
+			 spec_nearest_count(v, 0, 100, near));
 }
 
 static int spec_opt_mig(struct spec_opts_state *st, const char *v, struct gpuq_err *err)

@@ -3,11 +3,15 @@
 #include "libgpuq/spec/spec_int.h"
 
 #include <ctype.h>
+#include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"
 #include "libgpuq/units.h"
+
+#define JOB_GPUS_MAX (INT32_MAX / 1000) /* of all pods; the limit of each is checked with them */
 
 void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gpuq_spec *spec,
 		     const struct gpuq_spec_opts *opts, struct gpuq_buf *warnings)
@@ -103,13 +107,25 @@ int spec_opt_cpus(struct spec_opts_state *st, const char *v, struct gpuq_err *er
 	return 0;
 }
 
-/* "4", "a100:4", "1g.10gb:1", "a100" -> devices, with the type as flavor or MIG
+static int not_devices(const char *v, double asked, int64_t most, struct gpuq_err *err)
+{
+	char near[SPEC_NEAREST_ROOM];
+
+	return gpuq_fail(
+		err, GPUQ_EINVAL,
+		"expected [TYPE:]NUMBER of devices such as 4, 0.5 or a100:4, not '%.80s'%s", v,
+		spec_nearest_devices(asked, (double)most, near));
+}
+
+/* "4", "a100:4", "1g.10gb:1", "a100" -> devices, at most that many, with the type as flavor or MIG
  * profile. `0.5` is a part of a device. */
-static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, struct gpuq_err *err)
+static int devices(struct spec_opts_state *st, const char *v, int64_t most, int64_t *milli,
+		   struct gpuq_err *err)
 {
 	const char *colon = strrchr(v, ':'), *number = colon ? colon + 1 : v;
 	const char *type = NULL;
 	int64_t n = 1000;
+	bool number_ok;
 
 	if (strchr(v, ','))
 		return gpuq_fail(err, GPUQ_EINVAL,
@@ -122,9 +138,9 @@ static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, st
 		type = v;
 	if (colon && !type)
 		return gpuq_no_memory(err);
-	if (type != v && (gpuq_milli_parse(number, &n, NULL) < 0 || n < 0 || n > INT32_MAX ||
-			  (n < 1000 ? n % 10 : n % 1000)))
-		return spec_opt_bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
+	number_ok = type == v || gpuq_milli_parse(number, &n, NULL) == 0;
+	if (!number_ok || n < 0 || n > 1000 * most || (n < 1000 ? n % 10 : n % 1000))
+		return not_devices(v, number_ok ? (double)n / 1000 : NAN, most, err);
 	if (type) {
 		struct gpuq_strlist *flavors = &st->spec->flavors;
 
@@ -132,7 +148,7 @@ static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, st
 			return *milli = n,
 			       spec_mig_parse(st->arena, type, &st->spec->groups[0], err);
 		if (!spec_name_ok(type))
-			return spec_opt_bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
+			return not_devices(v, NAN, most, err);
 		flavors->items = gpuq_arena_calloc(st->arena, 1, sizeof(*flavors->items));
 		if (!flavors->items)
 			return gpuq_no_memory(err);
@@ -164,19 +180,19 @@ static void new_memory(struct spec_opts_state *st)
 int spec_opt_gpus(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	new_devices(st);
-	return devices(st, v, &st->gpus_job_milli, err);
+	return devices(st, v, JOB_GPUS_MAX, &st->gpus_job_milli, err);
 }
 
 int spec_opt_gpus_per_node(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	new_devices(st);
-	return devices(st, v, &st->gpus_pod_milli, err);
+	return devices(st, v, GPUQ_GPUS_PER_POD_MAX, &st->gpus_pod_milli, err);
 }
 
 int spec_opt_gpus_per_task(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	new_devices(st);
-	return devices(st, v, &st->gpus_task_milli, err);
+	return devices(st, v, GPUQ_GPUS_PER_POD_MAX, &st->gpus_task_milli, err);
 }
 
 /* Read a number; K, M, G and T stand for powers of 1024, as in sbatch. */
@@ -261,7 +277,7 @@ static int one_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *
 		return mapped_gres(st, v, n, err);
 	if (!*rest)
 		return st->gpus_pod_milli = 1000, 0;
-	return devices(st, rest + 1, &st->gpus_pod_milli, err);
+	return devices(st, rest + 1, GPUQ_GPUS_PER_POD_MAX, &st->gpus_pod_milli, err);
 }
 
 int spec_opt_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
@@ -363,7 +379,7 @@ static int pods_of(struct spec_opts_state *st, struct gpuq_group *g, struct gpuq
 static int devices_of(struct spec_opts_state *st, struct gpuq_group *g, int64_t tasks_per_pod,
 		      struct gpuq_err *err)
 {
-	const int64_t pods = g->pods_min;
+	const int64_t pods = g->pods_min, most = INT64_C(1000) * GPUQ_GPUS_PER_POD_MAX;
 
 	if (st->gpus_pod_milli >= 0) {
 		if (st->gpus_job_milli >= 0 && st->gpus_job_milli != pods * st->gpus_pod_milli)
@@ -378,12 +394,20 @@ static int devices_of(struct spec_opts_state *st, struct gpuq_group *g, int64_t 
 				"--gpus: expected a multiple of the %lld pods: each has the "
 				"same number of devices",
 				(long long)pods);
+		if (st->gpus_job_milli / pods > most)
+			return gpuq_fail(err, GPUQ_ERANGE,
+					 "--gpus: expected at most %u devices of each pod, these "
+					 "are %lld: the nearest is %lld",
+					 GPUQ_GPUS_PER_POD_MAX,
+					 (long long)(st->gpus_job_milli / pods / 1000),
+					 (long long)(most / 1000 * pods));
 		g->gpus_milli = st->gpus_job_milli / pods;
 	} else if (st->gpus_task_milli >= 0) {
-		if (st->gpus_task_milli > INT64_C(1000) * GPUQ_GPUS_PER_POD_MAX)
+		if (st->gpus_task_milli && tasks_per_pod > most / st->gpus_task_milli)
 			return gpuq_fail(err, GPUQ_ERANGE,
-					 "--gpus-per-task: expected at most %u devices",
-					 GPUQ_GPUS_PER_POD_MAX);
+					 "--gpus-per-task: expected at most %u devices of each "
+					 "pod, which has %lld tasks",
+					 GPUQ_GPUS_PER_POD_MAX, (long long)tasks_per_pod);
 		g->gpus_milli = st->gpus_task_milli * tasks_per_pod;
 	}
 	if (g->gpus_milli <= 0 && (g->mig || g->gpu_memory_bytes || g->gpu_cores))

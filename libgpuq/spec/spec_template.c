@@ -328,7 +328,7 @@ int spec_read_metadata(struct gpuq_reader *r, const struct gpuq_val *meta)
 			m.keys[m.n] = map->pairs[i].key;
 			m.vals[m.n++] = v->s;
 		}
-		rc = spec_check_labels(r, meta, keys[k], &m, k == 0);
+		rc = spec_check_labels(r, meta, keys[k], &m, k == 0, SPEC_WORD_NEVER);
 		if (rc < 0)
 			return rc;
 	}

@@ -276,7 +276,64 @@ static const struct spec_case refused[] = {
 	{ .text = "command: x\n"
 	  "gpus: -1\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
-	  "(0.01 to 0.99)" },
+	  "(0.01 to 0.99): the nearest is 1" },
+	{ .text = "command: x\n"
+	  "gpus: -0.5\n",
+	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
+	  "(0.01 to 0.99): the nearest is 0.01" },
+	{ .text = "command: x\n"
+	  "resources: {rdma/hca: 1.5}\n",
+	  .want = "job.yaml:2:23: resources.rdma/hca: expected a number from 1, not '1.5': the nearest are 1 and 2" },
+	{ .text = "command: x\n"
+	  "resources: {rdma/hca: 0}\n",
+	  .want = "job.yaml:2:23: resources.rdma/hca: expected a number from 1, not '0': the nearest is 1" },
+	{ .text = "command: x\n"
+	  "gpu_cores: {request: 30}\n",
+	  .want = "job.yaml:2:12: gpu_cores: expected limit beside request, from 30 to 100, or gpu_cores: 30 for no "
+	  "more than that" },
+	{ .text = "command: x\n"
+	  "gpu_cores: {request: 30, lim: 80}\n",
+	  .want = "job.yaml:2:26: gpu_cores.lim: unknown key: expected request and limit" },
+	{ .text = "command: x\n"
+	  "gpu_cores: {request: 30, limits: 80}\n",
+	  .want = "job.yaml:2:26: gpu_cores.limits: unknown key; did you mean 'limit'?" },
+	{ .text = "command: x\n"
+	  "annotations: {gpu-fraction: \"0.5\"}\n",
+	  .want = "job.yaml:2:29: annotations.gpu-fraction: is read in manifests alone: request gpus: 0.5" },
+	{ .text = "command: x\n"
+	  "annotations: {gpu-memory: \"500\"}\n",
+	  .want = "job.yaml:2:27: annotations.gpu-memory: is read in manifests alone: request gpu_memory: 10Gi" },
+	{ .text = "command: x\n"
+	  "annotations: {gpu-fraction-num-devices: \"2\"}\n",
+	  .want = "job.yaml:2:41: annotations.gpu-fraction-num-devices: is read in manifests alone: request gpus: 0.5" },
+	{ .text = "command: x\n"
+	  "labels: {sharedgpu/gpu_request: \"0.5\"}\n",
+	  .want = "job.yaml:2:33: labels.sharedgpu/gpu_request: KubeShare is not used: request a part of a device by "
+	  "gpus: 0.5, in a manifest by annotation gpu-fraction" },
+	{ .text = "command: x\n"
+	  "annotations: {runai-gpu-group: g}\n",
+	  .want = "job.yaml:2:32: annotations.runai-gpu-group: is set by KAI: request a part of a device by gpus: 0.5, "
+	  "in a manifest by annotation gpu-fraction" },
+	{ .text = "command: x\n"
+	  "gpus: 0.5\n"
+	  "gpu_cores: 30\n"
+	  "annotations: {tencent.com/vcuda-core-limit: \"100\"}\n",
+	  .want = "job.yaml:4:45: annotations.tencent.com/vcuda-core-limit: is read in manifests alone: request "
+	  "gpu_cores: {request: 30, limit: 80}" },
+	{ .text = "command: x\n"
+	  "annotations: {nvidia.com/use-gpuuuid: GPU-7}\n",
+	  .want = "job.yaml:2:39: annotations.nvidia.com/use-gpuuuid: gpuqd chooses the device: omit it" },
+	{ .text = "command: x\n"
+	  "flavor: a100\n"
+	  "annotations: {nvidia.com/use-gputype: A100}\n",
+	  .want = "job.yaml:3:39: annotations.nvidia.com/use-gputype: gpuqd chooses devices by flavor: name the site's in "
+	  "flavor, in a manifest in gpuq.io/flavor" },
+	{ .text = "command: x\n",
+	  .want = "--annotation: gpu-fraction: is read in manifests alone: request gpus: 0.5",
+	  .argv = { "--annotation=gpu-fraction=0.5" } },
+	{ .text = "command: x\n",
+	  .want = "--annotation: gpuq.io/job: is set by gpuqd: omit it",
+	  .argv = { "--annotation=gpuq.io/job=1" } },
 	{ .text = "command: x\n"
 	  "gpus: 0.999\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
@@ -654,7 +711,7 @@ static const struct spec_case refused[] = {
 	  .want = "--gpsu: unknown option, did you mean --gpus?",
 	  .argv = { "--gpsu=1" } },
 	{ .text = "command: x\n",
-	  .want = "--gpus: expected [TYPE:]NUMBER of devices such as 4 or a100:4, not '1.5'",
+	  .want = "--gpus: expected [TYPE:]NUMBER of devices such as 4, 0.5 or a100:4, not '1.5': the nearest are 1 and 2",
 	  .argv = { "--gpus=1.5" } },
 	{ .text = "command: x\n",
 	  .want = "expected an option, not 'extra'",

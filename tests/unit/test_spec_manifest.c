@@ -73,6 +73,9 @@ static const struct spec_case accepted[] = {
 	{ .text = POD(", annotations: {gpu-fraction: \"0.25\"}", "", ""),
 	  .want = "{\"name\":\"p\",\"gpus\":0.25,\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
+	{ .text = POD(", annotations: {gpu-fraction: \"0.25\", gpu-fraction-container-name: c}", "", ""),
+	  .want = "{\"name\":\"p\",\"gpus\":0.25,\"cpus\":0,\"image\":\"i\"}",
+	  .warns = "" },
 	{ .text = POD(", annotations: {gpu-memory: \"2000\"}", "", ""),
 	  .want = "{\"name\":\"p\",\"gpus\":1,\"gpu_memory\":\"2000Mi\",\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
@@ -419,6 +422,27 @@ static const struct spec_case refused[] = {
 	{ .text = POD(", annotations: {gpu-fraction: \"1.5\"}", "", ""),
 	  .want = "pod.yaml:3:49: metadata.annotations.gpu-fraction: expected a part of a device from "
 	  "\"0.01\" to \"0.99\" in hundredths: the nearest is 0.99" },
+	{ .text = POD(", annotations: {gpu-fraction: \"0\"}", "", ""),
+	  .want = "pod.yaml:3:49: metadata.annotations.gpu-fraction: expected a part of a device from "
+	  "\"0.01\" to \"0.99\" in hundredths: the nearest is 0.01" },
+	{ .text = POD(", annotations: {gpu-fraction: half}", "", ""),
+	  .want = "pod.yaml:3:49: metadata.annotations.gpu-fraction: expected a part of a device from "
+	  "\"0.01\" to \"0.99\" in hundredths" },
+	{ .text = POD(", annotations: {gpu-fraction: \"0.5\", gpu-fraction-container-name: nope}", "", ""),
+	  .want = "pod.yaml:3:85: metadata.annotations.gpu-fraction-container-name: expected the name of a container, "
+	  "not 'nope'" },
+	{ .text = POD(", labels: {sharedgpu/gpu_request: \"0.5\"}", "", ""),
+	  .want = "pod.yaml:3:53: metadata.labels.sharedgpu/gpu_request: KubeShare is not used: request a part of a device "
+	  "by gpus: 0.5, in a manifest by annotation gpu-fraction" },
+	{ .text = POD(", annotations: {run.ai/reserve_for_gpu_index: \"1\"}", "", ""),
+	  .want = "pod.yaml:3:65: metadata.annotations.run.ai/reserve_for_gpu_index: is set by KAI: request a part of a "
+	  "device by gpus: 0.5, in a manifest by annotation gpu-fraction" },
+	{ .text = POD(", annotations: {runai/shared-gpu-configmap: m}", "", ""),
+	  .want = "pod.yaml:3:63: metadata.annotations.runai/shared-gpu-configmap: is set by KAI: request a part of a "
+	  "device by gpus: 0.5, in a manifest by annotation gpu-fraction" },
+	{ .text = JOB("", "", "    metadata: {labels: {runai-gpu-group: g}}\n", ""),
+	  .want = "pod.yaml:6:42: spec.template.metadata.labels.runai-gpu-group: is set by KAI: request a part of a "
+	  "device by gpus: 0.5, in a manifest by annotation gpu-fraction" },
 	{ .text = POD(", annotations: {gpu-fraction: \"0.001\"}", "", ""),
 	  .want = "pod.yaml:3:49: metadata.annotations.gpu-fraction: expected a part of a device from "
 	  "\"0.01\" to \"0.99\" in hundredths: the nearest is 0.01" },

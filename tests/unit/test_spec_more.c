@@ -404,6 +404,46 @@ Test(spec_more, paths_and_programs_have_no_control_characters)
 	read_one("a.yaml", "command: |\n  echo a\n  echo b\noutput: \u00fc\u4e2d.txt\n", NULL);
 }
 
+/* Words of systems that share devices are refused in a file and on the wire, and what an earlier version has
+ * stored with them is still read. */
+Test(spec_more, words_of_other_systems_are_read_where_they_are_stored)
+{
+	static const struct {
+		const char *json, *field;
+	} cases[] = {
+		{ "{\"command\":[\"x\"],\"annotations\":{\"gpu-fraction\":\"0.5\"}}",
+		  "annotations.gpu-fraction" },
+		{ "{\"command\":[\"x\"],\"labels\":{\"sharedgpu/gpu_request\":\"0.5\"}}",
+		  "labels.sharedgpu/gpu_request" },
+		{ "{\"template\":{\"metadata\":{\"labels\":{\"runai-gpu-group\":\"g\"}},\"spec\":{"
+		  "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}},\"cpus\":0}",
+		  "template.metadata.labels.runai-gpu-group" },
+		{ "{\"template\":{\"metadata\":{\"annotations\":{\"gpu-fraction\":\"0.5\","
+		  "\"gpu-fraction-container-name\":\"no\"}},\"spec\":{\"containers\":[{\"name\":"
+		  "\"c\","
+		  "\"image\":\"i\"}]}},\"cpus\":0,\"gpus\":0.5}",
+		  "template.metadata.annotations.gpu-fraction-container-name" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct gpuq_reader r = { .arena = &arena, .now_us = NOW_US };
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct gpuq_spec spec;
+		struct gpuq_val **docs;
+		size_t n;
+
+		cr_assert_eq(gpuq_yaml_parse(&arena, "x", cases[i].json, strlen(cases[i].json),
+					     &docs, &n, &err),
+			     0, "%s", err.text);
+		r.err = &err;
+		cr_expect_eq(gpuq_spec_read(&r, docs[0], &spec), GPUQ_EINVAL, "%s", cases[i].json);
+		cr_expect_str_eq(err.field, cases[i].field);
+		r.path[0] = '\0';
+		r.stored = true;
+		cr_expect_eq(gpuq_spec_read(&r, docs[0], &spec), 0, "%s", err.text);
+	}
+}
+
 Test(spec_more, newer_clients_may_say_more)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;

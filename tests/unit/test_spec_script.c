@@ -266,7 +266,7 @@ static const struct spec_case accepted[] = {
 	  "run.sh:2:98: -m is ignored: tasks are numbered by blocks\n" },
 	{ .text = "#!/bin/sh\n"
 	  "#SBATCH --gpus=2 --cpus-per-gpu=3 --ntasks-per-gpu=2 --prefer=a|b --gres=gpu:2(S:0)\n",
-	  .want = "run.sh:2:67: --gres: expected [TYPE:]NUMBER of devices such as 4 or a100:4, not "
+	  .want = "run.sh:2:67: --gres: expected [TYPE:]NUMBER of devices such as 4, 0.5 or a100:4, not "
 	  "'2(S:0)'" },
 	{ .text = "#!/bin/sh\n"
 	  "#SBATCH --gres=gres/gpu:2 --cpus-per-gpu=3 --ntasks-per-gpu=2 --prefer=a|b\n",
@@ -384,13 +384,31 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: --gres: shard:2: part of a device is --gpus=0.5 or --gpu-memory=10G here" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --gres=gpu:x:y:1\n",
-	  .want = "run.sh:2:9: --gres: expected [TYPE:]NUMBER of devices such as 4 or a100:4, not 'x:y:1'" },
+	  .want = "run.sh:2:9: --gres: expected [TYPE:]NUMBER of devices such as 4, 0.5 or a100:4, not 'x:y:1'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --gpus=-1\n",
-	  .want = "run.sh:2:9: --gpus: expected [TYPE:]NUMBER of devices such as 4 or a100:4, not '-1'" },
+	  .want = "run.sh:2:9: --gpus: expected [TYPE:]NUMBER of devices such as 4, 0.5 or a100:4, not '-1'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --gpus=1.5\n",
-	  .want = "run.sh:2:9: --gpus: expected [TYPE:]NUMBER of devices such as 4 or a100:4, not '1.5'" },
+	  .want = "run.sh:2:9: --gpus: expected [TYPE:]NUMBER of devices such as 4, 0.5 or a100:4, not '1.5': the nearest are 1 and 2" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --gres=gpu:1.5\n",
+	  .want = "run.sh:2:9: --gres: expected [TYPE:]NUMBER of devices such as 4, 0.5 or a100:4, not '1.5': the nearest "
+	  "are 1 and 2" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --gres=gpu:2k\n",
+	  .want = "run.sh:2:9: --gres: expected [TYPE:]NUMBER of devices such as 4, 0.5 or a100:4, not '2k': the nearest "
+	  "is 1024" },
+	{ .text = "#!/bin/bash\n"
+	  "#SBATCH --gres=gpu:a100:many\n",
+	  .want = "run.sh:2:9: --gres: expected [TYPE:]NUMBER of devices such as 4, 0.5 or a100:4, not 'a100:many'" },
+	{ .text = "#!/bin/bash\n"
+	  "#GPUQ --gpu-cores=150\n",
+	  .want = "run.sh:2:7: --gpu-cores: expected a percentage from 1 to 100, not '150': the nearest is 100" },
+	{ .text = "#!/bin/bash\n"
+	  "#GPUQ --label=sharedgpu/gpu_request=0.5\n",
+	  .want = "run.sh:2:7: --label: sharedgpu/gpu_request: KubeShare is not used: request a part of a device by gpus: "
+	  "0.5, in a manifest by annotation gpu-fraction" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --gpus=3 -N 2\n",
 	  .want = "run.sh: --gpus: expected a multiple of the 2 pods: each has the same number of devices" },
@@ -482,7 +500,7 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: --mig: expected a MIG profile such as 1g.10gb, not 'huge'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --label=gpuq.io/job=1\n",
-	  .want = "run.sh: labels.gpuq.io/job: is set by gpuqd: omit it" },
+	  .want = "run.sh:2:9: --label: gpuq.io/job: is set by gpuqd: omit it" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --kill-on-invalid-dep=maybe\n",
 	  .want = "run.sh:2:9: --kill-on-invalid-dep: expected yes or no, not 'maybe'" },
@@ -502,12 +520,11 @@ static const struct spec_case refused[] = {
 	  "#SBATCH --cpus-per-task=0\n",
 	  .want = "run.sh:2:9: --cpus-per-task: expected a number of CPUs from 1 to 100000, not '0'" },
 	{ .text = "#!/bin/bash\n"
-	  "#SBATCH --gpus-per-task=2000 -n 4\n",
-	  .want = "run.sh: --gpus-per-task: expected at most 1024 devices" },
+	  "#SBATCH --gpus-per-task=1000 -n 4\n",
+	  .want = "run.sh: --gpus-per-task: expected at most 1024 devices of each pod, which has 4 tasks" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --gpus=2000\n",
-	  .want = "run.sh: gpus: expected whole devices (0 to 1024) or a part of one in hundredths (0.01 "
-	  "to 0.99)" },
+	  .want = "run.sh: --gpus: expected at most 1024 devices of each pod, these are 2000: the nearest is 1024" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --ntasks=1000000 --ntasks-per-node=1\n",
 	  .want = "run.sh: expected at most 4096 pods, these are 1000000" },

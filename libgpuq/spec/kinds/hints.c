@@ -153,29 +153,17 @@ static int read_topology(struct gpuq_reader *r, const struct gpuq_val *metas[2],
 	return 0;
 }
 
-/* Annotations by which other systems place pods. Those that choose devices would be broken in
- * silence, so they are refused. */
+/* Annotations by which other systems place pods, without effect here. Those that choose devices are
+ * refused: spec_words.c. */
 static const struct {
-	const char *key;
-	bool refuse;
-	const char *text;
-} foreign[] = {
-	{ "nvidia.com/use-gputype", true,
-	  "gpuqd chooses devices by flavor: name the site's in gpuq.io/flavor" },
-	{ "nvidia.com/nouse-gputype", true,
-	  "gpuqd chooses devices by flavor: name the acceptable ones in gpuq.io/flavor" },
-	{ "nvidia.com/use-gpuuuid", true, "gpuqd chooses the device: omit it" },
-	{ "nvidia.com/nouse-gpuuuid", true, "gpuqd chooses the device: omit it" },
-	{ "nvidia.com/use-gpuindexes", true, "gpuqd chooses the device: omit it" },
-	{ "nvidia.com/nouse-gpuindexes", true, "gpuqd chooses the device: omit it" },
-	{ "nvidia.com/mig-profile-preference", false,
-	  "is not used: request nvidia.com/mig-PROFILE" },
-	{ "nvidia.com/vgpu-mode", false, "is not used: how devices are shared is set for a pool" },
-	{ "hami.io/node-scheduler-policy", false, "is not used: placement is set for a pool" },
-	{ "hami.io/gpu-scheduler-policy", false, "is not used: placement is set for a pool" },
-	{ "alpha.jobset.sigs.k8s.io/exclusive-topology", false,
-	  "is not used for placement: topology is" },
-	{ "scheduling.k8s.io/group-name", false, "is not used: the pods of a job start together" },
+	const char *key, *text;
+} unused[] = {
+	{ "nvidia.com/mig-profile-preference", "is not used: request nvidia.com/mig-PROFILE" },
+	{ "nvidia.com/vgpu-mode", "is not used: how devices are shared is set for a pool" },
+	{ "hami.io/node-scheduler-policy", "is not used: placement is set for a pool" },
+	{ "hami.io/gpu-scheduler-policy", "is not used: placement is set for a pool" },
+	{ "alpha.jobset.sigs.k8s.io/exclusive-topology", "is not used for placement: topology is" },
+	{ "scheduling.k8s.io/group-name", "is not used: the pods of a job start together" },
 };
 
 static int read_foreign(struct gpuq_reader *r, struct gpuq_buf *warnings,
@@ -183,18 +171,25 @@ static int read_foreign(struct gpuq_reader *r, struct gpuq_buf *warnings,
 {
 	const struct gpuq_val *notes = gpuq_get(meta, "annotations");
 
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
-		const struct gpuq_val *v = gpuq_get(notes, foreign[i].key);
+	for (size_t i = 0; !flavors && notes && notes->type == GPUQ_MAP && i < notes->n; i++) {
+		const struct gpuq_pair *p = &notes->pairs[i];
+		const char *problem = spec_word_fault(p->key, SPEC_WORD_FLAVOR);
+
+		if (!problem)
+			continue;
+		gpuq_reader_enter(r, "annotations");
+		gpuq_reader_enter(r, p->key);
+		return spec_fail(r, p->val, GPUQ_EINVAL, "%s", problem);
+	}
+	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++) {
+		const struct gpuq_val *v = gpuq_get(notes, unused[i].key);
 		const size_t mark = strlen(r->path);
 
 		if (!v)
 			continue;
 		gpuq_reader_enter(r, "annotations");
-		gpuq_reader_enter(r, foreign[i].key);
-		if (foreign[i].refuse && !(flavors && strstr(foreign[i].key, "gputype")))
-			return spec_fail(r, v, GPUQ_EINVAL, "%s", foreign[i].text);
-		if (!foreign[i].refuse)
-			spec_warn(r, warnings, v, "%s", foreign[i].text);
+		gpuq_reader_enter(r, unused[i].key);
+		spec_warn(r, warnings, v, "%s", unused[i].text);
 		gpuq_reader_leave(r, mark);
 	}
 	return 0;
