@@ -352,6 +352,8 @@ struct cluster_right {
 	const char *feature; /* "gpuq logs" */
 	const char *verb, *resource,
 		*namespace_; /* "get", "pods/log", ""  = in the whole cluster */
+	const char *group; /* API group of the resource; "" = core */
+	const char *file; /* of etc/kubernetes that grants it, "optional/hami.yaml" */
 	const char *why; /* what the cluster says to it, or why it could not be asked; "" nothing */
 	bool needed; /* without it gpuqd is of no use; else only the feature is missing */
 	bool asked, allowed;
@@ -366,6 +368,7 @@ struct cluster_rights_of {
 	bool claims; /* nodes, a pool or a flavor have devices of claims */
 	bool cuts; /* a pool has its nodes cut by NVIDIA's MIG manager */
 	bool gpushare; /* a node has Aliyun's gpushare */
+	bool hami; /* a node has HAMi's register, or a pool has sharing: hami */
 	bool kubelets; /* set by the cluster: it asks kubelets */
 };
 typedef void (*cluster_rights_fn)(void *arg, const struct cluster_right *list, size_t n);

@@ -21,7 +21,7 @@ rows = json.load(open(\"r.json\"))[\"rights\"]
 keys = [(r[\"feature\"], r[\"verb\"], r[\"resource\"], r[\"namespace\"]) for r in rows]
 assert len(keys) == len(set(keys)), keys
 assert (\"running jobs\", \"create\", \"pods\", \"team-a\") in keys, keys
-assert sum(r[\"namespace\"] == \"\" and r[\"resource\"] == \"nodes\" for r in rows) == 4, rows
+assert sum(r[\"namespace\"] == \"\" and r[\"resource\"] == \"nodes\" for r in rows) == 3, rows
 assert all(r[\"asked\"] and r[\"allowed\"] for r in rows), rows"
 '
 
@@ -29,7 +29,15 @@ test_expect_success 'what is missing is told by feature: an option warns, what i
 	kill_gpuqd && stop_fake && start_fake --deny "create/pods/exec,create/pods/attach,delete/pods,get/pods/log" && rm -rf state && start_fake_gpuqd &&
 	exits 1 gpuq doctor && says out "^warning +rights +gpuq exec: the account of gpuqd may not create pods/exec in " &&
 	says out "^bad +rights +running jobs: .* may not delete pods in " && says out "^bad +rights +gpuq logs: .* may not get pods/log in " &&
-	says out "etc/kubernetes/base" && says out "etc/kubernetes/optional" && ! grep -q "scripts:" out && test "$(rights | wc -l)" = 4
+	says out "etc/kubernetes/base" && says out "etc/kubernetes/optional/exec.yaml" && ! grep -q "scripts:" out && test "$(rights | wc -l)" = 4
+'
+
+test_expect_success 'an option is asked for where it is on: HAMi'\''s nodes by a pool; its file is named, and API groups once' '
+	kill_gpuqd && stop_fake && start_fake --deny "patch/nodes,get/podgroups,get/jobsets" && rm -rf state && start_fake_gpuqd &&
+	{ gpuq doctor >out || :; } && ! grep "hami: the account\|may not" out &&
+	printf "version: 1\nadopt: {namespaces: [{name: team}]}\npools: [{name: h, selector: {hami: h}, sharing: hami}]\n" >site.yaml && gpuq apply -f site.yaml &&
+	{ gpuq doctor >out || :; } && says out "^warning +rights +pools with sharing: hami: the account of gpuqd may not patch nodes" && says out "etc/kubernetes/optional/hami.yaml" &&
+	says out "may not get podgroups \(scheduling.x-k8s.io, scheduling.volcano.sh\) in team, get jobsets in team\$" && says out "etc/kubernetes/optional/adopt.yaml"
 '
 
 test_expect_success ROOT 'not for others to ask' '

@@ -21,7 +21,7 @@ test_expect_success 'devices that are shared, in how many replicas is not known'
 		lies "label nvidia.com/gpu.replicas does not say" "\"nvidia.com/gpu\": \"80\"" \
 			"\"nvidia.com/gpu.sharing-strategy\": \"time-slicing\", \"nvidia.com/gpu.replicas\": \"$replicas\"" || return 1
 	done && lies "label nvidia.com/gpu.replicas does not say" "\"nvidia.com/gpu\": \"80\"" "\"nvidia.com/gpu.product\": \"NVIDIA-A100-SXM4-40GB-SHARED\"" &&
-	grep "replicas: none is used.*node-0001\|node-0001.*none is used" doctor
+	grep "nodes.*node-0001 (its devices are shared.*none is used)" doctor && ! grep "^warning *inventory" doctor
 '
 
 test_expect_success 'the inventory of the site may say it' '
@@ -32,6 +32,7 @@ test_expect_success 'the inventory of the site may say it' '
 test_expect_success 'cards that are not all cut alike, and names that are no profiles' '
 	lies "nvidia.com/gpu.product: expected a MIG profile behind -MIG-, not" "\"nvidia.com/gpu\": \"8\"" \
 		"\"nvidia.com/gpu.product\": \"A100-MIG-INVALID\", \"nvidia.com/mig.strategy\": \"single\"" &&
+	grep "single needs all cards.*: node-0001" doctor && grep "left alone.*node-0001 (nvidia.com/gpu.product: expected a MIG" doctor && ! grep "is down" doctor &&
 	lies "nvidia.com/gpu.product: expected" "\"nvidia.com/gpu\": \"8\"" "\"nvidia.com/gpu.product\": \"A100-MIG-9g.5gb\", \"nvidia.com/mig.strategy\": \"single\"" &&
 	lies "nvidia.com/mig-x: no MIG profile" "\"nvidia.com/mig-x\": \"4\"" ""
 '

@@ -121,6 +121,7 @@ test_expect_success 'a container of kubectl debug gets no devices, and is let in
 test_expect_success 'doctor tells a policy that is not bound, and a namespace of jobs without the label' '
 	policies >text && grep "refused in namespaces with label.*: gpuq-jobs" text && kube patch namespaces/gpuq-jobs "{\"metadata\": {\"labels\": {\"gpuq.io/managed\": null}}}" >/dev/null &&
 	policies >text && grep "not refused in namespaces of jobs without the label gpuq.io/managed=true: gpuq-jobs" text && ! grep "are refused in" text &&
+	{ gpuq doctor || :; } | grep "kubectl label namespace gpuq-jobs gpuq.io/managed=true" &&
 	kube patch namespaces/gpuq-jobs "{\"metadata\": {\"labels\": {\"gpuq.io/managed\": \"true\"}}}" >/dev/null && kube delete validatingadmissionpolicybindings/gpuq-devices &&
 	policies >text && grep "nothing is refused: ValidatingAdmissionPolicy gpuq-devices has no binding" text && kube apply -f "$optional/policies.yaml" >/dev/null &&
 	kube delete clusterrolebindings/gpuqd-policies && policies >text && grep "not applied" text && kube apply -f "$optional/policies.yaml" >/dev/null && policies >text && grep "are refused in namespaces with" text

@@ -88,3 +88,49 @@ Test(doctor_backends, nodes_without_a_device_are_not_usable)
 	      "broken: time-slicing: none of the offered devices can be used: n1 -> NOTE of gpuq "
 	      "nodes -s says why\n");
 }
+
+Test(doctor_backends, nodes_whose_devices_all_fail_are_not_usable)
+{
+	finds("hami",
+	      "[{\"name\":\"n1\",\"gpus\":2,\"sharing\":\"hami\",\"devices\":[{\"state\":"
+	      "\"unhealthy\"},"
+	      "{\"state\":\"free\"}]},{\"name\":\"n2\",\"gpus\":1,\"sharing\":\"hami\",\"devices\":"
+	      "[{"
+	      "\"state\":\"unhealthy\"}]}]",
+	      "{}", "usable: hami: usable on n1 -> \n");
+	finds("hami",
+	      "[{\"name\":\"n2\",\"gpus\":1,\"sharing\":\"hami\",\"devices\":[{\"state\":"
+	      "\"unhealthy\"}]}]",
+	      "{}",
+	      "broken: hami: no device can be used now: n2 -> the finding nodes says why, and NOTE "
+	      "of "
+	      "gpuq nodes -s\n");
+	finds("gpushare",
+	      "[{\"name\":\"n1\",\"gpus\":2,\"sharing\":\"gpushare\",\"state\":\"suspect\","
+	      "\"labels\":{"
+	      "\"gpushare\":\"true\"}},{\"name\":\"n2\",\"gpus\":2,\"sharing\":\"gpushare\","
+	      "\"state\":"
+	      "\"drained\",\"labels\":{\"gpushare\":\"true\"}}]",
+	      "{}", "usable: gpushare: usable on n2 -> \n");
+	finds("dra",
+	      "[{\"name\":\"n1\",\"gpus\":1,\"sharing\":\"dra\",\"devices\":[{\"state\":"
+	      "\"unhealthy\"}]}]",
+	      "{" SERVED ",\"rights\":[" RIGHT("list", "", "true") "]}",
+	      "broken: dra: no device can be used now: n1 -> the finding nodes says why, and NOTE "
+	      "of "
+	      "gpuq nodes -s\n");
+}
+
+Test(doctor_backends, the_single_strategy_needs_cards_cut_alike)
+{
+	static const char node[] =
+		"[{\"name\":\"n1\",\"gpus\":0,\"labels\":{\"nvidia.com/mig.strategy\":\"single\","
+		"\"nvidia.com/gpu.product\":\"NVIDIA-A100-MIG-INVALID\"}}]";
+
+	finds("mig", node, "{}",
+	      "broken: mig: the MIG strategy single needs all cards of a node cut into instances "
+	      "of "
+	      "one profile, and these are not: n1 -> cut all cards of the node alike, or set the "
+	      "strategy of the device plugin and of GPU feature discovery to mixed\n");
+	finds("whole devices", node, "{}", "absent: whole devices: no node has it -> \n");
+}

@@ -215,36 +215,34 @@ static void check_measured(struct exam *x)
 		     "GPU utilization is not measured (no idle rule uses it)");
 }
 
-/* Names of the nodes that a test is true of; how many there are. */
-static int64_t name_nodes(const struct exam *x, bool (*is)(const struct gpuq_val *node),
-			  struct gpuq_buf *names)
+/* Return why a node is down; "" = not known. The cause is of the node before NOTE, which may be of its devices. */
+static const char *why_down(const struct gpuq_val *node)
 {
-	int64_t n = 0;
+	const char *cause = gpuq_get_str(node, "cause", "");
 
-	for (uint32_t i = 0; i < x->nodes->n; i++) {
-		if (!is(x->nodes->items[i]) || ++n > NAMED)
-			continue;
-		gpuq_buf_printf(names, "%s%s", n > 1 ? ", " : "",
-				gpuq_get_str(x->nodes->items[i], "name", "?"));
-	}
-	if (n > NAMED)
-		gpuq_buf_adds(names, ", ...");
-	return n;
+	return *cause ? cause : gpuq_get_str(node, "note", "");
 }
 
-/* Such a node is ready, as its kubelet says, but what it offers cannot be true. */
+/* Such a node is ready, as its kubelet says, but what it offers cannot be true. It may have devices: those that it
+ * had before, while pods hold them. One that was drained says only why that was done. */
 static bool is_left_alone(const struct gpuq_val *node)
 {
-	static const char *const kubelet[] = {
-		"Ready=",       "MemoryPressure=",     "DiskPressure=",
-		"PIDPressure=", "NetworkUnavailable=", "the node "
-	};
-	const char *note = gpuq_get_str(node, "note", "");
+	static const char *const others[] = { "Ready=",
+					      "MemoryPressure=",
+					      "DiskPressure=",
+					      "PIDPressure=",
+					      "NetworkUnavailable=",
+					      "the node ",
+					      "the NVIDIA driver ",
+					      "not ",
+					      "gone; " };
+	const char *why = why_down(node);
 
-	for (size_t i = 0; i < sizeof(kubelet) / sizeof(kubelet[0]); i++)
-		if (strncmp(note, kubelet[i], strlen(kubelet[i])) == 0)
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strncmp(why, others[i], strlen(others[i])) == 0)
 			return false;
-	return *note && gpuq_get_int(node, "gpus", 0) == 0 &&
+	return *why && !strstr(why, " devices do not answer") &&
+	       gpuq_get_int(node, "drained_time", 0) == 0 &&
 	       strcmp(gpuq_get_str(node, "state", ""), "down") == 0;
 }
 
@@ -257,6 +255,28 @@ static bool has_unused_gpus(const struct gpuq_val *node)
 {
 	return gpuq_get_int(node, "gpus", 0) == 0 && !has_no_gpus(node) && !is_left_alone(node) &&
 	       *gpuq_get_str(node, "inventory", "");
+}
+
+/* Names of the nodes that a test is true of, those that report something odd with it; how many there are. */
+static int64_t name_nodes(const struct exam *x, bool (*is)(const struct gpuq_val *node),
+			  struct gpuq_buf *names)
+{
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < x->nodes->n; i++) {
+		if (!is(x->nodes->items[i]) || ++n > NAMED)
+			continue;
+		gpuq_buf_printf(names, "%s%s", n > 1 ? ", " : "",
+				gpuq_get_str(x->nodes->items[i], "name", "?"));
+		if (is == is_left_alone)
+			gpuq_buf_printf(names, " (%s)", why_down(x->nodes->items[i]));
+		else if (is == has_unused_gpus)
+			gpuq_buf_printf(names, " (%s)",
+					gpuq_get_str(x->nodes->items[i], "inventory", ""));
+	}
+	if (n > NAMED)
+		gpuq_buf_adds(names, ", ...");
+	return n;
 }
 
 static bool is_down(const struct gpuq_val *node)
@@ -304,8 +324,9 @@ static void check_nodes(struct exam *x)
 	} kinds[] = {
 		{ .is = is_left_alone,
 		  .what = "left alone, since what is reported there cannot be",
-		  .advice = "NOTE of gpuq nodes -s says what: correct the labels, the annotations "
-			    "or the device plugin" },
+		  .advice =
+			  "correct the labels, the annotations or the device plugin; NOTE of gpuq "
+			  "nodes -s says what is wrong" },
 		{ .is = has_unused_gpus,
 		  .what = "without devices that can be used",
 		  .advice = "NOTE of gpuq nodes -s says why" },
@@ -352,13 +373,49 @@ static void check_nodes(struct exam *x)
 		     n == 1 ? "" : "all ");
 }
 
-/* Print the name of a right as etc/kubernetes has it. */
-static void name_right(struct gpuq_buf *out, const struct gpuq_val *r)
+/* True for rights that differ in the API group alone, and have the same answer. */
+static bool is_namesake(const struct gpuq_val *a, const struct gpuq_val *b)
 {
-	const char *ns = gpuq_get_str(r, "namespace", "");
+	static const char *const keys[] = { "feature", "verb", "resource", "namespace" };
 
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strcmp(gpuq_get_str(a, keys[i], ""), gpuq_get_str(b, keys[i], "")) != 0)
+			return false;
+	return gpuq_get_bool(a, "asked", false) == gpuq_get_bool(b, "asked", false) &&
+	       gpuq_get_bool(a, "allowed", false) == gpuq_get_bool(b, "allowed", false) &&
+	       strcmp(gpuq_get_str(a, "group", ""), gpuq_get_str(b, "group", "")) != 0;
+}
+
+static bool is_lacking(const struct gpuq_val *r)
+{
+	return gpuq_get_bool(r, "asked", false) && !gpuq_get_bool(r, "allowed", false);
+}
+
+/* Print the name of right i as etc/kubernetes has it. Rights that several API groups have under one name are printed
+ * once, with these groups. */
+static void name_right(struct gpuq_buf *out, const struct gpuq_val *rows, uint32_t i)
+{
+	const struct gpuq_val *r = rows->items[i];
+	const char *ns = gpuq_get_str(r, "namespace", "");
+	struct gpuq_buf groups = GPUQ_BUF_INIT;
+
+	for (uint32_t k = 0; k < rows->n; k++) {
+		const struct gpuq_val *o = rows->items[k];
+
+		if (!is_namesake(r, o))
+			continue;
+		if (k < i) {
+			gpuq_buf_done(&groups);
+			return; /* it was named there */
+		}
+		gpuq_buf_printf(&groups, ", %s", gpuq_get_str(o, "group", "?"));
+	}
 	gpuq_buf_printf(out, "%s%s %s", out->len ? ", " : "", gpuq_get_str(r, "verb", "?"),
 			gpuq_get_str(r, "resource", "?"));
+	if (groups.len)
+		gpuq_buf_printf(out, " (%s%s)", gpuq_get_str(r, "group", "?"),
+				gpuq_buf_str(&groups));
+	gpuq_buf_done(&groups);
 	if (*ns)
 		gpuq_buf_printf(out, " in %s", ns);
 }
@@ -367,6 +424,7 @@ static void name_right(struct gpuq_buf *out, const struct gpuq_val *r)
 static bool check_feature(struct exam *x, const struct gpuq_val *rows, uint32_t first)
 {
 	const char *feature = gpuq_get_str(rows->items[first], "feature", "?");
+	const char *file = gpuq_get_str(rows->items[first], "file", "optional");
 	const bool needed = gpuq_get_bool(rows->items[first], "needed", true);
 	struct gpuq_buf missing = GPUQ_BUF_INIT, unknown = GPUQ_BUF_INIT;
 	bool well;
@@ -377,16 +435,19 @@ static bool check_feature(struct exam *x, const struct gpuq_val *rows, uint32_t 
 		if (strcmp(gpuq_get_str(r, "feature", "?"), feature) != 0)
 			continue;
 		if (!gpuq_get_bool(r, "asked", false))
-			name_right(&unknown, r);
-		else if (!gpuq_get_bool(r, "allowed", false))
-			name_right(&missing, r);
+			name_right(&unknown, rows, i);
+		else if (is_lacking(r))
+			name_right(&missing, rows, i);
 	}
 	well = missing.len == 0 && unknown.len == 0;
 	if (missing.len)
 		find(x, needed ? BAD : WARN, "rights",
 		     needed ? "kubectl apply -f etc/kubernetes/base, with a RoleBinding for each "
 			      "namespace of jobs"
-			    : "grant them if the feature is wanted: etc/kubernetes/optional",
+			    : gpuq_arena_printf(&x->c->arena,
+						"grant them if the feature is wanted: "
+						"etc/kubernetes/%s",
+						file),
 		     "%s: the account of gpuqd may not %s", feature, gpuq_buf_str(&missing));
 	else if (unknown.len)
 		find(x, WARN, "rights", "check whether the apiserver answers",
@@ -452,8 +513,8 @@ static void check_backends(struct exam *x)
 #define POLICY "ValidatingAdmissionPolicy gpuq-devices"
 #define POLICIES_FILE "etc/kubernetes/optional/policies.yaml"
 
-/* Names of namespaces of jobs that are managed (1), are not (0), or cannot be seen (-1). */
-static const char *managed(struct exam *x, int is)
+/* Names of namespaces of jobs that are managed (1), are not (0), or cannot be seen (-1), with that between them. */
+static const char *managed(struct exam *x, int is, const char *between)
 {
 	static const char what[] = "managed namespace ";
 	const struct gpuq_val *list = gpuq_get(x->rights, "things");
@@ -464,7 +525,7 @@ static const char *managed(struct exam *x, int is)
 		const char *name = gpuq_get_str(list->items[i], "name", "");
 
 		if (strncmp(name, what, sizeof(what) - 1) == 0 && doctor_has(x->rights, name) == is)
-			gpuq_buf_printf(&names, "%s%s", names.len ? ", " : "",
+			gpuq_buf_printf(&names, "%s%s", names.len ? between : "",
 					name + sizeof(what) - 1);
 	}
 	text = gpuq_arena_strdup(&x->c->arena, gpuq_buf_str(&names));
@@ -476,7 +537,7 @@ static const char *managed(struct exam *x, int is)
 static void check_applied(struct exam *x)
 {
 	const int bound = doctor_has(x->rights, "ValidatingAdmissionPolicyBinding gpuq-devices");
-	const char *without = managed(x, 0), *unseen = managed(x, -1);
+	const char *without = managed(x, 0, ", "), *unseen = managed(x, -1, ", ");
 
 	if (bound == 0)
 		find(x, WARN, "policies", "kubectl apply -f " POLICIES_FILE,
@@ -486,15 +547,18 @@ static void check_applied(struct exam *x)
 		     "whether " POLICY " refuses anything is not known: gpuqd may not get %s%s",
 		     bound < 0 ? "its binding" : "namespaces: ", bound < 0 ? "" : unseen);
 	if (*without && bound != 0)
-		find(x, WARN, "policies", "kubectl label namespace NAME gpuq.io/managed=true",
+		find(x, WARN, "policies",
+		     gpuq_arena_printf(&x->c->arena,
+				       "kubectl label namespace %s gpuq.io/managed=true",
+				       managed(x, 0, " ")),
 		     "pods with devices that gpuqd did not create are not refused in namespaces of "
 		     "jobs without the label gpuq.io/managed=true: %s",
 		     without);
-	if (bound > 0 && *managed(x, 1))
+	if (bound > 0 && *managed(x, 1, ", "))
 		find(x, GOOD, "policies", "",
 		     "pods with devices that gpuqd did not create are refused in namespaces with "
 		     "label gpuq.io/managed=true: %s",
-		     managed(x, 1));
+		     managed(x, 1, ", "));
 }
 
 /* No warning where they are not applied: they are for sites whose users may make pods. */
@@ -631,23 +695,37 @@ static void check_scheduler(struct exam *x)
 		     cycles, (double)figure(x, "scheduler", "most_us", 0) / 1000);
 }
 
-/* Nodes that offer something else than the site's inventory says. */
-static void check_inventory(struct exam *x)
+/* Report nodes that differ from the site's inventory, or else those that contradict themselves and have some devices:
+ * the finding nodes is of those that have none. */
+static void find_odd(struct exam *x, bool of_site, const char *advice, const char *what)
 {
+	static const char site[] = "inventory of the site: ";
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < x->nodes->n; i++) {
-		const char *odd = gpuq_get_str(x->nodes->items[i], "inventory", NULL);
+		const struct gpuq_val *node = x->nodes->items[i];
+		const char *odd = gpuq_get_str(node, "inventory", "");
 
-		if (odd && ++n <= NAMED)
-			find(x, WARN, "inventory",
-			     "correct inventory of the site, or the labels and the device plugin "
-			     "of the node",
-			     "%s: %s", gpuq_get_str(x->nodes->items[i], "name", "?"), odd);
+		if (!*odd || (strncmp(odd, site, sizeof(site) - 1) == 0) != of_site ||
+		    (!of_site && (has_unused_gpus(node) || is_left_alone(node))))
+			continue;
+		if (++n <= NAMED)
+			find(x, WARN, "inventory", advice, "%s: %s",
+			     gpuq_get_str(node, "name", "?"), odd);
 	}
 	if (n > NAMED)
-		find(x, WARN, "inventory", "see inventory of gpuq nodes --json",
-		     "%u nodes differ from the site's inventory", n);
+		find(x, WARN, "inventory", "see inventory of gpuq nodes --json", "%u nodes %s", n,
+		     what);
+}
+
+static void check_inventory(struct exam *x)
+{
+	find_odd(x, true,
+		 "correct inventory of the site, or the labels and the device plugin of the node",
+		 "differ from the site's inventory");
+	find_odd(x, false,
+		 "correct the labels, the device plugin or the ResourceSlices of the node",
+		 "offer devices that are not used");
 }
 
 static void check_loop(struct exam *x)

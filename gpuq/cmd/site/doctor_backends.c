@@ -66,10 +66,18 @@ static bool is_hami(const struct gpuq_val *node)
 
 /* ---- faults ---- */
 
+/* The plugin offers nothing under the single strategy, since the cards of the node are not all cut alike. */
+static bool cut_unlike(const struct gpuq_val *node)
+{
+	return labelled(node, "nvidia.com/mig.strategy", "single") &&
+	       strstr(label(node, "nvidia.com/gpu.product"), "-MIG-INVALID") != NULL;
+}
+
 /* Labels show devices that no plugin offers. */
 static bool no_plugin(const struct gpuq_val *node)
 {
-	return (labelled(node, "nvidia.com/gpu.present", "true") ||
+	return !cut_unlike(node) &&
+	       (labelled(node, "nvidia.com/gpu.present", "true") ||
 		labelled(node, "feature.node.kubernetes.io/pci-10de.present", "true") ||
 		*label(node, "nvidia.com/gpu.product")) &&
 	       gpuq_get_int(node, "gpus", 0) == 0 && !*gpuq_get_str(node, "sharing", "") &&
@@ -204,6 +212,12 @@ static const struct fault {
 	  "see the log of the MIG manager; no pod may use the cards meanwhile" },
 	{ "mig", wrong_strategy, "cards are cut, and the plugin's MIG strategy is none",
 	  "set the strategy of the device plugin and of GPU feature discovery to mixed or single" },
+	{ "mig", cut_unlike,
+	  "the MIG strategy single needs all cards of a node cut into instances of one profile, "
+	  "and "
+	  "these are not",
+	  "cut all cards of the node alike, or set the strategy of the device plugin and of GPU "
+	  "feature discovery to mixed" },
 	{ "gpushare", no_gpushare, "label gpushare=true, and no memory is offered",
 	  "check that the gpushare device plugin runs there, with nvidia as the default runtime" },
 	{ "gpushare", no_gpushare_label, "device memory is offered without label gpushare=true",
@@ -314,6 +328,35 @@ static bool has_none(const struct gpuq_val *node)
 	return gpuq_get_int(node, "gpus", 0) == 0;
 }
 
+/* True if a device of the node can be used: of a node that was drained as well, whose system is in order. */
+static bool works(const struct gpuq_val *node)
+{
+	const struct gpuq_val *devices = gpuq_get(node, "devices");
+	const char *state = gpuq_get_str(node, "state", "");
+
+	if (has_none(node) || strcmp(state, "down") == 0 || strcmp(state, "suspect") == 0)
+		return false;
+	if (!devices || devices->type != GPUQ_LIST || devices->n == 0)
+		return true;
+	for (uint32_t i = 0; i < devices->n; i++)
+		if (strcmp(gpuq_get_str(devices->items[i], "state", ""), "unhealthy") != 0)
+			return true;
+	return false;
+}
+
+static bool fails(const struct gpuq_val *node)
+{
+	return !works(node);
+}
+
+/* Report a system of which no node has a device that can be used now. */
+static void say_none_works(const struct backends *x, const char *backend, const char *on)
+{
+	say(x, backend, "broken",
+	    gpuq_arena_printf(x->a, "%s: no device can be used now: %s", backend, on),
+	    "the finding nodes says why, and NOTE of gpuq nodes -s");
+}
+
 /* Report the nodes of a backend that have no device which can be used, where no fault tells why. */
 static bool look_at_unused(const struct backends *x, const struct backend *b)
 {
@@ -331,9 +374,11 @@ static bool look_at_unused(const struct backends *x, const struct backend *b)
 /* Report the sound nodes of a backend. False: there are none. */
 static bool look_at_nodes(const struct backends *x, const struct backend *b)
 {
-	const struct pick ours = { .is = b->is, .sound = b->name, .served = true };
+	const struct pick ours = { .is = b->is, .sound = b->name, .served = true, .also = works };
+	const struct pick sick = { .is = b->is, .sound = b->name, .served = true, .also = fails };
 	const struct pick theirs = { .is = b->is, .sound = b->name, .served = false };
-	int64_t n_ours = 0, n_theirs = 0;
+	int64_t n_ours = 0, n_theirs = 0, n_sick = 0;
+	const char *none = named(x, &sick, &n_sick);
 	const char *on = named(x, &ours, &n_ours), *not_on = named(x, &theirs, &n_theirs);
 	const int64_t n = n_ours + n_theirs;
 
@@ -350,7 +395,9 @@ static bool look_at_nodes(const struct backends *x, const struct backend *b)
 		    gpuq_arena_printf(x->a, "%s: its own scheduler allocates the devices of %s",
 				      b->name, not_on),
 		    "");
-	return n > 0;
+	if (n_ours == 0 && n_sick)
+		say_none_works(x, b->name, none);
+	return n > 0 || n_sick > 0;
 }
 
 static void look_at(const struct backends *x, const struct backend *b)
@@ -524,8 +571,10 @@ static bool look_at_doubled(const struct backends *x)
 static void look_at_claims(const struct backends *x)
 {
 	const bool doubled = look_at_doubled(x);
-	const struct pick p = { .is = is_of_claims, .any = true };
-	const char *on = named(x, &p, NULL), *extended = extended_of(x);
+	const struct pick p = { .is = is_of_claims, .any = true, .also = works };
+	const struct pick sick = { .is = is_of_claims, .any = true, .also = fails };
+	const char *on = named(x, &p, NULL), *none = named(x, &sick, NULL);
+	const char *extended = extended_of(x);
 	const int v1 = doctor_has(x->rights, "resource.k8s.io/v1");
 	const int beta = doctor_has(x->rights, "resource.k8s.io/v1beta2");
 	const char *version = v1 > 0 ? "v1" : "v1beta2";
@@ -533,7 +582,7 @@ static void look_at_claims(const struct backends *x)
 	const struct spaces in = spaces_of(x, "claims of devices");
 	const char *lacks = everywhere ? everywhere : in.n_sound ? NULL : in.first;
 
-	if (doubled && !*on && !everywhere && !in.first)
+	if (doubled && !*on && !*none && !everywhere && !in.first)
 		return; /* there are no others */
 	if ((v1 > 0 || beta > 0) && in.first && !everywhere)
 		say(x, "dra", "broken",
@@ -559,6 +608,8 @@ static void look_at_claims(const struct backends *x)
 			    x->a, "dra: the cluster has resource.k8s.io/%s, but gpuqd may not %s",
 			    version, lacks),
 		    "apply etc/kubernetes/optional/dra.yaml, or its rule for that");
+	else if ((v1 > 0 || beta > 0) && *none && !*on)
+		say_none_works(x, "dra", none);
 	else if (v1 > 0 || beta > 0)
 		say(x, "dra", "usable",
 		    gpuq_arena_printf(

@@ -15,6 +15,8 @@
 /* Asked for where a pool does so. */
 #define GROWING "pools that grow"
 #define CUTTING "pools with mig: manager"
+#define LOCKING                                                                                    \
+	"pools with sharing: hami" /* asked for where one is so, or a node has HAMi's register */
 #define STANDING "pools of an autoscaler"
 /* Asked for where the site names namespaces of it. */
 #define ADOPTING "adopt of the site"
@@ -117,7 +119,7 @@ static const struct right {
 	  { "create", "patch", "delete" } },
 	{ DEVICES, false, SPACED, DRA_GROUP, "resourceclaims", "status", "", { "patch" } },
 	{ DEVICES, false, WHOLE, DRA_GROUP, "resourceclaims", "binding", "", { "patch" } },
-	{ "pools with sharing: hami", false, WHOLE, "", "nodes", "", "", { "patch" } },
+	{ LOCKING, false, WHOLE, "", "nodes", "", "", { "patch" } },
 	{ CUTTING, false, WHOLE, "", "nodes", "", "", { "patch" } },
 	{ UNHEALTHY, false, SYSTEM, "", "configmaps", "", "", { "list", "watch" } },
 	{ GROWING,
@@ -364,6 +366,36 @@ static void ask_more(struct rights *r)
 	}
 }
 
+/* Files of etc/kubernetes that grant the rights of features beside those of base. */
+static const struct {
+	const char *feature, *file;
+} files[] = {
+	{ "secrets: owner", "optional/secrets.yaml" },
+	{ "causes of failed mounts", "optional/events.yaml" },
+	{ DEVICES, "optional/dra.yaml" },
+	{ LOCKING, "optional/hami.yaml" },
+	{ CUTTING, "optional/mig.yaml" },
+	{ UNHEALTHY, "optional/gpushare.yaml" },
+	{ GROWING, "optional/provisioning.yaml" },
+	{ STANDING, "optional/autoscaler.yaml" },
+	{ KUBELETS, "optional/metrics.yaml" },
+	{ "gpuq exec", "optional/exec.yaml" },
+	{ "gpuq attach", "optional/exec.yaml" },
+	{ "gpuq port-forward", "optional/exec.yaml" },
+	{ "tokens of service accounts", "optional/identity.yaml" },
+	{ ADOPTING, "optional/adopt.yaml" },
+	{ GANGS, "optional/adopt.yaml" },
+	{ SUSPENDED, "optional/adopt.yaml" },
+};
+
+static const char *file_of(const char *feature)
+{
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (strcmp(files[i].feature, feature) == 0)
+			return files[i].file;
+	return "base/20-rbac.yaml";
+}
+
 /* Rights of what has to be switched on, and the member of cluster_rights_of that says so. */
 static const struct {
 	const char *feature;
@@ -373,6 +405,7 @@ static const struct {
 	{ GROWING, offsetof(struct cluster_rights_of, grows) },
 	{ STANDING, offsetof(struct cluster_rights_of, stands) },
 	{ CUTTING, offsetof(struct cluster_rights_of, cuts) },
+	{ LOCKING, offsetof(struct cluster_rights_of, hami) },
 	{ UNHEALTHY, offsetof(struct cluster_rights_of, gpushare) },
 	{ KUBELETS, offsetof(struct cluster_rights_of, kubelets) },
 };
@@ -393,7 +426,13 @@ static void ask_thing(struct rights *r, struct question *q, const struct thing *
 	snprintf(q->ns, sizeof(q->ns), "%s", ns);
 	snprintf(q->resource, sizeof(q->resource), "%s%s", t->name, ns);
 	q->answer = (struct cluster_right){
-		.verb = "", .resource = q->resource, .feature = "", .namespace_ = "", .why = q->why
+		.verb = "",
+		.resource = q->resource,
+		.feature = "",
+		.namespace_ = "",
+		.group = "",
+		.file = "",
+		.why = q->why,
 	};
 }
 
@@ -434,6 +473,8 @@ static size_t fill(struct rights *r, const struct cluster_rights_of *of)
 					.verb = table[i].verbs[v],
 					.resource = q->resource,
 					.namespace_ = q->ns,
+					.group = table[i].group,
+					.file = file_of(table[i].feature),
 					.why = q->why,
 					.needed = table[i].needed,
 				};

@@ -80,6 +80,8 @@ static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 			gpuq_put(a, row, "verb", gpuq_str(a, list[i].verb));
 			gpuq_put(a, row, "resource", gpuq_str(a, list[i].resource));
 			gpuq_put(a, row, "namespace", gpuq_str(a, list[i].namespace_));
+			gpuq_put(a, row, "group", gpuq_str(a, list[i].group));
+			gpuq_put(a, row, "file", gpuq_str(a, list[i].file));
 			gpuq_put(a, row, "needed", gpuq_bool(a, list[i].needed));
 			gpuq_put(a, row, "asked", gpuq_bool(a, list[i].asked));
 			gpuq_put(a, row, "allowed", gpuq_bool(a, list[i].allowed));
@@ -184,10 +186,12 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 			if (of.n_adopts < SPACES_MAX)
 				adopts[of.n_adopts++] = s->name;
 	of.claims = has_claims(model);
-	of.gpushare = cards_any_of_gpushare(model);
+	of.gpushare = cards_any_of(model, "gpushare");
+	of.hami = cards_any_of(model, "hami");
 	site_each(site_pool, model->site->pools, p) {
 		of.grows |= site_pool_requests(p);
 		of.cuts |= layouts_are_on(p->mig);
+		of.hami |= p->sharing == SHARING_HAMI;
 		of.stands |= site_pool_grows(p) && !site_pool_requests(p);
 	}
 	rc = m->cluster->ops->rights(m->cluster, &of, on_rights, x, err);

@@ -64,10 +64,10 @@ struct cards cards_of(const struct node *n)
 	return out;
 }
 
-bool cards_any_of_gpushare(const struct model *m)
+bool cards_any_of(const struct model *m, const char *sharing)
 {
 	node_each(m, n)
-		if (!n->gone && n->backend && strcmp(n->backend->pool, "gpushare") == 0)
+		if (!n->gone && n->backend && strcmp(n->backend->pool, sharing) == 0)
 			return true;
 	return false;
 }

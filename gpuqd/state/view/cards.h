@@ -19,7 +19,7 @@ struct cards {
  * full as can be. */
 struct cards cards_of(const struct node *n);
 
-/* True if the cards of some node are shared by Aliyun's gpushare. */
-bool cards_any_of_gpushare(const struct model *m);
+/* True if the cards of some node are shared by that system: "gpushare", "hami", a word of sharing of pools. */
+bool cards_any_of(const struct model *m, const char *sharing);
 
 #endif

@@ -116,6 +116,29 @@ class Doctor(Case):
         self.bad("nodes", "warning", "1 of 2 nodes is down: n2",
                  nodes=(node(), node("n2", state="down")))
 
+    def test_nodes_left_alone_are_not_called_down(self):
+        note = "it lists more resources than can be counted"
+        for gpus in (0, 8):
+            lies = node("n2", state="down", gpus=gpus, note=note, cause=note)
+            self.bad("nodes", "warning", "1 of 2 nodes is left alone, since what is reported there "
+                     "cannot be: n2 (%s)" % note, nodes=(node(), lies))
+        for more in ({"note": "Ready=False: x"}, {"note": "old", "cause": "gone; its pods may still run"},
+                     {"note": "1 of 2 devices do not answer"}, {"note": "moved", "drained_time": 5}):
+            self.bad("nodes", "warning", "1 of 2 nodes is down: n2",
+                     nodes=(node(), node("n2", state="down", **more)))
+
+    def test_what_only_the_node_reports_is_no_fault_of_an_inventory(self):
+        odd = "ResourceSlices of its pools are not complete"
+        found = self.examine(nodes=(node(), node("n2", gpus=0, inventory=odd, note=odd)))[1]
+        self.assertNotIn("inventory", found)
+        self.assertIn("without devices that can be used: n2 (%s)" % odd, found["nodes"]["text"])
+        found = self.examine(nodes=(node("n2", inventory=odd),))[1]["inventory"]
+        self.assertEqual((found["result"], found["text"]), ("warning", "n2: " + odd))
+        self.assertNotIn("of the site", found["advice"])
+        differs = "inventory of the site: cards 6, of the node 5: the smaller number counts"
+        found = self.examine(nodes=(node("n2", inventory=differs),))[1]["inventory"]
+        self.assertIn("correct inventory of the site", found["advice"])
+
     def test_all_nodes_down(self):
         self.bad("nodes", "bad", "1 of 1 node is down", nodes=(node(state="down"),))
 
