@@ -16,11 +16,9 @@
 #include "gpuqd/devices/backend_int.h"
 #include "libgpuq/limits.h"
 
-#define CORES 100 /* of a device */
-
 int64_t gpu_manager_offer(int64_t cores, int64_t blocks, int64_t *device_mib)
 {
-	const int64_t n = cores / CORES;
+	const int64_t n = cores / VCUDA_CORES;
 
 	if (n <= 0 || blocks / n <= 0)
 		return 0;
@@ -31,7 +29,7 @@ int64_t gpu_manager_offer(int64_t cores, int64_t blocks, int64_t *device_mib)
 static bool takes(const struct gpuq_group *g)
 {
 	/* All cores with a part of the memory would be a whole device to the plugin. */
-	return !backend_shares(g) || (g->gpus_milli <= 1000 && g->gpu_cores < CORES);
+	return !backend_shares(g) || (g->gpus_milli <= 1000 && g->gpu_cores < VCUDA_CORES);
 }
 
 static int validate(const struct gpuq_group *g, const struct backend_shape *s, struct gpuq_err *err)
@@ -67,7 +65,7 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 	out->units = UNSERVED_NODE;
 	if (!part) {
 		out->limits[out->n_limits++] =
-			(struct gpuq_amount){ VCUDA_CORE, CORES * (int64_t)ask->n_devices };
+			(struct gpuq_amount){ VCUDA_CORE, VCUDA_CORES * (int64_t)ask->n_devices };
 		out->want.milli = 1000 * (int64_t)ask->n_devices;
 		return 0;
 	}
@@ -87,7 +85,7 @@ static int place(const struct backend *b, const struct backend_ask *ask, struct 
 	if (soft_limit(g, a, out) != 0)
 		return gpuq_no_memory(err);
 	/* All of the cores of one are a whole device to the plugin, which then chooses freely. */
-	if (ask->attempt > 0 || cores >= CORES)
+	if (ask->attempt > 0 || cores >= VCUDA_CORES)
 		return 0;
 	key = gpuq_arena_printf(a, VCUDA_INDEX "%zu", ask->at);
 	if (!key || backend_note_number(out, a, key, ask->devices[0]) != 0 ||
@@ -139,7 +137,7 @@ static int observe(const struct gpuq_strmap *notes, const struct gpuq_amount *as
 		/* Absent, it is neither a prediction nor a choice that was made. */
 		out->unserved = !*assigned || strcmp(assigned, "false") == 0 ? UNSERVED_NODE : 0;
 		out->gpus_milli = cores < INT64_MAX / 10 ? cores * 10 : INT64_MAX;
-		if (cores < CORES)
+		if (cores < VCUDA_CORES)
 			out->memory_bytes =
 				asked(asks, n_asks, VCUDA_MEMORY) < (1 << 30)
 					? asked(asks, n_asks, VCUDA_MEMORY) * VCUDA_BLOCK_MIB * MIB
@@ -170,7 +168,7 @@ const struct backend backend_gpu_manager = { .word = "gpu-manager",
 					     .isolates = GPUQ_ISOLATION_MEMORY_LIMITED,
 					     .turn = TURN_NODE,
 					     .unit_mib = VCUDA_BLOCK_MIB,
-					     .slots = CORES,
+					     .slots = VCUDA_CORES,
 					     .takes = takes,
 					     .validate = validate,
 					     .place = place,

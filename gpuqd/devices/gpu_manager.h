@@ -15,6 +15,7 @@
 #define VCUDA_ASSIGNED "tencent.com/gpu-assigned"
 #define VCUDA_LIMIT "tencent.com/vcuda-core-limit"
 #define VCUDA_BLOCK_MIB 256
+#define VCUDA_CORES 100 /* of a device */
 
 /* Return the number of devices of a node with this many cores and blocks of memory, and the memory of
  * each in MiB: whole blocks. 0 = it has none. */

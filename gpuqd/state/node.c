@@ -5,6 +5,7 @@
 #include "gpuqd/state/cuts/foreign_part.h"
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/health.h"
+#include "gpuqd/site/inventory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,14 +200,30 @@ void node_classify(struct model *m, struct node *n)
 	}
 }
 
+/* Return the word of the system that allocates the devices of the node. Replicas that count as devices
+ * (replicas_as_gpus) have become whole ones, and are given by the system that they were given by. */
+static const char *system_of(const struct model *m, const struct node *n, const struct site_pool *p)
+{
+	const struct site_inventory *i = inventory_of(m->site, &n->told.labels);
+
+	if (p->replicas_as_gpus && n->fact.replicas <= 1 && n->n_devices) {
+		if (n->told.replicas > 1)
+			return gpuq_strmap_text(&n->told.labels, SHARE_LABEL);
+		if (i && i->replicas > 1)
+			return "time-slicing";
+	}
+	return gpuq_strmap_text(&n->fact.labels, SHARE_LABEL);
+}
+
 /* Return how the devices of the node are allocated otherwise than its pool has it; NULL = as it has
  * it. Such a node is left alone. */
 static const char *contradiction(struct model *m, const struct node *n)
 {
-	const char *word = gpuq_strmap_text(&n->fact.labels, SHARE_LABEL);
 	char text[160];
 
-	site_each(site_pool, m->site->pools, p)
+	site_each(site_pool, m->site->pools, p) {
+		const char *word = system_of(m, n, p);
+
 		if (strcmp(p->name, n->pool) == 0 && !layouts_are_on(p->mig) &&
 		    !backend_fits_pool(site_sharing_word(p->sharing), word, n->fact.n_mig)) {
 			snprintf(text, sizeof(text),
@@ -214,6 +231,7 @@ static const char *contradiction(struct model *m, const struct node *n)
 				 site_sharing_word(p->sharing), n->fact.n_mig ? "mig" : word);
 			return model_intern(m, text);
 		}
+	}
 	return NULL;
 }
 

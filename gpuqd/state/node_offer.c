@@ -24,7 +24,7 @@ struct offer {
 	const char *odd; /* how the node and the site differ; NULL = they do not */
 };
 
-/* Set a label of gpuq's own; the list is the fact's, not yet that of the node. */
+/* Set a label of gpuq's own, or take it away: NULL. The list is the fact's, not yet that of the node. */
 static void set_label(struct offer *o, const char *key, const char *value)
 {
 	const struct gpuq_strmap *had = &o->f->labels;
@@ -39,8 +39,10 @@ static void set_label(struct offer *o, const char *key, const char *value)
 			to.keys[to.n] = had->keys[i];
 			to.vals[to.n++] = had->vals[i];
 		}
-	to.keys[to.n] = key;
-	to.vals[to.n++] = value;
+	if (value) {
+		to.keys[to.n] = key;
+		to.vals[to.n++] = value;
+	}
 	o->f->labels = to;
 }
 
@@ -84,16 +86,21 @@ static void name_as(struct offer *o, const char *resource)
 	set_label(o, SHARE_DEVICES, resource);
 }
 
+/* Return the pool of a node with these labels; NULL = it has none. */
+static const struct site_pool *pool_of(const struct site *s, const struct gpuq_strmap *labels)
+{
+	site_each(site_pool, s->pools, p)
+		if (inventory_selects(&p->selector, labels))
+			return p;
+	return NULL;
+}
+
 /* Return the resource that the flavor of the node's pool calls its devices; NULL = it calls none so. */
 static const char *pool_resource(const struct site *s, const struct gpuq_strmap *labels)
 {
-	const char *flavor = NULL;
+	const struct site_pool *p = pool_of(s, labels);
+	const char *flavor = p ? p->flavor : NULL;
 
-	site_each(site_pool, s->pools, p)
-		if (inventory_selects(&p->selector, labels)) {
-			flavor = p->flavor;
-			break;
-		}
 	site_each(site_flavor, s->flavors, fl)
 		if (flavor && strcmp(fl->name, flavor) == 0)
 			return fl->resource;
@@ -320,6 +327,33 @@ static void count_none(struct offer *o)
 			 "many replicas: none is used";
 }
 
+/* Return how many cards feature discovery has seen; 0 = it does not say. */
+static int64_t cards_seen(const struct gpuq_strmap *labels)
+{
+	const char *text = gpuq_strmap_text(labels, "nvidia.com/gpu.count");
+	const size_t len = strlen(text);
+
+	return len < 10 && strspn(text, "0123456789") == len ? strtoll(text, NULL, 10) : 0;
+}
+
+/* More devices than there are cards are replicas, in how many nothing tells: a job of whole devices would
+ * have parts of them. */
+static void count_no_more(struct offer *o)
+{
+	const int64_t seen = cards_seen(&o->f->labels), n = (int64_t)o->f->n_devices;
+
+	if (!o->f->device || strcmp(o->f->device, GPUQ_RESOURCE_GPU) != 0 || o->f->n_mig ||
+	    o->f->replicas > 1 || o->f->slots || seen == 0 || n <= seen)
+		return;
+	o->odd = gpuq_arena_printf(o->a,
+				   "it offers %" PRId64
+				   " nvidia.com/gpu, and nvidia.com/gpu.count says %" PRId64
+				   " cards: none is used",
+				   n, seen);
+	set_devices(o, 0, 0, "");
+	set_label(o, SHARE_LABEL, NULL);
+}
+
 /* Count each replica as a device. */
 static void count_replicas(struct offer *o)
 {
@@ -414,6 +448,7 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 {
 	struct offer o = { .a = a, .f = out };
 	const struct site_inventory *i;
+	const struct site_pool *p;
 	const struct backend *b;
 
 	*out = *told;
@@ -427,15 +462,12 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 	if (i)
 		take_inventory(&o, i);
 	count_none(&o);
+	p = pool_of(m->site, &told->labels);
+	if (!(i && i->replicas) && !(p && p->replicas_as_gpus))
+		count_no_more(&o);
 	b = backend_of(gpuq_strmap_text(&out->labels, SHARE_LABEL));
-	site_each(site_pool, m->site->pools, p) {
-		if (!inventory_selects(&p->selector, &told->labels))
-			continue;
-		if (p->replicas_as_gpus && out->replicas > 1 && out->n_devices && b &&
-		    b->by_replica)
-			count_replicas(&o);
-		break;
-	}
+	if (p && p->replicas_as_gpus && out->replicas > 1 && out->n_devices && b && b->by_replica)
+		count_replicas(&o);
 	return o.odd;
 }
 

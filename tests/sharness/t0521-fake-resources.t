@@ -183,7 +183,7 @@ test_expect_success 'a kubelet without the devices that its node offers: the led
 '
 
 test_expect_success 'AC-NV-7: what nodes do not report is in the inventory of the site; the smaller number counts' '
-	offers node-0009 "\"nvidia.com/gpu\": \"40\"" "\"nvidia.com/gpu.product\": null, \"nvidia.com/gpu.memory\": null" && wait_for 60 node_is node-0009 gpus 40 && cat >inventory.yaml <<-\END &&
+	offers node-0009 "\"nvidia.com/gpu\": \"40\"" "\"nvidia.com/gpu.product\": null, \"nvidia.com/gpu.memory\": null, \"nvidia.com/gpu.count\": null" && wait_for 60 node_is node-0009 gpus 40 && cat >inventory.yaml <<-\END &&
 	version: 1
 	inventory:
 	- {selector: {kubernetes.io/hostname: node-0009}, product: NVIDIA-T4, memory: 16Gi, cards: 6, replicas: 8}

@@ -35,6 +35,16 @@ test_expect_success 'a node of each way of sharing' '
 	gpuq nodes -h -o NODE,GPU,ISOLATION >text && grep "node-0003 *1 *exclusive" text
 '
 
+test_expect_success 'a node with whole devices beside instances shares by mig, and takes both' '
+	node_is node-0003 sharing whole && offers node-0003 "\"nvidia.com/mig-1g.5gb\": \"7\"" "\"nvidia.com/gpu.product\": \"NVIDIA-A100-SXM4-40GB\"" &&
+	wait_for 60 node_is node-0003 mig.0.count 7 && node_is node-0003 sharing mig && gpuq nodes -h -o SHARING node-0003 >text && grep mig text &&
+	{ gpuq doctor >out || :; } && grep "whole devices: usable on node-0003" out && grep "mig: usable on node-0002, node-0003" out &&
+	for ask in "-g 2" "--mig 1g.5gb"; do
+		j=$(fake_job run=100ms $ask -w node-0003) && job_becomes "$j" COMPLETED || return 1
+	done && offers node-0003 "\"nvidia.com/mig-1g.5gb\": null" "\"nvidia.com/gpu.product\": null" && wait_for 60 node_is node-0003 sharing whole
+'
+
+
 test_expect_success 'what a kind of request never has is refused, and what to request instead' '
 	refused "the job demands isolation mig, and a part of a device has at most mps: request a MIG instance (mig: 1g.10gb) or whole devices" --isolation mig -g 0.5 &&
 	refused "the job demands isolation exclusive, and a MIG instance has at most mig: request whole devices" --isolation exclusive --mig 1g.5gb &&
@@ -90,8 +100,8 @@ test_expect_success 'the report tells them apart: of running and of ended pods, 
 
 test_expect_success 'replicas that the site calls whole devices are no more isolated for that' '
 	gpuq cancel "$w" "$t" && job_becomes "$w" CANCELLED && job_becomes "$t" CANCELLED && gpuq drain node-0003 &&
-	sed -i "s/sharing: mps}/sharing: mps}, {name: as, selector: {gpus: as}, replicas_as_gpus: true}/" site.yaml && gpuq apply -f site.yaml &&
-	api PATCH /nodes/node-0000 "{\"metadata\": {\"labels\": {\"gpus\": \"as\"}}}" >/dev/null && wait_for 60 node_is node-0000 gpus 4 &&
+	sed -i "s/sharing: mps}/sharing: mps}, {name: as, selector: {gpus: as}, sharing: time-slicing, replicas_as_gpus: true}/" site.yaml && gpuq apply -f site.yaml &&
+	api PATCH /nodes/node-0000 "{\"metadata\": {\"labels\": {\"gpus\": \"as\"}}}" >/dev/null && wait_for 60 node_is node-0000 gpus 4 && node_is node-0000 state idle && node_is node-0000 note null &&
 	sed -i "s/, isolation: memory-limited//" site.yaml && gpuq apply --prune -f site.yaml 2>&1 | cat && node_is node-0000 devices.0.isolation time-slice &&
 	r=$(fake_job hang=true -g 1) && job_becomes "$r" RUNNING && job_is "$r" isolation time-slice &&
 	x=$(fake_job hang=true -g 1 --isolation exclusive -w node-0000) && wait_for 60 job_is "$x" reasons.0.object "isolation exclusive" && all_gone

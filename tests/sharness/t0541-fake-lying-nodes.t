@@ -4,9 +4,10 @@ test_description='nodes whose resources and labels cannot be true: left alone, a
 . "$test_source/tests/sharness/fake.sh"
 . "$test_source/tests/sharness/fake-devices.sh"
 
-nothing='"nvidia.com/gpu": null, "nvidia.com/mig-1g.5gb": null, "nvidia.com/mig-x": null'
+nothing='"nvidia.com/gpu": null, "nvidia.com/mig-1g.5gb": null, "nvidia.com/mig-x": null, "aliyun.com/gpu-mem": null, "aliyun.com/gpu-count": null,
+	"tencent.com/vcuda-core": null, "tencent.com/vcuda-memory": null'
 no_labels='"nvidia.com/gpu.replicas": null, "nvidia.com/gpu.sharing-strategy": null, "nvidia.com/gpu.count": null, "nvidia.com/gpu.product": null,
-	"nvidia.com/mig.strategy": null'
+	"nvidia.com/mig.strategy": null, "gpushare": null'
 
 # lies NOTE 'RESOURCES' 'LABELS': node-0001 with these has no device that can be had, and NOTE says why
 lies() {
@@ -27,6 +28,34 @@ test_expect_success 'devices that are shared, in how many replicas is not known'
 test_expect_success 'the inventory of the site may say it' '
 	echo "{version: 1, inventory: [{selector: {kubernetes.io/hostname: node-0001}, replicas: 10}]}" >site.yaml && gpuq apply -f site.yaml >/dev/null &&
 	wait_for 60 node_is node-0001 gpus 8 && node_is node-0001 note null && echo "{version: 1, inventory: []}" >site.yaml && gpuq apply -f site.yaml >/dev/null
+'
+
+test_expect_success 'more devices than cards are replicas, in how many is not known: no job has them as whole ones' '
+	lies "it offers 80 nvidia.com/gpu, and nvidia.com/gpu.count says 8 cards: none is used" "\"nvidia.com/gpu\": \"80\"" \
+		"\"nvidia.com/gpu.count\": \"8\"" && grep "node-0001.*says 8 cards" doctor &&
+	lies "it offers 20 nvidia.com/gpu, and nvidia.com/gpu.count says 2 cards" "\"nvidia.com/gpu\": \"20\"" \
+		"\"nvidia.com/gpu.count\": \"2\", \"nvidia.com/gpu.replicas\": \"banana\"" &&
+	lies "it offers 80 nvidia.com/gpu, and nvidia.com/gpu.count says 8 cards" "\"nvidia.com/gpu\": \"80\"" \
+		"\"nvidia.com/gpu.count\": \"8\", \"nvidia.com/gpu.replicas\": \"ten\"" &&
+	j=$(fake_job hang=true -g 20) && wait_for 60 job_is "$j" reason Unsatisfiable && gpuq cancel "$j" &&
+	echo "{version: 1, inventory: [{selector: {kubernetes.io/hostname: node-0001}, replicas: 10}]}" >site.yaml && gpuq apply -f site.yaml >/dev/null &&
+	wait_for 60 node_is node-0001 gpus 8 && node_is node-0001 sharing time-slicing && node_is node-0001 note null &&
+	echo "{version: 1, inventory: [], pools: [{name: r, selector: {kubernetes.io/hostname: node-0001}, replicas_as_gpus: true}]}" >site.yaml &&
+	gpuq apply -f site.yaml >/dev/null && wait_for 60 node_is node-0001 gpus 80 && node_is node-0001 note null &&
+	echo "{version: 1, inventory: [], pools: [], queues: [{name: default}]}" | gpuq apply --prune -f - >/dev/null &&
+	wait_for 60 node_is node-0001 gpus 0
+'
+
+test_expect_success 'amounts of plugins that share devices' '
+	lies "aliyun.com/gpu-mem: 30 units on 5000000 devices are not credible" "\"aliyun.com/gpu-mem\": \"30\", \"aliyun.com/gpu-count\": \"5000000\"" "\"gpushare\": \"true\"" &&
+	grep "gpushare: none of the offered devices can be used: node-0001" doctor &&
+	lies "aliyun.com/gpu-mem: 9223372036854775807 is not credible" "\"aliyun.com/gpu-mem\": \"9223372036854775807\"" "" &&
+	lies "aliyun.com/gpu-count: aliyun.com/gpu-mem is offered, and of 0 devices" "\"aliyun.com/gpu-mem\": \"30\", \"aliyun.com/gpu-count\": \"0\"" "" &&
+	for cores in 50 250; do
+		lies "tencent.com/vcuda-core: $cores: expected 100 of each device" "\"tencent.com/vcuda-core\": \"$cores\", \"tencent.com/vcuda-memory\": \"120\"" "" || return 1
+	done &&
+	lies "tencent.com/vcuda-memory: 80 blocks on 1000000000 devices" "\"tencent.com/vcuda-core\": \"100000000000\", \"tencent.com/vcuda-memory\": \"80\"" "" &&
+	grep "gpu-manager: none of the offered devices can be used: node-0001" doctor
 '
 
 test_expect_success 'cards that are not all cut alike, and names that are no profiles' '

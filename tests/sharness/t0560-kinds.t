@@ -55,7 +55,7 @@ test_expect_success 'a kind that no node has is told, with those that are there'
 '
 
 test_expect_success 'what no node of the kind can hold is told, also where nodes of other kinds could' '
-	offers node-0004 '\''"nvidia.com/gpu": "8"'\'' '\''"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"'\'' && wait_for 60 node_is node-0004 gpus 8 &&
+	offers node-0004 '\''"nvidia.com/gpu": "8"'\'' '\''"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8"'\'' && wait_for 60 node_is node-0004 gpus 8 &&
 	id=$(fake_job hang=true -g 5 --flavor t4 2>err) && says err "no node can hold a pod of this job .5 GPUs requested, 4 on the largest node of t4.: it is pending" &&
 	fake_job hang=true -g 5 --flavor t4,a100-40g 2>err && says err "4 on the largest node of t4 or a100-40g" &&
 	fake_job hang=true -g 5 --flavor t4,h100 2>err && test_must_be_empty err && fake_job hang=true -g 5 2>err && test_must_be_empty err && gpuq cancel --me

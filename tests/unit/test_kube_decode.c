@@ -613,6 +613,46 @@ Test(kube_decode, one_card_is_one_device)
 	cr_expect_str_eq(n.devices[0].product, "google.com/tpu");
 }
 
+/* Amounts of plugins that share devices which stand for no devices: the node is left alone and says why. */
+static const struct {
+	const char *resources, *note; /* NULL = they are used */
+} shared_offers[] = {
+	{ "\"aliyun.com/gpu-mem\":\"30\",\"aliyun.com/gpu-count\":\"2\"", NULL },
+	{ "\"aliyun.com/gpu-mem\":\"30\"", NULL },
+	{ "\"aliyun.com/gpu-mem\":\"30\",\"aliyun.com/gpu-count\":\"5000000\"",
+	  "aliyun.com/gpu-mem: 30 units on 5000000 devices are not credible" },
+	{ "\"aliyun.com/gpu-mem\":\"30\",\"aliyun.com/gpu-count\":\"0\"",
+	  "aliyun.com/gpu-count: aliyun.com/gpu-mem is offered, and of 0 devices" },
+	{ "\"aliyun.com/gpu-mem\":\"9223372036854775807\",\"aliyun.com/gpu-count\":\"1\"",
+	  "aliyun.com/gpu-mem: 9223372036854775807 is not credible" },
+	{ "\"aliyun.com/gpu-mem\":\"9223372036854775\"",
+	  "aliyun.com/gpu-mem: 9223372036854775 units on 1 devices are not credible" },
+	{ "\"tencent.com/vcuda-core\":\"200\",\"tencent.com/vcuda-memory\":\"80\"", NULL },
+	{ "\"tencent.com/vcuda-core\":\"0\",\"tencent.com/vcuda-memory\":\"0\"", NULL },
+	{ "\"tencent.com/vcuda-core\":\"50\",\"tencent.com/vcuda-memory\":\"80\"",
+	  "tencent.com/vcuda-core: 50: expected 100 of each device" },
+	{ "\"tencent.com/vcuda-core\":\"250\",\"tencent.com/vcuda-memory\":\"80\"",
+	  "tencent.com/vcuda-core: 250: expected 100 of each device" },
+	{ "\"tencent.com/vcuda-core\":\"100000000000\",\"tencent.com/vcuda-memory\":\"80\"",
+	  "tencent.com/vcuda-memory: 80 blocks on 1000000000 devices are not credible" },
+	{ "\"tencent.com/vcuda-core\":\"100\",\"tencent.com/vcuda-memory\":\"99999999900\"",
+	  "tencent.com/vcuda-memory: 99999999900 blocks on 1 devices are not credible" },
+};
+
+Test(kube_decode, amounts_of_shared_devices_that_cannot_be_true)
+{
+	for (size_t i = 0; i < N(shared_offers); i++) {
+		const char *resources = shared_offers[i].resources, *note = shared_offers[i].note;
+		struct node_fact n;
+
+		cr_assert_eq(node_of("", resources, &n), 0);
+		cr_expect_str_eq(n.note, note ? note : "the node has not reported that it is ready",
+				 "%s", resources);
+		if (note)
+			cr_expect(n.n_devices == 0 && !n.ready, "%s", resources);
+	}
+}
+
 Test(kube_decode, counts_the_resources_of_a_pod_and_its_devices_of_any_name)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;

@@ -34,9 +34,11 @@ static bool has_mig(const struct gpuq_val *node)
 	return gpuq_get(node, "mig") != NULL;
 }
 
+/* Devices that are left uncut beside MIG instances count as well. */
 static bool is_whole(const struct gpuq_val *node)
 {
-	return shares(node, "whole");
+	return shares(node, "whole") ||
+	       (has_mig(node) && labelled(node, "gpuq.io/sharing", "whole"));
 }
 
 static bool is_sliced(const struct gpuq_val *node)
@@ -173,7 +175,7 @@ static bool notes(const struct gpuq_val *node, const char *word)
 
 static bool half_gpu_manager(const struct gpuq_val *node)
 {
-	return notes(node, "tencent.com/") && !no_gpu_manager(node);
+	return notes(node, "tencent.com/") && !is_gpu_manager(node) && !no_gpu_manager(node);
 }
 
 static bool no_register(const struct gpuq_val *node)

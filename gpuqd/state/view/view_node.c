@@ -535,7 +535,10 @@ static struct gpuq_val *view_reservation(struct gpuq_arena *a, const struct mode
 /* Return how its devices are handed out; NULL = it has none, or any part of them. */
 static const char *sharing_of(const struct node *n)
 {
-	return n->backend ? n->backend->word : n->fact.n_mig ? "mig" : NULL;
+	const char *word = n->backend ? n->backend->word : NULL;
+
+	/* Whole devices beside instances are what is left uncut. */
+	return n->fact.n_mig && (!word || strcmp(word, "whole") == 0) ? "mig" : word;
 }
 
 /* The use of a device: its charge, and the two amounts. */

@@ -59,6 +59,8 @@ static int read_taints(struct kube_object *o, struct node_fact *out)
 	return 0;
 }
 
+#define DEVICE_MIB_MAX (INT64_C(1) << 24) /* of a device: 16 TiB */
+
 static int64_t small_number(const char *text)
 {
 	int64_t v = 0;
@@ -98,15 +100,82 @@ static const struct backend *shared_devices(struct kube_object *o, int64_t *ther
 	return b;
 }
 
-/* Return why the node's cores, or its blocks of memory, stand for no device; NULL = it has none alone. */
-static const char *gpu_manager_lie(const json_t *capacity)
+/* True if the amount cannot be read: it is so large that its thousandths are no number. */
+static bool is_no_amount(const json_t *list, const char *name)
 {
+	const json_t *v = json_object_get(list, name);
+	int64_t milli;
+
+	return json_is_string(v) && gpuq_milli_parse(json_string_value(v), &milli, NULL) != 0;
+}
+
+/* Return why units of memory stand for no devices; NULL = they do. */
+static const char *gpushare_lie(struct kube_object *o, const json_t *capacity)
+{
+	const int64_t units = count_of(capacity, GPUSHARE_RESOURCE),
+		      count = count_of(capacity, GPUSHARE_COUNT);
+	const char *why;
+
+	if (json_object_get(capacity, GPUSHARE_COUNT) && count == 0)
+		return GPUSHARE_COUNT ": " GPUSHARE_RESOURCE " is offered, and of 0 devices";
+	if (count <= units && units / (count > 0 ? count : 1) <= DEVICE_MIB_MAX)
+		return NULL;
+	why = gpuq_arena_printf(&o->arena,
+				GPUSHARE_RESOURCE ": %" PRId64 " units on %" PRId64
+						  " devices are not credible",
+				units, count > 0 ? count : 1);
+	return why ? why : GPUSHARE_RESOURCE;
+}
+
+/* Return why the node's cores and blocks of memory stand for no devices; NULL = they do. */
+static const char *gpu_manager_lie(struct kube_object *o, const json_t *capacity)
+{
+	const int64_t cores = count_of(capacity, VCUDA_CORE),
+		      blocks = count_of(capacity, VCUDA_MEMORY), n = cores / VCUDA_CORES;
+	const char *why;
+
+	if (cores % VCUDA_CORES == 0 && blocks >= n &&
+	    blocks / n <= DEVICE_MIB_MAX / VCUDA_BLOCK_MIB)
+		return NULL;
+	why = cores % VCUDA_CORES != 0
+		      ? gpuq_arena_printf(&o->arena,
+					  VCUDA_CORE ": %" PRId64 ": expected %d of each device",
+					  cores, VCUDA_CORES)
+		      : gpuq_arena_printf(&o->arena,
+					  VCUDA_MEMORY ": %" PRId64 " blocks on %" PRId64
+						       " devices are not credible",
+					  blocks, n);
+	return why ? why : VCUDA_CORE;
+}
+
+/* Return why what the plugins that share devices offer stands for none, and set *word to the one whose it is;
+ * NULL = it stands for devices, or the node has none of it. */
+static const char *shared_lie(struct kube_object *o, const json_t *capacity, const char **word)
+{
+	static const char *const names[][2] = { { GPUSHARE_RESOURCE, "gpushare" },
+						{ GPUSHARE_COUNT, "gpushare" },
+						{ VCUDA_CORE, "gpu-manager" },
+						{ VCUDA_MEMORY, "gpu-manager" } };
 	const bool cores = count_of(capacity, VCUDA_CORE) > 0,
 		   blocks = count_of(capacity, VCUDA_MEMORY) > 0;
+	const char *why;
 
-	return cores == blocks ? NULL
-	       : cores         ? VCUDA_CORE ": it is offered without " VCUDA_MEMORY
-			       : VCUDA_MEMORY ": it is offered without " VCUDA_CORE;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (is_no_amount(capacity, names[i][0])) {
+			*word = names[i][1];
+			why = gpuq_arena_printf(&o->arena, "%s: %.40s is not credible", names[i][0],
+						kube_str(capacity, names[i][0]));
+			return why ? why : names[i][0];
+		}
+	if (count_of(capacity, GPUSHARE_RESOURCE) > 0) {
+		*word = "gpushare";
+		return gpushare_lie(o, capacity);
+	}
+	if (cores != blocks)
+		return cores ? VCUDA_CORE ": it is offered without " VCUDA_MEMORY
+			     : VCUDA_MEMORY ": it is offered without " VCUDA_CORE;
+	*word = "gpu-manager";
+	return cores ? gpu_manager_lie(o, capacity) : NULL;
 }
 
 /* Tell placement by a label of gpuq's own; one that the node has already stays. */
@@ -311,8 +380,13 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 	}
 	if (nvidia && there > 0)
 		*wrong = kube_hami_lie(o, &out->labels, is_explained(out, there));
-	if (*wrong)
+	if (there == 0)
+		*wrong = shared_lie(o, capacity, &word);
+	if (*wrong) {
+		tell(out, SHARE_LABEL, word);
 		return 0;
+	}
+	word = "";
 	if (nvidia && there > 0) {
 		word = count_cards(out, &there, &works);
 	} else if (there > 0) {
@@ -325,9 +399,6 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 		if (b->by_memory && b->unit_mib > 0 && memory_mib / b->unit_mib < 1000)
 			out->slots = (uint32_t)(memory_mib / b->unit_mib);
 	}
-	*wrong = there > 0 ? NULL : gpu_manager_lie(capacity);
-	if (*wrong)
-		return 0;
 	tell(out, SHARE_LABEL, word);
 	if (!nvidia)
 		tell(out, SHARE_DEVICES, out->device);
