@@ -205,7 +205,8 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 			return rc;
 	}
 	whole = whole && element;
-	rc = check_keys(job, model_is_adopted(m, job) && !FAILPOINT("update.adopted"), element, whole, rights, set, err);
+	rc = check_keys(job, model_is_adopted(m, job) && !FAILPOINT("update.adopted"), element,
+			whole, rights, set, err);
 	if (rc == 0)
 		rc = read_spec(j, key.id, a, &tree, err);
 	if (rc != 0)

@@ -408,7 +408,8 @@ static bool spec_tolerates(const struct dra_spec *spec, const struct dra_device 
 }
 
 /* True if a group may have it. */
-static bool is_tolerated(struct snap_claims *c, const struct dra_device *device, struct gpuq_arena *a)
+static bool is_tolerated(struct snap_claims *c, const struct dra_device *device,
+			 struct gpuq_arena *a)
 {
 	for (size_t i = 0; i < c->n; i++)
 		for (size_t k = 0; k < c->kinds[i].g->n_claims; k++) {
@@ -416,7 +417,8 @@ static bool is_tolerated(struct snap_claims *c, const struct dra_device *device,
 			const struct dra_claim *claim;
 			struct dra_spec spec;
 
-			if (dra_find(c->d, &c->kinds[i].g->claims[k], home, a, &spec, &claim) == DRA_FOUND &&
+			if (dra_find(c->d, &c->kinds[i].g->claims[k], home, a, &spec, &claim) ==
+				    DRA_FOUND &&
 			    spec_tolerates(&spec, device))
 				return true;
 		}
@@ -425,8 +427,8 @@ static bool is_tolerated(struct snap_claims *c, const struct dra_device *device,
 
 /* A card whose taints some group tolerates is there for the scheduler: that others do not get it is a matter of
  * the resource of each group. */
-static void take_tainted(struct snap_claims *c, const struct node *n, const struct dra_at *at, size_t n_at,
-			 struct gpuq_arena *a, struct snap_node *sn)
+static void take_tainted(struct snap_claims *c, const struct node *n, const struct dra_at *at,
+			 size_t n_at, struct gpuq_arena *a, struct snap_node *sn)
 {
 	struct snap_device *devices = gpuq_arena_calloc(c->mem, sn->n_devices, sizeof(*devices));
 	struct dra_at *cards;

@@ -260,7 +260,8 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 			}
 			/* One with a taint is allocated to a pod that tolerates it. */
 			if (!n->devices[i].healthy) {
-				const int64_t own = slots[i].own_milli > 1000 ? 1000 : slots[i].own_milli;
+				const int64_t own =
+					slots[i].own_milli > 1000 ? 1000 : slots[i].own_milli;
 
 				out->milli[CENSUS_ALLOCATED] += own;
 				out->milli[CENSUS_LOST] += 1000 - own;
