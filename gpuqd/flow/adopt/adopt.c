@@ -759,8 +759,8 @@ static void on_site(struct adopt *a)
 	}
 }
 
-/* An earlier version let the number of pods of a job be changed: gpuqd makes none of them. What is there is
- * queued anew. */
+/* An earlier version let the number of pods of a job be changed: gpuqd makes none of them. The pods that
+ * are there are queued anew. */
 static void check_count(struct adopt *a, const struct origin *o)
 {
 	const struct job *j = pending(a, o);
