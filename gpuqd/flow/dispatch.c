@@ -387,9 +387,11 @@ static void look(struct dispatch *d, const struct job *j)
 			tell_to_leave(&k, p);
 		} else if (p->state == GPUQ_POD_PLANNED) {
 			origin = model_pod_origin(k.m, p);
+			/* An earlier version let the number of pods of others be changed: gpuqd
+			 * makes none beside them. */
 			if (origin)
 				take(&k, p, origin);
-			else
+			else if (!model_is_adopted(k.m, j))
 				create(&k, p);
 		} else if (j->warned && l->warned != j->attempt + 1) {
 			warn(&k, p);

@@ -61,6 +61,30 @@ int adoption_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct
 	return 0;
 }
 
+/* Return the namespace that the queue, or one above it, names; NULL = that of gpuqd's own pods. */
+static const char *namespace_of(const struct site *s, const char *queue)
+{
+	const struct site_queue *q = queue ? site_queue_find(s, queue) : NULL;
+
+	while (q && !q->namespace_)
+		q = q->parent ? site_queue_find(s, q->parent) : NULL;
+	return q ? q->namespace_ : NULL;
+}
+
+/* Its pods count in the queue of a namespace that is not theirs. */
+static int check_namespace(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s,
+			   const struct site_adopted *a)
+{
+	const char *own = namespace_of(s, a->queue);
+
+	if (!own || strcmp(own, a->name) == 0)
+		return 0;
+	gpuq_reader_enter(r, "queue");
+	return gpuq_reader_fail(r, gpuq_get(v, "queue"), GPUQ_EINVAL,
+				"expected a queue of namespace %s: that of queue %s is %s", a->name,
+				a->queue, own);
+}
+
 int adoption_check_names(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s)
 {
 	const struct gpuq_val *list = gpuq_path(v, "adopt", "namespaces", NULL);
@@ -68,12 +92,18 @@ int adoption_check_names(struct gpuq_reader *r, const struct gpuq_val *v, const 
 
 	for (size_t i = 0; a && i < s->adopt->namespaces.n; i++) {
 		const bool space = site_is_dns(a[i].name, false);
+		const size_t mark = gpuq_reader_enter(r, "adopt");
+		int rc;
 
-		if (space && (!a[i].user || !a[i].user[strcspn(a[i].user, " \t\r\n")]))
-			continue;
-		gpuq_reader_enter(r, "adopt");
 		gpuq_reader_enter(r, "namespaces");
 		gpuq_reader_enter_member(r, list, i);
+		if (space && (!a[i].user || !a[i].user[strcspn(a[i].user, " \t\r\n")])) {
+			rc = check_namespace(r, list->items[i], s, &a[i]);
+			if (rc != 0)
+				return rc;
+			gpuq_reader_leave(r, mark);
+			continue;
+		}
 		gpuq_reader_enter(r, space ? "user" : "name");
 		return gpuq_reader_fail(
 			r, gpuq_get(list->items[i], space ? "user" : "name"), GPUQ_EINVAL,

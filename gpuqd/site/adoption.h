@@ -23,7 +23,7 @@ struct site_adopt {
 extern const struct gpuq_schema site_adopt_schema;
 
 int adoption_check(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s);
-/* Names that cannot be of anything. Sites of old may hold them: not checked when those are read. */
+/* Names that cannot be of anything, and queues of other namespaces. Sites of old may hold them: not checked when those are read. */
 int adoption_check_names(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s);
 /* NULL = pods of that namespace are not adopted. */
 const struct site_adopted *adoption_of(const struct site *s, const char *namespace_);

@@ -95,7 +95,9 @@ test_expect_success 'the report tells them apart: of running and of ended pods, 
 	test "$(rows "\"mig\"" r)" = 1 && test "$(rows "\"exclusive\"" r)" = 1 &&
 	gpuq report --json --isolation mig,mps >r && test "$(grep -c gpu_seconds r)" -ge 1 && gpuq report -h --by isolation --isolation mig >text &&
 	test "$(wc -l <text)" = 1 && grep "^mig " text && test_must_fail gpuq report --isolation hard 2>refusal && grep "expected exclusive" refusal &&
-	gpuq report --json >r && ! grep isolation r
+	gpuq report --json >r && ! grep isolation r &&
+	test_expect_code 2 gpuq report -o USER,isolation:9,GPU_HOURS 2>refusal && grep "rows are not grouped by it: expected --by user,queue,flavor,isolation;" refusal &&
+	test_expect_code 2 gpuq report -o +DAY --by user 2>refusal && grep "expected --by user,day;" refusal && gpuq report -h -o ISOLATION --by isolation >text && grep "^mig" text
 '
 
 test_expect_success 'replicas that the site calls whole devices are no more isolated for that' '

@@ -66,6 +66,10 @@ test_expect_success 'a site file that names no leaf is refused with the place' '
 	test_must_fail site ", queue: nix" 2>why && grep "site.yaml:3:.*adopt.namespaces.*queue: expected a queue without queues below it" why
 '
 
+test_expect_success 'nor the queue of another namespace' '
+	test_must_fail site ", queue: other" 2>why && grep "site.yaml:3:.*adopt.namespaces.*queue: expected a queue of namespace team: that of queue other is elsewhere" why
+'
+
 test_expect_success 'with it, the pod that is there is queued, bound, and charged like a job; its owner keeps it' '
 	site ", queue: team, user: ann" && id=$(adopted first) && gpuq wait "$id" && job "$id" origin.kind >out && grep Pod out &&
 	job_is "$id" state COMPLETED && job_is "$id" user ann && job_is "$id" queue team && job_is "$id" pods.0.name first && api GET "$(pod_path first)" >/dev/null &&
@@ -74,6 +78,7 @@ test_expect_success 'with it, the pod that is there is queued, bound, and charge
 
 test_expect_success 'a label names its queue; one of another namespace, a closed one and no queue are refused, and its owner is told' '
 	stray named 1 "" "\"gpuq.io/queue\": \"default\"" && stray other 1 "" "\"gpuq.io/queue\": \"other\"" && stray closed 1 "" "\"gpuq.io/queue\": \"closed\"" &&
+	stray nix 1 "" "\"gpuq.io/queue\": \"nix\"" && wait_for 60 eval "api GET /api/v1/namespaces/team/events >events && grep \"no queue is named nix; you may use: team\\\"\" events" && remove nix &&
 	wait_for 60 eval "api GET /api/v1/namespaces/team/events >events && grep \"namespace team is not the one of queue other\" events && grep \"ann may not use queue closed\" events" &&
 	test -z "$(jobs_of other)$(jobs_of closed)" && remove other closed named
 '
@@ -111,6 +116,15 @@ test_expect_success 'deleted while gpuqd is away: likewise; a pod of the same na
 	gpuq cancel "$c" && wait_for 60 no_pod runs
 '
 
+test_expect_success 'what describes its pods is refused at update; when and for how much it runs is not' '
+	stray never 1 "" "" "" "\"nodeSelector\": {\"no\": \"node\"}," && id=$(adopted never) &&
+	for key in pods=3 gpus=1 gpus=2 image=nope "env={A: b}" "node_selector={}" node_selector= "tolerations=[{operator: Exists}]" cpus=1 retry=2 requeue=true array=0-3 exclusive=true command=[a]; do
+		test_must_fail gpuq update "$id" "$key" 2>why && grep "its pods are not gpuqd.s to make again" why || return 1
+	done &&
+	gpuq update "$id" nice=5 comment=mine time=2h deadline=2099-01-01 exclude=node-0001 name=other labels="{a: b}" && job_is "$id" nice 5 && job_is "$id" comment mine &&
+	job_is "$id" state PENDING && gpuq cancel "$id" && wait_for 60 no_pod never
+'
+
 test_expect_success 'its binding is refused: the pod stays, the job waits without devices, and starts once it is not' '
 	fault "on POST pods/binding status=403 reason=Forbidden message=\"not now\"" && stray waits 2 "$hang" && id=$(adopted waits) &&
 	wait_for 60 job_is "$id" reason ClusterRefused && wait_for 60 all_free && api GET "$(pod_path waits)" >/dev/null && fault clear && gpuq hold "$id" && gpuq release "$id" &&
@@ -141,6 +155,19 @@ test_expect_success FAILPOINTS 'killed before the job was stored' 'killed_at ado
 test_expect_success FAILPOINTS 'killed after the decision was stored' 'killed_at dispatch.adopt=kill k2'
 test_expect_success FAILPOINTS 'killed before the pod is bound' 'killed_at kube.bind=kill k3'
 test_expect_success FAILPOINTS 'killed after it was bound' 'killed_at kube.bind.answered=kill k4'
+
+test_expect_success FAILPOINTS 'a job whose number of pods an earlier version has changed: gpuqd makes none' '
+	stop_gpuqd && GPUQ_FAILPOINT="update.adopted:*=eio" && export GPUQ_FAILPOINT && start_fake_gpuqd && unset GPUQ_FAILPOINT &&
+	stray held 1 "$hang" "" "" "\"nodeSelector\": {\"no\": \"node\"}," && id=$(adopted held) && gpuq update "$id" pods=3 node_selector= &&
+	wait_for 60 job_is "$id" state STARTING && sleep 2 && api GET /api/v1/namespaces/team/pods >pods && ! grep "gpuq-[0-9a-f]*-$id-" pods && gpuq cancel "$id" && wait_for 60 no_pod held && job_becomes "$id" CANCELLED && wait_for 60 all_free
+'
+
+test_expect_success FAILPOINTS 'a pending one is queued anew by the next gpuqd' '
+	stop_gpuqd && GPUQ_FAILPOINT="update.adopted:*=eio" && export GPUQ_FAILPOINT && start_fake_gpuqd && unset GPUQ_FAILPOINT &&
+	stray never 1 "" "" "" "\"nodeSelector\": {\"no\": \"node\"}," && id=$(adopted never) && gpuq update "$id" pods=3 && stop_gpuqd && start_fake_gpuqd &&
+	wait_for 60 job_is "$id" state CANCELLED && job_is "$id" message "its number of pods was changed, and gpuqd makes none of them" && api GET "$(pod_path never)" >/dev/null &&
+	next=$(adopted never) && test "$next" != "$id" && job_is "$next" pod_count 1 && gpuq cancel "$next" && wait_for 60 no_pod never
+'
 
 test_expect_success FAILPOINTS 'killed before the pod of a cancelled job is deleted: the next one deletes it' '
 	stray big 5 && id=$(adopted big) && stop_gpuqd && GPUQ_FAILPOINT=adopt.delete=kill && export GPUQ_FAILPOINT && start_fake_gpuqd && { gpuq cancel "$id" || :; } && wait_for 60 gpuqd_is_dead &&

@@ -131,6 +131,25 @@ Test(joblog, an_eviction_has_its_numbers)
 	model_free(m);
 }
 
+Test(joblog, the_devices_of_a_pod_are_told)
+{
+	static const int at[] = { 1, 3 };
+	const struct event ev = {
+		.type = EV_POD_DEVICES, .at_us = T0, .pod = { J1, 2, 1 }, .devices = { at, 2 }
+	};
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *v = joblog_event_view(&a, &ev), *list = gpuq_get(v, "devices");
+
+	cr_expect_str_eq(gpuq_get_str(v, "event", ""), "pod.devices");
+	cr_expect_str_eq(gpuq_get_str(v, "job", ""), "1");
+	cr_expect_eq(gpuq_get_int(v, "attempt", -1), 2);
+	cr_expect_eq(gpuq_get_int(v, "pod", -1), 1);
+	cr_assert(list && list->type == GPUQ_LIST && list->n == 2);
+	cr_expect_eq(list->items[0]->i, 1);
+	cr_expect_eq(list->items[1]->i, 3);
+	gpuq_arena_done(&a);
+}
+
 Test(joblog, an_element_of_an_array_has_its_own)
 {
 	struct model *m = fresh(1, 4);

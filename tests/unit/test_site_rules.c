@@ -1,6 +1,7 @@
 /* Reservations and pools that grow which contradict themselves or others, in a file and in a stored site. */
 #include <criterion/criterion.h>
 
+#include "gpuqd/site/adoption.h"
 #include "libgpuq/units.h"
 #include "tests/unit/site_yaml.h"
 
@@ -194,5 +195,25 @@ Test(site_rules, gres_of_names_that_pods_cannot_request)
 		  refused(GRES));
 	cr_expect_str_eq(refused("version: 1\ngres: {k: acme.io/x}"), "");
 	cr_expect_str_eq(gpuq_strmap_text(&s->gres, "k"), "a.kubernetes.io/x");
+	site_free(s);
+}
+
+/* ---- adopt ---- */
+
+#define ADOPT(queue, names)                                                                        \
+	"version: 1\n"                                                                             \
+	"queues: [{name: none}, {name: team" names                                                 \
+	"}, {name: sub, parent: team}]\nadopt: {namespaces: [{name: team, queue: " queue "}]}"
+
+Test(site_rules, pods_are_adopted_into_queues_of_their_namespace)
+{
+	struct site *s = stored(ADOPT("sub", ", namespace: other"));
+
+	cr_expect_str_eq(refused(ADOPT("sub", ", namespace: team")), "");
+	cr_expect_str_eq(refused(ADOPT("none", "")), "");
+	cr_expect(strstr(refused(ADOPT("sub", ", namespace: other")),
+			 "queue: expected a queue of namespace team: that of queue sub is other"),
+		  "%s", refused(ADOPT("sub", ", namespace: other")));
+	cr_expect_str_eq(adoption_of(s, "team")->queue, "sub");
 	site_free(s);
 }

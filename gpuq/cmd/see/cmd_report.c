@@ -214,12 +214,38 @@ static int check_by(const char *words, struct gpuq_err *err)
 	return 0;
 }
 
+/* A column that rows are not grouped by would have nothing in any row. */
+static int check_columns(const char *names, const char *by, struct gpuq_err *err)
+{
+	static const char *const more[] = { "isolation", "day" }; /* beside those of all reports */
+
+	names += *names == '+';
+	for (size_t n; *names; names += n + (names[n] == ',')) {
+		const size_t len = strcspn(names, ",:");
+
+		n = strcspn(names, ",");
+		for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+			if (strlen(more[i]) == len && strncasecmp(more[i], names, len) == 0 &&
+			    !list_has(by, more[i]))
+				return gpuq_fail(
+					err, GPUQ_EINVAL,
+					"-o %.*s: rows are not grouped by it: expected --by "
+					"%s,%s",
+					(int)len, names, by, more[i]);
+	}
+	return 0;
+}
+
 static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
+	const bool grouped = opt_given(&c->args, OPT_BY);
 	int rc = filter_put_times(&c->arena, params, &c->args, err);
 
-	if (rc == 0 && opt_given(&c->args, OPT_BY))
+	if (rc == 0 && grouped)
 		rc = check_by(c->args.val[OPT_BY], err);
+	if (rc == 0 && opt_given(&c->args, OPT_FORMAT))
+		rc = check_columns(c->args.val[OPT_FORMAT],
+				   grouped ? c->args.val[OPT_BY] : "user,queue,flavor", err);
 	list_put(c, OPT_BY, params, "by");
 	list_put(c, OPT_ISOLATION, params, "isolations");
 	list_put(c, OPT_QUEUES, params, "queues");

@@ -51,6 +51,24 @@ static bool may_submit(const struct draft *d, const struct queue *q)
 	       token_has_queue(d->who->queues, q);
 }
 
+/* Return the namespace of the queue's pods; NULL = there are none in a namespace. */
+static const char *namespace_of(const struct draft *d, const struct queue *q)
+{
+	for (; q; q = q->parent)
+		if (q->site->namespace_)
+			return q->site->namespace_;
+	return d->cluster ? d->cluster->namespace_ : NULL;
+}
+
+/* Pods that name their namespace go to queues of that; adopted ones also where the site has them go. */
+static bool is_in_namespace(const struct draft *d, const struct queue *q)
+{
+	const char *own = namespace_of(d, q), *asked = d->spec.namespace_;
+
+	return (d->who->adopts && strcmp(d->who->adopts, q->name) == 0) || !asked || !own ||
+	       strcmp(asked, own) == 0;
+}
+
 static int nearest_queue(const struct draft *d, const char *name, struct gpuq_err *err)
 {
 	const char *names[256];
@@ -59,7 +77,8 @@ static int nearest_queue(const struct draft *d, const char *name, struct gpuq_er
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < d->m->n_queues && n < 255; i++)
-		if (!d->m->queues[i]->n_children && may_submit(d, d->m->queues[i]))
+		if (!d->m->queues[i]->n_children && may_submit(d, d->m->queues[i]) &&
+		    is_in_namespace(d, d->m->queues[i]))
 			names[n++] = d->m->queues[i]->name;
 	names[n] = NULL;
 	near = name ? gpuq_nearest(name, names) : NULL;
@@ -149,19 +168,12 @@ static int check_user(struct draft *d, struct gpuq_err *err)
 
 static int check_namespace(struct draft *d, struct gpuq_err *err)
 {
-	const char *own = NULL, *asked = d->spec.namespace_;
-
-	if (d->who->adopts && strcmp(d->who->adopts, d->queue->name) == 0)
-		return 0; /* as the site has it */
-	for (const struct queue *q = d->queue; q && !own; q = q->parent)
-		own = q->site->namespace_;
-	if (!own && d->cluster)
-		own = d->cluster->namespace_;
-	if (asked && own && strcmp(asked, own) != 0)
+	if (!is_in_namespace(d, d->queue))
 		return gpuq_fail_field(err, GPUQ_EPERM, "metadata.namespace",
 				       "namespace %s is not the one of queue %s, which is %s: omit "
 				       "it, or name the queue of that namespace",
-				       asked, d->queue->name, own);
+				       d->spec.namespace_, d->queue->name,
+				       namespace_of(d, d->queue));
 	return 0;
 }
 

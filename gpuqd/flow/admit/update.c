@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/admit/access.h"
@@ -24,7 +25,7 @@ static const char *refusal(const struct update_key *row)
 }
 
 /* Return 0, an error, or 1: the change of the whole array does not apply to this element. */
-static int check_keys(const struct job *j, bool element, bool whole, unsigned rights,
+static int check_keys(const struct job *j, bool adopted, bool element, bool whole, unsigned rights,
 		      const struct gpuq_val *set, struct gpuq_err *err)
 {
 	bool any = false;
@@ -46,6 +47,11 @@ static int check_keys(const struct job *j, bool element, bool whole, unsigned ri
 		any = true;
 		if (!gpuq_spec_has_key(key))
 			continue; /* reported when the whole spec is read */
+		/* They stay as they are, and gpuqd would add copies of its own. */
+		if (adopted && row->pods)
+			return gpuq_fail_field(err, GPUQ_EINVAL, key,
+					       "its pods are not gpuqd's to make again: change "
+					       "them where they come from");
 		if (model_job_is_live(j) && !always && whole)
 			return 1;
 		if (model_job_is_live(j) && !always)
@@ -199,7 +205,8 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 			return rc;
 	}
 	whole = whole && element;
-	rc = check_keys(job, element, whole, rights, set, err);
+	rc = check_keys(job, model_is_adopted(m, job) && !FAILPOINT("update.adopted"), element,
+			whole, rights, set, err);
 	if (rc == 0)
 		rc = read_spec(j, key.id, a, &tree, err);
 	if (rc != 0)

@@ -7,6 +7,8 @@
 #ifndef GPUQD_FLOW_ADMIT_UPDATE_KEYS_H
 #define GPUQD_FLOW_ADMIT_UPDATE_KEYS_H
 
+#include <stdbool.h>
+
 /* When a key may change. */
 enum update_when {
 	UPDATE_WAITING, /* while the whole job is pending */
@@ -20,6 +22,7 @@ struct update_key {
 	enum update_when when;
 	unsigned rights; /* enum access_right: any of them is enough */
 	const char *instead; /* of UPDATE_NEVER: what to do instead */
+	bool pods; /* it describes pods, or those that are made again: nothing of pods of others */
 };
 
 /* Return the row of a key. A key without a row describes what runs: it may change while the whole

@@ -27,6 +27,7 @@
 #define USER_ROOM 80
 #define POD_DELETED "its pod was deleted"
 #define GANG_ENDED "the pods that its gang starts with have ended"
+#define COUNT_CHANGED "its number of pods was changed, and gpuqd makes none of them"
 #define NOT_ADOPTED "its namespace was taken out of adopt"
 #define OWNER_DELETED "its owner was deleted, or started by another client"
 
@@ -758,6 +759,22 @@ static void on_site(struct adopt *a)
 	}
 }
 
+/* An earlier version let the number of pods of a job be changed: gpuqd makes none of them. The pods that
+ * are there are queued anew. */
+static void check_count(struct adopt *a, const struct origin *o)
+{
+	const struct job *j = pending(a, o);
+	const struct request_spec *spec = j ? &j->request->spec : NULL;
+	uint64_t n = 0;
+
+	for (uint32_t g = 0; spec && g < spec->n_groups; g++)
+		n += (uint64_t)spec->groups[g].pods_max;
+	if (!j || j->cancel_asked || n == o->n_pods)
+		return;
+	end(a, j, COUNT_CHANGED);
+	look_again_soon(a);
+}
+
 /* Jobs that lost a pod while gpuqd was away; those that were cancelled before a restart. */
 static void on_listed(void *arg)
 {
@@ -777,6 +794,7 @@ static void on_listed(void *arg)
 			check_owner(a, o);
 		else
 			check_pods(a, o);
+		check_count(a, o);
 	}
 	on_durable(a, 0, NULL);
 }

@@ -108,16 +108,26 @@ static void view_nominated(struct gpuq_arena *a, struct gpuq_val *v, const struc
 	gpuq_put(a, v, "victims", victims);
 }
 
+/* Return the indexes on the node of the devices that a pod has. */
+static struct gpuq_val *view_indexes(struct gpuq_arena *a, const struct event *ev)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (size_t i = 0; list && i < ev->devices.n; i++)
+		gpuq_add(a, list, gpuq_int(a, ev->devices.items[i]));
+	return list;
+}
+
 /* True for events that name a pod in place of a job. */
 static bool is_pod_event(enum event_type t)
 {
 	return t == EV_POD_CREATED || t == EV_POD_STARTED || t == EV_POD_SIGNALLED ||
-	       t == EV_POD_ENDED || t == EV_POD_GONE;
+	       t == EV_POD_ENDED || t == EV_POD_GONE || t == EV_POD_DEVICES;
 }
 
 struct job_key joblog_event_job(const struct event *ev)
 {
-	return is_pod_event(ev->type) || ev->type == EV_POD_DEVICES ? ev->pod.job : ev->job;
+	return is_pod_event(ev->type) ? ev->pod.job : ev->job;
 }
 
 struct gpuq_val *joblog_event_view(struct gpuq_arena *a, const struct event *ev)
@@ -201,6 +211,9 @@ struct gpuq_val *joblog_event_view(struct gpuq_arena *a, const struct event *ev)
 		break;
 	case EV_POD_ENDED:
 		view_pod_ended(a, v, ev);
+		break;
+	case EV_POD_DEVICES:
+		gpuq_put(a, v, "devices", view_indexes(a, ev));
 		break;
 	case EV_JOB_TROUBLE:
 		text(a, v, "object", ev->trouble.object);
