@@ -65,6 +65,11 @@ test_expect_success 'jobs go where their devices are isolated as they, or their 
 	gpuq queue -h -o JOBID,ISOLATION -j "$m" >text && grep mps text
 '
 
+test_expect_success 'queues show what they demand, also what a parent does' '
+	gpuq queues -h -o NAME,ISOLATION >text && grep "^default  *-$" text && grep "^safe  *mps$" text && grep "^strict  *exclusive$" text &&
+	grep "^lax  *mps$" text && test "$(gpuq queues --json lax | json isolation)" = mps && test "$(gpuq queues --json default | json isolation)" = null
+'
+
 test_expect_success 'a node that gives less is not eligible, and the reason names it' '
 	job_is "$b" reasons.0.code Unsatisfiable && job_is "$b" reasons.0.object "isolation mps" &&
 	gpuq why "$b" >text && grep "isolation mps" text && gpuq update "$b" isolation=none && job_becomes "$b" RUNNING && job_is "$b" isolation time-slice

@@ -81,7 +81,7 @@ takes() {
 
 test_expect_success 'likewise those of the other dialects, and of two at once' '
 	part="expected a part of a device from \"0.01\" to \"0.99\" in hundredths" &&
-	for f in 0 1 1.5 abc 0.001 0.125; do same "$part" "" "$(note "\"gpu-fraction\": \"$f\"")" || return 1; done && same "expected MiB of one device, at least 1" "" "$(note "\"gpu-memory\": \"0\"")" &&
+	for f in 0 1 1.5 abc 0.001 0.125 1e0 9e-3 0.5Ki -0.5 0.5000000000001 99999999999e99; do same "$part" "" "$(note "\"gpu-fraction\": \"$f\"")" || return 1; done && same "expected MiB of one device, at least 1" "" "$(note "\"gpu-memory\": \"0\"")" &&
 	same "expected a whole number without a unit" "" "$(note "\"gpu-memory\": \"1Gi\"")" && same "expected either gpu-fraction or gpu-memory, not both" "" "$(note "\"gpu-fraction\": \"0.5\", \"gpu-memory\": \"100\"")" &&
 	same "expected devices in one dialect: nvidia.com/gpu and gpu-fraction cannot be asked together" "\"nvidia.com/gpu\": \"1\"" "$(note "\"gpu-fraction\": \"0.5\"")" &&
 	same "expected devices in one dialect: nvidia.com/gpu and aliyun.com/gpu-mem cannot be asked together" "\"nvidia.com/gpu\": \"1\", \"aliyun.com/gpu-mem\": \"2\"" &&
@@ -99,9 +99,40 @@ test_expect_success 'and keys that gpuqd and the plugins write' '
 '
 
 test_expect_success 'what gpuq takes is not refused' '
-	for f in 0.5 0.01 0.99 .5 0.500 500m; do takes "" "$(note "\"gpu-fraction\": \"$f\"")" || return 1; done && takes "" "$(note "\"gpu-memory\": \"2000\"")" && takes "\"nvidia.com/gpu.shared\": \"1\"" &&
-	takes "\"nvidia.com/mig-1g.5gb.me\": \"1\"" && takes "\"nvidia.com/gpu\": \"1\", \"nvidia.com/gpumem\": \"1000\", \"nvidia.com/gpucores\": \"30\"" && takes "\"nvidia.com/gpu\": \"1\", \"rdma/hca\": \"1\"" &&
+	for f in 0.5 0.01 0.99 .5 0.500 500m 5e-1 50E-2 00.57 +0.29 290000u 0.4991; do takes "" "$(note "\"gpu-fraction\": \"$f\"")" || return 1; done && takes "" "$(note "\"gpu-memory\": \"2000\"")" && takes "\"nvidia.com/gpu.shared\": \"1\"" &&
+	for p in 1g.5gb.me 1g.5gb.shared 1g.5gb.me.shared 1c.3g.20gb 7g.80gb; do takes "\"nvidia.com/mig-$p\": \"1\"" || return 1; done && takes "\"nvidia.com/gpu\": \"1\", \"nvidia.com/gpumem\": \"1000\", \"nvidia.com/gpucores\": \"30\"" && takes "\"nvidia.com/gpu\": \"1\", \"rdma/hca\": \"1\"" &&
 	takes "\"tencent.com/vcuda-core\": \"50\", \"tencent.com/vcuda-memory\": \"5\"" "$(note "\"tencent.com/vcuda-core-limit\": \"80\", \"gpuq.io/queue\": \"default\"")"
+'
+
+q="'"
+
+test_expect_success 'counts that are too large, profiles, kinds of device and keys of HAMi are refused alike as well' '
+	for name in nvidia.com/gpu tencent.com/vcuda-core rdma/hca; do same "expected a whole number without a unit, not ${q}1e30$q" "\"$name\": \"1e30\"" || return 1; done &&
+	same "expected a whole number without a unit" "" "$(note "\"gpu-memory\": \"99999999999999999999999\"")" && takes "" "$(note "\"gpu-memory\": \"0100000000\"")" &&
+	for p in 8g.80gb 9g.5gb 1c.8g.80gb; do same "expected a MIG profile from 1g to 7g: a card has 7 slices of compute, $q$p$q more" "\"nvidia.com/mig-$p\": \"1\"" || return 1; done &&
+	same "expected 1: several replicas may be of the same instance" "\"nvidia.com/mig-1g.5gb.shared\": \"2\"" &&
+	same "expected one kind of device in a pod: amd.com/gpu is requested beside another" "\"nvidia.com/gpu\": \"1\", \"amd.com/gpu\": \"1\"" &&
+	same "expected one kind of device: google.com/tpu is requested as well" "\"google.com/tpu\": \"1\", \"amd.com/gpu\": \"1\"" &&
+	for key in use-gpuuuid nouse-gpuuuid use-gpuindexes nouse-gpuindexes; do same "nvidia.com/$key: gpuqd chooses the device: omit it" "\"nvidia.com/gpu\": \"1\"" "$(note "\"nvidia.com/$key\": \"x\"")" || return 1; done &&
+	same "nvidia.com/use-gputype: gpuqd chooses devices by flavor: name the site${q}s in gpuq.io/flavor" "\"nvidia.com/gpu\": \"1\"" "$(note "\"nvidia.com/use-gputype\": \"A100\"")" &&
+	same "nvidia.com/nouse-gputype: gpuqd chooses devices by flavor: name the acceptable ones in gpuq.io/flavor" "\"nvidia.com/gpu\": \"1\"" "$(note "\"nvidia.com/nouse-gputype\": \"A100\"")" &&
+	takes "\"nvidia.com/gpu\": \"1\"" "$(note "\"nvidia.com/use-gputype\": \"A100\", \"gpuq.io/flavor\": \"a100\"")" &&
+	same "expected nvidia.com/gpu beside it: it is the priority of a pod with devices" "\"nvidia.com/priority\": \"1\"" && takes "\"nvidia.com/gpu\": \"1\", \"nvidia.com/priority\": \"1\"" &&
+	same "aliyun.com/gpu-count: tells how many devices a node has: request aliyun.com/gpu-mem" "\"aliyun.com/gpu-mem\": \"2\", \"aliyun.com/gpu-count\": \"1\""
+'
+
+# turns NAME: one of it in an init container and one in a container are 1, unless the former stays beside the latter
+turns() {
+	one=$(limits "\"$1\": \"1\"")
+	first="\"name\": \"first\", \"image\": \"$kube_image\", $one"
+	a_pod turns gpuq-jobs "\"schedulerName\": \"gpuq\", \"initContainers\": [{$first}]" "$one" || { cat kube.out; return 1; }
+	kube delete gpuq-jobs/pods/turns >/dev/null
+	refused "several replicas may be" turns gpuq-jobs "\"schedulerName\": \"gpuq\", \"initContainers\": [{$first, \"restartPolicy\": \"Always\"}]" "$one"
+}
+
+test_expect_success 'a request of none is no request, and what runs one after the other is not added up' '
+	a_pod none gpuq-jobs "" "$(limits "\"nvidia.com/gpu\": \"0\"")" && kube delete gpuq-jobs/pods/none >/dev/null && takes "\"amd.com/gpu\": \"1\", \"nvidia.com/gpu\": \"0\"" &&
+	turns nvidia.com/mig-1g.5gb.shared && turns nvidia.com/gpu.shared
 '
 
 test_expect_success 'devices under whatever name are given by gpuqd' '
@@ -123,7 +154,9 @@ test_expect_success 'doctor tells a policy that is not bound, and a namespace of
 	policies >text && grep "not refused in namespaces of jobs without the label gpuq.io/managed=true: gpuq-jobs" text && ! grep "are refused in" text &&
 	{ gpuq doctor || :; } | grep "kubectl label namespace gpuq-jobs gpuq.io/managed=true" &&
 	kube patch namespaces/gpuq-jobs "{\"metadata\": {\"labels\": {\"gpuq.io/managed\": \"true\"}}}" >/dev/null && kube delete validatingadmissionpolicybindings/gpuq-devices &&
-	policies >text && grep "nothing is refused: ValidatingAdmissionPolicy gpuq-devices has no binding" text && kube apply -f "$optional/policies.yaml" >/dev/null &&
+	policies >text && grep "nothing is refused.*: ValidatingAdmissionPolicy gpuq-devices has no binding" text && kube apply -f "$optional/policies.yaml" >/dev/null &&
+	kube patch validatingadmissionpolicybindings/gpuq-devices "{\"spec\": {\"matchResources\": {\"namespaceSelector\": {\"matchLabels\": {\"gpuq.io/managed\": \"never\"}}}}}" >/dev/null &&
+	policies >text && grep "has no binding gpuq-devices that denies there" text && ! grep "are refused in" text && kube apply -f "$optional/policies.yaml" >/dev/null &&
 	kube delete clusterrolebindings/gpuqd-policies && policies >text && grep "not applied" text && kube apply -f "$optional/policies.yaml" >/dev/null && policies >text && grep "are refused in namespaces with" text
 '
 

@@ -59,6 +59,7 @@ static const struct column cols[] = {
 	{ "RUNNING", 0, COL_RIGHT, "running_jobs", NULL, NULL, "running jobs" },
 	{ "BUDGET", 0, COL_RIGHT, "budget_gpu_minutes", NULL, NULL, "GPU-minutes of the period" },
 	{ "USED", 0, COL_RIGHT, "used_gpu_minutes", NULL, NULL, "GPU-minutes used of the budget" },
+	{ "ISOLATION", 0, 0, "isolation", NULL, NULL, "minimum isolation of its jobs' devices, its own or inherited" },
 	{ "NAMESPACE", 0, COL_CUT, "namespace", NULL, NULL, "namespace of its pods" },
 	{ "STATE", 't', 0, "state", NULL, NULL, "open, stopped, closed, or both" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },

@@ -541,7 +541,8 @@ static void check_applied(struct exam *x)
 
 	if (bound == 0)
 		find(x, WARN, "policies", "kubectl apply -f " POLICIES_FILE,
-		     "nothing is refused: " POLICY " has no binding gpuq-devices that denies");
+		     "nothing is refused in namespaces with label gpuq.io/managed=true: " POLICY
+		     " has no binding gpuq-devices that denies there");
 	else if (bound < 0 || *unseen)
 		find(x, WARN, "policies", "kubectl apply -f " POLICIES_FILE ", which has the right",
 		     "whether " POLICY " refuses anything is not known: gpuqd may not get %s%s",

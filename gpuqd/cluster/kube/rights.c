@@ -195,6 +195,20 @@ static const struct right {
 #define POLICY_BINDING "ValidatingAdmissionPolicyBinding gpuq-devices"
 #define POLICIES "/apis/admissionregistration.k8s.io/v1/"
 
+/* True for what is bound in each namespace that is managed, whatever pods it has. */
+static bool holds_where_managed(const json_t *match)
+{
+	const json_t *labels = kube_path(match, "namespaceSelector", "matchLabels");
+	const size_t n = json_object_size(labels);
+
+	return json_array_size(kube_path(match, "namespaceSelector", "matchExpressions")) == 0 &&
+	       json_object_size(kube_path(match, "objectSelector", "matchLabels")) == 0 &&
+	       json_array_size(kube_path(match, "objectSelector", "matchExpressions")) == 0 &&
+	       json_array_size(json_object_get(match, "resourceRules")) == 0 &&
+	       json_array_size(json_object_get(match, "excludeResourceRules")) == 0 &&
+	       (n == 0 || (n == 1 && strcmp(kube_str(labels, "gpuq.io/managed"), "true") == 0));
+}
+
 /* True for a binding by which what the policy refuses is refused. */
 static bool denies(const json_t *binding)
 {
@@ -204,8 +218,9 @@ static bool denies(const json_t *binding)
 
 	json_array_foreach(actions, i, v) found =
 		found || (json_is_string(v) && strcmp(json_string_value(v), "Deny") == 0);
-	return found && strcmp(kube_str(json_object_get(binding, "spec"), "policyName"),
-			       "gpuq-devices") == 0;
+	return found && holds_where_managed(kube_path(binding, "spec", "matchResources")) &&
+	       strcmp(kube_str(json_object_get(binding, "spec"), "policyName"), "gpuq-devices") ==
+		       0;
 }
 
 /* True for a namespace in which the policies of etc/kubernetes/optional hold. */

@@ -216,6 +216,7 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 			    int64_t used_ms, struct gpuq_val *resources)
 {
 	struct gpuq_val *v = gpuq_map(a);
+	const enum gpuq_isolation isolation = model_queue_isolation(q);
 	int64_t allocated = 0, held = 0, pending = 0, running = 0;
 
 	/* The figures of a queue include those of all queues below it. */
@@ -250,6 +251,9 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 			 : gpuq_null(a));
 	gpuq_put(a, v, "used_gpu_minutes", gpuq_real(a, (double)(used_ms / 6) / 10000));
 	view_times(a, v, q);
+	gpuq_put(a, v, "isolation",
+		 isolation == GPUQ_ISOLATION_NONE ? gpuq_null(a)
+						  : view_isolation(a, (int)isolation));
 	gpuq_put(a, v, "namespace", view_word(a, q->site->namespace_));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, q->site->stopped && q->site->closed ? "stopped,closed"
