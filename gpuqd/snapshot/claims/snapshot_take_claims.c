@@ -233,22 +233,15 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 			  bool isolated, struct snap_variant *v)
 {
 	const struct objects *o = c->m->objects;
+	const char *lack, *words;
 	int64_t n = 0, least = 0;
 	bool all = false;
 
 	if (v->gate != GPUQ_R_NONE)
 		return;
-	for (int k = OBJECT_SLICE; k <= OBJECT_DEVICE_TEMPLATE; k++)
-		if (!objects_is_known(o, (enum object_kind)k)) {
-			wait_for(c, v, GPUQ_R_CLUSTER_REFUSED, "resource.k8s.io");
-			return;
-		}
-	if (!objects_is_known(o, OBJECT_BINDING)) {
-		wait_for(c, v, GPUQ_R_CLUSTER_REFUSED, "pods/binding");
-		return;
-	}
-	if (!objects_is_known(o, OBJECT_ALLOCATING)) {
-		wait_for(c, v, GPUQ_R_CLUSTER_REFUSED, "resourceclaims/status");
+	lack = objects_claims_lack(o, &words);
+	if (lack) {
+		wait_for(c, v, GPUQ_R_CLUSTER_REFUSED, lack);
 		return;
 	}
 	for (size_t i = 0; i < g->n_claims; i++) {
@@ -408,7 +401,8 @@ static bool spec_tolerates(const struct dra_spec *spec, const struct dra_device 
 }
 
 /* True if a group may have it. */
-static bool is_tolerated(struct snap_claims *c, const struct dra_device *device, struct gpuq_arena *a)
+static bool is_tolerated(struct snap_claims *c, const struct dra_device *device,
+			 struct gpuq_arena *a)
 {
 	for (size_t i = 0; i < c->n; i++)
 		for (size_t k = 0; k < c->kinds[i].g->n_claims; k++) {
@@ -416,7 +410,8 @@ static bool is_tolerated(struct snap_claims *c, const struct dra_device *device,
 			const struct dra_claim *claim;
 			struct dra_spec spec;
 
-			if (dra_find(c->d, &c->kinds[i].g->claims[k], home, a, &spec, &claim) == DRA_FOUND &&
+			if (dra_find(c->d, &c->kinds[i].g->claims[k], home, a, &spec, &claim) ==
+				    DRA_FOUND &&
 			    spec_tolerates(&spec, device))
 				return true;
 		}
@@ -425,8 +420,8 @@ static bool is_tolerated(struct snap_claims *c, const struct dra_device *device,
 
 /* A card whose taints some group tolerates is there for the scheduler: that others do not get it is a matter of
  * the resource of each group. */
-static void take_tainted(struct snap_claims *c, const struct node *n, const struct dra_at *at, size_t n_at,
-			 struct gpuq_arena *a, struct snap_node *sn)
+static void take_tainted(struct snap_claims *c, const struct node *n, const struct dra_at *at,
+			 size_t n_at, struct gpuq_arena *a, struct snap_node *sn)
 {
 	struct snap_device *devices = gpuq_arena_calloc(c->mem, sn->n_devices, sizeof(*devices));
 	struct dra_at *cards;
