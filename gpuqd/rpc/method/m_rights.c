@@ -104,7 +104,9 @@ static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 		gpuq_put(a, v, "classes",
 			 view_node_classes(a, objects_dra(journal_model(x->m->j)->objects)));
 		gpuq_put(a, v, "doubled", view_node_doubled(a, journal_model(x->m->j)));
-		gpuq_put(a, v, "unusable", view_node_unusable(a, journal_model(x->m->j)));
+		gpuq_put(a, v, "unusable",
+			 view_node_unusable(a, journal_model(x->m->j),
+					    objects_dra(journal_model(x->m->j)->objects)));
 		gpuq_put(a, v, "claims", view_claims(a, journal_model(x->m->j)->objects));
 		gpuq_put(a, v, "held", held(x->m->cluster, a));
 		rpc_reply(x->call, v);

@@ -815,7 +815,8 @@ struct gpuq_val *view_node_doubled(struct gpuq_arena *a, const struct model *m)
 	return list;
 }
 
-struct gpuq_val *view_node_unusable(struct gpuq_arena *a, const struct model *m)
+struct gpuq_val *view_node_unusable(struct gpuq_arena *a, const struct model *m,
+				    const struct dra *d)
 {
 	struct gpuq_val *list = gpuq_list(a);
 
@@ -825,7 +826,7 @@ struct gpuq_val *view_node_unusable(struct gpuq_arena *a, const struct model *m)
 		struct dra_at *at;
 
 		if (!n->gone)
-			dra_node(objects_dra(m->objects), n->name, a, &at, &odd);
+			dra_node(d, n->name, a, &at, &odd);
 		if (odd)
 			v = gpuq_map(a);
 		if (!v)

@@ -1,9 +1,6 @@
 #include "gpuqd/state/view/view_reason.h"
 
-#include <string.h>
-
 #include "gpuqd/state/asks/ask.h"
-#include "gpuqd/state/objects/objects.h"
 #include "gpuqd/state/view/view_val.h"
 #include "gpuqd/util/walltime.h"
 #include "libgpuq/units.h"
@@ -80,14 +77,6 @@ static const char *words_of_failure(struct gpuq_arena *a, const struct model *m,
 	return gpuq_arena_printf(a, "%s; no other request before %s", p->message, until);
 }
 
-/* Return the words with which the cluster refused what claims of devices need; NULL = it is not that. */
-static const char *words_of_claims(const struct model *m, const struct reason *r)
-{
-	const char *words, *lack = objects_claims_lack(m->objects, &words);
-
-	return lack && r->object && strcmp(lack, r->object) == 0 ? words : NULL;
-}
-
 /* Return the words of the cluster behind a reason; NULL = there are none. */
 static const char *words_of(struct gpuq_arena *a, const struct model *m, const struct job *j,
 			    const struct reason *r)
@@ -100,7 +89,7 @@ static const char *words_of(struct gpuq_arena *a, const struct model *m, const s
 		return l->blocked && l->blocked->code == (enum gpuq_reason)r->code
 			       ? l->blocked->words
 		       : j->queue->refused ? j->queue->refused->words
-					   : words_of_claims(m, r);
+					   : node_words_of_claims(m, r->object);
 	case GPUQ_R_STARTING:
 		return l->trouble ? l->trouble->words : NULL;
 	case GPUQ_R_HELD_RETRIES:
