@@ -146,8 +146,8 @@ struct cluster_sink {
 	void (*object_seen)(void *arg, const struct object_fact *f);
 	void (*object_gone)(void *arg, const struct object_fact *f);
 	/* A complete list of that kind has come, before the first list_done(); or it cannot be
-	 * read. */
-	void (*objects_known)(void *arg, enum object_kind kind, bool known);
+	 * read. why: the words of the cluster for that; NULL = known, or there are none. */
+	void (*objects_known)(void *arg, enum object_kind kind, bool known, const char *why);
 	/* A pod created unbound stays so: what it was bound by was refused. */
 	void (*not_bound)(void *arg, const char *pod, const char *message);
 	/* A pod of a namespace of adopt() that leaves its node to gpuqd, and has none yet; after pod_seen().

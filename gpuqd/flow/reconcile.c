@@ -535,13 +535,14 @@ static void on_object_gone(void *arg, const struct object_fact *f)
 	reconcile_apply(arg, &(struct event){ .type = EV_OBJECT_GONE, .object = f });
 }
 
-static void on_objects_known(void *arg, enum object_kind kind, bool known)
+static void on_objects_known(void *arg, enum object_kind kind, bool known, const char *why)
 {
 	struct reconcile *r = arg;
 	struct event ev = { .type = EV_OBJECTS_KNOWN };
 
 	ev.objects.kind = kind;
 	ev.objects.known = known;
+	ev.objects.why = why;
 	ev.objects.home = r->cluster->namespace_ ? r->cluster->namespace_ : "";
 	reconcile_apply(r, &ev);
 }

@@ -407,6 +407,7 @@ struct event {
 		struct {
 			enum object_kind kind;
 			bool known; /* a complete list has come; false: they cannot be read */
+			const char *why; /* the words of the cluster for that; NULL = none */
 			const char *home; /* the namespace of queues that name none */
 		} objects;
 		struct { /* POD_AMOUNTS: requests of the pod as the cluster has it */

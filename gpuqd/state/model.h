@@ -908,6 +908,8 @@ bool model_job_attempt_over(const struct job *j);
 bool node_is_of_claims(const struct node *n);
 /* True if some node has devices of claims (ResourceSlices). */
 bool node_any_of_claims(const struct model *m);
+/* Return the words with which the cluster refused what claims of devices lack; NULL = that is not lacking. */
+const char *node_words_of_claims(const struct model *m, const char *lack);
 /* True if the node has devices by slices that are not used, since a device plugin offers devices there as well. classes:
  * those that flavors name. */
 bool node_skips_slices(const struct model *m, const struct node *n,

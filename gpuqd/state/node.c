@@ -635,6 +635,13 @@ bool node_any_of_claims(const struct model *m)
 	return false;
 }
 
+const char *node_words_of_claims(const struct model *m, const char *lack)
+{
+	const char *words, *lacks = objects_claims_lack(m->objects, &words);
+
+	return lacks && lack && strcmp(lacks, lack) == 0 ? words : NULL;
+}
+
 bool node_foreign_is_known(const struct model *m, const struct pod_fact *p)
 {
 	const struct foreign *f = NULL;

@@ -125,7 +125,8 @@ int row_apply_object_gone(struct model *m, const struct event *ev, struct gpuq_e
 int row_apply_objects_known(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	(void)err;
-	objects_known(m->objects, ev->objects.kind, ev->objects.known, ev->objects.home);
+	objects_known(m->objects, ev->objects.kind, ev->objects.known, ev->objects.why,
+		      ev->objects.home);
 	if (ev->objects.kind == OBJECT_SLICE && !ev->objects.known)
 		node_settle_class(m, NULL);
 	if (ev->objects.kind == OBJECT_DEVICE_CLAIM && !ev->objects.known)

@@ -28,6 +28,12 @@ class() {
 	END
 }
 
+# says_of JOB TEXT: the words of the cluster behind its reason
+says_of() {
+	says_got=$(job "$1" reasons.0.message)
+	echo "$says_got" | grep -e "$2" || { echo "$says_got"; return 1; }
+}
+
 # claims_are N: so many claims there are
 claims_are() {
 	claims_got=$(kube list gpuq-jobs/resourceclaims metadata.name | grep -c .)
@@ -80,6 +86,7 @@ h100="device.attributes['gpu.nvidia.com'].productName.contains('H100')"
 test_expect_success 'AC-DRA-1: a pool has devices when all slices of its newest generation are there' '
 	class gpu.nvidia.com "$nvidia" && slice old node1 2 1 0 8 "NVIDIA A100" && start_kube_gpuqd && wait_for 60 n_devices node1 8 &&
 	slice new-1 node1 3 2 0 4 "NVIDIA A100" && wait_for 60 n_devices node1 0 &&
+	{ gpuq doctor --json >found || :; } && grep '\''"backend":"dra"'\'' found | grep '\''"state":"broken"'\'' | grep "node1 (ResourceSlices of its pools are not complete)" &&
 	id=$(fake_job "claims: [{name: g, class: gpu.nvidia.com}]\n$(fate hang=true)") && wait_for 60 job_is "$id" reason Unsatisfiable && claims_are 0 &&
 	slice new-2 node1 3 2 4 4 "NVIDIA A100" && kube delete resourceslices/old >/dev/null && wait_for 60 n_devices node1 8 && job_becomes "$id" RUNNING 120 &&
 	pod=$(pods_of "$id") && test "$(results_of "$pod-g")" = "g:gpu-0" && job_is "$id" gpus 1 && node_frees node1 7 &&
@@ -225,7 +232,20 @@ role[\"rules\"] = [r for r in role[\"rules\"] if \"resourceclaims/binding\" not 
 role[\"metadata\"] = {\"name\": \"gpuqd-dra\"}
 json.dump(role, open(\"less.json\", \"w\"))" && kube apply -f less.json >/dev/null && sleep 1 &&
 	id=$(fake_job "claims: [{name: g, class: gpu.nvidia.com}]") && wait_for 60 job_is "$id" reason ClusterRefused && job_is "$id" reasons.0.object resourceclaims/binding && test "$(job "$id" attempt)" -le 1 && gone 0 &&
-	{ gpuq doctor >out || :; } && grep "resourceclaims/binding" out && gpuq why "$id" && gpuq cancel "$id" && gone 0
+	{ gpuq doctor >out || :; } && grep "resourceclaims/binding" out && gpuq why "$id" &&
+	more=$(fake_job "claims: [{name: g, class: gpu.nvidia.com}]") && wait_for 60 job_is "$more" reason ClusterRefused && wait_for 60 says_of "$more" "resourceclaims/binding"
+'
+
+test_expect_success 'AC-DRA-6: once the right is there again, jobs go on within two minutes' '
+	kube apply -f "$test_source/etc/kubernetes/optional/dra.yaml" >/dev/null && job_becomes "$id" COMPLETED 150 && job_becomes "$more" COMPLETED 60 && gone 0
+'
+
+test_expect_success 'AC-DRA-6: without any right from the start, doctor names the rules and their file, the job has the words of the cluster' '
+	afresh && stop_gpuqd && kube delete clusterrolebindings/gpuqd-dra >/dev/null && sleep 1 && start_kube_gpuqd &&
+	{ gpuq doctor >out || :; } && grep "dra: the cluster has resource.k8s.io/v1, but gpuqd may not use it: .*resourceslices" out &&
+	id=$(fake_job "claims: [{name: g, class: gpu.nvidia.com}]") && wait_for 60 job_is "$id" reason ClusterRefused && says_of "$id" "cannot list resource .*resourceslices" &&
+	{ gpuq doctor >out || :; } && grep "claims of devices: the account of gpuqd may not .*list resourceslices" out && grep "dra: .*gpuqd may not list resourceslices" out && grep "optional/dra.yaml" out &&
+	kube apply -f "$test_source/etc/kubernetes/optional/dra.yaml" >/dev/null && job_becomes "$id" COMPLETED 150 && gone 0
 '
 
 test_expect_success 'nothing was overcommitted' nothing_was_overcommitted

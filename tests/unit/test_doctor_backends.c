@@ -82,6 +82,33 @@ Test(doctor_backends, a_right_of_the_cluster_or_of_every_namespace_breaks_claims
 	      "etc/kubernetes/optional/dra.yaml there\n");
 }
 
+Test(doctor_backends, slices_that_cannot_be_used_are_broken)
+{
+#define UNUSABLE(n) "{\"name\":\"d" #n "\",\"why\":\"w" #n "\"}"
+#define ADVICE                                                                                     \
+	"see the log of the DRA driver there: a pool needs all slices of its newest generation, "  \
+	"which agree on resourceSliceCount, and each device once\n"
+	finds("dra", "[{\"name\":\"d1\",\"gpus\":0}]",
+	      "{" SERVED ",\"unusable\":[" UNUSABLE(1) "]}",
+	      "broken: dra: ResourceSlices are there, but devices of them cannot be used: d1 (w1) "
+	      "-> " ADVICE);
+	finds("dra", NODE,
+	      "{" SERVED ",\"unusable\":[" UNUSABLE(1) "," UNUSABLE(2) "," UNUSABLE(3) "," UNUSABLE(
+		      4) "],\"rights\":[" RIGHT("list", "", "true") "]}",
+	      "broken: dra: ResourceSlices are there, but devices of them cannot be used: d1 (w1), "
+	      "d2 (w2), d3 (w3) and 1 more -> " ADVICE
+	      "usable: dra: claims of devices are allocated (resource.k8s.io/v1) on n1 -> \n");
+}
+
+Test(doctor_backends, claims_that_gpuqd_may_not_read_are_not_called_missing)
+{
+	finds("dra", "[]",
+	      "{" SERVED ",\"claims\":{\"lack\":\"resource.k8s.io\",\"words\":\"cannot list\"}}",
+	      "absent: dra: the cluster has resource.k8s.io/v1, but gpuqd may not use it: cannot "
+	      "list -> to use them, apply etc/kubernetes/optional/dra.yaml, and give a flavor its "
+	      "device_class\n");
+}
+
 Test(doctor_backends, nodes_without_a_device_are_not_usable)
 {
 	finds("time-slicing", "[{\"name\":\"n1\",\"gpus\":0,\"sharing\":\"time-slicing\"}]", "{}",

@@ -514,6 +514,33 @@ Test(take_objects, devices_of_claims_of_others)
 	model_free(m);
 }
 
+Test(take_objects, what_claims_lack_is_said_in_the_words_of_the_cluster)
+{
+	struct event ev = { .type = EV_OBJECTS_KNOWN, .at_us = T0 };
+	struct model *m = world();
+	struct objects *copy;
+	const char *words;
+
+	cr_expect_null(objects_claims_lack(m->objects, &words));
+	ev.objects.kind = OBJECT_ALLOCATING;
+	ev.objects.why = "cannot patch";
+	ev.objects.home = "home";
+	cr_assert_eq(model_apply(m, &ev, NULL), 0);
+	copy = objects_copy(m->objects);
+	cr_expect_str_eq(objects_claims_lack(copy, &words), "resourceclaims/status");
+	cr_expect_str_eq(words, "cannot patch");
+	objects_free(copy);
+	ev.objects.kind = OBJECT_SLICE;
+	ev.objects.why = "cannot list";
+	cr_assert_eq(model_apply(m, &ev, NULL), 0);
+	cr_expect_str_eq(objects_claims_lack(m->objects, &words), "resource.k8s.io");
+	cr_expect_str_eq(words, "cannot list");
+	known(m, OBJECT_SLICE, true);
+	known(m, OBJECT_ALLOCATING, true);
+	cr_expect_null(objects_claims_lack(m->objects, &words));
+	model_free(m);
+}
+
 /* ---- devices of a plugin, and others by claims ---- */
 
 #define NIC "nic.example.com"

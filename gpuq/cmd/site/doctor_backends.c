@@ -570,9 +570,35 @@ static bool look_at_doubled(const struct backends *x)
 	return true;
 }
 
+/* Report the nodes of which pools of slices cannot be used, and why. True: there are such. */
+static bool look_at_unusable(const struct backends *x)
+{
+	const struct gpuq_val *list = gpuq_get(x->rights, "unusable");
+	const char *text = NULL;
+
+	if (!list || list->type != GPUQ_LIST || list->n == 0)
+		return false;
+	for (uint32_t i = 0; i < list->n && i < NAMED; i++)
+		text = gpuq_arena_printf(x->a, "%s%s%s (%s)", text ? text : "", text ? ", " : "",
+					 gpuq_get_str(list->items[i], "name", "?"),
+					 gpuq_get_str(list->items[i], "why", "?"));
+	if (list->n > NAMED)
+		text = gpuq_arena_printf(x->a, "%s and %" PRIu32 " more", text, list->n - NAMED);
+	say(x, "dra", "broken",
+	    gpuq_arena_printf(x->a,
+			      "dra: ResourceSlices are there, but devices of them cannot be used: "
+			      "%s",
+			      text),
+	    "see the log of the DRA driver there: a pool needs all slices of its newest "
+	    "generation, "
+	    "which agree on resourceSliceCount, and each device once");
+	return true;
+}
+
 static void look_at_claims(const struct backends *x)
 {
-	const bool doubled = look_at_doubled(x);
+	const bool doubled = look_at_doubled(x), unusable = look_at_unusable(x);
+	const char *words = gpuq_get_str(gpuq_get(x->rights, "claims"), "words", "");
 	const struct pick p = { .is = is_of_claims, .any = true, .also = works };
 	const struct pick sick = { .is = is_of_claims, .any = true, .also = fails };
 	const char *on = named(x, &p, NULL), *none = named(x, &sick, NULL);
@@ -584,7 +610,7 @@ static void look_at_claims(const struct backends *x)
 	const struct spaces in = spaces_of(x, "claims of devices");
 	const char *lacks = everywhere ? everywhere : in.n_sound ? NULL : in.first;
 
-	if (doubled && !*on && !*none && !everywhere && !in.first)
+	if ((doubled || unusable) && !*on && !*none && !everywhere && !in.first)
 		return; /* there are no others */
 	if ((v1 > 0 || beta > 0) && in.first && !everywhere)
 		say(x, "dra", "broken",
@@ -595,11 +621,13 @@ static void look_at_claims(const struct backends *x)
 		    "apply the RoleBinding of etc/kubernetes/optional/dra.yaml there");
 	if ((v1 > 0 || beta > 0) && !is_on(x, "claims of devices"))
 		say(x, "dra", "absent",
-		    gpuq_arena_printf(x->a,
-				      "dra: the cluster has resource.k8s.io/%s, but no node has "
-				      "devices by it "
-				      "that gpuqd may see",
-				      version),
+		    gpuq_arena_printf(
+			    x->a,
+			    *words ? "dra: the cluster has resource.k8s.io/%s, but gpuqd "
+				     "may not use it: %s"
+				   : "dra: the cluster has resource.k8s.io/%s, but no node "
+				     "has devices by it that gpuqd may see",
+			    version, words),
 		    "to use them, apply etc/kubernetes/optional/dra.yaml, and give a flavor its "
 		    "device_class");
 	else if ((v1 > 0 || beta > 0) && lacks && !everywhere)

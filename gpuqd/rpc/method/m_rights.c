@@ -53,6 +53,19 @@ static struct gpuq_val *held(struct cluster *c, struct gpuq_arena *a)
 	return h.list;
 }
 
+/* Return what keeps claims of devices from being allocated, with the words of the cluster; null = nothing does. */
+static struct gpuq_val *view_claims(struct gpuq_arena *a, const struct objects *o)
+{
+	const char *words, *lack = objects_claims_lack(o, &words);
+	struct gpuq_val *v = lack ? gpuq_map(a) : gpuq_null(a);
+
+	if (lack) {
+		gpuq_put(a, v, "lack", gpuq_str(a, lack));
+		gpuq_put(a, v, "words", words ? gpuq_str(a, words) : gpuq_null(a));
+	}
+	return v;
+}
+
 static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 {
 	struct asking *x = arg;
@@ -93,6 +106,10 @@ static void on_rights(void *arg, const struct cluster_right *list, size_t n)
 		gpuq_put(a, v, "classes",
 			 view_node_classes(a, objects_dra(journal_model(x->m->j)->objects)));
 		gpuq_put(a, v, "doubled", view_node_doubled(a, journal_model(x->m->j)));
+		gpuq_put(a, v, "unusable",
+			 view_node_unusable(a, journal_model(x->m->j),
+					    objects_dra(journal_model(x->m->j)->objects)));
+		gpuq_put(a, v, "claims", view_claims(a, journal_model(x->m->j)->objects));
 		gpuq_put(a, v, "held", held(x->m->cluster, a));
 		rpc_reply(x->call, v);
 	}
@@ -131,7 +148,19 @@ static bool known(const char *const *list, size_t n, const char *ns)
 	return false;
 }
 
-/* True if jobs may request devices by claims, as far as the site or the nodes tell. */
+/* True if some group of the job requests devices by claims. */
+static bool claims_devices(const struct job *j)
+{
+	const struct request_spec *spec = j->request ? &j->request->spec : NULL;
+
+	for (uint32_t i = 0; spec && i < spec->n_groups; i++)
+		if (spec->groups[i].where && spec->groups[i].where->n_claims)
+			return true;
+	return false;
+}
+
+/* True if jobs may request devices by claims, as far as the site or the nodes tell, or one does: without
+ * the rights it is all that tells. */
 static bool has_claims(const struct model *m)
 {
 	site_each(site_flavor, m->site->flavors, f)
@@ -139,6 +168,9 @@ static bool has_claims(const struct model *m)
 			return true;
 	site_each(site_pool, m->site->pools, p)
 		if (p->sharing == SHARING_DRA)
+			return true;
+	job_each(m, j)
+		if (!j->ended && claims_devices(j))
 			return true;
 	return node_any_of_claims(m);
 }

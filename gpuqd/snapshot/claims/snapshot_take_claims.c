@@ -233,22 +233,15 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 			  bool isolated, struct snap_variant *v)
 {
 	const struct objects *o = c->m->objects;
+	const char *lack, *words;
 	int64_t n = 0, least = 0;
 	bool all = false;
 
 	if (v->gate != GPUQ_R_NONE)
 		return;
-	for (int k = OBJECT_SLICE; k <= OBJECT_DEVICE_TEMPLATE; k++)
-		if (!objects_is_known(o, (enum object_kind)k)) {
-			wait_for(c, v, GPUQ_R_CLUSTER_REFUSED, "resource.k8s.io");
-			return;
-		}
-	if (!objects_is_known(o, OBJECT_BINDING)) {
-		wait_for(c, v, GPUQ_R_CLUSTER_REFUSED, "pods/binding");
-		return;
-	}
-	if (!objects_is_known(o, OBJECT_ALLOCATING)) {
-		wait_for(c, v, GPUQ_R_CLUSTER_REFUSED, "resourceclaims/status");
+	lack = objects_claims_lack(o, &words);
+	if (lack) {
+		wait_for(c, v, GPUQ_R_CLUSTER_REFUSED, lack);
 		return;
 	}
 	for (size_t i = 0; i < g->n_claims; i++) {

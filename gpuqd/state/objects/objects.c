@@ -27,6 +27,7 @@ struct learnt {
 struct objects {
 	struct object *all[N_OBJECT_KINDS]; /* by namespace and name */
 	bool known[N_OBJECT_KINDS]; /* the first listing has ended: absent means absent */
+	char *why[N_OBJECT_KINDS]; /* words of the cluster for what is not known; NULL = none */
 	struct learnt *learnt;
 	char *home; /* the namespace of gpuqd */
 	struct dra *dra;
@@ -180,8 +181,10 @@ void objects_free(struct objects *o)
 
 	if (!o)
 		return;
-	for (int k = 0; k < N_OBJECT_KINDS; k++)
+	for (int k = 0; k < N_OBJECT_KINDS; k++) {
 		clear(o, (enum object_kind)k);
+		free(o->why[k]);
+	}
 	HASH_ITER(hh, o->learnt, l, next_learnt) {
 		HASH_DEL(o->learnt, l);
 		free(l);
@@ -205,7 +208,7 @@ struct objects *objects_copy(const struct objects *o)
 	for (int k = 0; to && k < N_OBJECT_KINDS; k++) {
 		for (const struct object *x = o->all[k]; x; x = x->hh.next)
 			objects_seen(to, &x->fact);
-		objects_known(to, k, o->known[k], o->home);
+		objects_known(to, k, o->known[k], o->why[k], o->home);
 	}
 	for (const struct learnt *l = to ? o->learnt : NULL; l; l = l->hh.next)
 		objects_learn(to, l->queue, l->cpu_milli, l->memory_bytes);
@@ -354,12 +357,15 @@ bool objects_gone(struct objects *o, enum object_kind kind, const char *namespac
 	return true;
 }
 
-void objects_known(struct objects *o, enum object_kind kind, bool known, const char *home)
+void objects_known(struct objects *o, enum object_kind kind, bool known, const char *why,
+		   const char *home)
 {
-	char *copy = strdup(home);
+	char *copy = strdup(home), *words = !known && why ? strdup(why) : NULL;
 
-	if (!copy)
+	if (!copy || (!known && why && !words))
 		abort();
+	free(o->why[kind]);
+	o->why[kind] = words;
 	free(o->home);
 	o->home = copy;
 	o->known[kind] = known;
@@ -372,6 +378,29 @@ void objects_known(struct objects *o, enum object_kind kind, bool known, const c
 bool objects_is_known(const struct objects *o, enum object_kind kind)
 {
 	return o->known[kind];
+}
+
+const char *objects_claims_lack(const struct objects *o, const char **words)
+{
+	static const struct {
+		enum object_kind kind;
+		const char *what;
+	} needed[] = {
+		{ OBJECT_SLICE, "resource.k8s.io" },
+		{ OBJECT_DEVICE_CLASS, "resource.k8s.io" },
+		{ OBJECT_DEVICE_CLAIM, "resource.k8s.io" },
+		{ OBJECT_DEVICE_TEMPLATE, "resource.k8s.io" },
+		{ OBJECT_BINDING, "pods/binding" },
+		{ OBJECT_ALLOCATING, "resourceclaims/status" },
+	};
+
+	*words = NULL;
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!o->known[needed[i].kind]) {
+			*words = o->why[needed[i].kind];
+			return needed[i].what;
+		}
+	return NULL;
 }
 
 size_t objects_count(const struct objects *o, enum object_kind kind)

@@ -24,8 +24,10 @@ struct objects *objects_copy(const struct objects *o); /* NULL: no memory */
 bool objects_seen(struct objects *o, const struct object_fact *f);
 bool objects_gone(struct objects *o, enum object_kind kind, const char *namespace_,
 		  const char *name);
-/* Without known, those of that kind are forgotten. home: the namespace of queues that name none. */
-void objects_known(struct objects *o, enum object_kind kind, bool known, const char *home);
+/* Without known, those of that kind are forgotten; why: the words of the cluster for that, NULL = none. home: the
+ * namespace of queues that name none. */
+void objects_known(struct objects *o, enum object_kind kind, bool known, const char *why,
+		   const char *home);
 bool objects_is_known(const struct objects *o, enum object_kind kind);
 size_t objects_count(const struct objects *o, enum object_kind kind);
 
@@ -35,6 +37,9 @@ const struct object_fact *objects_find(const struct objects *o, enum object_kind
 
 /* Return the namespace itself: for that of queues which name none, gpuqd's own. */
 const char *objects_namespace(const struct objects *o, const char *namespace_);
+/* Return what gpuqd may not do to allocate claims of devices, an API group or a resource; NULL = it may do all.
+ * *words: those of the cluster for it; NULL = none. */
+const char *objects_claims_lack(const struct objects *o, const char **words);
 /* The devices that the cluster has as objects. */
 const struct dra *objects_dra(const struct objects *o);
 

@@ -817,3 +817,26 @@ struct gpuq_val *view_node_doubled(struct gpuq_arena *a, const struct model *m)
 	}
 	return list;
 }
+
+struct gpuq_val *view_node_unusable(struct gpuq_arena *a, const struct model *m,
+				    const struct dra *d)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	node_each(m, n) {
+		struct gpuq_val *v = NULL;
+		const char *odd = NULL;
+		struct dra_at *at;
+
+		if (!n->gone)
+			dra_node(d, n->name, a, &at, &odd);
+		if (odd)
+			v = gpuq_map(a);
+		if (!v)
+			continue;
+		gpuq_put(a, v, "name", gpuq_str(a, n->name));
+		gpuq_put(a, v, "why", gpuq_str(a, odd));
+		gpuq_add(a, list, v);
+	}
+	return list;
+}

@@ -35,5 +35,8 @@ struct gpuq_val *view_node_classes(struct gpuq_arena *a, const struct dra *d);
 /* List the nodes whose ResourceSlices are not used, since a device plugin offers devices there: {name, resource}: that of
  * the plugin, or its system. */
 struct gpuq_val *view_node_doubled(struct gpuq_arena *a, const struct model *m);
+/* List the nodes with ResourceSlices of pools that cannot be used, and why: {name, why}. */
+struct gpuq_val *view_node_unusable(struct gpuq_arena *a, const struct model *m,
+				    const struct dra *d);
 
 #endif

@@ -89,7 +89,7 @@ static const char *words_of(struct gpuq_arena *a, const struct model *m, const s
 		return l->blocked && l->blocked->code == (enum gpuq_reason)r->code
 			       ? l->blocked->words
 		       : j->queue->refused ? j->queue->refused->words
-					   : NULL;
+					   : node_words_of_claims(m, r->object);
 	case GPUQ_R_STARTING:
 		return l->trouble ? l->trouble->words : NULL;
 	case GPUQ_R_HELD_RETRIES:

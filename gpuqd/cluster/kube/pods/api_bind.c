@@ -13,7 +13,8 @@
 #define CLAIM_BINDING "resourceclaims/binding"
 #define STRATEGIC "application/strategic-merge-patch+json"
 #define MERGE "application/merge-patch+json"
-#define FORBIDDEN_US (600 * INT64_C(1000000)) /* a right that lacks is tried no more often */
+#define FORBIDDEN_US                                                                               \
+	(60 * INT64_C(1000000)) /* a right that lacks is tried no more often, as in watch.c */
 
 /* A write whose outcome is seen in the object. */
 struct asks_write {
@@ -75,7 +76,7 @@ static void on_allowed(void *arg)
 	struct asks *a = arg;
 
 	a->bind_again = NULL;
-	a->sink->objects_known(a->sink->arg, OBJECT_BINDING, true);
+	a->sink->objects_known(a->sink->arg, OBJECT_BINDING, true, NULL);
 }
 
 /* Without the right, jobs that need it wait in their queue, and one tries now and then. */
@@ -85,7 +86,7 @@ static void forbidden(struct asks *a, const char *why)
 		return;
 	log_warn("kube.bind_off",
 		 "error=%s: jobs whose pods have to be bound wait (see gpuq doctor)", LOGS(why));
-	a->sink->objects_known(a->sink->arg, OBJECT_BINDING, false);
+	a->sink->objects_known(a->sink->arg, OBJECT_BINDING, false, why);
 	a->bind_again = loop_after(a->loop, FORBIDDEN_US, on_allowed, a);
 }
 
@@ -94,7 +95,7 @@ static void on_claims_allowed(void *arg)
 	struct asks *a = arg;
 
 	a->claim_again = NULL;
-	a->sink->objects_known(a->sink->arg, OBJECT_ALLOCATING, true);
+	a->sink->objects_known(a->sink->arg, OBJECT_ALLOCATING, true, NULL);
 }
 
 /* As forbidden(), of claims of devices. */
@@ -105,7 +106,7 @@ static void claims_forbidden(struct asks *a, const char *resource, const char *w
 	log_warn("kube.claims_off",
 		 "resource=%s error=%s: jobs with claims of devices wait (see gpuq doctor)",
 		 resource, LOGS(why));
-	a->sink->objects_known(a->sink->arg, OBJECT_ALLOCATING, false);
+	a->sink->objects_known(a->sink->arg, OBJECT_ALLOCATING, false, why);
 	a->claim_again = loop_after(a->loop, FORBIDDEN_US, on_claims_allowed, a);
 }
 

@@ -120,8 +120,8 @@ bool watch_objects_begin(struct watch *w)
 
 	if (!sink->object_seen || !sink->object_gone || !sink->objects_known)
 		return false;
-	sink->objects_known(sink->arg, OBJECT_BINDING, true);
-	sink->objects_known(sink->arg, OBJECT_ALLOCATING, true);
+	sink->objects_known(sink->arg, OBJECT_BINDING, true, NULL);
+	sink->objects_known(sink->arg, OBJECT_ALLOCATING, true, NULL);
 	for (int i = 0; i < OBJECT_BINDING; i++)
 		watch_begin(&w->objects[i]);
 	return true;
@@ -163,7 +163,7 @@ bool watch_is_off(struct reflector *r, int status)
 		log_warn("kube.kind_off", "kind=%s error=%s: %s (see gpuq doctor)", r->kind->word,
 			 LOGS(r->why), features[r->kind->object]);
 	r->off = true;
-	sink->objects_known(sink->arg, r->kind->object, false);
+	sink->objects_known(sink->arg, r->kind->object, false, r->why);
 	watch_answered(r);
 	return true;
 }
@@ -180,5 +180,5 @@ void watch_is_on(struct reflector *r)
 	if (r->off)
 		log_notice("kube.kind_on", "kind=%s", r->kind->word);
 	r->off = false;
-	sink->objects_known(sink->arg, r->kind->object, true);
+	sink->objects_known(sink->arg, r->kind->object, true, NULL);
 }
