@@ -16,7 +16,8 @@ static const struct gpuq_field fields[] = {
 	F(site_layouts, "timeout", GPUQ_K_DURATION, timeout_us, .min = GPUQ_US_PER_S,
 	  .max = 86400 * GPUQ_US_PER_S, .doc = "time in which a node must have its layout"),
 	F(site_layouts, "again", GPUQ_K_DURATION, again_us, .max = 30 * 86400 * GPUQ_US_PER_S,
-	  .doc = "time in which a node does not get the same layout again"),
+	  .doc = "time in which a node does not get the same layout again, unless it had another "
+		 "in between"),
 	END,
 };
 
