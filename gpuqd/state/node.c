@@ -222,10 +222,12 @@ static const char *contradiction(struct model *m, const struct node *n)
 	char text[160];
 
 	site_each(site_pool, m->site->pools, p) {
-		const char *word = system_of(m, n, p);
+		const char *word;
 
-		if (strcmp(p->name, n->pool) == 0 && !layouts_are_on(p->mig) &&
-		    !backend_fits_pool(site_sharing_word(p->sharing), word, n->fact.n_mig)) {
+		if (strcmp(p->name, n->pool) != 0 || layouts_are_on(p->mig))
+			continue;
+		word = system_of(m, n, p);
+		if (!backend_fits_pool(site_sharing_word(p->sharing), word, n->fact.n_mig)) {
 			snprintf(text, sizeof(text),
 				 "pool %.60s has sharing: %s, the node has %.24s", p->name,
 				 site_sharing_word(p->sharing), n->fact.n_mig ? "mig" : word);
