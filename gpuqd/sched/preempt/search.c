@@ -265,13 +265,21 @@ static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 	search_fits(c, k); /* the places as they are now */
 }
 
+/* True if as much is free as the job requests, or would be: what it lacks is on certain nodes. */
+static bool is_elsewhere(struct cycle *c, const struct claim *k, uint32_t before)
+{
+	const int64_t need = k->flavor == SNAP_NONE ? 0 : k->need[k->flavor];
+
+	return k->victims.n > before && k->free_milli + search_gone_milli(c, k) >= need;
+}
+
 bool search_victims(struct cycle *c, struct claim *k)
 {
 	const struct snap_request *r = cycle_request(c, k->job);
 	const uint32_t before = k->victims.n;
-	bool found, astray;
+	bool found, astray, elsewhere = false;
 
-	/* Pods of at most one device find room wherever that much is free. */
+	/* Pods of at most one device find room wherever that much is free, unless they are for certain nodes. */
 	if (!gangs_index(c) || (claim_is(k, CLAIM_MOVERS) && !wants_node(r)))
 		return false;
 	k->tries.packs = 0;
@@ -281,6 +289,8 @@ bool search_victims(struct cycle *c, struct claim *k)
 		search_drop_to(c, k, before);
 		k->tries.packs = 0;
 		found = one_by_one(c, k);
+		elsewhere = !found && !wants_node(r) && !claim_is(k, CLAIM_MOVERS) &&
+			    is_elsewhere(c, k, before);
 	}
 	astray = claim_is(k, CLAIM_OTHERS) && !all_outside(k, before);
 	found = found && minimise_improve(c, k);
@@ -292,6 +302,12 @@ bool search_victims(struct cycle *c, struct claim *k)
 		claim_set(k, CLAIM_OUTSIDE, true);
 		found = one_by_one(c, k) && minimise_improve(c, k);
 		claim_set(k, CLAIM_OUTSIDE, false);
+	}
+	/* The first victims of their queue were on other nodes than the job, and it may lose no more. */
+	if (!found && elsewhere) {
+		search_drop_to(c, k, k->victims.n < before ? k->victims.n : before);
+		k->tries.packs = 0;
+		found = search_clear_nodes(c, k) && minimise_improve(c, k);
 	}
 	if (found && k->victims.n > before)
 		spare_gangs(c, k, before);
