@@ -254,6 +254,7 @@ struct pod_ref {
 	const char *
 		reason; /* of its end, a literal: "TIME LIMIT" ..., "" = cancelled; NULL = not told */
 	bool first_only; /* of a signal: to its first process, where there is a choice */
+	bool warning; /* of a signal: it is the one before the time limit, which the cluster may have sent as well */
 	bool gated; /* it waits behind gpuqd's gate */
 };
 

@@ -254,6 +254,7 @@ static void warn(struct look *k, const struct pod *p)
 	if (p->state != GPUQ_POD_RUNNING || p->leaving || !need_spec(k) || !k->spec.signal)
 		return;
 	order_ref(k->m, k->j, p, name, &ref);
+	ref.warning = true;
 	send_signal(k, p, &ref, k->spec.signal);
 }
 

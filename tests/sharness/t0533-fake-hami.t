@@ -118,7 +118,7 @@ test_expect_success 'AC-HAMI-5: no more pods than a card is split for; pods of o
 		{\"nodeName\": \"node-0001\", \"containers\": [{\"name\": \"c\", \"image\": \"test\", \"resources\": {\"limits\": {\"nvidia.com/gpu\": \"1\"}}}]}}" >/dev/null &&
 	wait_for 60 node_is node-0001 devices.0.free_cores 40 && node_is node-0001 devices.0.free_memory_mib 7680 &&
 	printf "command: [a]\nimage: test\ngpu_memory: 100Mi\nnodes: [node-0000]\narray: 1-21\nannotations: {gpuq.test/hang: \"true\"}\n" >many.yaml && many=$(submit many.yaml) &&
-	wait_for 60 eval "gpuq queue --json -t STARTING >queue.out; test \$(wc -l <queue.out) = 20" && gpuq why "$many" >why && grep Resources why && gpuq cancel "$many"
+	wait_for 60 eval "gpuq queue --json -t STARTING,RUNNING >queue.out; test \$(wc -l <queue.out) = 20" && gpuq why "$many" >why && grep Resources why && gpuq cancel "$many"
 '
 
 test_expect_success 'AC-HAMI-2: a pod that is not served goes, its lock is removed, and it is made again' '

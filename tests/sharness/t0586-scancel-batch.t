@@ -29,13 +29,13 @@ test_expect_success '-b: the shell of the script alone' '
 test_expect_success 'B: of --signal is about its own signal: another one reaches the programs, and no shell without a handler' '
 	rm -f ready go heard && cat >warned <<-\END &&
 	#!/bin/sh
-	#SBATCH --time=1:00:10 --signal=B:USR1@3600
+	#SBATCH --time=1:00:03 --signal=B:USR1@3600
 	trap "echo script >>heard" USR1
 	sh -c "trap \"echo program >>heard\" USR1 USR2; echo >ready; while [ ! -e go ]; do sleep 0.05; done" &
 	while [ ! -e go ]; do wait; done
 	exit 0
 	END
-	id=$(submit --cpus 0 warned) && wait_for 60 test -e ready && wait_for 60 heard script &&
+	id=$(submit --cpus 0 warned) && wait_for 60 test -e ready && wait_for 60 heard script && sleep 2 && heard script &&
 	scancel -s USR2 "$id" && wait_for 60 heard "program script" && job_is "$id" state RUNNING &&
 	scancel -s USR1 "$id" && wait_for 60 heard "program program script script" &&
 	touch go && exits 0 gpuq wait "$id"

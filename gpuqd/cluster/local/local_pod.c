@@ -557,7 +557,8 @@ int local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal, s
 
 	if (fd < 0)
 		return gpuq_fail(err, GPUQ_ECONFLICT, "not running");
-	snprintf(line, sizeof(line), "signal %d%s\n", signal, ref->first_only ? " first" : "");
+	snprintf(line, sizeof(line), "signal %d%s%s\n", signal, ref->first_only ? " first" : "",
+		 ref->warning ? " warning" : "");
 	ok = local_files_tell(fd, line);
 	close(fd);
 	if (!ok)

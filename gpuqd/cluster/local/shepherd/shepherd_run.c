@@ -39,6 +39,7 @@
 #define FORK_TRIES 10
 #define LAST_READS_MAX 256 /* more than a pipe or a terminal holds */
 #define NO_REASON "-" /* none is told */
+#define WARNED_US INT64_C(60000000) /* two warnings before the time limit this close are one */
 #define TOLD_US INT64_C(2000000) /* a signal and a request this close are one message */
 
 struct run {
@@ -63,6 +64,7 @@ struct run {
 	int64_t kill_at_us; /* boot clock; NEVER */
 	int64_t overtime_at_us; /* boot clock; NEVER */
 	int64_t warn_at_us; /* boot clock; NEVER */
+	int64_t warned_at_us; /* 0 = never */
 	int64_t passed_on_at_us; /* when a signal was last passed on; 0 = never */
 	char why[256]; /* it could not start */
 	bool redirected; /* the file of its output is known */
@@ -174,6 +176,18 @@ static void pass_on(struct run *r, int signal, bool first_only)
 	}
 }
 
+/* The signal before the time limit: gpuqd sends it, and so does the shepherd, for gpuqd may be away. */
+static void pass_on_warning(struct run *r, int signal, bool first_only)
+{
+	const int64_t now = boot_us();
+
+	if (r->warned_at_us && now - r->warned_at_us < WARNED_US)
+		return;
+	if (r->main > 0)
+		r->warned_at_us = now;
+	pass_on(r, signal, first_only);
+}
+
 static void on_control(struct run *r)
 {
 	char text[1024];
@@ -187,7 +201,9 @@ static void on_control(struct run *r)
 		int64_t grace_us;
 		char why[64];
 
-		if (strncmp(line, "signal ", 7) == 0)
+		if (strncmp(line, "signal ", 7) == 0 && strstr(line, " warning"))
+			pass_on_warning(r, (int)strtol(line + 7, NULL, 10), strstr(line, " first"));
+		else if (strncmp(line, "signal ", 7) == 0)
 			pass_on(r, (int)strtol(line + 7, NULL, 10), strstr(line, " first"));
 		else if (strncmp(line, "leave ", 6) == 0)
 			begin_leaving(r, strtoll(line + 6, NULL, 10), NO_REASON);
@@ -552,7 +568,7 @@ static void tend_job(struct run *r)
 			break;
 		if (now >= r->warn_at_us) {
 			r->warn_at_us = NEVER;
-			pass_on(r, (int)r->o->warn_signal, r->o->batch_only);
+			pass_on_warning(r, (int)r->o->warn_signal, r->o->batch_only);
 			r->passed_on_at_us = 0; /* the end itself comes with a TERM of its own */
 		}
 		if (!r->ended && now >= r->overtime_at_us) {
