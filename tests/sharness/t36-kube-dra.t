@@ -242,7 +242,7 @@ test_expect_success 'AC-DRA-6: once the right is there again, jobs go on within 
 
 test_expect_success 'AC-DRA-6: without any right from the start, doctor names the rules and their file, the job has the words of the cluster' '
 	afresh && stop_gpuqd && kube delete clusterrolebindings/gpuqd-dra >/dev/null && sleep 1 && start_kube_gpuqd &&
-	{ gpuq doctor >out || :; } && grep "dra: the cluster has resource.k8s.io/v1, but gpuqd may not use it: .*resourceslices" out &&
+	{ gpuq doctor >out || :; } && grep -q "dra: the cluster has resource.k8s.io/v1, but gpuqd may not use it: .*resourceslices" out &&
 	id=$(fake_job "claims: [{name: g, class: gpu.nvidia.com}]") && wait_for 60 job_is "$id" reason ClusterRefused && says_of "$id" "cannot list resource .*resourceslices" &&
 	{ gpuq doctor >out || :; } && grep "claims of devices: the account of gpuqd may not .*list resourceslices" out && grep "dra: .*gpuqd may not list resourceslices" out && grep "optional/dra.yaml" out &&
 	kube apply -f "$test_source/etc/kubernetes/optional/dra.yaml" >/dev/null && job_becomes "$id" COMPLETED 150 && gone 0

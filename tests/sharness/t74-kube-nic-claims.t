@@ -102,7 +102,7 @@ doctor_on_dra() {
 }
 
 test_expect_success 'doctor names the nodes where slices are not used beside a device plugin: those of devices that quotas count' '
-	doctor_on_dra absent "no node has devices" && ! grep -q broken found && cards node1 2 gpu && wait_for 60 doctor_on_dra broken "Slices are not: node1 (nvidia.com/gpu)\"" &&
+	wait_for 60 doctor_on_dra absent "no node has devices" && ! grep -q broken found && cards node1 2 gpu && wait_for 60 doctor_on_dra broken "Slices are not: node1 (nvidia.com/gpu)\"" &&
 	grep -q "remove the device plugin" found && wait_for 60 node_frees node1 4 && cards node2 1 gpu && wait_for 60 doctor_on_dra broken ": node1 (nvidia.com/gpu), node2 (nvidia.com/gpu)\"" &&
 	kube delete resourceslices/node1-gpu >/dev/null && wait_for 60 doctor_on_dra broken "are not: node2 (nvidia.com/gpu)\"" && kube delete resourceslices/node2-gpu >/dev/null &&
 	wait_for 60 doctor_on_dra absent "no node has devices" && ! grep -q broken found
