@@ -114,8 +114,8 @@ test_expect_success 'counts that are too large, profiles, kinds of device and ke
 	same "expected one kind of device in a pod: amd.com/gpu is requested beside another" "\"nvidia.com/gpu\": \"1\", \"amd.com/gpu\": \"1\"" &&
 	same "expected one kind of device: google.com/tpu is requested as well" "\"google.com/tpu\": \"1\", \"amd.com/gpu\": \"1\"" &&
 	for key in use-gpuuuid nouse-gpuuuid use-gpuindexes nouse-gpuindexes; do same "nvidia.com/$key: gpuqd chooses the device: omit it" "\"nvidia.com/gpu\": \"1\"" "$(note "\"nvidia.com/$key\": \"x\"")" || return 1; done &&
-	same "nvidia.com/use-gputype: gpuqd chooses devices by flavor: name the site${q}s in gpuq.io/flavor" "\"nvidia.com/gpu\": \"1\"" "$(note "\"nvidia.com/use-gputype\": \"A100\"")" &&
-	same "nvidia.com/nouse-gputype: gpuqd chooses devices by flavor: name the acceptable ones in gpuq.io/flavor" "\"nvidia.com/gpu\": \"1\"" "$(note "\"nvidia.com/nouse-gputype\": \"A100\"")" &&
+	same "nvidia.com/use-gputype: gpuqd chooses devices by flavor: name the site${q}s in flavor, in a manifest in gpuq.io/flavor" "\"nvidia.com/gpu\": \"1\"" "$(note "\"nvidia.com/use-gputype\": \"A100\"")" &&
+	same "nvidia.com/nouse-gputype: gpuqd chooses devices by flavor: name the acceptable ones in flavor, in a manifest in gpuq.io/flavor" "\"nvidia.com/gpu\": \"1\"" "$(note "\"nvidia.com/nouse-gputype\": \"A100\"")" &&
 	takes "\"nvidia.com/gpu\": \"1\"" "$(note "\"nvidia.com/use-gputype\": \"A100\", \"gpuq.io/flavor\": \"a100\"")" &&
 	same "expected nvidia.com/gpu beside it: it is the priority of a pod with devices" "\"nvidia.com/priority\": \"1\"" && takes "\"nvidia.com/gpu\": \"1\", \"nvidia.com/priority\": \"1\"" &&
 	same "aliyun.com/gpu-count: tells how many devices a node has: request aliyun.com/gpu-mem" "\"aliyun.com/gpu-mem\": \"2\", \"aliyun.com/gpu-count\": \"1\""
