@@ -11,11 +11,14 @@
 const char *spec_nearest(double asked, double low, double high, double step,
 			 char out[SPEC_NEAREST_ROOM])
 {
-	double below = (double)(int64_t)(asked / step + 1e-9) * step;
+	double below;
 
 	out[0] = '\0';
 	if (isnan(asked))
 		return out;
+	if (asked > high || asked < 0)
+		asked = asked < 0 ? 0 : high;
+	below = (double)(int64_t)(asked / step + 1e-9) * step;
 	if (below < low)
 		below = low;
 	if (below >= high)
@@ -30,7 +33,7 @@ const char *spec_nearest(double asked, double low, double high, double step,
 
 const char *spec_nearest_devices(double asked, double most, char out[SPEC_NEAREST_ROOM])
 {
-	const bool whole = asked >= 1 || asked == (double)(int64_t)asked;
+	const bool whole = asked >= 1 || asked <= -1 || asked == 0;
 
 	return spec_nearest(asked, asked <= 0 && whole ? 1 : 0.01, most, whole ? 1 : 0.01, out);
 }
@@ -48,7 +51,7 @@ const char *spec_nearest_count(const char *text, int64_t unit_bytes, int64_t hig
 	} else if (gpuq_milli_parse(text, &milli, NULL) == 0) {
 		asked = (double)milli / 1000;
 	}
-	if (asked >= 1 && asked == (double)(int64_t)asked && asked <= (double)high)
+	if (asked >= 1 && asked <= (double)high && asked == (double)(int64_t)asked)
 		snprintf(out, SPEC_NEAREST_ROOM, ": that is %.0f", asked);
 	else
 		spec_nearest(asked, 1, (double)high, 1, out);
