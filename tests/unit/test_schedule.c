@@ -53,7 +53,7 @@ static bool has_come(void)
 	if (when == PREPARING)
 		return rig.model->readers->early_turn > 0 && !begun;
 	if (when == TAKING) /* in those that many_more() made */
-		return begun && !taken && rig.model->readers->take_next &&
+		return begun && !taken && rig.model->readers && rig.model->readers->take_next &&
 		       rig.model->readers->take_next->key.id > JOBS;
 	return when == DECIDING ? taken : n_placed > 0;
 }
