@@ -21,12 +21,19 @@ void reason_amount(struct gpuq_buf *text, const struct gpuq_val *reason, const c
 }
 
 /* Add until when another flavor is not used, with the clock running. */
+/* Read the instant of an amount; false: it has none. */
+static bool read_instant(const struct gpuq_val *amount, int64_t now_us, struct gpuq_val *at)
+{
+	*at = (struct gpuq_val){ .type = GPUQ_INT };
+	return amount && amount->type == GPUQ_STR &&
+	       gpuq_instant_parse(amount->s, now_us, &at->i, NULL) == 0;
+}
+
 static void flavor_wait(struct gpuq_buf *text, const struct gpuq_val *until, int64_t now_us)
 {
-	struct gpuq_val at = { .type = GPUQ_INT };
+	struct gpuq_val at;
 
-	if (!until || until->type != GPUQ_STR ||
-	    gpuq_instant_parse(until->s, now_us, &at.i, NULL) < 0) {
+	if (!read_instant(until, now_us, &at)) {
 		gpuq_buf_adds(text, ": until requests for it are refused");
 		return;
 	}
@@ -42,10 +49,9 @@ static void flavor_wait(struct gpuq_buf *text, const struct gpuq_val *until, int
 /* until: when a node is cut that was given the layout not long ago. */
 static void mig_layout(struct gpuq_buf *out, const struct gpuq_val *until, int64_t now_us)
 {
-	struct gpuq_val at = { .type = GPUQ_INT };
+	struct gpuq_val at;
 
-	if (!until || until->type != GPUQ_STR ||
-	    gpuq_instant_parse(until->s, now_us, &at.i, NULL) < 0) {
+	if (!read_instant(until, now_us, &at)) {
 		gpuq_buf_adds(out, " is being cut");
 		return;
 	}

@@ -8,8 +8,8 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/profile.h"
 
-/* Add a profile to those of a group. */
-static int add(struct gpuq_arena *a, const char *profile, struct gpuq_group *g,
+/* Add a profile to those of a group. stored: earlier versions took some that are larger than a card. */
+static int add(struct gpuq_arena *a, const char *profile, bool stored, struct gpuq_group *g,
 	       struct gpuq_err *err)
 {
 	if (!profile)
@@ -17,6 +17,8 @@ static int add(struct gpuq_arena *a, const char *profile, struct gpuq_group *g,
 	if (!spec_mig_ok(profile))
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "expected a MIG profile such as 1g.10gb, not '%.40s'", profile);
+	if (!stored && !spec_mig_fits(profile))
+		return gpuq_fail(err, GPUQ_EINVAL, SPEC_MIG_LARGE, profile);
 	if (!g->mig) {
 		g->mig = profile;
 		return 0;
@@ -48,11 +50,7 @@ int spec_mig_parse(struct gpuq_arena *a, const char *text, struct gpuq_group *g,
 	for (bool more = true; rc == 0 && more;) {
 		const size_t n = strcspn(text, ",");
 
-		const char *one = gpuq_arena_strndup(a, text, n);
-
-		rc = add(a, one, g, err);
-		if (rc == 0 && !spec_mig_fits(one))
-			rc = gpuq_fail(err, GPUQ_EINVAL, SPEC_MIG_LARGE, one);
+		rc = add(a, gpuq_arena_strndup(a, text, n), false, g, err);
 		more = text[n] == ',';
 		text += n + more;
 	}
@@ -80,11 +78,9 @@ static int mig_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 					 "expected a MIG profile such as 1g.10gb, or a list of "
 					 "such, not %s",
 					 gpuq_type_name(item->type));
-		rc = add(r->arena, text, g, &err);
+		rc = add(r->arena, text, r->stored, g, &err);
 		if (rc < 0)
 			return spec_fail(r, item, rc, "%s", err.text);
-		if (!r->stored && !spec_mig_fits(text))
-			return spec_fail(r, item, GPUQ_EINVAL, SPEC_MIG_LARGE, text);
 		if (list)
 			gpuq_reader_leave(r, mark);
 	}

@@ -544,10 +544,12 @@ static bool is_of_claims(const struct gpuq_val *node)
 	return shares(node, "dra");
 }
 
-/* Report the nodes whose slices are not used: a plugin offers devices there as well. True: there are such. */
-static bool look_at_doubled(const struct backends *x)
+/* Report nodes whose slices are not used. list: of the reply; each has a name, and in `why` what else to say of it. True:
+ * there are such. */
+static bool look_at_slices(const struct backends *x, const char *list_name, const char *why,
+			   const char *what, const char *advice)
 {
-	const struct gpuq_val *list = gpuq_get(x->rights, "doubled");
+	const struct gpuq_val *list = gpuq_get(x->rights, list_name);
 	const char *text = NULL;
 
 	if (!list || list->type != GPUQ_LIST || list->n == 0)
@@ -555,44 +557,33 @@ static bool look_at_doubled(const struct backends *x)
 	for (uint32_t i = 0; i < list->n && i < NAMED; i++)
 		text = gpuq_arena_printf(x->a, "%s%s%s (%s)", text ? text : "", text ? ", " : "",
 					 gpuq_get_str(list->items[i], "name", "?"),
-					 gpuq_get_str(list->items[i], "resource", "?"));
+					 gpuq_get_str(list->items[i], why, "?"));
 	if (list->n > NAMED)
 		text = gpuq_arena_printf(x->a, "%s and %" PRIu32 " more", text, list->n - NAMED);
-	say(x, "dra", "broken",
-	    gpuq_arena_printf(
-		    x->a,
-		    "dra: a device plugin offers devices as well, which are used, and the "
-		    "devices of ResourceSlices are not: %s",
-		    text),
-	    "have one of the two on a node: for claims remove the device plugin there, otherwise "
-	    "the "
-	    "DRA driver");
+	say(x, "dra", "broken", gpuq_arena_printf(x->a, "dra: %s: %s", what, text), advice);
 	return true;
 }
 
-/* Report the nodes of which pools of slices cannot be used, and why. True: there are such. */
+/* A plugin offers devices as well. */
+static bool look_at_doubled(const struct backends *x)
+{
+	return look_at_slices(
+		x, "doubled", "resource",
+		"a device plugin offers devices as well, which are used, and the devices of "
+		"ResourceSlices are not",
+		"have one of the two on a node: for claims remove the device plugin there, "
+		"otherwise "
+		"the DRA driver");
+}
+
+/* They are of pools that cannot be used. */
 static bool look_at_unusable(const struct backends *x)
 {
-	const struct gpuq_val *list = gpuq_get(x->rights, "unusable");
-	const char *text = NULL;
-
-	if (!list || list->type != GPUQ_LIST || list->n == 0)
-		return false;
-	for (uint32_t i = 0; i < list->n && i < NAMED; i++)
-		text = gpuq_arena_printf(x->a, "%s%s%s (%s)", text ? text : "", text ? ", " : "",
-					 gpuq_get_str(list->items[i], "name", "?"),
-					 gpuq_get_str(list->items[i], "why", "?"));
-	if (list->n > NAMED)
-		text = gpuq_arena_printf(x->a, "%s and %" PRIu32 " more", text, list->n - NAMED);
-	say(x, "dra", "broken",
-	    gpuq_arena_printf(x->a,
-			      "dra: ResourceSlices are there, but devices of them cannot be used: "
-			      "%s",
-			      text),
-	    "see the log of the DRA driver there: a pool needs all slices of its newest "
-	    "generation, "
-	    "which agree on resourceSliceCount, and each device once");
-	return true;
+	return look_at_slices(
+		x, "unusable", "why",
+		"ResourceSlices are there, but devices of them cannot be used",
+		"see the log of the DRA driver there: a pool needs all slices of its newest "
+		"generation, which agree on resourceSliceCount, and each device once");
 }
 
 static void look_at_claims(const struct backends *x)
