@@ -291,7 +291,7 @@ struct snap_group {
 	int64_t gpu_memory_bytes; /* of each device: a share of it; 0 = not requested */
 	/* In records of releases that rounded it up to the largest unit of all nodes: before that; 0 = it was not. */
 	int64_t gpu_memory_least;
-	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not requested */
+	int32_t gpu_part_milli; /* the same in thousandths, 1..1000; 0 = not requested */
 	int64_t cpu_milli, memory_bytes;
 	uint8_t isolation; /* at least; enum gpuq_isolation */
 	struct gpuq_alternatives choice; /* of its claims, for the caller: not packed */

@@ -106,6 +106,13 @@ test_expect_success 'AC-HAMI-4: a fraction of the memory is rounded down; a whol
 	gpuq cancel "$half" "$whole" && job_becomes "$whole" CANCELLED && wait_for 60 node_is node-0000 free_gpus 2
 '
 
+test_expect_success 'all cores of a card and a part of its memory: the card has no other pod, and is charged whole' '
+	some=$(part "gpu_cores: 60" "gpu_memory: 1Gi" "nodes: [node-0000]") && runs "$some" node-0000 "GPU-a,NVIDIA,1024,60:;" &&
+	all=$(part "gpu_cores: 100" "gpu_memory: 1Gi" "nodes: [node-0000]") && runs "$all" node-0000 "GPU-b,NVIDIA,1024,100:;" && job_is "$all" gpus 1 &&
+	node_is node-0000 devices.1.free_cores 0 && next=$(part "gpu_cores: 100" "gpu_memory: 1Gi" "nodes: [node-0000]") && wait_for 60 job_is "$next" reasons.0.code Resources &&
+	gpuq cancel "$some" "$all" "$next" && job_becomes "$all" CANCELLED && wait_for 60 node_is node-0000 free_gpus 2
+'
+
 test_expect_success 'AC-HAMI-3: a lock of others is waited for while other nodes go on, and taken over once it is stale' '
 	note_node node-0000 mutex.lock "$(now),lab,theirs" && here=$(part "gpus: 0.5" "nodes: [node-0000]") && there=$(part "gpus: 0.5" "nodes: [node-0001]") &&
 	runs "$there" node-0001 && test "$(lock_of node-0000)" = lab,theirs && test "$(pod "$here" vgpu-node)" = "no pod" &&
