@@ -127,7 +127,7 @@ static void read_as_objects(struct kube_object *o)
 	}
 }
 
-/* What is read without the JSON library is as that has it. */
+/* An object that is read without the JSON library is as that has it. */
 static void compare(const char *json, size_t n)
 {
 	json_t *plain = kube_plain(json, n);

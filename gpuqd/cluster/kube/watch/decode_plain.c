@@ -8,7 +8,7 @@
 #define KEY_MAX 256u
 #define DIGITS_MAX 18 /* that fit an integer, whichever they are */
 
-/* What is still to be read. */
+/* The bytes that are still to be read. */
 struct text {
 	const char *at, *end;
 	unsigned depth;
