@@ -392,6 +392,17 @@ static int share_fail(struct gpuq_reader *r, const struct found *f, const char *
 
 /* ---- the dialects ---- */
 
+static int percent_fail(struct gpuq_reader *r, const struct found *f, int64_t percent)
+{
+	char text[192];
+
+	snprintf(text, sizeof(text),
+		 "expected as much as " R_HAMI_PERCENT ", which is %" PRId64
+		 ", where the pod has several devices, or memory in MiB by " R_HAMI_MEM,
+		 percent);
+	return share_fail(r, f, R_HAMI_CORES, text);
+}
+
 static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const struct found *f,
 		       struct gpuq_group *g)
 {
@@ -438,13 +449,15 @@ static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const
 				  "expected at least 1 beside " R_HAMI_MEM " and " R_HAMI_CORES);
 	if (n == 0)
 		n = 1; /* as HAMi's webhook has it */
-	if (percent && percent < 100 && n > 1)
-		return share_fail(r, f, R_HAMI_PERCENT,
-				  "expected nvidia.com/gpumem in MiB: a percentage of several "
-				  "devices is ambiguous");
-	g->gpus_milli = percent && percent < 100 ? 10 * percent : 1000 * n;
+	g->gpus_milli = percent && percent < 100 && n == 1 ? 10 * percent : 1000 * n;
 	g->gpu_memory_bytes = mem * MIB;
 	g->gpu_cores = cores;
+	/* Of several devices a part is one of the cores, and of as much memory. */
+	if (percent && percent < 100 && n > 1) {
+		if (cores && cores != percent)
+			return percent_fail(r, f, percent);
+		g->gpu_cores = percent;
+	}
 	return 0;
 }
 
