@@ -269,7 +269,7 @@ static void count_cards(struct offer *o, const struct site_inventory *i, int64_t
 	set_devices(o, at_most(n, GPUQ_GPUS_PER_POD_MAX), at_most(works, n), "");
 }
 
-/* Of backends that count their cards themselves, and do not offer them by number; NULL = of another node. */
+/* Return the backend if it counts its cards itself, and does not offer them by number; NULL = it is another. */
 static const struct backend *counts_cards(const struct offer *o)
 {
 	const struct backend *b = backend_of(gpuq_strmap_text(&o->f->labels, SHARE_LABEL));

@@ -452,7 +452,7 @@ static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const
 	g->gpus_milli = percent && percent < 100 && n == 1 ? 10 * percent : 1000 * n;
 	g->gpu_memory_bytes = mem * MIB;
 	g->gpu_cores = cores;
-	/* Of several devices a part is one of the cores, and of as much memory. */
+	/* A part of each of several devices is one of the cores, and of as much memory. */
 	if (percent && percent < 100 && n > 1) {
 		if (cores && cores != percent)
 			return percent_fail(r, f, percent);
