@@ -157,7 +157,7 @@ static void make_group(struct dice *d, struct gpuq_group *g, const char *group_n
 		break;
 	case 3:
 		g->gpus_milli = 1000;
-		g->gpu_memory_bytes = 1 + (int64_t)roll(d, UINT32_MAX);
+		g->gpu_memory_bytes = (INT64_C(1) << 20) + (int64_t)roll(d, UINT32_MAX);
 		g->gpu_cores = (int64_t)roll(d, 101);
 		if (g->gpu_cores > 0 && g->gpu_cores < 100 && maybe(d))
 			g->gpu_cores_limit = g->gpu_cores + 1;
