@@ -221,6 +221,13 @@ static const char *contradiction(struct model *m, const struct node *n)
 {
 	char text[160];
 
+	if (n->closed && n->n_devices) {
+		snprintf(text, sizeof(text),
+			 "%.40s may give its devices to others: sharing: %.24s of its pool would "
+			 "hand them over to gpuqd",
+			 n->backend->title, n->backend->pool);
+		return model_intern(m, text);
+	}
 	site_each(site_pool, m->site->pools, p) {
 		const char *word;
 
@@ -261,11 +268,11 @@ void node_judge(struct model *m, struct node *n)
 		if (why)
 			ill = why;
 	}
-	n->ill = ill ? model_intern(m, ill) : contradiction(m, n);
 	n->closed = n->backend && n->backend->closed;
 	site_each(site_pool, m->site->pools, p)
 		if (n->closed && strcmp(p->name, n->pool) == 0)
 			n->closed = strcmp(site_sharing_word(p->sharing), n->backend->pool) != 0;
+	n->ill = ill ? model_intern(m, ill) : contradiction(m, n);
 }
 
 /* Copy the conditions of the fact into the node's arena. */
