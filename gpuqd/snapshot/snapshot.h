@@ -349,7 +349,7 @@ struct snap_request {
 	const int64_t *wait_ix_us; /* by flavor_ix; NULL = it waits for none */
 };
 
-/* What there is a number of for all jobs together: a license of the site; or a volume claim which one pod can be using at
+/* A number for all jobs together: of a license of the site, or 1 of a volume claim which one pod can be using at
  * a time, whose name is that of its namespace, a slash and its own. */
 struct snap_license {
 	const char *name;
