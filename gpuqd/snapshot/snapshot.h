@@ -349,9 +349,11 @@ struct snap_request {
 	const int64_t *wait_ix_us; /* by flavor_ix; NULL = it waits for none */
 };
 
+/* A number for all jobs together: of a license of the site, or 1 of a volume claim which one pod can be using at
+ * a time, whose name is that of its namespace, a slash and its own. */
 struct snap_license {
 	const char *name;
-	int64_t count; /* of the site */
+	int64_t count;
 	int64_t used; /* sealed: held by running and leaving jobs */
 };
 

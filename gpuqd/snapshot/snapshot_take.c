@@ -434,7 +434,8 @@ static uint32_t take_one(struct taking *t, const struct request_spec *spec,
 
 	gpuq_arena_reset(&t->scratch);
 	groups = gpuq_arena_calloc(&t->scratch, spec->n_groups, sizeof(*groups));
-	needs = gpuq_arena_calloc(&t->scratch, spec->licenses.n + 1, sizeof(*needs));
+	needs = gpuq_arena_calloc(
+		&t->scratch, spec->licenses.n + snapshot_objects_volumes(spec) + 1, sizeof(*needs));
 	if (!groups || !needs)
 		return SNAP_NONE;
 	sr = (struct snap_request){ .groups = groups };
@@ -483,6 +484,8 @@ static uint32_t take_one(struct taking *t, const struct request_spec *spec,
 			ix++;
 		}
 	}
+	if (in)
+		snapshot_objects_needs(t->objects, in, spec, needs, &sr.n_licenses);
 	sr.licenses = needs;
 	sr.exclusive = spec->exclusive;
 	sr.others = others;
@@ -634,6 +637,8 @@ static bool take_before_jobs(struct taking *t)
 	if (!t->s && !take_begin(t))
 		return false;
 	t->objects = snapshot_objects_new(m, &t->mem);
+	if (t->objects)
+		snapshot_objects_licenses(t->objects, t->s);
 	take_config(t);
 	take_queues(t);
 	snapshot_pools_begin(t);

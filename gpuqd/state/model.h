@@ -385,6 +385,7 @@ struct foreign_use {
 struct foreign_stranger {
 	const char *uuid; /* interned */
 	int64_t milli; /* of it that they hold */
+	uint32_t n_held; /* pods that have such a device for them, and are counted instead */
 };
 
 struct node_cut;
@@ -454,7 +455,9 @@ struct foreign {
 	uint16_t devices[FOREIGN_DEVICES_MAX];
 	uint32_t n_devices;
 	const char **uuids; /* of them, where those are reported instead; interned; NULL = none */
-	uint32_t n_uuids;
+	const char *
+		*holds; /* UUIDs that others give, of devices that it holds for them; likewise */
+	uint32_t n_uuids, n_holds;
 	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
 	uint32_t n_mig, n_resources;
 	struct gpuq_amount *resources; /* in one block with the names; NULL = none */

@@ -221,6 +221,13 @@ static const char *contradiction(struct model *m, const struct node *n)
 {
 	char text[160];
 
+	if (n->closed && n->n_devices) {
+		snprintf(text, sizeof(text),
+			 "%.40s may give its devices to others: sharing: %.24s of its pool would "
+			 "hand them over to gpuqd",
+			 n->backend->title, n->backend->pool);
+		return model_intern(m, text);
+	}
 	site_each(site_pool, m->site->pools, p) {
 		const char *word;
 
@@ -261,11 +268,11 @@ void node_judge(struct model *m, struct node *n)
 		if (why)
 			ill = why;
 	}
-	n->ill = ill ? model_intern(m, ill) : contradiction(m, n);
 	n->closed = n->backend && n->backend->closed;
 	site_each(site_pool, m->site->pools, p)
 		if (n->closed && strcmp(p->name, n->pool) == 0)
 			n->closed = strcmp(site_sharing_word(p->sharing), n->backend->pool) != 0;
+	n->ill = ill ? model_intern(m, ill) : contradiction(m, n);
 }
 
 /* Copy the conditions of the fact into the node's arena. */
@@ -501,12 +508,14 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 			on->milli += (uint32_t)sign * part.milli;
 			on->cores_milli += (uint32_t)sign * part.cores_milli;
 			on->bytes += sign * part.bytes;
+		} else if (f->n_uuids) {
+			foreign_stranger_add(n, f->uuids[i], sign * (int64_t)part.milli);
 		} else {
 			n->foreign_gpus_milli += sign * (int64_t)part.milli;
-			if (f->n_uuids)
-				foreign_stranger_add(n, f->uuids[i], sign * (int64_t)part.milli);
 		}
 	}
+	for (uint32_t i = 0; !counted && i < f->n_holds; i++)
+		foreign_stranger_hold(n, f->holds[i], sign);
 	if (f->n_devices == 0 && f->n_uuids == 0 && !counted)
 		n->foreign_gpus_milli += sign * foreign_gpus(n, f);
 	n->foreign_pods += sign;
@@ -527,6 +536,7 @@ static void foreign_drop(struct model *m, struct foreign *f)
 	foreign_sum(m, f, -1);
 	HASH_DEL(m->foreigns, f);
 	free(f->uuids);
+	free(f->holds);
 	free(f->resources);
 	free(f);
 }
@@ -570,6 +580,8 @@ static void foreign_fill(struct foreign *f, const struct pod_fact *p)
 	f->gpus_milli = p->gpus_milli;
 	f->device_bytes = p->device_bytes;
 	foreign_devices(f, p);
+	f->holds = p->holds.items;
+	f->n_holds = p->holds.n < FOREIGN_DEVICES_MAX ? (uint32_t)p->holds.n : FOREIGN_DEVICES_MAX;
 	for (size_t i = 0; i < p->n_mig && f->n_mig < FOREIGN_MIG_MAX; i++)
 		f->mig[f->n_mig++] = p->mig[i];
 	f->resources = (struct gpuq_amount *)(uintptr_t)p->resources;
@@ -621,7 +633,10 @@ static bool foreign_same(const struct foreign *a, const struct foreign *b)
 	for (uint32_t i = 0; i < a->n_uuids && a->n_uuids == b->n_uuids; i++)
 		if (strcmp(a->uuids[i], b->uuids[i]) != 0)
 			return false;
-	return a->n_uuids == b->n_uuids &&
+	for (uint32_t i = 0; i < a->n_holds && a->n_holds == b->n_holds; i++)
+		if (strcmp(a->holds[i], b->holds[i]) != 0)
+			return false;
+	return a->n_uuids == b->n_uuids && a->n_holds == b->n_holds &&
 	       gpuq_amounts_same(a->resources, a->n_resources, b->resources, b->n_resources) &&
 	       strcmp(a->node, b->node) == 0 && a->cpu_milli == b->cpu_milli &&
 	       a->memory_bytes == b->memory_bytes && a->gpus_milli == b->gpus_milli &&
@@ -676,6 +691,7 @@ static void apply_foreign(struct model *m, const struct pod_fact *p, bool gone)
 		f->mig[i].profile = model_intern(m, f->mig[i].profile);
 	f->resources = amounts_copy(f->resources, f->n_resources);
 	f->uuids = intern_all(m, f->uuids, f->n_uuids);
+	f->holds = intern_all(m, f->holds, f->n_holds);
 	HASH_ADD_STR(m->foreigns, uid, f);
 	foreign_sum(m, f, 1);
 }

@@ -74,6 +74,7 @@ test_expect_success 'AC-RAI-7: the matrix row KAI fractions: a reservation pod h
 	for half in 1 2; do theirs half-$half kai 0 "\"labels\": {\"runai-gpu-group\": \"g1\"}, \"annotations\": {$hang, \"gpu-fraction\": \"0.5\"}" || return 1; done &&
 	wait_for 60 node_frees kai 1 && node_has kai devices.1.free_cores 0 && node_has kai devices.0.free_cores 100 && one=$(fake_job "gpus: 1\nnode_selector: {kind: kai}\n$(fate hang=true)") && job_becomes "$one" RUNNING 120 &&
 	more=$(fake_job "gpus: 1\nnode_selector: {kind: kai}") && wait_for 60 job_is "$more" reason Resources && kube list gpuq-jobs/pods metadata.labels >labels &&
+	kube delete kai-resource-reservation/pods/gpu-reservation-kai-1 && wait_for 60 node_has kai foreign_pods 2 && node_frees kai 0 && job_is "$more" reason Resources &&
 	! grep runai labels && gpuq cancel "$one" "$more" && { gpuq doctor >doctor.out || true; } && grep -q "kai fractions.*counted as foreign" doctor.out
 '
 

@@ -845,6 +845,17 @@ static const struct {
 	{ "\"annotations\":{\"run.ai/reserve_for_gpu_index\":\"3\"}", 0, 0, NULL, 3 },
 	{ "\"annotations\":{\"run.ai/reserve_for_gpu_index\":\"GPU-c\"}", 0, 0, "GPU-c", -1 },
 	{ "\"annotations\":{\"gpu-fraction\":\"0.5\"}", 0, 0, NULL, -1 },
+	{ "\"labels\":{\"runai-gpu-group\":\"g\"},\"annotations\":{\"gpu-fraction\":\"0.5\"}", 500,
+	  0, "g", -1 },
+	{ "\"labels\":{\"runai-gpu-group/g\":\"g\",\"runai-gpu-group/h\":\"h\"},\"annotations\":{"
+	  "\"gpu-fraction\":\"0.5\",\"gpu-fraction-num-devices\":\"2\"}",
+	  1000, 0, "g", -1 },
+	{ "\"labels\":{\"runai-gpu-group\":\"g\"},\"annotations\":{\"gpu-memory\":\"1024\"}", 1,
+	  INT64_C(1) << 30, "g", -1 },
+	{ "\"labels\":{\"runai-gpu-group\":\"g\"},\"annotations\":{\"gpu-memory\":\"1e99\","
+	  "\"gpu-fraction\":\"many\"}",
+	  1, 0, "g", -1 },
+	{ "\"labels\":{\"runai-gpu-group\":\"g\"}", 0, 0, NULL, -1 },
 	/* A pod of gpuqd's own: its owner's words count for nothing. */
 	{ "\"labels\":{\"sharedgpu/gpu_request\":\"0.5\",\"gpuq.io/cluster\":\"" ID
 	  "\"},\"annotations\":{"

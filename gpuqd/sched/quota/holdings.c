@@ -596,6 +596,11 @@ static bool lenders_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct
 	return true;
 }
 
+bool holdings_is_license(enum gpuq_reason code)
+{
+	return code == GPUQ_R_LICENSE || code == GPUQ_R_VOLUME_IN_USE;
+}
+
 /* True unless too few are left of some license. */
 static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *why)
 {
@@ -603,8 +608,10 @@ static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *wh
 
 	for (uint32_t i = 0; i < r->n_licenses; i++) {
 		const struct snap_license *l = &c->s->licenses[r->licenses[i].license];
+		const char *claim = strchr(l->name, '/');
 
-		if (!within(c, why, GPUQ_R_LICENSE, PLAN_COUNT, l->name,
+		if (!within(c, why, claim ? GPUQ_R_VOLUME_IN_USE : GPUQ_R_LICENSE, PLAN_COUNT,
+			    claim ? claim + 1 : l->name,
 			    c->holdings->license_free[r->licenses[i].license], 0,
 			    r->licenses[i].count))
 			return false;
