@@ -773,7 +773,7 @@ struct job *index_of_user(const struct model *m, const char *user);
 struct job *index_elements(const struct model *m,
 			   uint32_t id); /* in memory; not the array itself */
 struct node *model_find_node(const struct model *m, const char *name);
-/* Set the links, NUMA nodes, MIG instances and countable resources of f, which a node's record lacks; f->n_devices is
+/* Set the links, NUMA nodes, MIG instances and countable resources of f, beside the devices; f->n_devices is
  * the number of devices of the links. told: what the cluster reported, for the next time that the site changes.
  * Copied. */
 void node_set_parts(struct model *m, struct node *n, const struct node_fact *f,

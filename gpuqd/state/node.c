@@ -91,8 +91,8 @@ static bool bytes_same(const uint8_t *a, const uint8_t *b, size_t n)
 	return a && b ? memcmp(a, b, n) == 0 : !a && !b;
 }
 
-/* True if the cluster reports what the model has already, but for amounts of other resources. Nodes
- * are reported again and again: only a real change is stored and rebuilt. */
+/* True if the cluster reports what the model has already. Nodes are reported again and again: only a real
+ * change is stored and rebuilt. */
 static bool fact_same(const struct node *n, const struct node_fact *f)
 {
 	const struct node_fact *o = &n->fact, *told = &n->told;
@@ -104,7 +104,8 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 	    o->slots != f->slots ||
 	    strcmp(told->device ? told->device : "", f->device ? f->device : "") ||
 	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
-	    !strmap_same(&told->labels, &f->labels))
+	    !strmap_same(&told->labels, &f->labels) ||
+	    !gpuq_amounts_same(told->resources, told->n_resources, f->resources, f->n_resources))
 		return false;
 	if (o->n_conditions != f->n_conditions)
 		return false;
@@ -732,6 +733,8 @@ void node_set_parts(struct model *m, struct node *n, const struct node_fact *f,
 {
 	keep_parts(m, n, f, n->n_devices);
 	keep_told(m, n, told, keep_labels(n, &told->labels));
+	node_classify(m, n);
+	node_judge(m, n);
 	recount_foreign(m, n);
 }
 
@@ -785,13 +788,10 @@ void node_settle_class(struct model *m, const char *name)
 int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct node *n = model_find_node(m, ev->node->name);
-	const struct node_fact *f = ev->node;
-	const bool same = n && fact_same(n, f);
 
 	(void)err;
 	/* Nothing changed: nothing is to be stored. */
-	if (same && gpuq_amounts_same(n->told.resources, n->told.n_resources, f->resources,
-				      f->n_resources)) {
+	if (n && fact_same(n, ev->node)) {
 		n->seen_us = ev->at_us;
 		return 0;
 	}
@@ -807,11 +807,7 @@ int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *er
 	node_shorts_offered(m, n);
 	accounting_charge_strand(m, n);
 	n->seen_us = ev->at_us;
-	/* Amounts of other resources are not stored: after a restart they are news of every node. */
-	if (same)
-		m->n_node_changes++;
-	else
-		touch(m, n);
+	touch(m, n);
 	ask_node_seen(m, n);
 	return 0;
 }
