@@ -6,6 +6,7 @@
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/health.h"
 #include "gpuqd/site/inventory.h"
+#include "libgpuq/spec/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -879,12 +880,33 @@ int node_apply_foreign_gone(struct model *m, const struct event *ev, struct gpuq
 	return 0;
 }
 
+/* Count the instances of a node that are not in use, and those that foreign pods hold. */
+static int64_t free_instances(const struct node *n, int64_t *foreign)
+{
+	int64_t free = 0;
+
+	*foreign = 0;
+	for (size_t i = 0; i < n->fact.n_mig; i++) {
+		int64_t left = (int64_t)n->fact.mig[i].count - n->foreign_mig[i];
+		const struct pod *p;
+
+		DL_FOREACH2(n->pods, p, node_next)
+			if (model_pod_takes(p) && model_pod_mig(p) &&
+			    gpuq_profile_kin(model_pod_mig(p), n->fact.mig[i].profile))
+				left -= model_pod_instances(p);
+		free += left > 0 ? left : 0;
+		*foreign += n->foreign_mig[i];
+	}
+	return free;
+}
+
 /* The worst state that applies comes first. */
 enum gpuq_node_state node_state(const struct node *n)
 {
 	/* The replicas of a device may be a little less than all of it. */
 	const int64_t r = n->fact.replicas > 1 ? n->fact.replicas : 1, whole = 1000 / r * r;
-	int64_t taken = n->foreign_gpus_milli;
+	int64_t taken = n->foreign_gpus_milli, foreign;
+	const int64_t instances = free_instances(n, &foreign);
 	bool busy = false;
 	struct pod *p;
 
@@ -904,7 +926,9 @@ enum gpuq_node_state node_state(const struct node *n)
 		return GPUQ_NODE_RESERVED;
 	if (n->suspect || n->frozen)
 		return GPUQ_NODE_SUSPECT;
-	if (n->n_devices && taken >= (int64_t)n->n_devices * whole)
+	/* One without any device is never so. */
+	if ((busy || taken + foreign > 0) && (n->n_devices || n->fact.n_mig) && instances == 0 &&
+	    taken >= (int64_t)n->n_devices * whole)
 		return GPUQ_NODE_ALLOC;
-	return busy || taken > 0 ? GPUQ_NODE_MIXED : GPUQ_NODE_IDLE;
+	return busy || taken + foreign > 0 ? GPUQ_NODE_MIXED : GPUQ_NODE_IDLE;
 }
