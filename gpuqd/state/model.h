@@ -397,6 +397,7 @@ struct node {
 	struct gpuq_arena arena; /* of the fact */
 	struct device *devices;
 	uint32_t n_devices;
+	uint32_t n_offered; /* of them; those behind are kept for pods that have them */
 	struct foreign_use *foreign_on; /* by device; in the arena; not stored */
 	uint32_t *foreign_mig; /* of fact.mig[i], held by foreign pods; in the arena; not stored */
 	int64_t *foreign_amounts; /* the same of fact.resources[i] */

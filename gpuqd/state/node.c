@@ -98,7 +98,8 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 {
 	const struct node_fact *o = &n->fact, *told = &n->told;
 
-	if (n->gone || o->cpu_milli != f->cpu_milli || o->memory_bytes != f->memory_bytes ||
+	/* Devices that are kept for pods go when those have ended. */
+	if (n->gone || n->n_offered < n->n_devices || o->cpu_milli != f->cpu_milli || o->memory_bytes != f->memory_bytes ||
 	    o->max_pods != f->max_pods || o->ready != f->ready ||
 	    o->unschedulable != f->unschedulable || o->n_taints != f->n_taints ||
 	    told->n_devices != f->n_devices || told->replicas != f->replicas ||
@@ -464,6 +465,7 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 	free(n->devices);
 	n->devices = devices;
 	n->n_devices = n_new;
+	n->n_offered = (uint32_t)f->n_devices;
 	n->fact.devices = NULL;
 	n->fact.n_devices = 0;
 	n->gone = false;

@@ -9,7 +9,7 @@ bool record_has_parts(const struct node *n)
 {
 	const struct node_fact *f = &n->fact, *told = &n->told;
 
-	return (f->device && *f->device) || (told->device && *told->device) || f->n_mig ||
+	return n->n_offered < n->n_devices || (f->device && *f->device) || (told->device && *told->device) || f->n_mig ||
 	       told->n_mig || f->n_resources || told->n_resources || f->links || f->numa ||
 	       f->slots || f->replicas > 1 || told->replicas > 1;
 }
@@ -90,8 +90,9 @@ void record_put_parts(struct gpuq_buf *b, const struct node *n)
 	const bool labels = labels_same(&n->fact.labels, &n->told.labels),
 		   devices = devices_same(n);
 
-	varint_array(b, 7);
+	varint_array(b, 8);
 	put_division(b, &n->fact, n->n_devices);
+	varint_int(b, n->n_offered);
 	varint_str(b, n->odd ? n->odd : "");
 	put_division(b, &n->told, n->told.n_devices);
 	varint_bool(b, labels);
@@ -225,15 +226,17 @@ void record_get_parts(struct model *m, struct rec *r, struct node *n)
 	struct rec links, numa, told_links, told_numa;
 	struct lists own = { 0 }, was = { 0 };
 	bool labels, devices;
+	int64_t offered;
 	const char *odd;
 	uint32_t more = rec_get_array(r);
 
-	if (more < 7) {
+	if (more < 8) {
 		varint_skip_more(r, more);
 		return;
 	}
-	more -= 7;
+	more -= 8;
 	get_division(m, r, &own, &f, &links, &numa);
+	offered = rec_get_int(r);
 	odd = record_get_name(m, r, NULL);
 	get_division(m, r, &was, &told, &told_links, &told_numa);
 	labels = varint_get_bool(r);
@@ -253,6 +256,8 @@ void record_get_parts(struct model *m, struct rec *r, struct node *n)
 		take_bytes(&told, &told_links, &told_numa);
 		node_set_parts(m, n, &f, &told);
 		n->odd = *odd ? odd : NULL;
+		if (offered >= 0 && offered < n->n_devices)
+			n->n_offered = (uint32_t)offered;
 	}
 	lists_done(&own);
 	lists_done(&was);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpuqd/snapshot/cost.h"
+#include "gpuqd/snapshot/displaced.h"
 #include "libgpuq/spec/profile.h"
 
 static const char *product_of(const struct node *n)
@@ -59,6 +60,9 @@ struct cards cards_of(const struct node *n)
 		if (model_pod_takes(p) && p->n_devices == 0 &&
 		    !(model_pod_mig(p) && gpuq_profile_is_shared(model_pod_mig(p))))
 			out.taken_milli += p->gpus_milli;
+	/* Devices that were cut under pods that hold them. */
+	if (n->n_offered == 0)
+		out.taken_milli += displaced_devices(n);
 	if (out.taken_milli > out.cut_milli)
 		out.taken_milli = out.cut_milli;
 	return out;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/snapshot/displaced.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/cuts/foreign_part.h"
 #include "gpuqd/state/view/cards.h"
@@ -64,6 +65,9 @@ void census_slots(const struct node *n, int64_t now_us, struct census_slot *slot
 	for (uint32_t i = 0; i < n->n_strangers; i++)
 		assume(n, slots, foreign_stranger_milli(n, i, &rest));
 	assume(n, slots, rest);
+	if (n->pods)
+		assume(n, slots,
+		       displaced_instances(n) + (n->n_offered ? displaced_devices(n) : 0));
 	refuse_slots(n, now_us, slots);
 }
 
