@@ -210,23 +210,6 @@ static void restrict_to_kinds(struct taking *t, const struct gpuq_strlist *flavo
 
 /* ---- nodes and requests ---- */
 
-/* Return how many instances of a profile a node lacks, beside those that are known to be held. */
-static uint32_t lacking_instances(const struct taking *t, const struct node *n, const char *profile)
-{
-	char name[GPUQ_RESOURCE_NAME_MAX + 1], resource[GPUQ_PROFILE_ROOM];
-	int64_t lacks;
-
-	if (!n->shorts[0].resource) /* the first is used first */
-		return 0;
-	/* Under the single strategy they have the name of whole devices. */
-	if (n->n_devices == 0 && n->fact.device && *n->fact.device)
-		return (uint32_t)node_lacks(n, n->fact.device, t->now_us);
-	snprintf(name, sizeof(name), GPUQ_RESOURCE_MIG "%s",
-		 gpuq_profile_resource(profile, resource));
-	lacks = node_lacks(n, name, t->now_us);
-	return lacks < UINT16_MAX ? (uint32_t)lacks : UINT16_MAX;
-}
-
 /* Return how many of gpuq's pods have of the instances, which were whole or in another number of replicas when they
  * started: they are not for others. */
 static uint32_t held_otherwise(const struct node *n, const char *profile)
@@ -276,11 +259,12 @@ static void spread_foreign(struct taking *t, const struct node *n, int64_t lacks
 		const int64_t more = held * milli - charged;
 
 		/* What it counts beyond the charge is as good as held by others. */
-		devices[d].foreign_milli =
-			(int16_t)(more < 0 ? 0 : more < SNAP_MILLI ? more : SNAP_MILLI);
-		room[d] = sn->replicas > held ? sn->replicas - held +
-							devices[d].foreign_milli / milli
-					      : 0;
+		devices[d].foreign_milli = (int16_t)(more < 0            ? 0
+						     : more < SNAP_MILLI ? more
+									 : SNAP_MILLI);
+		room[d] = sn->replicas > held
+				  ? sn->replicas - held + devices[d].foreign_milli / milli
+				  : 0;
 	}
 	take_replicas(n->foreign_gpus_milli / milli + lacks +
 			      (displaced_devices(n) + milli - 1) / milli,
@@ -413,7 +397,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 			.profile = n->fact.mig[i].profile,
 			.count = n->fact.mig[i].count,
 			.foreign = n->foreign_mig[i] + held_otherwise(n, n->fact.mig[i].profile) +
-				   lacking_instances(t, n, n->fact.mig[i].profile)
+				   node_lacks_instances(n, n->fact.mig[i].profile, t->now_us)
 		};
 	sn.mig = mig;
 	sn.n_mig = (uint32_t)n->fact.n_mig;

@@ -421,7 +421,7 @@ struct node {
 	bool frozen; /* its devices do not add up: no more starts there; not stored */
 	const char *frozen_why; /* interned */
 	int64_t backoff_until_us;
-	/* Not stored; the used ones are the first, the oldest gives way. */
+	/* The used ones are the first, the oldest gives way. */
 	struct node_short shorts[NODE_SHORTS_MAX];
 	int64_t seen_us; /* last news of it */
 	int64_t first_us; /* when this run first heard of it as new; 0 = it was stored; not stored */
@@ -466,6 +466,8 @@ struct foreign {
 int64_t node_ledger_free(const struct node *n, const char *resource);
 /* Return how much a node lacks of a resource now, beside what its pods hold. */
 int64_t node_lacks(const struct node *n, const char *resource, int64_t now_us);
+/* Return how many instances of a profile it lacks so. */
+uint32_t node_lacks_instances(const struct node *n, const char *profile, int64_t now_us);
 /* Return when the first of these that hold now ends; GPUQ_UNLIMITED = none does. */
 int64_t node_lacks_until(const struct node *n, int64_t now_us);
 /* Return what is known of it; NULL = no refusal that the node has not made up for since. */

@@ -99,11 +99,11 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 	const struct node_fact *o = &n->fact, *told = &n->told;
 
 	/* Devices that are kept for pods go when those have ended. */
-	if (n->gone || n->n_offered < n->n_devices || o->cpu_milli != f->cpu_milli || o->memory_bytes != f->memory_bytes ||
-	    o->max_pods != f->max_pods || o->ready != f->ready ||
-	    o->unschedulable != f->unschedulable || o->n_taints != f->n_taints ||
-	    told->n_devices != f->n_devices || told->replicas != f->replicas ||
-	    o->slots != f->slots ||
+	if (n->gone || n->n_offered < n->n_devices || o->cpu_milli != f->cpu_milli ||
+	    o->memory_bytes != f->memory_bytes || o->max_pods != f->max_pods ||
+	    o->ready != f->ready || o->unschedulable != f->unschedulable ||
+	    o->n_taints != f->n_taints || told->n_devices != f->n_devices ||
+	    told->replicas != f->replicas || o->slots != f->slots ||
 	    strcmp(told->device ? told->device : "", f->device ? f->device : "") ||
 	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
 	    !strmap_same(&told->labels, &f->labels) ||

@@ -79,6 +79,21 @@ test_expect_success 'fair shares of sevenths add up to no more than the cards th
 	done && job_becomes "${last}_0" RUNNING && wait_for 60 add_up 1.99 && add_up 1.99 && all_gone
 '
 
+replicas="\"nvidia.com/gpu.replicas\": \"4\", \"nvidia.com/gpu.sharing-strategy\": \"time-slicing\""
+
+test_expect_success 'resources of the cluster stand for as many devices as there are cards' '
+	gpuq resume node-0002 && offers node-0000 "\"nvidia.com/mig-1g.5gb\": null, \"nvidia.com/gpu\": \"8\"" "\"nvidia.com/gpu.count\": \"2\", $replicas" && wait_for 60 node_is node-0000 gpus 2 && wait_for 60 node_is node-0000 free_gpus 2 &&
+	gpuq status --json >status.out && cat status.out && grep -qF "\"nvidia.com/gpu\":{\"total\":16,\"free\":16,\"devices\":4,\"free_devices\":4,\"slots\":16,\"free_slots\":16}" status.out && test "$(json gpus <status.out)" = 5 &&
+	gpuq status >glance && ! grep "^Resources.*nvidia.com/gpu " glance
+'
+
+test_expect_success 'a replica of another name than those of a node is not had there, which the reason tells; parts have the name that is there' '
+	gpuq drain node-0001 node-0002 && offers node-0001 "\"aliyun.com/gpu-mem\": \"15\", \"aliyun.com/gpu-count\": \"1\", \"nvidia.com/gpu\": null" && wait_for 60 node_is node-0001 sharing gpushare && pod s "nvidia.com/gpu.shared: 1" >s.yaml &&
+	s=$(submit s.yaml 2>warned) && cat warned && ! grep gpushare warned && wait_for 60 job_is "$s" reason Unsatisfiable && gpuq why "$s" >why.out && cat why.out && grep "nvidia.com/gpu.shared" why.out &&
+	p=$(fake_job hang=true -g 0.1) && job_becomes "$p" RUNNING && test "$(limits "$p")" = "{\"nvidia.com/gpu\": \"1\"}" && gpuq cancel "$p" &&
+	offers node-0000 "\"nvidia.com/gpu\": null, \"nvidia.com/gpu.shared\": \"8\"" && job_becomes "$s" RUNNING && p=$(fake_job hang=true -g 0.1) && job_becomes "$p" RUNNING && test "$(limits "$p")" = "{\"nvidia.com/gpu.shared\": \"1\"}" && all_gone
+'
+
 no_harm_was_done
 
 test_done

@@ -9,9 +9,10 @@ bool record_has_parts(const struct node *n)
 {
 	const struct node_fact *f = &n->fact, *told = &n->told;
 
-	return n->n_offered < n->n_devices || (f->device && *f->device) || (told->device && *told->device) || f->n_mig ||
-	       told->n_mig || f->n_resources || told->n_resources || f->links || f->numa ||
-	       f->slots || f->replicas > 1 || told->replicas > 1;
+	return n->n_offered < n->n_devices || n->shorts[0].resource || (f->device && *f->device) ||
+	       (told->device && *told->device) || f->n_mig || told->n_mig || f->n_resources ||
+	       told->n_resources || f->links || f->numa || f->slots || f->replicas > 1 ||
+	       told->replicas > 1;
 }
 
 static bool labels_same(const struct gpuq_strmap *a, const struct gpuq_strmap *b)
@@ -84,13 +85,30 @@ static void put_devices(struct gpuq_buf *b, const struct node_fact *f)
 	}
 }
 
+static void put_shorts(struct gpuq_buf *b, const struct node *n)
+{
+	uint32_t k = 0;
+
+	while (k < NODE_SHORTS_MAX && n->shorts[k].resource)
+		k++;
+	varint_array(b, k);
+	for (uint32_t i = 0; i < k; i++) {
+		varint_array(b, 5);
+		varint_str(b, n->shorts[i].resource);
+		varint_int(b, n->shorts[i].lacks);
+		varint_int(b, n->shorts[i].until_us);
+		varint_int(b, n->shorts[i].offered);
+		varint_int(b, n->shorts[i].times);
+	}
+}
+
 /* Labels and devices of the report are those of the node on most sites: then they are not written twice. */
 void record_put_parts(struct gpuq_buf *b, const struct node *n)
 {
 	const bool labels = labels_same(&n->fact.labels, &n->told.labels),
 		   devices = devices_same(n);
 
-	varint_array(b, 8);
+	varint_array(b, 9);
 	put_division(b, &n->fact, n->n_devices);
 	varint_int(b, n->n_offered);
 	varint_str(b, n->odd ? n->odd : "");
@@ -99,6 +117,7 @@ void record_put_parts(struct gpuq_buf *b, const struct node *n)
 	varint_bool(b, devices);
 	put_labels(b, labels ? &(const struct gpuq_strmap){ 0 } : &n->told.labels);
 	put_devices(b, devices ? &(const struct node_fact){ 0 } : &n->told);
+	put_shorts(b, n);
 }
 
 /* Return the bytes of n values; NULL = there are none. */
@@ -157,8 +176,7 @@ static void get_division(struct model *m, struct rec *r, struct lists *l, struct
 	l->mig = get_amounts(m, r, &f->n_mig);
 	l->instances = record_alloc(f->n_mig, sizeof(*l->instances));
 	for (size_t i = 0; i < f->n_mig; i++)
-		l->instances[i] =
-			(struct mig_fact){ l->mig[i].name, (uint32_t)l->mig[i].count };
+		l->instances[i] = (struct mig_fact){ l->mig[i].name, (uint32_t)l->mig[i].count };
 	f->mig = l->instances;
 	l->resources = get_amounts(m, r, &f->n_resources);
 	f->resources = l->resources;
@@ -209,6 +227,25 @@ static struct device_fact *get_devices(struct model *m, struct rec *r, size_t *n
 	return out;
 }
 
+static void get_shorts(struct model *m, struct rec *r, struct node *n)
+{
+	const uint32_t k = rec_get_array(r);
+
+	for (uint32_t i = 0; i < k; i++) {
+		const uint32_t more = rec_get_row(r, 5);
+		struct node_short s;
+
+		s.resource = record_get_name(m, r, NULL);
+		s.lacks = rec_get_int(r);
+		s.until_us = rec_get_int(r);
+		s.offered = rec_get_int(r);
+		s.times = (uint32_t)rec_get_int(r);
+		varint_skip_more(r, more);
+		if (!r->bad && i < NODE_SHORTS_MAX)
+			n->shorts[i] = s;
+	}
+}
+
 /* Return the devices of the node as a fact has them; on the heap. */
 static struct device_fact *own_devices(const struct node *n)
 {
@@ -230,11 +267,11 @@ void record_get_parts(struct model *m, struct rec *r, struct node *n)
 	const char *odd;
 	uint32_t more = rec_get_array(r);
 
-	if (more < 8) {
+	if (more < 9) {
 		varint_skip_more(r, more);
 		return;
 	}
-	more -= 8;
+	more -= 9;
 	get_division(m, r, &own, &f, &links, &numa);
 	offered = rec_get_int(r);
 	odd = record_get_name(m, r, NULL);
@@ -243,6 +280,7 @@ void record_get_parts(struct model *m, struct rec *r, struct node *n)
 	devices = varint_get_bool(r);
 	get_labels(m, r, &was.labels);
 	was.devices = get_devices(m, r, &told.n_devices);
+	get_shorts(m, r, n);
 	varint_skip_more(r, more);
 	told.labels = labels ? n->fact.labels : was.labels;
 	if (devices) {

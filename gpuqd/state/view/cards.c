@@ -68,6 +68,16 @@ struct cards cards_of(const struct node *n)
 	return out;
 }
 
+int64_t cards_refused(const struct node *n, const struct cards *c, int64_t now_us)
+{
+	int64_t milli = 0;
+
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		milli += exactly(n->fact.mig[i].profile,
+				 node_lacks_instances(n, n->fact.mig[i].profile, now_us));
+	return milli < c->cut_milli - c->taken_milli ? milli : c->cut_milli - c->taken_milli;
+}
+
 bool cards_any_of(const struct model *m, const char *sharing)
 {
 	node_each(m, n)

@@ -213,7 +213,10 @@ static void add_cards(const struct model *m, const struct node *n, enum census_k
 		      int64_t now_us, struct census *out)
 {
 	const struct cards c = cards_of(n);
-	const int64_t left = c.cut_milli - c.taken_milli;
+	const int64_t refused = rest == CENSUS_DRAINING || rest == CENSUS_STRANDED
+					? 0
+					: cards_refused(n, &c, now_us);
+	const int64_t left = c.cut_milli - c.taken_milli - refused;
 
 	out->total_milli += c.total_milli;
 	if (n->gone || (!n->fact.ready && rest != CENSUS_PROVISIONING)) {
@@ -223,6 +226,8 @@ static void add_cards(const struct model *m, const struct node *n, enum census_k
 	out->milli[CENSUS_ALLOCATED] += c.taken_milli;
 	out->milli[CENSUS_STRANDED] += c.total_milli - c.cut_milli;
 	add_stranded(out, "mig", c.total_milli - c.cut_milli);
+	out->milli[CENSUS_STRANDED] += refused;
+	add_stranded(out, "refused", refused);
 	if (rest == CENSUS_RESERVED)
 		add_reserved(m, census_reservation(m, n, now_us), left, out);
 	else
