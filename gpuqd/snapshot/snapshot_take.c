@@ -258,7 +258,7 @@ static void spread_foreign(struct taking *t, const struct node *n, int64_t lacks
 		const int64_t held = displaced_replicas(n, d, milli, &charged);
 		const int64_t more = held * milli - charged;
 
-		/* What it counts beyond the charge is as good as held by others. */
+		/* Its part beyond the charge is as good as held by others. */
 		devices[d].foreign_milli = (int16_t)(more < 0            ? 0
 						     : more < SNAP_MILLI ? more
 									 : SNAP_MILLI);

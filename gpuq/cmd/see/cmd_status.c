@@ -423,7 +423,7 @@ static void resources_line(const struct gpuq_val *status, struct gpuq_buf *text)
 
 	for (size_t i = 0; map && map->type == GPUQ_MAP && i < map->n; i++) {
 		const struct gpuq_val *v = map->pairs[i].val;
-		/* Of the server of an earlier version: devices. */
+		/* An earlier server has them as devices. */
 		const int64_t devices = gpuq_get_int(v, "slots", gpuq_get_int(v, "devices", 0));
 		struct gpuq_val *rest = gpuq_map(&a);
 
