@@ -82,7 +82,8 @@ struct snap_flavor {
 	int64_t rank; /* then by name */
 	int64_t rate_milli; /* charge rate of a device, in thousandths; as added: 1000 */
 	bool grows; /* some pool of it can get more nodes: its quotas may exceed what there is */
-	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
+	int64_t capacity_milli; /* sealed: devices of usable nodes, instances as they are charged */
+	int64_t devices_milli; /* sealed: the same where sevenths of a card are not rounded up */
 	int64_t device_memory_bytes; /* sealed: the smallest of its devices; 0 = not known */
 	uint32_t replicas; /* sealed: the fewest of its devices that have some; 0 = none have */
 	bool by_memory; /* sealed: some of its nodes share devices by memory alone */

@@ -771,6 +771,18 @@ static void leave_reserved(struct cycle *c)
 	}
 }
 
+/* Return what the fair shares of the queues below the root add up to, by flavor. */
+static const int64_t *fair_sum(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+	int64_t *sum = cycle_alloc(c, s->n_flavors + 1, sizeof(*sum));
+
+	for (uint32_t q = 0; sum && q < s->n_queues; q++)
+		for (uint32_t f = 0; s->queues[q].parent == SNAP_NONE && f < s->n_flavors; f++)
+			sum[f] = amount_sum(sum[f], *cell(c, c->holdings->fair, q, f));
+	return sum;
+}
+
 void holdings_finish(struct cycle *c, struct plan *out)
 {
 	struct holdings *h = c->holdings;
@@ -782,6 +794,7 @@ void holdings_finish(struct cycle *c, struct plan *out)
 	for (size_t i = 0; i < (size_t)c->s->n_queues * c->s->n_res; i++)
 		h->held[i] -= h->leaving[i];
 	out->fair_share = h->fair;
+	out->fair_sum = fair_sum(c);
 	out->allocated = h->held;
 	out->demand = h->demand;
 	leave_reserved(c);
