@@ -523,7 +523,7 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 {
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
 	struct node_fact n = { .name = kube_str(json_object_get(o->object, "metadata"), "name") };
-	const char *wrong = NULL;
+	const char *wrong = NULL, *lock;
 	int rc;
 
 	if (!*n.name)
@@ -555,3 +555,5 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 	*out = n;
 	return 0;
 }
+	lock = kube_str(kube_path(o->object, "metadata", "annotations"), HAMI_LOCK);
+	n.lock = *lock ? lock : NULL;
