@@ -418,6 +418,8 @@ struct node {
 	bool closed; /* which may do so for another scheduler: no device of it is gpuqd's to give */
 	struct node_cut *cut; /* of its cards into instances, the last time; NULL = never */
 	const char *odd; /* how the site's inventory and the node differ, in its arena; NULL */
+	const char *
+		unused; /* why some of its devices are not, in its arena; NULL = not told; not stored */
 	bool suspect;
 	bool frozen; /* its devices do not add up: no more starts there; not stored */
 	const char *frozen_why; /* interned */
@@ -450,6 +452,7 @@ struct foreign {
 	const char *node; /* interned */
 	int64_t cpu_milli, memory_bytes, gpus_milli;
 	int64_t device_bytes; /* memory of each of its devices; 0 = in proportion */
+	int64_t device_units; /* pod_fact.device_units */
 	/* Where the cluster reports its devices: the same part of each. A foreign pod's are
 	 * believed only where it is a part of one device; those of a pod with gpuq's token
 	 * always. */

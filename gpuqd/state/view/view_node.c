@@ -787,13 +787,14 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 					 foreign_mig_milli(n)));
 	gpuq_put(a, v, "cause", view_word(a, node_cause(n, *cut ? cut : NULL, refuses)));
 	gpuq_put(a, v, "note",
-		 view_word(a, n->frozen    ? n->frozen_why
-			      : n->drain   ? n->drain_why
-			      : n->ill     ? n->ill
-			      : refuses    ? refuses
-			      : *cut       ? cut
-			      : is_told(n) ? n->odd
-					   : n->fact.note));
+		 view_word(a, n->frozen                     ? n->frozen_why
+			      : n->drain                    ? n->drain_why
+			      : n->ill                      ? n->ill
+			      : refuses                     ? refuses
+			      : *cut                        ? cut
+			      : is_told(n)                  ? n->odd
+			      : n->unused && !*n->fact.note ? n->unused
+							    : n->fact.note));
 	gpuq_put(a, v, "drained_by", view_word(a, n->drain_by));
 	gpuq_put(a, v, "drained_time", view_instant(a, n->drain_us));
 	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));

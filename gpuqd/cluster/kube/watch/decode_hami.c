@@ -14,12 +14,13 @@
 #define UUID_MAX 128
 #define FIELDS_OLD 7
 #define FIELDS 9
+#define MODE_MIG "mig"
 
 struct card {
 	const char *uuid;
 	char *type;
 	int64_t split, mib, numa;
-	bool healthy;
+	bool healthy, mig;
 };
 
 /* Returns what is wrong with the card; NULL = nothing. */
@@ -46,6 +47,7 @@ static const char *add(struct hami_cards *out, const struct card *c)
 		type += sizeof(vendor) - 1;
 	for (char *p = type; *p; p++)
 		*p = *p == ' ' ? '-' : *p;
+	out->mig[out->n] = c->mig;
 	out->numa[out->n] = c->numa >= 0 && c->numa < 255 ? (uint8_t)c->numa : 0;
 	if (out->n == 0 || c->split < out->slots)
 		out->slots = (uint32_t)c->split;
@@ -133,6 +135,8 @@ static void take(struct card *c, const char *key, char *p, char *end)
 		c->split = digits(p);
 	else if (*key == 'd' && strcmp(key, "devmem") == 0)
 		c->mib = digits(p);
+	else if (*key == 'm' && strcmp(key, "mode") == 0 && text)
+		c->mig = strcmp(p, MODE_MIG) == 0;
 	else if (*key == 'n' && strcmp(key, "numa") == 0)
 		c->numa = digits(p);
 	else if (*key == 'h' && strcmp(key, "health") == 0)
@@ -226,7 +230,8 @@ static const char *read_text(char *text, struct hami_cards *out)
 				   .mib = digits(field[2]),
 				   .type = field[4],
 				   .numa = digits(field[5]),
-				   .healthy = strcmp(field[6], "true") == 0 };
+				   .healthy = strcmp(field[6], "true") == 0,
+				   .mig = field[8] && strcmp(field[8], MODE_MIG) == 0 };
 		wrong = add(out, &c);
 		if (wrong)
 			return wrong;
@@ -307,7 +312,8 @@ int kube_read_hami(struct kube_object *o, struct hami_cards *out)
 	most = most < GPUQ_GPUS_PER_POD_MAX ? most : GPUQ_GPUS_PER_POD_MAX;
 	got.devices = gpuq_arena_calloc(&o->arena, most + 1, sizeof(*got.devices));
 	got.numa = gpuq_arena_calloc(&o->arena, most + 1, sizeof(*got.numa));
-	if (!got.devices || !got.numa)
+	got.mig = gpuq_arena_calloc(&o->arena, most + 1, sizeof(*got.mig));
+	if (!got.devices || !got.numa || !got.mig)
 		return GPUQ_ENOMEM;
 	got.wrong = *text == '[' ? read_json(text, &got) : read_text(text, &got);
 	if (got.wrong)
@@ -316,6 +322,62 @@ int kube_read_hami(struct kube_object *o, struct hami_cards *out)
 		return GPUQ_ENOMEM;
 	*out = got;
 	return 0;
+}
+
+/* ---- cards that get no pods ---- */
+
+static size_t cut_cards(struct hami_cards *cards, struct gpuq_buf *notes)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < cards->n; i++) {
+		if (!cards->mig[i])
+			continue;
+		gpuq_buf_printf(
+			notes, "%s%zu",
+			n++ ? ", " : "cards in MIG mode are HAMi's own to cut, and not used: ", i);
+		cards->devices[i].healthy = false;
+	}
+	return n;
+}
+
+/* HAMi itself reads "a, b": its scheduler gives these no new pods, and leaves those alone that are there. */
+static int cordoned_cards(struct kube_object *o, struct hami_cards *cards, bool more,
+			  struct gpuq_buf *notes)
+{
+	char *text = gpuq_arena_strdup(
+		&o->arena, kube_str(kube_path(o->object, "metadata", "annotations"), HAMI_CORDON));
+	char *rest = text, *word;
+	bool any = false;
+
+	if (!text)
+		return GPUQ_ENOMEM;
+	while ((word = strsep(&rest, ", ")) != NULL) {
+		size_t i = 0;
+
+		if (!*word)
+			continue;
+		while (i < cards->n && strcmp(cards->devices[i].uuid, word) != 0)
+			i++;
+		if (!any)
+			gpuq_buf_printf(notes, "%s" HAMI_CORDON " lists cards that are not used: ",
+					more ? "; " : "");
+		if (i < cards->n)
+			gpuq_buf_printf(notes, "%s%zu", any ? ", " : "", i);
+		else
+			gpuq_buf_printf(notes, "%s%.40s (there is none)", any ? ", " : "", word);
+		if (i < cards->n)
+			cards->devices[i].healthy = false;
+		any = true;
+	}
+	return 0;
+}
+
+int kube_hami_unused(struct kube_object *o, struct hami_cards *cards, struct gpuq_buf *notes)
+{
+	const bool more = cut_cards(cards, notes) > 0;
+
+	return cordoned_cards(o, cards, more, notes);
 }
 
 /* ---- nodes that are HAMi's ---- */
