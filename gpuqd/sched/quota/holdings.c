@@ -51,7 +51,8 @@ int64_t holdings_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint
 	if (c->holdings->more)
 		return c->holdings->more[res];
 	if (res == flavor)
-		return devices_need(c, job, flavor);
+		return c->holdings->charge >= 0 ? c->holdings->charge
+						: devices_need(c, job, flavor);
 	if (res == snap_cpu(c->s))
 		return r->cpu_milli;
 	if (res == snap_memory(c->s))
@@ -358,6 +359,7 @@ void holdings_init(struct cycle *c)
 	c->holdings = h;
 	if (!h)
 		return;
+	h->charge = -1;
 	for (uint32_t n = 0; n < s->n_nodes && !h->sevenths; n++)
 		h->sevenths = s->nodes[n].n_mig > 0;
 	h->held = cycle_alloc(c, cells, sizeof(*h->held));
@@ -409,17 +411,21 @@ void holdings_init(struct cycle *c)
 	budget_init(c);
 }
 
-void holdings_start(struct cycle *c, uint32_t job, uint32_t flavor)
+void holdings_start(struct cycle *c, uint32_t job, uint32_t flavor, int64_t devices)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = cycle_request(c, job);
 
+	if (devices < 0)
+		devices = devices_need(c, job, flavor);
 	for (uint32_t res = 0; res < c->s->n_res; res++)
-		charge(c, j->queue, res, holdings_need(c, job, flavor, res), !j->preemptible);
+		charge(c, j->queue, res,
+		       res == flavor ? devices : holdings_need(c, job, flavor, res),
+		       !j->preemptible);
 	count_running(c, j->queue);
-	users_count(c, job, devices_need(c, job, flavor), true);
-	caps_count(c, job, devices_need(c, job, flavor), true);
-	budget_start(c, job, flavor);
+	users_count(c, job, devices, true);
+	caps_count(c, job, devices, true);
+	budget_start(c, job, flavor, devices);
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		c->holdings->license_free[r->licenses[i].license] -= r->licenses[i].count;
 }
@@ -664,17 +670,111 @@ void holdings_grow(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t
 	budget_grow(c, job, flavor, gpus);
 }
 
-/* The order decides which reason is reported when several apply: the narrowest limit, of the job
- * itself, comes first. */
-bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
+/* Test one start with that charge in devices. The order decides which reason is reported when several apply: the
+ * narrowest limit, of the job itself, comes first. */
+static bool charge_admitted(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus,
+			    struct plan_reason *why)
 {
-	const int64_t gpus = devices_need(c, job, flavor);
+	bool admitted;
 
 	*why = (struct plan_reason){ .object = "" };
-	return job_admitted(c, job, gpus, why) && user_admitted(c, job, gpus, why) &&
-	       caps_admit(c, job, gpus, true, why) && queues_admit(c, job, flavor, why) &&
-	       budget_admits(c, job, flavor, why) && lenders_admit(c, job, flavor, why) &&
-	       licenses_admit(c, job, why);
+	c->holdings->charge = gpus;
+	admitted = job_admitted(c, job, gpus, why) && user_admitted(c, job, gpus, why) &&
+		   caps_admit(c, job, gpus, true, why) && queues_admit(c, job, flavor, why) &&
+		   budget_admits(c, job, flavor, gpus, why) && lenders_admit(c, job, flavor, why);
+	c->holdings->charge = -1;
+	return admitted;
+}
+
+/* True if what a start is charged depends on the node. */
+static bool charge_varies(const struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	return c->least_charge && flavor != SNAP_NONE && cycle_request(c, job)->by_memory;
+}
+
+bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
+{
+	const int64_t most = devices_need(c, job, flavor);
+
+	/* The most is tested first: it mostly passes, and then no node needs to be looked at. */
+	if (!charge_admitted(c, job, flavor, most, why)) {
+		if (!charge_varies(c, job, flavor) ||
+		    !charge_admitted(c, job, flavor, c->least_charge(c, job, flavor), why))
+			return false;
+	}
+	return licenses_admit(c, job, why);
+}
+
+/* Return what the pods of a job that is to be moved are charged where they are. */
+static int64_t charged_now(const struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	int64_t sum = 0;
+
+	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
+		add(&sum, cost_of_alloc(c->s, &c->s->allocs[a]));
+	return sum;
+}
+
+/* Return the largest charge from least on, below most, that is admitted; least is. */
+static int64_t largest_admitted(struct cycle *c, uint32_t job, uint32_t flavor, int64_t least,
+				int64_t most, int64_t *amounts)
+{
+	struct plan_reason why;
+
+	while (most - least > 1) {
+		const int64_t at = least + (most - least) / 2;
+		bool admitted;
+
+		if (amounts)
+			amounts[flavor] = at;
+		admitted = amounts ? holdings_admits_more(c, job, flavor, amounts)
+				   : charge_admitted(c, job, flavor, at, &why);
+		if (admitted)
+			least = at;
+		else
+			most = at;
+	}
+	return least;
+}
+
+int64_t holdings_spare(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct plan_reason why;
+	int64_t most, least, now;
+
+	if (!charge_varies(c, job, flavor))
+		return GPUQ_UNLIMITED;
+	most = devices_need(c, job, flavor);
+	if (charge_admitted(c, job, flavor, most, &why))
+		return GPUQ_UNLIMITED;
+	least = c->least_charge(c, job, flavor);
+	/* It counts already, and is not charged more than now. */
+	if (c->s->jobs[job].state != SNAP_PENDING) {
+		now = charged_now(c, job);
+		return now > least ? now - least : 0;
+	}
+	/* Other limits than on devices do not depend on where it runs. */
+	if (least >= most || !charge_admitted(c, job, flavor, least, &why))
+		return GPUQ_UNLIMITED;
+	return largest_admitted(c, job, flavor, least, most, NULL) - least;
+}
+
+int64_t holdings_spare_more(struct cycle *c, uint32_t job, uint32_t flavor, int64_t *amounts,
+			    int64_t least)
+{
+	const int64_t most = flavor == SNAP_NONE ? 0 : amounts[flavor];
+	int64_t largest;
+
+	if (holdings_admits_more(c, job, flavor, amounts))
+		return GPUQ_UNLIMITED;
+	if (!charge_varies(c, job, flavor) || least >= most)
+		return -1;
+	amounts[flavor] = least;
+	if (!holdings_admits_more(c, job, flavor, amounts))
+		return -1;
+	largest = largest_admitted(c, job, flavor, least, most, amounts);
+	return largest - least;
 }
 
 /* ---- for the rooms above ---- */

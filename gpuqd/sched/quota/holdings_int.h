@@ -31,6 +31,8 @@ struct holdings {
 	bool *per_user; /* by queue: some limit on the path counts users */
 	bool lends_limited;
 	const int64_t *more; /* by resource: requested instead of the job's request; NULL */
+	/* Devices that a start is tested with; below 0: the most that it can be charged. */
+	int64_t charge;
 	int64_t *license_free;
 
 	/* users.c */
