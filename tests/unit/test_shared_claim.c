@@ -234,6 +234,41 @@ Test(shared_claim, one_card_is_one_card)
 	model_free(m);
 }
 
+/* The fair share of the queue as the next cycle has it. */
+static int64_t fair(struct model *m)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct snapshot *s = NULL;
+	struct plan plan;
+	int64_t milli;
+
+	cr_assert_eq(snapshot_take(m, T0 + 100 * S, &s, &err), 0, "%s", err.text);
+	cr_assert_eq(sched_cycle(s, &mem, &plan, &err), 0, "%s", err.text);
+	milli = plan.fair_share[(size_t)snapshot_find_queue(s, "default") * s->n_res +
+				snapshot_find_flavor(s, "default")];
+	gpuq_arena_done(&mem);
+	snapshot_free(s);
+	return milli;
+}
+
+Test(shared_claim, its_card_is_in_the_fair_share_once)
+{
+	struct model *m = world();
+
+	cr_assert_null(submit_text(m, "{" SHARES "}", NULL));
+	cycle(m, T0 + S);
+	cr_expect_eq(fair(m), 1000);
+	cr_assert_null(submit_text(m, "{" SHARES "}", NULL));
+	cycle(m, T0 + 2 * S);
+	cr_expect_eq(fair(m), 1000, "the other rides");
+	cr_assert_null(submit_text(m, OF_CLASS, NULL));
+	cycle(m, T0 + 3 * S);
+	cr_expect_eq(fair(m), 2000);
+	cr_expect_eq(allocated(m), 2000);
+	model_free(m);
+}
+
 Test(shared_claim, isolation_is_none_while_it_is_shared)
 {
 	struct model *m = world();

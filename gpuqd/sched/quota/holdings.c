@@ -137,22 +137,42 @@ static int64_t charge_pod(struct cycle *c, const struct snap_alloc *a, bool firm
 	return devices;
 }
 
+/* Return what the n pods of a group want that share claims: what they are charged, since a group that has such claims
+ * requests no more devices for them. -1 = it has none. */
+static int64_t shared_demand(const struct snapshot *s, const struct snap_alloc *pods, uint32_t n,
+			     uint32_t group)
+{
+	bool shares = false;
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (pods[i].group != group)
+			continue;
+		shares |= pods[i].shares;
+		add(&sum, cost_of_alloc(s, &pods[i]));
+	}
+	return shares ? sum : -1;
+}
+
 /* Add what a running job wants in the end, by the flavor it is on. */
 static void demand_of(struct cycle *c, const struct snap_job *j)
 {
 	const struct snapshot *s = c->s;
 	const struct snap_request *r = &s->requests[j->request];
 	/* A job without pods has a nominated placement: its flavor counts then. */
-	const uint32_t f = j->n_allocs
-				   ? cost_flavor(s, &s->allocs[j->alloc_first], j->n_allocs)
-				   : cost_flavor(s, &s->promises[j->promise_first], j->n_promises);
+	const struct snap_alloc *pods =
+		j->n_allocs ? &s->allocs[j->alloc_first] : &s->promises[j->promise_first];
+	const uint32_t n = j->n_allocs ? j->n_allocs : j->n_promises;
+	const uint32_t f = cost_flavor(s, pods, n);
 
 	for (uint32_t g = 0; g < r->n_groups; g++) {
 		const struct snap_group *group = &r->groups[g];
+		const int64_t shared = shared_demand(s, pods, n, g);
 
 		if (f != SNAP_NONE)
 			add(cell(c, c->holdings->demand, j->queue, f),
-			    amount_times(cost_of_pod(s, group, f), group->pods_max));
+			    shared >= 0 ? shared
+					: amount_times(cost_of_pod(s, group, f), group->pods_max));
 		add(cell(c, c->holdings->demand, j->queue, snap_cpu(s)),
 		    amount_times(group->cpu_milli, group->pods_max));
 		add(cell(c, c->holdings->demand, j->queue, snap_memory(s)),
