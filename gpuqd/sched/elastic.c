@@ -210,7 +210,8 @@ static void measure(struct cycle *c, struct growth *all, const struct grower *g,
 	all->amounts[snap_memory(c->s)] = amount_times(group->memory_bytes, pods);
 }
 
-/* Place pods within limits, off the nodes that start reservations count on, and compute their amounts. */
+/* Place pods within limits, off the nodes that start reservations count on, and compute their amounts: as they are
+ * charged at these places. */
 static bool place(struct cycle *c, struct growth *all, const struct grower *g, uint32_t group,
 		  uint32_t index, uint32_t pods)
 {

@@ -176,7 +176,8 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 	out->pods = larger(out->pods, now ? avail->pods[node] : n->pods);
 }
 
-/* Return the nodes where limits do not leave what a pod of the group is charged: others are what it is pending for. */
+/* Return the nodes where limits do not leave what a pod of the group is charged: others are what it is pending for. If
+ * one of those were free it would start, while any number of free devices on the nodes left out would not help. */
 static const uint64_t *dear_to(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor)
 {
 	if (!cycle_request(c, job)->by_memory || flavor == SNAP_NONE)

@@ -1,9 +1,9 @@
 #include "gpuqd/site/site.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/site/isolation.h"
 #include "gpuqd/site/site_caps.h"
 #include "gpuqd/site/walls.h"
 #include "gpuqd/site/site_merge.h"
@@ -853,36 +853,6 @@ static int check_circle(struct gpuq_reader *r, const struct gpuq_val *v, const s
 	return GPUQ_EINVAL;
 }
 
-/* Refuse a queue that demands less isolation than one above it, which counts for its jobs as well. Earlier versions
- * stored such, without effect. None is what a queue demands that says nothing. */
-static int check_isolation(struct gpuq_reader *r, const struct gpuq_val *v, struct site *s,
-			   size_t i)
-{
-	struct site_queue *q = (struct site_queue *)s->queues.items + i;
-	const struct site_queue *most = q;
-	char what[256];
-	size_t m1, m2;
-	int rc;
-
-	if (q->isolation == GPUQ_ISOLATION_NONE)
-		return 0;
-	for (const struct site_queue *up = q; up;
-	     up = up->parent ? site_queue_find(s, up->parent) : NULL)
-		most = up->isolation > most->isolation ? up : most;
-	if (r->stored)
-		q->isolation = most->isolation;
-	if (most == q || r->stored)
-		return 0;
-	snprintf(what, sizeof(what), "expected at least %s, which the queue %s above it demands",
-		 gpuq_isolation_word((enum gpuq_isolation)most->isolation), most->name);
-	m1 = gpuq_reader_enter(r, "queues");
-	m2 = gpuq_reader_enter_member(r, gpuq_get(v, "queues"), i);
-	rc = gpuq_reader_fail_key(r, gpuq_get(v, "queues")->items[i], "isolation", what);
-	gpuq_reader_leave(r, m2);
-	gpuq_reader_leave(r, m1);
-	return rc;
-}
-
 /* Refuse a volume that is a directory of the node where the pod policy does not allow one. */
 static int check_host_paths(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s)
 {
@@ -919,13 +889,11 @@ static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 		rc = pod_keys_check(r, v, &s->pod);
 	if (rc == 0)
 		rc = check_host_paths(r, v, s);
-
 	for (size_t i = 0; rc == 0 && i < s->queues.n; i++) {
 		rc = check_known(r, v, "queues", i, "parent", q[i].parent, queues, NULL);
 		if (rc == 0)
 			rc = check_circle(r, v, s, i);
-		if (rc == 0)
-			rc = check_isolation(r, v, s, i);
+		rc = rc == 0 ? isolation_check(r, v, s, i) : rc;
 		for (size_t k = 0; rc == 0 && k < q[i].qos.n; k++)
 			rc = check_known(r, v, "queues", i, "qos", q[i].qos.items[k],
 					 gpuq_get(v, "qos"), "normal");

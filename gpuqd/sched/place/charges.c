@@ -5,10 +5,18 @@
 #include "gpuqd/sched/place/devices.h"
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes_int.h"
+#include "gpuqd/sched/place/pack_int.h"
 #include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/util/amount.h"
 
+/* Limits are tested with the least that a job could be charged: if that is too much, no place needs to be searched.
+ * The rest that they allow is spent pod by pod while places are searched. A node is left out as soon as a pod there would
+ * spend more than what is left; since each pod after it can still be charged its least, a gang that has places on cheap
+ * nodes for some of its pods and on dear ones for the others gets them in any order. With more than two charges the
+ * first pods may spend what later ones need: such a gang then waits until more of its nodes are free.
+ *
+ * Once a pod runs, cost_of_alloc() is its charge; charge_at() is the same before. */
 struct charges {
 	/* By group of all requests, then flavor: of one pod; 0 = not known yet. NULL until the first limit refuses
 	 * the most that some job can be charged. */
@@ -17,7 +25,8 @@ struct charges {
 	int64_t spare; /* what limits leave to the current job beyond its least charge */
 };
 
-/* Return what one pod of the group is charged on the node; INT64_MAX: no device there serves it. */
+/* Return what one pod of the group is charged on the node; INT64_MAX: no device there serves it. Whole devices and
+ * instances are charged the same everywhere. */
 static int64_t charge_at(const struct cycle *c, const struct snap_group *g, uint32_t node)
 {
 	const struct need one = nodes_need(g);
@@ -29,7 +38,8 @@ static int64_t charge_at(const struct cycle *c, const struct snap_group *g, uint
 			 : cost_of_pod(c->s, g, c->s->nodes[node].flavor);
 }
 
-/* Return the least that any node could charge: that of the part itself, where one is requested. */
+/* Return the least that any node could charge: that of the part itself, where one is requested; memory counts
+ * as more than nothing. */
 static int64_t least_anywhere(const struct cycle *c, const struct snap_group *g, uint32_t flavor)
 {
 	const uint32_t parts = snap_group_parts(g);
@@ -64,9 +74,11 @@ static int64_t find_least(struct cycle *c, uint32_t request, uint32_t group, uin
 	return least < INT64_MAX ? least : least_anywhere(c, g, flavor);
 }
 
+/* Nodes are looked at once for each group and flavor, and only for those that a limit would refuse where they are
+ * charged most: mostly for none. */
 int64_t charges_least(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor)
 {
-	struct charges *h = c->charges;
+	struct charges *h = c->pack->charges;
 	int64_t *at;
 
 	if (!h->least)
@@ -81,8 +93,7 @@ int64_t charges_least(struct cycle *c, uint32_t request, uint32_t group, uint32_
 	return *at;
 }
 
-/* Return the least charge of a start, all groups at their minimum. */
-static int64_t least_of_start(struct cycle *c, uint32_t job, uint32_t flavor)
+int64_t charges_of_start(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_request *r = cycle_request(c, job);
 	int64_t sum = 0;
@@ -98,11 +109,9 @@ static int64_t least_of_start(struct cycle *c, uint32_t job, uint32_t flavor)
 
 void charges_init(struct cycle *c)
 {
-	c->charges = cycle_alloc(c, 1, sizeof(*c->charges));
-	if (!c->charges)
-		return;
-	c->charges->spare = GPUQ_UNLIMITED;
-	c->least_charge = least_of_start;
+	c->pack->charges = cycle_alloc(c, 1, sizeof(*c->pack->charges));
+	if (c->pack->charges)
+		c->pack->charges->spare = GPUQ_UNLIMITED;
 }
 
 void charges_begin(struct cycle *c, uint32_t job, uint32_t flavor)
@@ -115,7 +124,7 @@ void charges_begin(struct cycle *c, uint32_t job, uint32_t flavor)
 
 void charges_begin_with(struct cycle *c, int64_t spare)
 {
-	c->charges->spare = spare;
+	c->pack->charges->spare = spare;
 }
 
 int64_t charges_extra(struct cycle *c, uint32_t request, uint32_t group, uint32_t node)
@@ -128,9 +137,11 @@ int64_t charges_extra(struct cycle *c, uint32_t request, uint32_t group, uint32_
 				     charges_least(c, request, group, c->s->nodes[node].flavor));
 }
 
+/* The places are added up anew, since a search takes many of them back: sums of its own would have to be undone with
+ * them, one by one. It is called once for each group and set of nodes that is tried. */
 int64_t charges_left(struct cycle *c, uint32_t request, uint32_t flavor)
 {
-	int64_t left = c->charges->spare;
+	int64_t left = c->pack->charges->spare;
 
 	if (left == GPUQ_UNLIMITED || flavor == SNAP_NONE)
 		return GPUQ_UNLIMITED;
@@ -140,10 +151,13 @@ int64_t charges_left(struct cycle *c, uint32_t request, uint32_t flavor)
 	return left;
 }
 
+/* A set beside the others, and not a part of the question whether a node has room: the grades of nodes (score.c) are
+ * kept from job to job, and must not depend on what limits leave to one of them. Other rooms also ask for the room of
+ * nodes, for jobs that they only think of. */
 const uint64_t *charges_dear(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor,
 			     int64_t left)
 {
-	struct charges *h = c->charges;
+	struct charges *h = c->pack->charges;
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 
 	if (left == GPUQ_UNLIMITED || flavor == SNAP_NONE || !snap_group_parts(g))
@@ -159,6 +173,8 @@ const uint64_t *charges_dear(struct cycle *c, uint32_t request, uint32_t group, 
 	return h->dear;
 }
 
+/* Devices need not be known: what is charged follows from the node, so that it is the same for places of a later
+ * moment, where devices are counted and not named. */
 int64_t charges_of_places(struct cycle *c, uint32_t job)
 {
 	const struct snap_request *r = cycle_request(c, job);

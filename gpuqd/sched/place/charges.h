@@ -11,6 +11,8 @@
 /* The same part of a device, or the same memory, is charged more on one node than on another: on one it is a replica,
  * on another the device has less memory. A limit refuses the nodes where it would be too much, and no others. */
 void charges_init(struct cycle *c);
+/* Return the least charge of a start, all groups at their minimum: limits ask for it, see holdings.h. */
+int64_t charges_of_start(struct cycle *c, uint32_t job, uint32_t flavor);
 /* Return the least that a pod of the group is charged on the nodes of the flavor where it may run, whatever runs
  * there. */
 int64_t charges_least(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor);

@@ -1,6 +1,5 @@
 #include "gpuqd/sched/place/feasibility.h"
 
-#include "gpuqd/sched/place/charges.h"
 #include "gpuqd/sched/place/nodes_int.h"
 #include "gpuqd/sched/quota/cycle.h"
 #include "gpuqd/util/require.h"
@@ -199,7 +198,6 @@ void feasibility_init(struct cycle *c)
 		return;
 	f->fits = cycle_alloc(c, n, sizeof(*f->fits));
 	f->glances = cycle_alloc(c, n * (c->s->n_flavors + 1), sizeof(*f->glances));
-	charges_init(c);
 }
 
 const struct group_fit *feasibility_of(struct cycle *c, uint32_t request, uint32_t group)

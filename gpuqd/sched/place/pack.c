@@ -32,6 +32,7 @@ void pack_init(struct cycle *c, enum pack_policy policy, bool unhurried)
 		return;
 	p->policy = policy;
 	p->unhurried = unhurried;
+	charges_init(c);
 	p->skip = cycle_alloc(c, cycle_words(c), sizeof(*p->skip));
 	p->rank_nodes = cycle_alloc(c, n, sizeof(*p->rank_nodes));
 	p->rank_scratch = cycle_alloc(c, n, sizeof(*p->rank_scratch));

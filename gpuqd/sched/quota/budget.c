@@ -79,7 +79,8 @@ static int64_t time_left(const struct cycle *c, const struct snap_job *j)
 	return left > 0 ? left : 0;
 }
 
-/* Hold what is left of a running job, by the flavor of each pod's node. */
+/* Hold what is left of a running job, by the flavor of each pod's node: what its pods are charged, which may be more than
+ * the part that they requested. */
 static void hold_running(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];

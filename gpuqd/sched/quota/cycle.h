@@ -79,9 +79,6 @@ struct draft {
  * ask its functions. */
 struct cycle {
 	const struct snapshot *s; /* sealed */
-	/* Return the least that a start of the job is charged in devices of the flavor, wherever it may run:
-	 * place/charges.c, which is above the limits that ask. */
-	int64_t (*least_charge)(struct cycle *c, uint32_t job, uint32_t flavor);
 	struct gpuq_arena *mem; /* the plan outlives the cycle in it */
 	struct gpuq_arena scratch; /* until the next job is tried */
 	bool failed;
@@ -99,7 +96,6 @@ struct cycle {
 	struct priority *priority; /* quota: the terms of jobs' priorities */
 	struct nodes *nodes; /* place: what is free on nodes */
 	struct feasibility *feasibility; /* place: where groups may run */
-	struct charges *charges; /* place: what limits leave to the current job */
 	struct ends *ends; /* place: nodes that are taken away; NULL = none is */
 	struct pack *pack; /* place: how the current job is packed */
 	struct topology *topology; /* place: levels and trees; NULL until a level is requested */

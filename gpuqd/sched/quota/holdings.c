@@ -138,7 +138,8 @@ static int64_t charge_pod(struct cycle *c, const struct snap_alloc *a, bool firm
 }
 
 /* Return what the n pods of a group want that share claims: what they are charged, since a group that has such claims
- * requests no more devices for them. -1 = it has none. */
+ * requests no more devices for them. Some of these pods may be charged nothing, as another job's pod is charged for the
+ * claim. -1 = it has none. */
 static int64_t shared_demand(const struct snapshot *s, const struct snap_alloc *pods, uint32_t n,
 			     uint32_t group)
 {
@@ -431,6 +432,12 @@ void holdings_init(struct cycle *c)
 	budget_init(c);
 }
 
+/* Rooms above this one know which nodes a job may use and what they have; limits know neither. */
+void holdings_ask_charges(struct cycle *c, holdings_charge_fn *least)
+{
+	c->holdings->least_charge = least;
+}
+
 void holdings_start(struct cycle *c, uint32_t job, uint32_t flavor, int64_t devices)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -709,17 +716,19 @@ static bool charge_admitted(struct cycle *c, uint32_t job, uint32_t flavor, int6
 /* True if what a start is charged depends on the node. */
 static bool charge_varies(const struct cycle *c, uint32_t job, uint32_t flavor)
 {
-	return c->least_charge && flavor != SNAP_NONE && cycle_request(c, job)->by_memory;
+	return c->holdings->least_charge && flavor != SNAP_NONE && cycle_request(c, job)->by_memory;
 }
 
 bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
 	const int64_t most = devices_need(c, job, flavor);
 
-	/* The most is tested first: it mostly passes, and then no node needs to be looked at. */
+	/* The most is tested first: it mostly passes, and then no node needs to be looked at. Once the least passes,
+	 * the search for places keeps to what is left (place/charges.c). */
 	if (!charge_admitted(c, job, flavor, most, why)) {
 		if (!charge_varies(c, job, flavor) ||
-		    !charge_admitted(c, job, flavor, c->least_charge(c, job, flavor), why))
+		    !charge_admitted(c, job, flavor, c->holdings->least_charge(c, job, flavor),
+				     why))
 			return false;
 	}
 	return licenses_admit(c, job, why);
@@ -736,7 +745,9 @@ static int64_t charged_now(const struct cycle *c, uint32_t job)
 	return sum;
 }
 
-/* Return the largest charge from least on, below most, that is admitted; least is. */
+/* Return the largest charge from least on, below most, that is admitted; least is. Many limits hold at once, in devices
+ * and in GPU-minutes, each rounded in its own way: what one charge passes, all smaller ones do, so that halving finds
+ * the bound without an inverse of each of them. */
 static int64_t largest_admitted(struct cycle *c, uint32_t job, uint32_t flavor, int64_t least,
 				int64_t most, int64_t *amounts)
 {
@@ -758,6 +769,8 @@ static int64_t largest_admitted(struct cycle *c, uint32_t job, uint32_t flavor, 
 	return least;
 }
 
+/* A job that has reached a limit on other things than devices is not told apart here: it is admitted nowhere, and is not
+ * placed. While start reservations are planned, licenses may be lacking; they do not depend on nodes either. */
 int64_t holdings_spare(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	struct plan_reason why;
@@ -768,7 +781,7 @@ int64_t holdings_spare(struct cycle *c, uint32_t job, uint32_t flavor)
 	most = devices_need(c, job, flavor);
 	if (charge_admitted(c, job, flavor, most, &why))
 		return GPUQ_UNLIMITED;
-	least = c->least_charge(c, job, flavor);
+	least = c->holdings->least_charge(c, job, flavor);
 	/* It counts already, and is not charged more than now. */
 	if (c->s->jobs[job].state != SNAP_PENDING) {
 		now = charged_now(c, job);
@@ -780,6 +793,7 @@ int64_t holdings_spare(struct cycle *c, uint32_t job, uint32_t flavor)
 	return largest_admitted(c, job, flavor, least, most, NULL) - least;
 }
 
+/* Growth adds to what the job has: limits on the number of jobs, and on the devices of one, are no matter of it. */
 int64_t holdings_spare_more(struct cycle *c, uint32_t job, uint32_t flavor, int64_t *amounts,
 			    int64_t least)
 {

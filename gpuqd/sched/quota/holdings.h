@@ -8,7 +8,12 @@
 
 #include "gpuqd/sched/quota/cycle.h"
 
+/* Return the least that a start of the job is charged in devices of the flavor, wherever it may run. */
+typedef int64_t holdings_charge_fn(struct cycle *c, uint32_t job, uint32_t flavor);
+
 void holdings_init(struct cycle *c);
+/* Have limits ask that function: rooms above this one know the charges of nodes. */
+void holdings_ask_charges(struct cycle *c, holdings_charge_fn *least);
 /* Compute demand and fair shares, once it is known which jobs are eligible. */
 void holdings_shares(struct cycle *c);
 /* Count a start, which is charged that many thousandths of devices; below 0: the most that it can be. */

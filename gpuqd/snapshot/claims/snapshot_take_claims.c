@@ -450,6 +450,8 @@ struct others {
 	size_t n_left; /* of these: that no claim of others has */
 };
 
+/* The devices of a pod of gpuq are free once it ends, and it may be preempted. Those of others are known by their
+ * claims alone, and gpuqd ends none of them. */
 static struct others others_of(const struct snap_claims *c, const struct dra_at *at, size_t n,
 			       struct gpuq_arena *a)
 {
@@ -473,7 +475,10 @@ static struct others others_of(const struct snap_claims *c, const struct dra_at 
 
 /* Return how many pods of the group the node is enough for once gpuq's other pods are gone, where any devices of it
  * serve them: then it is the devices that they lack, which the scheduler counts. 0 = it does not know that from them
- * alone. has: for how many it is enough now. */
+ * alone. has: for how many it is enough now.
+ *
+ * Where only some devices serve the group, a number of free ones does not tell that these are among them. Jobs would be
+ * preempted for it whose devices it cannot use. */
 static uint32_t when_own_gone(struct snap_claims *c, const struct kind *k, const struct node *n,
 			      const struct snap_node *sn, const struct others *o, size_t n_at,
 			      uint32_t has)
