@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/sched/place/charges.h"
 #include "gpuqd/sched/place/devices.h"
 #include "gpuqd/sched/place/ends.h"
 #include "gpuqd/sched/place/feasibility.h"
@@ -9,6 +10,7 @@
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/topology_count.h"
 #include "gpuqd/sched/place/topology_why.h"
+#include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/sched/place/topology.h"
@@ -47,6 +49,7 @@ struct survey {
 	int64_t cpu, memory, pods; /* the largest of one node, among those with enough devices */
 	uint32_t first; /* the first node with room for a pod; SNAP_NONE */
 	uint32_t vacant;
+	bool limited; /* some nodes are left out, which would be charged more than limits leave */
 };
 
 enum view {
@@ -173,6 +176,16 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 	out->pods = larger(out->pods, now ? avail->pods[node] : n->pods);
 }
 
+/* Return the nodes where limits do not leave what a pod of the group is charged: others are what it is pending for. If
+ * one of those were free it would start, while any number of free devices on the nodes left out would not help. */
+static const uint64_t *dear_to(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor)
+{
+	if (!cycle_request(c, job)->by_memory || flavor == SNAP_NONE)
+		return NULL;
+	return charges_dear(c, cycle_request_ix(c, job), group, flavor,
+			    holdings_spare(c, job, flavor));
+}
+
 /* enough: stop as soon as the pods fit (the other numbers are then incomplete). */
 static struct survey survey(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			    enum view view, bool enough)
@@ -183,12 +196,16 @@ static struct survey survey(struct cycle *c, uint32_t job, uint32_t group, uint3
 	struct survey out = { .first = SNAP_NONE };
 	const uint64_t *of =
 		g->gpus_milli > 0 && flavor != SNAP_NONE ? nodes_of_flavor(c, flavor) : NULL;
+	const uint64_t *dear = view == AS_BUILT ? NULL : dear_to(c, job, group, flavor);
 
+	out.limited = dear;
 	for (uint32_t w = 0; !c->failed && w < cycle_words(c); w++) {
 		uint64_t word = fit->nodes[w];
 
 		if (of)
 			word &= of[w];
+		if (dear)
+			word &= ~dear[w];
 		while (word) {
 			const uint32_t node = bits_pop(&word, w * 64);
 
@@ -449,11 +466,14 @@ static bool devices_lack(struct cycle *c, uint32_t job, uint32_t group, uint32_t
 }
 
 /* The same for parts of devices and for instances. */
-static bool pieces_lack(const struct cycle *c, const struct snap_group *g, uint32_t flavor,
+static bool pieces_lack(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor,
 			const struct survey *v, struct plan_reason *why)
 {
+	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct need one = nodes_need(g);
-	const int64_t pod = cost_of_pod(c->s, g, flavor), all = amount_times(pod, g->pods_min);
+	const int64_t pod = v->limited ? charges_least(c, request, group, flavor)
+				       : cost_of_pod(c->s, g, flavor);
+	const int64_t all = amount_times(pod, g->pods_min);
 	const int64_t bytes = amount_times(amount_times(one.part_memory, one.parts), g->pods_min);
 
 	if ((one.parts == 0 && one.migs == 0) || v->pods_by_devices >= g->pods_min)
@@ -543,7 +563,7 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	}
 	if (v.room >= g->pods_min)
 		return no_domain(c, job, group, flavor, AS_IT_IS, GPUQ_R_FRAGMENTED, why, true);
-	if (pieces_lack(c, g, flavor, &v, why))
+	if (pieces_lack(c, cycle_request_ix(c, job), group, flavor, &v, why))
 		return true;
 	if (v.pods_by_devices < g->pods_min)
 		say(why, GPUQ_R_FRAGMENTED, PLAN_COUNT, (int64_t)v.pods_by_devices, g->pods_min,
