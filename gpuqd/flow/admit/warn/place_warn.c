@@ -523,6 +523,8 @@ static void warn_one(struct gpuq_buf *out, int64_t asked, enum much unit, const 
 /* Append all that a pod requests, where each of it is to be had, but not on one node. */
 static void warn_together(struct gpuq_buf *out, const struct gpuq_group *g)
 {
+	if ((g->gpus_milli > 0) + (g->cpu_milli > 0) + (g->memory_bytes > 0) + g->n_resources < 2)
+		return;
 	warn_one(out, g->gpus_milli, MILLI, g->mig ? g->mig : "GPUs");
 	warn_one(out, g->cpu_milli, MILLI, "CPUs");
 	warn_one(out, g->memory_bytes, GIB, "GiB of memory");
