@@ -127,8 +127,12 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 	struct event ev = { .pod = key };
 	char node[256];
 	const struct pod_rejection rejection = {
-		node,        p->job->user,  p->job->request ? p->job->request->id : 0,
-		f->short_of, f->short_have, f->short_of ? node_pod_asks(journal_model(r->j), p, f->short_of) : 0
+		node,
+		p->job->user,
+		p->job->request ? p->job->request->id : 0,
+		f->short_of,
+		f->short_have,
+		f->short_of ? node_pod_asks(journal_model(r->j), p, f->short_of) : 0
 	};
 	const bool refused = f->fault == POD_FAULT_REJECTED;
 	char text[POD_END_ROOM];

@@ -53,7 +53,8 @@ struct survey {
 	bool near_could, now; /* now: as it is, not empty */
 };
 
-/* How much of something countable a node has, and how much of it one pod needs. */
+/* How much of something countable a node has, and how much of it one pod needs. Devices are not among
+ * it: a node without enough of them is left out of a survey before its other amounts are read. */
 struct held {
 	const char *name;
 	enum plan_unit unit;
@@ -147,6 +148,8 @@ static void add_room(const struct snap_node *n, uint32_t room, struct survey *ou
 	out->made_up_room = out->pool_room;
 }
 
+/* Return one of the amounts by which a node is too small for a pod, devices aside: cores, memory and
+ * pods first, as every node has them, and then the resources in the order of the request. */
 static struct held held_of(const struct cycle *c, uint32_t node, bool now, const struct need *one,
 			   uint32_t i)
 {
@@ -167,13 +170,20 @@ static struct held held_of(const struct cycle *c, uint32_t node, bool now, const
 				      one->pods };
 	default:
 		return (struct held){ c->s->extras[t->extra],
-				      gpuq_resource_is_bytes(c->s->extras[t->extra]) ? PLAN_BYTES :
-										       PLAN_COUNT,
+				      gpuq_resource_is_bytes(c->s->extras[t->extra]) ? PLAN_BYTES
+										     : PLAN_COUNT,
 				      now ? avail->extra_free[at] : c->s->extra_total[at], t->n };
 	}
 }
 
-/* Note the node if it is nearer to hold a pod than those before. */
+/* Note the node if it is nearer to hold a pod than those before.
+ *
+ * Where each thing that a pod needs is to be had on some node, but all of them on none, the largest
+ * amounts explain nothing. The reason is then read from one node: one where the pod could run when the
+ * node is empty, since waiting for the others is no use; of several, where the fewest things lack, as
+ * that is where it will start first. The first of equal ones is kept, so that the reason stays the
+ * same from cycle to cycle, and the same on every machine.
+ */
 static void look_how_near(const struct cycle *c, uint32_t node, bool now, const struct need *one,
 			  struct survey *out)
 {
@@ -190,9 +200,10 @@ static void look_how_near(const struct cycle *c, uint32_t node, bool now, const 
 	}
 	if (lacks == 0 || (out->near != SNAP_NONE && out->near_could && lacks >= out->near_lacks))
 		return;
+	/* The dearer question is asked of nodes alone that could still be the nearest. */
 	could = nodes_room_empty(c, node, one, 1) > 0;
-	if (out->near != SNAP_NONE && (out->near_could > could ||
-				       (out->near_could == could && lacks >= out->near_lacks)))
+	if (out->near != SNAP_NONE &&
+	    (out->near_could > could || (out->near_could == could && lacks >= out->near_lacks)))
 		return;
 	out->near = node;
 	out->near_lacks = lacks;
@@ -331,7 +342,8 @@ static bool say_share(const struct snap_group *g, const struct need *one, const 
 	return true;
 }
 
-/* Report what one pod lacks on the node that is nearest to hold it. False: some node holds one. */
+/* Report what one pod lacks on the node that is nearest to hold it: a node that could do so when it is
+ * empty, if there is one. False: some node holds a pod, and what lacks is room for more of them. */
 static bool say_nearest(const struct cycle *c, const struct snap_group *g, const struct survey *v,
 			enum gpuq_reason code, struct plan_reason *why)
 {

@@ -97,11 +97,13 @@ static void gate(const struct snap_objects *o, const struct queue *q, const stru
 			continue;
 		v->gate_object = claim;
 	}
+	/* The device would be counted by the kubelet and by nothing else: it has no index, belongs to no
+	 * quota, and the pod cannot use it. */
 	if (v->gate == GPUQ_R_NONE && g->runtime_class &&
 	    takes_overhead_device(o->m, g->runtime_class)) {
 		v->gate = GPUQ_R_CLUSTER_REFUSED;
-		v->gate_object = gpuq_arena_printf(o->mem, OBJECT_RUNTIME_PREFIX "%s",
-						   g->runtime_class);
+		v->gate_object =
+			gpuq_arena_printf(o->mem, OBJECT_RUNTIME_PREFIX "%s", g->runtime_class);
 	}
 	if (g->n_claims)
 		snapshot_claims_gate(o->claims, namespace_, g, isolated, v);

@@ -34,6 +34,8 @@ static struct name name_of(const struct node *n, const char *resource)
 									       : NULL };
 }
 
+/* Cores and memory are those that the cluster reported of the pod; devices those that it was given, however
+ * they were requested; all else is what its request makes of it in its namespace. */
 int64_t node_pod_asks(const struct model *m, const struct pod *p, const char *resource)
 {
 	struct gpuq_amount amounts[GPUQ_RESOURCES_MAX];
@@ -76,8 +78,7 @@ static int64_t offered(const struct node *n, const char *resource, bool all)
 }
 
 /* Return what is left when our pods have theirs; started: those that have started alone. */
-static int64_t left(const struct model *m, const struct node *n, const char *resource,
-		    bool started)
+static int64_t left(const struct model *m, const struct node *n, const char *resource, bool started)
 {
 	int64_t free = offered(n, resource, false);
 	const struct pod *p;

@@ -1,3 +1,13 @@
+/* Countable resources of pods, as the cluster makes them.
+ *
+ * A request is what its owner wrote. The apiserver completes it when the pod is created: a LimitRange
+ * of the namespace gives containers that name no ephemeral-storage or huge pages some of it, and the
+ * RuntimeClass adds its overhead to any pod. The kubelet counts the sum, so placement does, and so
+ * do all figures that are printed beside it: a node with 3 of 3 adapters free, on which a job waits
+ * for an adapter, would explain nothing.
+ *
+ * Devices and other extended resources have no defaults (objects_defaults()): what a job is charged
+ * would depend on the namespace that it happens to run in. */
 #include "gpuqd/state/takes.h"
 
 #include "gpuqd/site/inventory.h"
@@ -14,6 +24,8 @@ size_t takes_amounts(const struct model *m, const struct queue *q, const struct 
 				   GPUQ_RESOURCES_MAX);
 }
 
+/* The site may count a resource as devices that other sites count by its name. MIG instances and words
+ * of the dialects are counted as devices everywhere. */
 const char *takes_overhead_device(const struct model *m, const char *runtime)
 {
 	const struct object_fact *f = objects_find(m->objects, OBJECT_RUNTIME, "", runtime);

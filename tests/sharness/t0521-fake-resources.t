@@ -45,7 +45,7 @@ test_expect_success 'of two resources the one is named that lacks on the node th
 '
 
 test_expect_success 'two resources that no one node has together are named at submit' '
-	offers node-0009 "\"rdma/hca\": null" && wait_for 60 eval "! node node-0009 resources | grep -q rdma" &&
+	offers node-0009 "\"rdma/hca\": null" && wait_for 60 eval "test \$(node node-0009 resources | grep -c rdma) = 0" &&
 	b=$(submit both.yaml 2>warned) && says warned "no node has all of 1 example.com/nic, 1 rdma/hca" && wait_for 60 job_is "$b" reason Unsatisfiable &&
 	job_is "$b" reasons.0.need 1 && job_is "$b" reasons.0.have 0 && ! job_is "$b" reasons.0.object pods >/dev/null && gpuq cancel "$b" &&
 	offers node-0009 "\"rdma/hca\": \"1\", \"example.com/nic\": null" && wait_for 60 node_is node-0009 "resources.rdma/hca.free" 1

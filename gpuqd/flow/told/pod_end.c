@@ -20,8 +20,7 @@ bool pod_end_is_requested(const struct pod *p)
 }
 
 void pod_end_told(const struct model *m, const struct pod *p, const struct pod_fact *f,
-		  int64_t ahead_us, struct event *ev,
-		  char text[POD_END_ROOM])
+		  int64_t ahead_us, struct event *ev, char text[POD_END_ROOM])
 {
 	const bool refused = f->fault == POD_FAULT_REJECTED;
 

@@ -22,8 +22,7 @@ bool pod_end_is_requested(const struct pod *p);
 /* Fill in the event that says so, but for the pod. `text` may become its message. ahead_us: wall time less ledger
  * time. */
 void pod_end_told(const struct model *m, const struct pod *p, const struct pod_fact *f,
-		  int64_t ahead_us, struct event *ev,
-		  char text[POD_END_ROOM]);
+		  int64_t ahead_us, struct event *ev, char text[POD_END_ROOM]);
 
 /* True if the kubelet refuses the image's user, which waiting does not change. */
 bool pod_end_is_root_refused(const struct pod_fact *f);

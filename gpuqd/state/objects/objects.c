@@ -488,6 +488,10 @@ static struct gpuq_amount *amount_in(struct gpuq_amount *out, size_t *n, size_t 
 	return &out[(*n)++];
 }
 
+/* True for the name of an extended resource, DOMAIN/NAME: a device plugin offers it, and a container that
+ * names 0 of it is as well off as without. Kubernetes' own names have no domain. A default of theirs is
+ * a limit that the container is to have: ephemeral-storage: 0 would be none at all, so that the
+ * operator's default is left to apply, and is counted. */
 static bool is_extended(const char *name)
 {
 	return strchr(name, '/') != NULL;
@@ -498,6 +502,7 @@ bool objects_defaults(const struct objects *o, const char *namespace_, struct gp
 {
 	size_t room = 0;
 
+	/* One name may stand in several LimitRanges: there is room for all of them. */
 	*out = (struct gpuq_strlist){ NULL, 0 };
 	for (const struct object *x = o->all[OBJECT_LIMITS]; x; x = x->hh.next)
 		room += is_in(o, x, namespace_) ? x->fact.n_amounts : 0;
@@ -540,10 +545,11 @@ size_t objects_add_amounts(const struct objects *o, const struct objects_pod *p,
 		}
 	for (size_t i = 0; runtime && i < runtime->fact.n_amounts; i++) {
 		const struct gpuq_amount *more = &runtime->fact.amounts[i];
-		struct gpuq_amount *to =
-			gpuq_resource_kind(more->name) == GPUQ_RESOURCE_COUNTED
-				? amount_in(out, &n, room, more->name)
-				: NULL;
+		/* Devices are not counted by name: takes_overhead_device() keeps such pods from
+		 * being made. */
+		struct gpuq_amount *to = gpuq_resource_kind(more->name) == GPUQ_RESOURCE_COUNTED
+						 ? amount_in(out, &n, room, more->name)
+						 : NULL;
 
 		if (to)
 			to->count = add(to->count, more->count);

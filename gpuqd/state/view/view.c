@@ -198,6 +198,7 @@ struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model 
 		DL_FOREACH2(n->pods, p, node_next) {
 			const struct request_group *g = &p->job->request->spec.groups[p->group];
 			struct gpuq_amount all[GPUQ_RESOURCES_MAX];
+			/* As on its node. */
 			const size_t n_all = takes_amounts(m, p->job->queue, g, all);
 			char profile[GPUQ_PROFILE_ROOM];
 

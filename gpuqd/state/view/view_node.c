@@ -356,13 +356,14 @@ static struct gpuq_val *view_cut(struct gpuq_arena *a, const struct node_cut *c)
 
 /* Return the countable resources of a node: {name: {total, free}}. */
 static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct model *m,
-					const struct node *n, int64_t now_us)
+				       const struct node *n, int64_t now_us)
 {
 	struct gpuq_val *map = gpuq_map(a);
 
 	for (size_t i = 0; i < n->fact.n_resources; i++) {
 		const struct gpuq_amount *f = &n->fact.resources[i];
-		const int64_t left = node_ledger_free(m, n, f->name) - node_lacks(n, f->name, now_us);
+		const int64_t left =
+			node_ledger_free(m, n, f->name) - node_lacks(n, f->name, now_us);
 		struct gpuq_val *v = gpuq_map(a);
 
 		gpuq_put(a, v, "total", gpuq_int(a, f->count));

@@ -80,7 +80,8 @@ static const char *words_of_failure(struct gpuq_arena *a, const struct model *m,
 	return gpuq_arena_printf(a, "%s; no other request before %s", p->message, until);
 }
 
-/* Return why pods of a runtime are not made; NULL = the reason names none, or it has changed. */
+/* Return why pods of a runtime are not made; NULL = the reason names none, or it has changed since the
+ * last cycle, which is the one that the reason is of. */
 static const char *words_of_runtime(struct gpuq_arena *a, const struct model *m, const char *object)
 {
 	const size_t n = strlen(OBJECT_RUNTIME_PREFIX);

@@ -118,6 +118,7 @@ struct gpuq_val *view_size_resources(struct gpuq_arena *a, const struct model *m
 
 	for (uint32_t i = 0; i < r->n_groups; i++) {
 		const struct request_group *g = &r->groups[i];
+		/* With what the cluster adds: the same that nodes show as taken by its pods. */
 		const size_t n_all = takes_amounts(m, j->queue, g, all);
 		int64_t n = by_pods ? 0 : g->pods_min;
 
