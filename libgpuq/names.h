@@ -39,7 +39,8 @@ enum gpuq_job_state {
 /* X(symbol, word, role that can act, doc) */
 #define GPUQ_REASONS(X)                                                                            \
 	X(NONE, "None", "nobody", "no reason; it can start")                                      \
-	X(RESOURCES, "Resources", "nobody", "not enough free devices, CPU or memory now")          \
+	X(RESOURCES, "Resources", "nobody",                                                        \
+	  "not enough free devices, CPU, memory or other resources now")                           \
 	X(PRIORITY, "Priority", "nobody", "jobs ahead of it in queue order come first")            \
 	X(BEGIN_TIME, "BeginTime", "user", "its begin time is in the future")                      \
 	X(DEPENDENCY, "Dependency", "user", "it depends on other jobs")                            \

@@ -200,6 +200,8 @@ struct pod_order {
 	const char *service_account, *priority_class; /* from the queue, or "" */
 	struct gpuq_strlist image_pull_secrets;
 	const char *image; /* the group's, else the queue's; "" none */
+	struct gpuq_strlist
+		none; /* resources of which each container has what it names itself, else 0 */
 	const char *node;
 	/* The pod is created without its node, and pod_bind() follows: its claims are bound once a
 	 * node is selected. */

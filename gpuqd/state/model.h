@@ -469,7 +469,7 @@ struct foreign {
 
 /* Return how much of a resource the ledger has as free on a node, without what it lacks; below 0:
  * more is held. */
-int64_t node_ledger_free(const struct node *n, const char *resource);
+int64_t node_ledger_free(const struct model *m, const struct node *n, const char *resource);
 /* Return how much a node lacks of a resource now, beside what its pods hold. */
 int64_t node_lacks(const struct node *n, const char *resource, int64_t now_us);
 /* Return how many instances of a profile it lacks so. */
@@ -483,7 +483,7 @@ bool node_offers(const struct node *n, const char *resource);
 /* True if that is the name of the node's devices. */
 bool node_has_devices_by(const struct node *n, const char *resource);
 /* Return what the pod takes of it. */
-int64_t node_pod_asks(const struct pod *p, const char *resource);
+int64_t node_pod_asks(const struct model *m, const struct pod *p, const char *resource);
 /* True if pods of the job request the resource. */
 bool node_short_concerns(const struct node *n, const struct node_short *s, const struct job *j);
 /* True if no job that runs is to be moved there: the kubelet refused what the job requests, and has

@@ -126,6 +126,8 @@ static int asked(struct gpuq_reader *r, const struct gpuq_val *resources, const 
 		if (v[k]) {
 			gpuq_reader_enter(r, res);
 			rc = parse(r, v[k], unit, bytes_of_one(res), &n[k]);
+			if (rc == 0)
+				rc = spec_pages_check(r, v[k], res, n[k]);
 			if (rc < 0)
 				return rc;
 			if (k == 1 && v[0] && n[1] < n[0])
@@ -205,7 +207,10 @@ int spec_pod_request(struct gpuq_reader *r, const struct gpuq_val *spec, const c
 		if (rc == 0 && overhead) {
 			const size_t mark = gpuq_reader_enter(r, "overhead");
 
+			gpuq_reader_enter(r, res);
 			rc = parse(r, overhead, unit, 0, &n);
+			if (rc == 0)
+				rc = spec_pages_check(r, overhead, res, n);
 			gpuq_reader_leave(r, mark);
 		}
 		if (rc == 0)

@@ -96,6 +96,9 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 
 /* ---- countable resources (spec_amounts.c) ---- */
 
+/* Check that an amount of huge pages is a whole number of them; other resources pass. */
+int spec_pages_check(struct gpuq_reader *r, const struct gpuq_val *at, const char *name,
+		     int64_t bytes);
 /* Convert devices that are named to thousandths of devices. */
 int spec_devices_of(const struct gpuq_amount *named, int64_t *milli, struct gpuq_err *err);
 

@@ -386,10 +386,10 @@ static const struct spec_case refused[] = {
 	  .want = "pod.yaml:8:52: spec.containers[0].resources.limits.requests.example.com/nic: expected the "
 	  "resource without requests., which names it in quotas alone" },
 	{ .text = POD("", "", LIMITS("hugepages-a/cores: 30")),
-	  .want = "pod.yaml:5:3: spec.hugepages-a/cores: expected the size of a page in the name, such as "
+	  .want = "pod.yaml:8:45: spec.containers[0].resources.limits.hugepages-a/cores: expected the size of a page in the name, such as "
 	  "hugepages-2Mi" },
 	{ .text = POD("", "", LIMITS("hugepages-2Mi: 3Mi")),
-	  .want = "pod.yaml:5:3: spec.hugepages-2Mi: expected a multiple of 2Mi, such as 4Mi" },
+	  .want = "pod.yaml:8:41: spec.containers[0].resources.limits.hugepages-2Mi: expected a multiple of 2Mi, such as 4Mi" },
 	{ .text = POD("", "", LIMITS("kubernetes.io/nic: 1")),
 	  .want = "pod.yaml:8:45: spec.containers[0].resources.limits.kubernetes.io/nic: expected an extended "
 	  "resource, whose domain does not end in kubernetes.io: those names are Kubernetes' own" },

@@ -355,13 +355,15 @@ static struct gpuq_val *view_cut(struct gpuq_arena *a, const struct node_cut *c)
 }
 
 /* Return the countable resources of a node: {name: {total, free}}. */
-static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *n, int64_t now_us)
+static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct model *m,
+				       const struct node *n, int64_t now_us)
 {
 	struct gpuq_val *map = gpuq_map(a);
 
 	for (size_t i = 0; i < n->fact.n_resources; i++) {
 		const struct gpuq_amount *f = &n->fact.resources[i];
-		const int64_t left = node_ledger_free(n, f->name) - node_lacks(n, f->name, now_us);
+		const int64_t left =
+			node_ledger_free(m, n, f->name) - node_lacks(n, f->name, now_us);
 		struct gpuq_val *v = gpuq_map(a);
 
 		gpuq_put(a, v, "total", gpuq_int(a, f->count));
@@ -417,7 +419,7 @@ struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m
 	struct gpuq_val *all = gpuq_map(a);
 
 	node_each(m, n) {
-		const struct gpuq_val *one = n->gone ? NULL : view_resources(a, n, now_us);
+		const struct gpuq_val *one = n->gone ? NULL : view_resources(a, m, n, now_us);
 
 		for (uint32_t i = 0; one && i < one->n; i++) {
 			const struct gpuq_val *from = one->pairs[i].val;
@@ -812,7 +814,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 		gpuq_put(a, v, "mig", view_mig(a, n, now_us));
 	gpuq_put(a, v, "mig_layout", view_cut(a, n->cut));
 	gpuq_put(a, v, "refuses", view_refuses(a, n, NULL, now_us));
-	gpuq_put(a, v, "resources", view_resources(a, n, now_us));
+	gpuq_put(a, v, "resources", view_resources(a, m, n, now_us));
 	return v;
 }
 

@@ -511,6 +511,29 @@ static void warn_rest(struct gpuq_buf *out, const struct gpuq_group *g, const st
 			  g->resources[k].name);
 }
 
+static void warn_one(struct gpuq_buf *out, int64_t asked, enum much unit, const char *of)
+{
+	char text[32];
+
+	if (asked > 0)
+		gpuq_buf_printf(out, "%s%s %s", out->len ? ", " : " (no node has all of ",
+				much_text(asked, unit, text), of);
+}
+
+/* Append all that a pod requests, where each of it is to be had, but not on one node. */
+static void warn_together(struct gpuq_buf *out, const struct gpuq_group *g)
+{
+	if ((g->gpus_milli > 0) + (g->cpu_milli > 0) + (g->memory_bytes > 0) + g->n_resources < 2)
+		return;
+	warn_one(out, g->gpus_milli, MILLI, g->mig ? g->mig : "GPUs");
+	warn_one(out, g->cpu_milli, MILLI, "CPUs");
+	warn_one(out, g->memory_bytes, GIB, "GiB of memory");
+	for (size_t k = 0; k < g->n_resources; k++)
+		warn_one(out, g->resources[k].count,
+			 gpuq_resource_is_bytes(g->resources[k].name) ? BYTES : COUNT,
+			 g->resources[k].name);
+}
+
 /* Nodes where a group may be: by its names and labels, and by the flavors of the job. */
 struct where {
 	const struct model *m;
@@ -554,6 +577,8 @@ static void warn_group(const struct where *w, const struct queue *q, const struc
 		warn_devices(&why, g, &l);
 		claim_fit_tell(&claims, w->m, may_be, w, &why);
 		warn_rest(&why, g, &l);
+		if (!why.len && n_seen && claims.n == 0)
+			warn_together(&why, g);
 	}
 	if (l.devices.replicas && l.devices.gpus_milli == 0 && g->gpus_milli >= SNAP_MILLI &&
 	    !g->mig && !backend_shares(g) && !gpuq_group_claimed(g))
