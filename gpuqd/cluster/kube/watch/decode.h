@@ -58,7 +58,8 @@ struct kube_object {
 	json_t *root; /* what was parsed; NULL = nothing */
 	json_t *object; /* the node, pod or Status; borrowed from root */
 	enum kube_event event;
-	struct hami_cards *cut; /* of HAMI_REGISTER, which is "" in the object then; NULL = nothing was cut */
+	struct hami_cards
+		*cut; /* of HAMI_REGISTER, which is "" in the object then; NULL = nothing was cut */
 	const char *version; /* metadata.resourceVersion, "" when it has none */
 	struct gpuq_arena arena;
 };

@@ -96,8 +96,8 @@ static char *string_end(char *p)
 
 /* The characters that may stand behind a number or a word. */
 static const bool ends_value[256] = {
-	['\0'] = true,		[','] = true, ['}'] = true, [']'] = true, [' '] = true,
-	['\t' ... '\r'] = true,
+	['\0'] = true, [','] = true, ['}'] = true,
+	[']'] = true,  [' '] = true, ['\t' ... '\r'] = true,
 };
 
 /* Return what follows the object or array at p; NULL = it does not end. */
