@@ -63,7 +63,7 @@ enum gpuq_job_state {
 	X(DEADLINE, "Deadline", "user", "it cannot end before its deadline")                       \
 	X(UNSATISFIABLE, "Unsatisfiable", "user", "no node can hold its request")                  \
 	X(NAMESPACE_QUOTA, "NamespaceQuota", "operator", "the ResourceQuota of the namespace is used up") \
-	X(NODES_UNAVAILABLE, "NodesUnavailable", "operator", "nodes that fit are down or drained") \
+	X(NODES_UNAVAILABLE, "NodesUnavailable", "operator", "nodes that fit are down, drained or suspect") \
 	X(QUEUE_STOPPED, "QueueStopped", "manager", "the queue starts no jobs")                    \
 	X(FRAGMENTED, "Fragmented", "nobody", "enough is free in total, but fragmented")           \
 	X(CLAIMS_REST, "ClaimsRest", "nobody",                                                     \

@@ -223,7 +223,8 @@ static const char *system_of(const struct model *m, const struct node *n, const 
  * it. Such a node is left alone. */
 static const char *contradiction(struct model *m, const struct node *n)
 {
-	char text[160];
+	const char *own = gpuq_strmap_text(&n->fact.labels, SHARE_LABEL);
+	char text[240];
 
 	if (n->closed && n->n_devices) {
 		snprintf(text, sizeof(text),
@@ -240,8 +241,11 @@ static const char *contradiction(struct model *m, const struct node *n)
 		word = system_of(m, n, p);
 		if (!backend_fits_pool(site_sharing_word(p->sharing), word, n->fact.n_mig)) {
 			snprintf(text, sizeof(text),
-				 "pool %.60s has sharing: %s, the node has %.24s", p->name,
-				 site_sharing_word(p->sharing), n->fact.n_mig ? "mig" : word);
+				 "pool %.60s has sharing: %s, the node has %.24s%s", p->name,
+				 site_sharing_word(p->sharing), n->fact.n_mig ? "mig" : word,
+				 strcmp(word, own) == 0 || n->fact.n_mig
+					 ? ""
+					 : ", whose replicas count as whole devices");
 			return model_intern(m, text);
 		}
 	}

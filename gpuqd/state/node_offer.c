@@ -341,7 +341,8 @@ static void take_inventory(struct offer *o, const struct site_inventory *i)
 /* Where devices are offered in replicas, and neither the node nor the site says in how many, none is used. */
 static void count_none(struct offer *o)
 {
-	const char *device = o->f->device;
+	const char *device = o->f->device,
+		   *said = gpuq_strmap_text(&o->f->labels, "nvidia.com/gpu.replicas");
 
 	for (size_t i = 0; !o->odd && i < o->f->n_mig; i++)
 		if (gpuq_profile_is_any(o->f->mig[i].profile))
@@ -349,11 +350,12 @@ static void count_none(struct offer *o)
 				 "replicas: none is used";
 	if (!o->odd && device && o->f->n_devices == 0 && o->f->replicas > 1 && o->f->ready &&
 	    offered(o, device) > 0)
-		o->odd = gpuq_arena_printf(o->a,
-					   "it offers %" PRId64
-					   " replicas, and nvidia.com/gpu.replicas=%" PRIu32
-					   " says that one device has more: none is used",
-					   offered(o, device), o->f->replicas);
+		o->odd = gpuq_arena_printf(
+			o->a,
+			"it offers %" PRId64 " replicas, and %s%.20s says that one device has "
+			"more: none is used",
+			offered(o, device),
+			*said ? "nvidia.com/gpu.replicas=" : "inventory of the site", said);
 	if (!o->odd && device && o->f->n_devices == 0 && o->f->n_mig == 0 && o->f->ready &&
 	    (strcmp(device, GPUQ_RESOURCE_GPU) == 0 || strcmp(device, GPUQ_RESOURCE_SHARED) == 0) &&
 	    gpuq_amounts_get(o->f->resources, o->f->n_resources, device) > 0)

@@ -521,6 +521,8 @@ static const char *node_short(struct gpuq_arena *a, const struct node *n, int64_
 	return out;
 }
 
+static const char node_failed_pods[] = "pods failed there of late";
+
 /* Return why a node is not healthy; NULL: it is. */
 static const char *node_cause(const struct node *n, const char *cut, const char *refuses)
 {
@@ -549,7 +551,7 @@ static const char *node_cause(const struct node *n, const char *cut, const char 
 	if (cut)
 		return cut;
 	if (n->suspect)
-		return "pods failed there of late";
+		return node_failed_pods;
 	lacks = accounting_node_stranded(n, &milli);
 	return !lacks                         ? NULL
 	       : strcmp(lacks, "cpu") == 0    ? "no free core for its free devices"
@@ -691,7 +693,8 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct model *m,
 	const bool rides = add_riders(a, m, n, at, jobs, pods);
 	/* Nothing can start there, whatever is not in use. */
 	const bool out = !d->healthy || n->gone || slot->refused_milli >= 1000;
-	const int64_t idle = taken > 1000 || !d->healthy || n->gone ? 0 : 1000 - taken;
+	const int64_t idle =
+		taken > 1000 || !d->healthy || n->gone ? 0 : 1000 - taken - slot->rounding_milli;
 	const int64_t left = idle > slot->refused_milli ? idle - slot->refused_milli : 0;
 	const struct in_use theirs = foreign_of(n, at, taken - own.milli);
 	const int64_t cores = least(own.cores_milli + theirs.cores_milli, 1000) / 10,
@@ -773,11 +776,10 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 							  : state)));
 	gpuq_put(a, v, "reservation", view_reservation(a, m, reserved, now_us));
 	gpuq_put(a, v, "gpus", gpuq_int(a, n->n_devices + cards.total_milli / 1000));
-	gpuq_put(
-		a, v, "free_gpus",
-		view_devices(a, free_milli + (n->gone ? 0
-						      : cards.cut_milli - cards.taken_milli -
-								cards_refused(n, &cards, now_us))));
+	if (!n->gone)
+		free_milli +=
+			cards.cut_milli - cards.taken_milli - cards_refused(n, &cards, now_us);
+	gpuq_put(a, v, "free_gpus", view_devices(a, cut_is_under_way(n) ? 0 : free_milli));
 	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
 	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
 	accounting_node_left(n, &cpu_milli, &memory_bytes, &slots_left);
@@ -795,8 +797,11 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 			      : refuses                     ? refuses
 			      : *cut                        ? cut
 			      : is_told(n)                  ? n->odd
+			      : n->suspect && n->fact.ready ? node_failed_pods
 			      : n->unused && !*n->fact.note ? n->unused
 							    : n->fact.note));
+	gpuq_put(a, v, "avoided_until_time",
+		 view_instant(a, n->backoff_until_us > now_us ? n->backoff_until_us : 0));
 	gpuq_put(a, v, "drained_by", view_word(a, n->drain_by));
 	gpuq_put(a, v, "drained_time", view_instant(a, n->drain_us));
 	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));

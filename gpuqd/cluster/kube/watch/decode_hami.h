@@ -1,7 +1,7 @@
 /* decode_hami.h - the cards that HAMi's plugin registers at a node
  *
  * Touches  memory only.
- * Used by  decode_node.c.
+ * Used by  decode_node.c; decode.c, for what it cuts out.
  */
 #ifndef GPUQD_CLUSTER_KUBE_WATCH_DECODE_HAMI_H
 #define GPUQD_CLUSTER_KUBE_WATCH_DECODE_HAMI_H
@@ -10,13 +10,16 @@
 #include "libgpuq/buf.h"
 
 struct hami_cards {
-	struct device_fact *devices; /* in o's arena */
+	struct device_fact *devices; /* in the object's arena */
 	size_t n; /* 0 = the plugin is not there */
 	uint8_t *numa; /* of each */
 	uint32_t slots; /* pods that a card can have; the fewest of any */
 	bool *mig; /* of each: it is cut into instances on demand, by another protocol than that of parts */
 	const char *wrong; /* why the list cannot be used; NULL = it can */
 };
+
+/* Read the text of the annotation, which is cut: what is kept of it is in the arena. Returns 0; GPUQ_ENOMEM. */
+int kube_hami_parse(char *text, struct gpuq_arena *a, struct hami_cards *out);
 
 /* Read the annotation. Returns 0; GPUQ_ENOMEM. */
 int kube_read_hami(struct kube_object *o, struct hami_cards *out);
