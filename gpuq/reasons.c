@@ -86,9 +86,10 @@ void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t no
 		return;
 	}
 	gpuq_buf_adds(out, code);
-	/* "gpus" says nothing beside a number of GPUs. */
+	/* "gpus" says nothing beside a number of GPUs; but where no node could have them, all other objects are named. */
 	if (line_says(gpuq_get(reason, "object")) &&
-	    strcmp(gpuq_get_str(reason, "object", ""), "gpus") != 0) {
+	    (strcmp(gpuq_get_str(reason, "object", ""), "gpus") != 0 ||
+	     strcmp(code, gpuq_reason_word(GPUQ_R_UNSATISFIABLE)) == 0)) {
 		gpuq_buf_addc(out, ' ');
 		put_object(out, reason);
 	}

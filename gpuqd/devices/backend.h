@@ -23,6 +23,8 @@
 #define SHARE_LABEL "gpuq.io/sharing"
 /* The label that names the resource of devices which are not NVIDIA's, set likewise. */
 #define SHARE_DEVICES "gpuq.io/devices"
+/* The label of nodes, set likewise, whose MIG instances have the name of whole devices: "single". */
+#define SHARE_STRATEGY "gpuq.io/mig-strategy"
 
 /* Which pods of a node may be under way at a time, from their creation until the plugin has served
  * them. */

@@ -430,7 +430,8 @@ static bool no_domain(struct cycle *c, uint32_t job, uint32_t group, uint32_t fl
 }
 
 /* Return why no node of the flavor may hold the group. */
-static const char *no_node(const struct snap_group *g, const struct group_fit *fit)
+static const char *no_node(const struct cycle *c, const struct snap_group *g,
+			   const struct group_fit *fit)
 {
 	static const char *const demands[] = {
 #define X(sym, word, doc) "isolation " word,
@@ -438,7 +439,10 @@ static const char *no_node(const struct snap_group *g, const struct group_fit *f
 #undef X
 	};
 
-	return fit->n_nodes ? "flavor" : fit->n_weak ? demands[g->isolation] : "nodes";
+	return fit->n_nodes                     ? "flavor"
+	       : fit->n_weak                    ? demands[g->isolation]
+	       : feasibility_lacks_volume(c, g) ? g->volume
+						: "nodes";
 }
 
 /* True if this group could not run on nodes of that flavor even if nothing ran. */
@@ -462,7 +466,7 @@ static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	    feasibility_lacks_sharing(c, g, flavor))
 		say_part(g, 0, GPUQ_R_UNSATISFIABLE, why);
 	else if (v.nodes == 0)
-		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1, no_node(g, fit));
+		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1, no_node(c, g, fit));
 	else
 		say_shortest(c, g, &v, GPUQ_R_UNSATISFIABLE, why);
 	return true;

@@ -699,6 +699,8 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r, const
 		}
 		blob_str(b, g->topology_required);
 		blob_str(b, g->topology_preferred);
+		blob_str(b, g->volume);
+		blob_str(b, g->volume_label);
 		blob_int(b, g->n_slices);
 		for (uint32_t k = 0; k < g->n_slices; k++) {
 			blob_str(b, g->slices[k].level);
@@ -855,6 +857,8 @@ static void copy_group(struct snapshot *s, const struct snap_group *in, uint32_t
 	}
 	out->topology_required = copy_str(s, in->topology_required);
 	out->topology_preferred = copy_str(s, in->topology_preferred);
+	out->volume = copy_str(s, in->volume);
+	out->volume_label = copy_str(s, in->volume_label);
 	out->slices = copy_slices(s, in->slices, in->n_slices);
 }
 

@@ -312,6 +312,9 @@ struct snap_group {
 	const char *topology_required, *topology_preferred; /* levels; NULL = none */
 	const struct gpuq_slice *slices; /* outermost first */
 	uint32_t n_slices;
+	/* For people: the first volume claim whose volume can be reached from some nodes only, which is among what is
+	 * required, as "claim data"; and the label by which it tells them. NULL = none is so. */
+	const char *volume, *volume_label;
 };
 
 struct snap_license_need {

@@ -122,7 +122,7 @@ static const struct col slice_cols[] = { C(level), C(size) };
 static const struct col group_cols[] = {
 	C(name), C(pods_min), C(pods_max), C(gpus_milli), C(gpu_memory_bytes), C(cpu_milli),
 	C(memory_bytes), C(mig), C(unit_pods), C(topology_required), C(topology_preferred),
-	C(gpu_part_milli), C(isolation), C(gpu_memory_least),
+	C(gpu_part_milli), C(isolation), C(gpu_memory_least), C(volume), C(volume_label),
 };
 #undef C
 #define C(m) COL(struct snap_license_need, m)

@@ -288,6 +288,24 @@ static void restrict_to(struct snap_objects *o, const struct object_fact *f, str
 	g->n_required = terms ? (uint32_t)n : 0;
 }
 
+/* Demand the nodes from which the volume of a claim can be reached.
+ *
+ * The first claim that restricts them is kept by name, for the reason of a job which no node can hold: its owner cannot
+ * see from "nodes" that a volume is meant, and which of several. Its first label stands for all of them: volumes tell
+ * their nodes by one label, a host name or a zone. */
+static void restrict_to_volume(struct snap_objects *o, const struct object_fact *f,
+			       const char *claim, struct snap_group *g)
+{
+	const uint32_t had = g->n_required;
+	const struct gpuq_term *before = g->required;
+
+	restrict_to(o, f, g);
+	if (g->volume || (g->required == before && g->n_required == had) || f->required[0].n == 0)
+		return;
+	g->volume = gpuq_arena_printf(o->mem, "claim %s", claim);
+	g->volume_label = key_for(o, &f->required[0].all[0]);
+}
+
 /* Return what a volume requires of its node, where that is one of some values of a label; NULL = it is more, or
  * less. */
 static const struct gpuq_require *label_of(const struct object_fact *v)
@@ -337,7 +355,7 @@ static void near_volumes(struct snap_objects *o, const char *namespace_, const c
 	}
 	if (label->key)
 		terms[any.n_required++] = (struct gpuq_term){ .all = label, .n = 1 };
-	restrict_to(o, &any, g);
+	restrict_to_volume(o, &any, claim, g);
 	/* Pods of one claim are where its volume is. */
 	if (g->pods_max > 1 && !g->topology_required)
 		g->topology_required = "host";
@@ -411,7 +429,7 @@ void snapshot_objects_group(struct snap_objects *o, const struct queue *q,
 		    OBJECTS_CLAIM_CHOOSES)
 			near_volumes(o, namespace_, where->volumes[i].claim, out);
 		else if (f)
-			restrict_to(o, f, out);
+			restrict_to_volume(o, f, where->volumes[i].claim, out);
 }
 
 /* ---- what runs ---- */

@@ -24,6 +24,8 @@ struct offer {
 	struct gpuq_arena *a;
 	struct node_fact *f;
 	const char *odd; /* how the node and the site differ; NULL = they do not */
+	const char *differs; /* of that, numbers that both have; NULL = none */
+	uint32_t told; /* replicas of each device, as the node has it */
 };
 
 /* Set a label of gpuq's own, or take it away: NULL. The list is the fact's, not yet that of the node. */
@@ -238,30 +240,72 @@ static void take_slices(struct offer *o, const struct model *m)
 	set_label(o, SHARE_LABEL, "dra");
 }
 
-/* Note how both differ; the first difference is the one that is shown. */
+/* Note how both differ, beside what differs already.
+ *
+ * All numbers are told, in the order in which they are compared: an operator who corrects one of them in the inventory
+ * would be told of the next one only then.
+ *
+ * What else is wrong with the node is told alone: as long as it is, its devices are not used, or not those of that name,
+ * and a number of the site makes no difference.
+ *
+ * Sharing of the devices that count themselves has its own words: see leave_cards().
+ *
+ * The text is what gpuq doctor and `inventory` of gpuq nodes --json print. */
 static void differ(struct offer *o, const char *what, int64_t site, int64_t node)
 {
-	if (!o->odd)
-		o->odd = gpuq_arena_printf(o->a,
-					   "inventory of the site: %s %" PRId64
-					   ", of the node %" PRId64 ": the smaller number counts",
-					   what, site, node);
+	/* Each of its devices has the same memory. */
+	if ((o->odd && !o->differs) || (o->differs && strstr(o->differs, what)))
+		return;
+	o->differs = gpuq_arena_printf(o->a, "%s%s%s %" PRId64 ", of the node %" PRId64,
+				       o->differs ? o->differs : "", o->differs ? "; " : "", what,
+				       site, node);
+	if (o->differs)
+		o->odd = gpuq_arena_printf(
+			o->a, "inventory of the site: %s: the smaller number counts", o->differs);
 }
 
-/* Number of devices: offered of the resource, in r replicas each. */
+/* Return how many cards feature discovery has seen; 0 = it does not say. */
+static int64_t cards_seen(const struct gpuq_strmap *labels)
+{
+	const char *text = gpuq_strmap_text(labels, "nvidia.com/gpu.count");
+	const size_t len = strlen(text);
+
+	return len < 10 && strspn(text, "0123456789") == len ? strtoll(text, NULL, 10) : 0;
+}
+
+/* Beside its label, which is there for shared devices alone, the number of cards tells it.
+ * Return in how many replicas the node says that it offers each device: in one, where it offers as many as it
+ * has cards. 0 = it does not say. */
+static int64_t replicas_told(const struct offer *o, int64_t offered)
+{
+	if (o->f->replicas > 1)
+		return o->f->replicas;
+	return o->f->n_devices && strcmp(o->f->device, GPUQ_RESOURCE_GPU) == 0 &&
+			       cards_seen(&o->f->labels) == offered
+		       ? 1
+		       : 0;
+}
+
+/* Number of devices: offered of the resource, in r replicas each. The node may know of fewer.
+ * Of all three numbers, replicas, cards and memory, the smaller one counts, each by itself: with fewer replicas to a card
+ * the same offer would make more cards than there are. Those that the node has keep their product. */
 static void count_cards(struct offer *o, const struct site_inventory *i, int64_t offered,
 			int64_t healthy)
 {
-	const int64_t said = o->f->replicas > 1 ? o->f->replicas : 1;
-	int64_t r = said, n, works;
+	const int64_t said = replicas_told(o, offered);
+	const int64_t cards =
+		said && o->f->n_devices ? (int64_t)o->f->n_devices : cards_seen(&o->f->labels);
+	int64_t r = said ? said : 1, n, works;
 
-	if (i->replicas && said > 1 && i->replicas != said)
+	if (i->replicas && said && i->replicas != said)
 		differ(o, "replicas", i->replicas, said);
 	if (i->replicas)
-		r = said > 1 ? at_most(said, i->replicas) : i->replicas;
+		r = said ? at_most(said, i->replicas) : i->replicas;
 	n = offered / r;
 	works = healthy / r;
-	if (i->cards && i->cards != n)
+	if (r > 1 && cards && is_nvidia(o->f->device))
+		n = at_most(n, cards);
+	if (i->cards && i->cards != n && n)
 		differ(o, "cards", i->cards, n);
 	if (i->cards)
 		n = at_most(n, i->cards);
@@ -355,7 +399,8 @@ static void count_none(struct offer *o)
 			"it offers %" PRId64 " replicas, and %s%.20s says that one device has "
 			"more: none is used",
 			offered(o, device),
-			*said ? "nvidia.com/gpu.replicas=" : "inventory of the site", said);
+			o->told > 1 ? "nvidia.com/gpu.replicas=" : "inventory of the site",
+			o->told > 1 ? said : "");
 	if (!o->odd && device && o->f->n_devices == 0 && o->f->n_mig == 0 && o->f->ready &&
 	    (strcmp(device, GPUQ_RESOURCE_GPU) == 0 || strcmp(device, GPUQ_RESOURCE_SHARED) == 0) &&
 	    gpuq_amounts_get(o->f->resources, o->f->n_resources, device) > 0)
@@ -364,34 +409,91 @@ static void count_none(struct offer *o)
 			 "many replicas: none is used";
 }
 
-/* Return how many cards feature discovery has seen; 0 = it does not say. */
-static int64_t cards_seen(const struct gpuq_strmap *labels)
+/* Use none of its devices, and say why: the node goes on to serve jobs without devices, and those that request its
+ * instances. What pods hold of them stays until these have ended.
+ * The same is done whatever the labels contradict, so that it is known what such a node gives: nothing. */
+static void use_none(struct offer *o, const char *why)
 {
-	const char *text = gpuq_strmap_text(labels, "nvidia.com/gpu.count");
-	const size_t len = strlen(text);
-
-	return len < 10 && strspn(text, "0123456789") == len ? strtoll(text, NULL, 10) : 0;
+	o->odd = why;
+	o->f->replicas = 0;
+	set_devices(o, 0, 0, "");
+	set_label(o, SHARE_LABEL, NULL);
 }
 
 /* More devices than there are cards are replicas, in how many nothing tells: a job of whole devices would
  * have parts of them. */
 static void count_no_more(struct offer *o)
 {
-	const int64_t seen = cards_seen(&o->f->labels), n = (int64_t)o->f->n_devices;
+	const int64_t seen = cards_seen(&o->f->labels);
+	int64_t n = (int64_t)o->f->n_devices;
 
 	if (!o->f->device || strcmp(o->f->device, GPUQ_RESOURCE_GPU) != 0 || o->f->n_mig ||
-	    o->f->replicas > 1 || o->f->slots || seen == 0 || n <= seen)
+	    o->f->replicas > 1 || o->f->slots || seen == 0 || n == 0)
 		return;
-	o->odd = gpuq_arena_printf(o->a,
-				   "it offers %" PRId64
-				   " nvidia.com/gpu, and nvidia.com/gpu.count says %" PRId64
-				   " cards: none is used",
-				   n, seen);
-	set_devices(o, 0, 0, "");
-	set_label(o, SHARE_LABEL, NULL);
+	/* The site may have fewer of them: those would be parts of a card all the same. */
+	n = offered(o, o->f->device) > n ? offered(o, o->f->device) : n;
+	if (n > seen)
+		use_none(o, gpuq_arena_printf(o->a,
+					      "it offers %" PRId64
+					      " nvidia.com/gpu, and nvidia.com/gpu.count says "
+					      "%" PRId64 " cards: none is used",
+					      n, seen));
 }
 
-/* Count each replica as a device. */
+/* Likewise more replicas than so many cards have: which of both labels is wrong cannot be told, and with the smaller
+ * number the rest of the replicas would be shown as free for ever. Fewer are believed: some cards may be sick, or not
+ * shared. */
+static void count_no_more_replicas(struct offer *o)
+{
+	const int64_t seen = cards_seen(&o->f->labels),
+		      n = o->f->device ? offered(o, o->f->device) : 0;
+
+	if (o->told <= 1 || seen == 0 || o->f->n_mig || !is_nvidia(o->f->device) ||
+	    n <= seen * o->told)
+		return;
+	use_none(o, gpuq_arena_printf(o->a,
+				      "it offers %" PRId64 " %s, and nvidia.com/gpu.count=%" PRId64
+				      " with nvidia.com/gpu.replicas=%" PRIu32
+				      " has fewer: none is used",
+				      n, o->f->device, seen, o->told));
+}
+
+/* Devices that may be instances, although they have the name of whole devices, or that are cut and cannot be used so:
+ * labels of MIG contradict one another.
+ *
+ * While the MIG manager is at work, or after it failed, the cards are what they were: only its success tells that they
+ * are cut. Of instances that have names of their own nothing is doubted. */
+static void count_no_cut(struct offer *o)
+{
+	const struct gpuq_strmap *labels = &o->f->labels;
+	const char *product = gpuq_strmap_text(labels, "nvidia.com/gpu.product"),
+		   *strategy = gpuq_strmap_text(labels, "nvidia.com/mig.strategy"),
+		   *layout = gpuq_strmap_text(labels, "nvidia.com/mig.config"),
+		   *state = gpuq_strmap_text(labels, "nvidia.com/mig.config.state");
+
+	if (o->f->n_devices == 0 || !o->f->device || !inventory_names_nvidia(o->f->device) ||
+	    counts_cards(o))
+		return;
+	if (strstr(product, "-MIG-"))
+		use_none(o, gpuq_arena_printf(o->a,
+					      "nvidia.com/gpu.product=%.60s names MIG instances, "
+					      "and nvidia.com/mig.strategy=%.20s does not offer "
+					      "them as %s: none is used",
+					      product, strategy, o->f->device));
+	else if (*layout && strcmp(layout, "all-disabled") != 0 && strcmp(state, "success") == 0 &&
+		 strcmp(strategy, "none") == 0)
+		use_none(o,
+			 gpuq_arena_printf(o->a,
+					   "its cards are cut (nvidia.com/mig.config=%.60s), and "
+					   "nvidia.com/mig.strategy is none: none is used",
+					   layout));
+}
+
+/* Count each replica as a device.
+ *
+ * The site says so for a whole pool, and takes it upon itself that such devices are no more apart than replicas are.
+ *
+ * Devices of which none is used stay none: a pool cannot tell what labels contradict. */
 static void count_replicas(struct offer *o)
 {
 	const int64_t n = (int64_t)o->f->n_devices * o->f->replicas;
@@ -483,7 +585,7 @@ bool node_skips_slices(const struct model *m, const struct node *n,
 const char *node_offer(const struct model *m, const struct node_fact *told, struct gpuq_arena *a,
 		       struct node_fact *out)
 {
-	struct offer o = { .a = a, .f = out };
+	struct offer o = { .a = a, .f = out, .told = told->replicas };
 	const struct site_inventory *i;
 	const struct site_pool *p;
 	const struct backend *b;
@@ -502,6 +604,8 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 	p = pool_of(m->site, &told->labels);
 	if (!(i && i->replicas) && !(p && p->replicas_as_gpus))
 		count_no_more(&o);
+	count_no_more_replicas(&o);
+	count_no_cut(&o);
 	b = backend_of(gpuq_strmap_text(&out->labels, SHARE_LABEL));
 	if (p && p->replicas_as_gpus && out->replicas > 1 && out->n_devices && b && b->by_replica)
 		count_replicas(&o);

@@ -211,7 +211,7 @@ Test(replay, every_field_is_written)
 		{ "queue_cols", sizeof(struct snap_queue) - sizeof(struct policy_queue), 136 },
 		{ "node_cols", sizeof(struct snap_node), 328 },
 		{ "device_cols", sizeof(struct snap_device), 40 },
-		{ "group_cols", sizeof(struct snap_group), 232 },
+		{ "group_cols", sizeof(struct snap_group), 248 },
 		{ "request_cols", sizeof(struct snap_request), 160 },
 		{ "job_cols", sizeof(struct snap_job), 328 },
 		{ "cap_cols", sizeof(struct snap_cap), 48 },

@@ -431,6 +431,56 @@ Test(take_objects, terms_of_the_job_and_of_its_volumes_hold_together)
 		cr_expect_str_eq(g->required[i].all[0].key, "disk");
 		cr_expect_str_eq(g->required[i].all[1].key, "kubernetes.io/hostname");
 	}
+	cr_expect_str_eq(g->volume, "claim data");
+	cr_expect_str_eq(g->volume_label, "kubernetes.io/hostname");
+	snapshot_free(s);
+	model_free(m);
+}
+
+/* Two jobs of the same request, but for the claim; one that has a node by its volume alone does not count. */
+Test(take_objects, a_claim_whose_volume_no_node_reaches_is_named)
+{
+	static const char *value[] = { "nowhere" };
+	static struct gpuq_require all = { "zone", GPUQ_OP_IN, { value, 1 } };
+	static const struct gpuq_term term = { .all = &all, .n = 1 };
+	static const struct {
+		const char *job, *object;
+	} rows[] = {
+		{ "{gpus: 1, volumes: [{claim: data, path: /d}], command: [a]}", "claim data" },
+		{ "{gpus: 1, volumes: [{claim: other, path: /d}], command: [a]}", "claim other" },
+		{ "{gpus: 1, nodes: [none], volumes: [{claim: data, path: /d}], command: [a]}",
+		  "nodes" },
+		{ "{gpus: 1, node_selector: {zone: there}, command: [a]}", "nodes" },
+	};
+	const size_t n = sizeof(rows) / sizeof(rows[0]);
+	struct model *m = with_volume();
+	struct object_fact v = fact(OBJECT_VOLUME, "", "far");
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const struct plan_reason *why;
+	struct snapshot *s;
+	struct plan p;
+
+	v.required = &term;
+	v.n_required = 1;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &v), 0);
+	for (int i = 0; i < 2; i++) {
+		struct object_fact c = fact(OBJECT_CLAIM, "home", i ? "other" : "data");
+
+		c.state = CLAIM_BOUND;
+		c.volume = "far";
+		cr_assert_eq(tell(m, EV_OBJECT_SEEN, &c), 0);
+	}
+	for (size_t i = 0; i < n; i++)
+		cr_assert_null(submit_text(m, rows[i].job, NULL));
+	s = look(m);
+	cr_assert_eq(sched_cycle(s, &mem, &p, &err), 0, "%s", err.text);
+	for (uint32_t i = 0; i < n; i++) {
+		cr_assert_geq(plan_reasons(s, &p, i, &why), 1);
+		cr_expect_eq(why->code, GPUQ_R_UNSATISFIABLE);
+		cr_expect_str_eq(why->object, rows[i].object, "%u: %s", i, why->object);
+	}
+	gpuq_arena_done(&mem);
 	snapshot_free(s);
 	model_free(m);
 }

@@ -34,7 +34,8 @@ static bool is_open(const struct gpuq_val *d)
 	const char *state = gpuq_get_str(d, "state", "");
 
 	return gpuq_get_int(d, "index", -1) >= 0 && strcmp(state, "unhealthy") != 0 &&
-	       strcmp(state, "lost") != 0 && (is_assumed(d) || !has_some(d, "jobs"));
+	       strcmp(state, "lost") != 0 &&
+	       (is_assumed(d) || (!has_some(d, "jobs") && strcmp(state, "foreign") != 0));
 }
 
 /* Append an index: "0", "0-3", "0-3,5". */
@@ -157,7 +158,9 @@ static struct gpuq_val *together(struct gpuq_arena *a, const struct gpuq_val *de
 	gpuq_put(a, v, "pods", pods);
 	gpuq_put(a, v, "parts", parts);
 	gpuq_put(a, v, "state",
-		 gpuq_str(a, gpuq_get_int(v, "free_milli", 0) > 0 ? "shared" : "allocated"));
+		 gpuq_str(a, gpuq_get_int(v, "free_milli", 0) > 0 ? "shared"
+			     : jobs->n                            ? "allocated"
+								  : "foreign"));
 	gpuq_buf_done(&index);
 	return v;
 }

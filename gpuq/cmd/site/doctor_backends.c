@@ -1,6 +1,7 @@
 #include "gpuq/cmd/site/doctor_backends.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libgpuq/arena.h"
@@ -119,7 +120,9 @@ static bool no_replicas(const struct gpuq_val *node)
 	const char *product = label(node, "nvidia.com/gpu.product");
 	const size_t len = strlen(product), tail = sizeof(mark) - 1;
 
+	/* NOTE says what else is wrong where their number is told. */
 	return gpuq_get_int(node, "gpus", 0) == 0 && !*gpuq_get_str(node, "sharing", "") &&
+	       strtoll(label(node, "nvidia.com/gpu.replicas"), NULL, 10) <= 1 &&
 	       (offers(node, "nvidia.com/gpu.shared") > 0 ||
 		(offers(node, "nvidia.com/gpu") > 0 &&
 		 (labelled(node, "nvidia.com/gpu.sharing-strategy", "time-slicing") ||

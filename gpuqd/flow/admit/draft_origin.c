@@ -6,8 +6,6 @@
 #include "gpuqd/site/inventory.h"
 #include "libgpuq/spec/resource.h"
 
-#define STRATEGY "nvidia.com/mig.strategy"
-
 int draft_check_origin(struct draft *d, struct gpuq_err *err)
 {
 	const struct submit_who *by = d->by ? d->by : d->who;
@@ -72,7 +70,7 @@ static int name_devices(struct gpuq_arena *a, struct gpuq_group *g)
 	if (g->gpus_milli == 0)
 		return 0;
 	if (g->mig)
-		rc = require_not(a, g, STRATEGY, single, 1);
+		rc = require_not(a, g, SHARE_STRATEGY, single, 1);
 	if (rc == 0)
 		rc = require_not(a, g, SHARE_LABEL, others, 3);
 	if (rc != 0 || g->mig || gpuq_group_device(g))

@@ -82,6 +82,17 @@ bool feasibility_lacks_sharing(const struct cycle *c, const struct snap_group *g
 	return false;
 }
 
+/* The label by which the volume tells its nodes is left out, as if the claim had another volume; what the job itself
+ * requires of that label is left out as well, since with the volume it is a contradiction. */
+bool feasibility_lacks_volume(const struct cycle *c, const struct snap_group *g)
+{
+	for (uint32_t n = 0; g->volume && n < c->s->n_nodes; n++)
+		if (feasibility_is_named(g, c->s->nodes[n].name) &&
+		    allows(c->s, g, n, g->volume_label))
+			return true;
+	return false;
+}
+
 /* Return the points of preferred terms; an untolerated soft taint outweighs all of them. */
 static int64_t preference(const struct cycle *c, const struct snap_group *g, uint32_t node)
 {

@@ -49,6 +49,9 @@ bool feasibility_isolates(const struct snap_group *g, const struct snap_node *n)
  * serves a part as the group requests it. */
 bool feasibility_lacks_sharing(const struct cycle *c, const struct snap_group *g, uint32_t flavor);
 
+/* True if a node of those that the job names would do but for the volume of its claim (snap_group.volume). */
+bool feasibility_lacks_volume(const struct cycle *c, const struct snap_group *g);
+
 /* True if no node counted then has enough cpu and memory beside the devices for one pod; these only
  * become fewer as well. */
 bool feasibility_glance_rules_out(const struct cycle *c, uint32_t request, uint32_t group,

@@ -28,8 +28,9 @@ struct snap_profiles {
 /* Return the memory of an instance on the node: as it is labelled, else as its profile has it. */
 static int64_t memory_on(const struct node *n, const char *profile)
 {
-	const bool single =
-		strcmp(gpuq_strmap_text(&n->fact.labels, "nvidia.com/mig.strategy"), "single") == 0;
+	/* Under the single strategy it is labelled as that of devices is. */
+	const bool single = strstr(gpuq_strmap_text(&n->fact.labels, "nvidia.com/gpu.product"),
+				   "-MIG-") != NULL;
 	const size_t len = gpuq_profile_whole(profile);
 	char key[96];
 	int64_t mib;

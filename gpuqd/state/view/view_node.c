@@ -659,11 +659,15 @@ static struct in_use foreign_of(const struct node *n, uint32_t at, int64_t milli
 					      n->devices[at].memory_mib * more / 1000 };
 }
 
-/* True if it is not known whether a pod that is shown on the device has that one. */
-static bool is_assumed(const struct node *n, uint32_t at)
+/* True if it is not known whether a pod that is shown on the device has that one: of gpuq's, or of others.
+ * What others hold of devices that are not known is assumed on the last ones (census_slots), so that sums are right:
+ * that is beyond what gpuq's pods and those of others which are known hold of it. */
+static bool is_assumed(const struct node *n, uint32_t at, const struct census_slot *slot)
 {
 	const struct pod *p;
 
+	if (slot->taken_milli > slot->own_milli + n->foreign_on[at].milli)
+		return true;
 	DL_FOREACH2(n->pods, p, node_next)
 		for (uint32_t k = 0; model_pod_takes(p) && k < p->n_devices; k++)
 			if (p->devices[k] == at && !model_pod_devices_known(p))
@@ -723,7 +727,7 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct model *m,
 	gpuq_put(a, v, "jobs", jobs);
 	gpuq_put(a, v, "pods", pods);
 	gpuq_put(a, v, "parts", parts);
-	gpuq_put(a, v, "parts_assumed", gpuq_bool(a, is_assumed(n, at)));
+	gpuq_put(a, v, "parts_assumed", gpuq_bool(a, is_assumed(n, at, slot)));
 	gpuq_put(a, v, "isolation",
 		 view_isolation(a, rides ? GPUQ_ISOLATION_NONE
 					 : (int)model_node_isolation(

@@ -384,10 +384,10 @@ static void fit_resources(const struct pod_order *o, const struct gpuq_group *g,
 	json_object_del(json_object_get(json_object_get(at, "resources"), "requests"), device);
 }
 
-/* A template names replicas of instances by the resource that they have where it was renamed; on a node that kept the
- * name of whole instances, or of whole devices, they are requested by that. */
-static void rename_replicas(const struct pod_order *o, const struct gpuq_group *g,
-			    json_t *containers)
+/* A template names instances by a resource of their own, and replicas of them by the one that they have where it was
+ * renamed; on a node that kept the name of whole instances, or of whole devices, they are requested by that. */
+static void rename_instances(const struct pod_order *o, const struct gpuq_group *g,
+			     json_t *containers)
 {
 	static const char *const kinds[] = { "limits", "requests" };
 	const bool single = o->sharing && strcmp(o->sharing, "mig") == 0;
@@ -395,7 +395,7 @@ static void rename_replicas(const struct pod_order *o, const struct gpuq_group *
 	json_t *c;
 	size_t i;
 
-	if (!g->mig || !gpuq_profile_is_shared(g->mig))
+	if (!g->mig)
 		return;
 	snprintf(from, sizeof(from), GPUQ_RESOURCE_MIG "%s", gpuq_profile_name(g->mig, name));
 	for (char *p = from; *p; p++)
@@ -437,7 +437,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		put_resources(o, g, json_array_get(list, 0));
 	} else if (!podspec_shared(o, NULL, NULL)) {
 		fit_resources(o, g, list);
-		rename_replicas(o, g, list);
+		rename_instances(o, g, list);
 	}
 	first = json_array_get(list, 0);
 	if (!json_is_object(first))

@@ -190,15 +190,17 @@ static void tell(struct node_fact *n, const char *key, const char *word)
 /* ---- what GPU feature discovery says of the devices ---- */
 
 /* Return the profile in a product's name, "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb": all devices of the node
- * are cut into such instances, which have the name of whole ones. NULL: they are not. */
+ * are cut into such instances, which have the name of whole ones. NULL: they are not, or the node has another strategy,
+ * which contradicts it: see node_offer.c. */
 static const char *single_profile(struct kube_object *o, const struct node_fact *n)
 {
 	static const char mark[] = "-MIG-", shared[] = "-SHARED";
 	const char *product = gpuq_strmap_text(&n->labels, "nvidia.com/gpu.product"),
+		   *strategy = gpuq_strmap_text(&n->labels, "nvidia.com/mig.strategy"),
 		   *at = strstr(product, mark);
 	size_t len;
 
-	if (!at || strcmp(gpuq_strmap_text(&n->labels, "nvidia.com/mig.strategy"), "single") != 0)
+	if (!at || (*strategy && strcmp(strategy, "single") != 0))
 		return NULL;
 	at += sizeof(mark) - 1;
 	len = strlen(at);
@@ -228,10 +230,26 @@ static int64_t replicas_of(const struct node_fact *n)
 	return r < 1 ? 1 : r < GPUQ_REPLICAS_MAX ? r : GPUQ_REPLICAS_MAX;
 }
 
-/* The first resource that stands for devices, of which the node has some; "" = it has none. */
-static const char *device_resource(const json_t *capacity)
+/* True if feature discovery has seen as many cards as explain what the plugin offers. */
+static bool is_explained(const struct node_fact *n, int64_t there)
 {
-	if (count_of(capacity, GPUQ_RESOURCE_GPU) > 0)
+	return small_number(gpuq_strmap_text(&n->labels, "nvidia.com/gpu.count")) *
+		       replicas_of(n) ==
+	       there;
+}
+
+/* True if replicas are offered by a name of their own, beside devices that are none: the label of their number says
+ * nothing of these, unless it explains how many they are. */
+static bool shares_renamed(const struct node_fact *n, const json_t *capacity)
+{
+	return count_of(capacity, GPUQ_RESOURCE_SHARED) > 0 && replicas_of(n) > 1 &&
+	       !is_explained(n, count_of(capacity, GPUQ_RESOURCE_GPU));
+}
+
+/* The first resource that stands for devices, of which the node has some; "" = it has none. */
+static const char *device_resource(const struct node_fact *n, const json_t *capacity)
+{
+	if (count_of(capacity, GPUQ_RESOURCE_GPU) > 0 && !shares_renamed(n, capacity))
 		return GPUQ_RESOURCE_GPU;
 	if (count_of(capacity, GPUQ_RESOURCE_SHARED) > 0)
 		return GPUQ_RESOURCE_SHARED;
@@ -273,6 +291,7 @@ static int read_single(struct kube_object *o, struct node_fact *out, const char 
 	mig[out->n_mig++] = (struct mig_fact){ profile, (uint32_t)(n < most ? n : most) };
 	out->mig = mig;
 	tell(out, SHARE_LABEL, "mig");
+	tell(out, SHARE_STRATEGY, "single");
 	return 0;
 }
 
@@ -313,14 +332,6 @@ static const char *count_cards(struct node_fact *out, int64_t *there, int64_t *w
 		*works = *there;
 	out->replicas = (uint32_t)r;
 	return mps ? "mps" : "time-slicing";
-}
-
-/* True if feature discovery has seen as many cards as explain what the plugin offers. */
-static bool is_explained(const struct node_fact *n, int64_t there)
-{
-	return small_number(gpuq_strmap_text(&n->labels, "nvidia.com/gpu.count")) *
-		       replicas_of(n) ==
-	       there;
 }
 
 /* Take the cards that HAMi registers, each of which its plugin offers as often as it may be shared. Where the
@@ -368,7 +379,7 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 	const json_t *capacity = kube_path(o->object, "status", "capacity");
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
 	int64_t memory_mib = small_number(gpuq_strmap_text(&out->labels, "nvidia.com/gpu.memory"));
-	const char *name = device_resource(capacity), *profile, *product;
+	const char *name = device_resource(out, capacity), *profile, *product;
 	struct hami_cards cards = { 0 };
 	int64_t works, there;
 	const char *word = "";
@@ -376,7 +387,7 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 	struct device_fact *d;
 	bool nvidia;
 
-	out->device = *name ? name : device_resource(alloc);
+	out->device = *name ? name : device_resource(out, alloc);
 	works = count_of(alloc, out->device);
 	there = count_of(capacity, out->device);
 	nvidia = strcmp(out->device, GPUQ_RESOURCE_GPU) == 0 ||
