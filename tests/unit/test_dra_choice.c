@@ -35,8 +35,8 @@ static const char *listed(const struct dra *d, const struct gpuq_claim *claims, 
 
 		if (is.last > is.first)
 			snprintf(last, sizeof(last), "-%u", is.last);
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u%s:%d", i ? " " : "",
-					is.first, last, (int)all[i].devices);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u%s:%g", i ? " " : "",
+					is.first, last, (double)all[i].milli / 1000);
 	}
 	return text;
 }

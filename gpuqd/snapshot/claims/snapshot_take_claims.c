@@ -229,6 +229,14 @@ static bool is_too_close(struct snap_claims *c, const char *namespace_, const st
 	return false;
 }
 
+/* True if the group is charged for so many devices: those of a part of a card are one or more. */
+static bool is_counted(const struct gpuq_group *g, int64_t n)
+{
+	const int64_t charged = g->claims_beside ? 0 : g->gpus_milli;
+
+	return charged % 1000 ? n > 0 : n * 1000 == charged;
+}
+
 void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
 			  bool isolated, struct snap_variant *v)
 {
@@ -276,20 +284,20 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
 			 "its claim has other pods, and one of them demands isolation");
 	/* At submission the least of alternatives is counted; earlier versions counted the most. */
-	if (least > 0 && g->gpus_milli != n * 1000)
+	if (least > 0 && !is_counted(g, n))
 		n = least;
 	if (all && g->gpus_milli == 0)
 		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
 			 "no node had devices for its claims when it was submitted: submit it "
 			 "again");
-	if (n * 1000 != (g->claims_beside ? 0 : g->gpus_milli) && !all)
+	if (!all && !is_counted(g, n))
 		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
 			 gpuq_arena_printf(
 				 c->mem,
 				 "its claims have %lld devices, it was submitted with "
 				 "%lld: submit it again",
 				 (long long)n,
-				 (long long)(g->claims_beside ? 0 : g->gpus_milli / 1000)));
+				 (long long)(g->claims_beside ? 0 : (g->gpus_milli + 999) / 1000)));
 }
 
 /* ---- how often it fits ---- */
@@ -337,6 +345,32 @@ static bool specs_for(struct snap_claims *c, const char *namespace_, const struc
 	return true;
 }
 
+/* True if a pod has several parts of a card, which are to be of one. */
+static bool has_parts(const struct snap_claims *c, const struct dra_spec *const *specs, size_t n)
+{
+	int64_t devices = 0;
+	bool all = false;
+
+	for (size_t i = 0; i < n; i++)
+		devices += dra_devices_of(specs[i], &c->classes, &all);
+	return devices > 1 && !all && dra_charge(c->d, specs, n, &c->classes, false) < 1000;
+}
+
+/* Return how many pods fit, at most so many, where each has its parts of one card. */
+static uint32_t fits_cards(const struct snap_claims *c, const struct dra_at *at, size_t n_at,
+			   const struct dra_spec *const *specs, size_t n, uint32_t most,
+			   struct gpuq_arena *a)
+{
+	struct dra_at *cards, *some = gpuq_arena_calloc(a, n_at, sizeof(*some));
+	const size_t n_cards = dra_cards_among(c->d, at, n_at, &c->classes, a, &cards);
+	uint32_t sum = 0;
+
+	for (size_t k = 0; some && k < n_cards && sum < most; k++)
+		sum += dra_fits(c->d, some, dra_cards_one(cards, n_cards, k, at, n_at, some), specs,
+				n, most - sum);
+	return sum;
+}
+
 /* Return how many pods of the group the node's devices, beyond those in use, are enough for. */
 static uint32_t fits(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
 		     struct gpuq_alternatives choice, const char *node, const struct dra_at *at,
@@ -350,6 +384,8 @@ static uint32_t fits(struct snap_claims *c, const char *namespace_, const struct
 
 	if (specs && specs_for(c, namespace_, g, choice, node, &a, specs, &n, &shared)) {
 		most = n ? dra_fits(c->d, at, n_at, specs, n, shared ? 1 : FITS_MAX) : 1;
+		if (n && most && has_parts(c, specs, n))
+			most = fits_cards(c, at, n_at, specs, n, most, &a);
 		if (most && shared)
 			most = FITS_MAX;
 	}
