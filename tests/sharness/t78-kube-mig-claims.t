@@ -103,7 +103,7 @@ test_expect_success 'a card that is cut shows once, with its instances, which ar
 	static node1 1g.10gb 1g.10gb 2g.20gb 3g.40gb && start_kube_gpuqd && wait_for 60 node_has node1 gpus 2 && node_has node1 devices.1.uuid GPU-node1-1 && node_has node1 devices.1.memory_mib 81920 &&
 	one=$(instance 1g.10gb node1) && two=$(instance 1g.10gb node1) && three=$(instance 3g.40gb node1) && whole=$(card node1) &&
 	for id in $one $two $three $whole; do job_becomes "$id" RUNNING 60 || return 1; done && test "$(results_of "$three")" = gpu-1-mig-3 && test "$(results_of "$whole")" = gpu-0 &&
-	job_is "$one" gpus 0.142 && job_is "$three" gpus 0.428 && job_is "$one" isolation mig && job_is "$whole" isolation exclusive && job_is "$whole" gpus 1 &&
+	job_is "$one" gpus 0.142 && job_is "$three" gpus 0.428 && job_is "$one" isolation mig && job_is "$whole" isolation exclusive && job_is "$whole" gpus 1 && job_is "$whole" cpus null &&
 	wait_for 60 node_has node1 free_gpus 0.288 && devices_say allocated 1.712 && devices_say free 0.288 && job_is "$one" pods.0.devices.0.index 1 &&
 	gpuq nodes --json && node_row node1 NODE,GPU,MIG,FREE "$(printf "node1 0 1g.10gb 0/2,2g.20gb 1/1,3g.40gb 0/1 0\nnode1 1 1g.10gb 0/2,2g.20gb 1/1,3g.40gb 0/1 0.288")" &&
 	gpuq nodes -h -o NODE,GPU,BY | grep "^node1 *1 .*$three/.*(0.428)" && more=$(instance 1g.10gb node1) && wait_for 60 job_is "$more" reason Resources &&
