@@ -154,7 +154,7 @@ test_expect_success 'instances that pods of others have are counted as such' '
 	metadata: {name: theirs}
 	spec: {devices: {requests: [{name: r, exactly: {deviceClassName: mig.nvidia.com, allocationMode: ExactCount, count: 1}}]}}
 	END
-	kube patch gpuq-jobs/resourceclaims/theirs/status '\''{"status": {"allocation": {"devices": {"results": [{"request": "r", "driver": "gpu.nvidia.com", "pool": "node2", "device": "gpu-0-mig-3g-0"}]}}}}'\'' >/dev/null && wait_for 60 node_has node2 free_gpus 1.572 && devices_say free 2.572 &&
+	kube patch gpuq-jobs/resourceclaims/theirs/status '\''{"status": {"allocation": {"devices": {"results": [{"request": "r", "driver": "gpu.nvidia.com", "pool": "node2", "device": "gpu-0-mig-3g-0"}]}}}}'\'' >/dev/null && wait_for 60 node_has node2 free_gpus 1.572 && devices_say free 3.572 &&
 	a=$(instance 3g.40gb node2) && b=$(card node2) && job_becomes "$a" RUNNING 60 && job_becomes "$b" RUNNING 60 && test "$(results_of "$b")" = gpu-1 && test "$(results_of "$a")" = gpu-0-mig-3g-4 && gpuq cancel "$a" "$b"
 '
 
