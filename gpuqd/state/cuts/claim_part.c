@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <utlist.h>
+
 #include "gpuqd/devices/dra/dra_cards.h"
 
 /* Return the pod of gpuq's that a claim was made for; NULL = of none. */

@@ -6,7 +6,7 @@
 #ifndef GPUQD_STATE_CUTS_CLAIM_PART_H
 #define GPUQD_STATE_CUTS_CLAIM_PART_H
 
-#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/model.h"
 
 struct claim_part {
 	const char *profile; /* of an instance; NULL = another part */
