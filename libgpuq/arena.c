@@ -14,6 +14,7 @@
 struct gpuq_arena_block {
 	struct gpuq_arena_block *next;
 	size_t used, size;
+	bool failed; /* of the newest block: something had no room */
 	_Alignas(ALIGN) unsigned char data[];
 };
 
@@ -27,18 +28,31 @@ static size_t block_bytes(const struct gpuq_arena *a)
 	return a->used_bytes < BLOCK_MOST ? a->used_bytes : BLOCK_MOST;
 }
 
+/* An arena without a block has nothing yet that could lack parts. */
+static void *no_room(struct gpuq_arena *a)
+{
+	if (a->head)
+		a->head->failed = true;
+	return NULL;
+}
+
+bool gpuq_arena_failed(const struct gpuq_arena *a)
+{
+	return a->head && a->head->failed;
+}
+
 void *gpuq_arena_alloc(struct gpuq_arena *a, size_t n)
 {
 	struct gpuq_arena_block *b = a->head;
 	void *p;
 
 	if (n > SIZE_MAX / 2)
-		return NULL;
+		return no_room(a);
 	n = (n + (ALIGN - 1)) & ~(size_t)(ALIGN - 1);
 	if (n == 0)
 		n = ALIGN;
 	if (a->max_bytes && (n > a->max_bytes || a->used_bytes > a->max_bytes - n))
-		return NULL;
+		return no_room(a);
 	if (!b || b->size - b->used < n) {
 		const size_t block = block_bytes(a);
 		const bool own = n > block / 4;
@@ -46,9 +60,10 @@ void *gpuq_arena_alloc(struct gpuq_arena *a, size_t n)
 
 		b = malloc(sizeof(*b) + size);
 		if (!b)
-			return NULL;
+			return no_room(a);
 		b->used = 0;
 		b->size = size;
+		b->failed = !own && gpuq_arena_failed(a);
 		if (a->head && own) {
 			/* A large one gets a block of its own behind the head, which
 			 * still has room for small ones. */
@@ -70,7 +85,7 @@ void *gpuq_arena_calloc(struct gpuq_arena *a, size_t count, size_t size)
 	size_t n;
 
 	if (__builtin_mul_overflow(count, size, &n))
-		return NULL;
+		return no_room(a);
 	return gpuq_arena_alloc(a, n);
 }
 
@@ -130,5 +145,6 @@ void gpuq_arena_reset(struct gpuq_arena *a)
 	gpuq_arena_done(a);
 	keep->next = NULL;
 	keep->used = 0;
+	keep->failed = false;
 	a->head = keep;
 }

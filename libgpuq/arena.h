@@ -9,6 +9,7 @@
 #ifndef LIBGPUQ_ARENA_H
 #define LIBGPUQ_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct gpuq_arena_block;
@@ -36,6 +37,9 @@ char *gpuq_arena_strndup(struct gpuq_arena *a, const char *s, size_t n);
 char *gpuq_arena_strdup(struct gpuq_arena *a, const char *s);
 char *gpuq_arena_printf(struct gpuq_arena *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* True if something had no room since the arena was last empty: what was made in it since may lack parts. */
+bool gpuq_arena_failed(const struct gpuq_arena *a);
 
 /* Free everything; the arena can be used again. */
 void gpuq_arena_done(struct gpuq_arena *a);

@@ -95,7 +95,9 @@ enum gpuq_job_state {
 	  "it waits for a flavor that it prefers before it uses the next")                        \
 	X(MIG_LAYOUT, "MigLayout", "nobody",                                                       \
 	  "a node is being cut into the MIG instances that it requests")                    \
-	X(DEVICE_CLAIM, "DeviceClaim", "user", "a claim of devices is missing, or is not served")
+	X(DEVICE_CLAIM, "DeviceClaim", "user", "a claim of devices is missing, or is not served")    \
+	X(VOLUME_IN_USE, "VolumeInUse", "user",                                                    \
+	  "its ReadWriteOncePod volume claim is in use by another pod")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,

@@ -91,6 +91,8 @@ struct backend_seen {
 	const int *devices; /* indexes, ascending, each once; in the arena */
 	size_t n_devices; /* 0 = not reported */
 	struct gpuq_strlist uuids; /* of them, where those are told instead */
+	/* Names that pods give as UUIDs of devices which this one holds for them. */
+	struct gpuq_strlist holds;
 	int64_t gpus_milli; /* of all of them; 0 = not reported */
 	int64_t memory_bytes; /* of each; 0 = not reported */
 	/* Not served by the plugin yet: units as in backend_place, or UNSERVED_*; 0 = served. */

@@ -1,6 +1,7 @@
 #include "gpuqd/flow/publish.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gpuqd/base/log.h"
@@ -45,6 +46,50 @@ static void name_victim(const struct model *m, const struct job *j, struct told 
 	fact->need = j->life->promise->n_victims;
 	fact->have = fact->need - job_victims_left(m, j);
 	t->from = NULL; /* its own alone */
+}
+
+/* True if pods of the job use the claim of that namespace. */
+static bool uses(const struct objects *o, const struct job *j, const char *namespace_,
+		 const char *claim, uint32_t group)
+{
+	const struct gpuq_group *g = j->request && group < j->request->spec.n_groups
+					     ? j->request->spec.groups[group].where
+					     : NULL;
+
+	for (size_t i = 0; g && i < g->n_volumes; i++)
+		if (g->volumes[i].claim && strcmp(g->volumes[i].claim, claim) == 0)
+			return strcmp(objects_namespace(o, model_queue_namespace(j->queue)),
+				      namespace_) == 0;
+	return false;
+}
+
+/* Name the pod that is using the claim it waits for; of pods that gpuq did not make nothing is known. */
+static void name_user(const struct model *m, const struct job *j, struct told *t, char *text,
+		      size_t room)
+{
+	struct reason_fact *fact = &t->facts[0];
+	const char *namespace_ = objects_namespace(m->objects, model_queue_namespace(j->queue));
+	char name[64];
+
+	if (fact->code != GPUQ_R_VOLUME_IN_USE || fact->have > 0)
+		return;
+	node_each(m, n) {
+		const struct origin_pod *own;
+		const struct pod *p;
+
+		DL_FOREACH2(n->pods, p, node_next) {
+			if (!model_pod_takes(p) ||
+			    !uses(m->objects, p->job, namespace_, fact->object, p->group))
+				continue;
+			own = model_pod_origin(m, p);
+			model_pod_name(m, p, name);
+			snprintf(text, room, "%s, by pod %s", fact->object,
+				 own && !origin_is_suspended(own->of) ? own->name : name);
+			fact->object = text;
+			t->from = NULL; /* another cycle finds another */
+			return;
+		}
+	}
 }
 
 static bool was_told(const struct job *j, enum gpuq_reason code)
@@ -180,7 +225,7 @@ static void look_at(struct tell *t, const struct model *m, const struct job *j)
 {
 	struct priority_terms terms;
 	const struct plan_reason *why;
-	char victim[32];
+	char victim[32], user[640];
 	uint32_t at, n;
 
 	if (j->state != GPUQ_JOB_PENDING || (t->part && j->settled))
@@ -192,6 +237,7 @@ static void look_at(struct tell *t, const struct model *m, const struct job *j)
 		return;
 	take_facts(&t->told, why, n);
 	name_victim(m, j, &t->told, victim, sizeof(victim));
+	name_user(m, j, &t->told, user, sizeof(user));
 	if (t->sn->jobs[at].alike)
 		priority_terms_since(t->p->priority, at, j->eligible_us, &terms);
 	else

@@ -344,7 +344,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		return true;
 	}
 	for (uint32_t i = 0;
-	     (lacking || behind || refused.code == GPUQ_R_LICENSE) && !reserved && i < n; i++) {
+	     (lacking || behind || holdings_is_license(refused.code)) && !reserved && i < n; i++) {
 		const uint32_t flavor = cycle_try_as(c, job, i);
 		struct plan_reason why;
 

@@ -72,9 +72,9 @@ int world_check_calendar(struct world *w, struct gpuq_err *err)
 	int rc = nodes && all ? 0 : gpuq_no_memory(err);
 
 	for (uint32_t i = 0; rc == 0 && i < w->n_nodes; i++)
-		nodes[i] = (struct calendar_node){
-			0, 0, world_node_exists(&w->nodes[i]) ? w->nodes[i].spec->gpus : 0
-		};
+		nodes[i] = (struct calendar_node){ .milli = world_node_exists(&w->nodes[i])
+								    ? w->nodes[i].spec->gpus
+								    : 0 };
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
 		const size_t n_named = in[i].nodes.n + (in[i].node != NULL);
 		uint32_t *named = gpuq_arena_calloc(&w->arena, n_named + 1, sizeof(*named));

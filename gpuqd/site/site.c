@@ -5,6 +5,7 @@
 
 #include "gpuqd/site/site_caps.h"
 #include "gpuqd/site/walls.h"
+#include "gpuqd/site/site_merge.h"
 #include "gpuqd/site/site_rows.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/names.h"
@@ -197,11 +198,28 @@ static void flavor_defaults(void *obj)
 	((struct site_flavor *)obj)->rate_milli = 1000;
 }
 
+/* A number is a slip, although a class may be called so. Earlier versions stored anything. */
+static int check_class(struct gpuq_reader *r, const struct gpuq_val *v, const char *name)
+{
+	const struct gpuq_val *at = gpuq_get(v, "device_class");
+
+	if (!name || r->stored || ((!at || at->type == GPUQ_STR) && site_is_dns(name, true)))
+		return 0;
+	gpuq_reader_enter(r, "device_class");
+	return gpuq_reader_fail(r, at ? at : v, GPUQ_EINVAL,
+				"expected the name of a DeviceClass, such as gpu.nvidia.com: "
+				"lower-case letters, digits, '.' and '-', not '%.80s'",
+				name);
+}
+
 static int flavor_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct site_flavor *f = obj;
 	const struct gpuq_val *at = gpuq_get(v, "resource");
+	const int rc = check_class(r, v, f->device_class);
 
+	if (rc < 0)
+		return rc;
 	if (!f->resource || inventory_may_be_device(f->resource))
 		return pod_keys_check(r, v, &f->pod);
 	gpuq_reader_enter(r, "resource");

@@ -82,6 +82,14 @@ void snapshot_job_default(struct snap_job *j)
 	};
 }
 
+/* All cores of a device with its whole memory are the device. */
+static int32_t cores_part(const struct gpuq_group *g)
+{
+	if (g->gpu_cores < 100)
+		return (int32_t)g->gpu_cores * (SNAP_MILLI / 100);
+	return g->gpu_memory_bytes || g->gpus_milli % SNAP_MILLI ? SNAP_MILLI : 0;
+}
+
 void snapshot_group_from_spec(const struct gpuq_group *g, struct snap_group *out)
 {
 	*out = (struct snap_group){
@@ -90,7 +98,7 @@ void snapshot_group_from_spec(const struct gpuq_group *g, struct snap_group *out
 		.pods_max = (uint32_t)g->pods_max,
 		.gpus_milli = g->gpus_milli,
 		.gpu_memory_bytes = g->gpu_memory_bytes,
-		.gpu_part_milli = g->gpu_cores < 100 ? (int32_t)g->gpu_cores * 10 : 0,
+		.gpu_part_milli = cores_part(g),
 		.cpu_milli = g->cpu_milli,
 		.memory_bytes = g->memory_bytes,
 		.mig = g->mig,

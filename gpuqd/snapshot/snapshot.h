@@ -82,7 +82,8 @@ struct snap_flavor {
 	int64_t rank; /* then by name */
 	int64_t rate_milli; /* charge rate of a device, in thousandths; as added: 1000 */
 	bool grows; /* some pool of it can get more nodes: its quotas may exceed what there is */
-	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
+	int64_t capacity_milli; /* sealed: devices of usable nodes, instances as they are charged */
+	int64_t devices_milli; /* sealed: the same where sevenths of a card are not rounded up */
 	int64_t device_memory_bytes; /* sealed: the smallest of its devices; 0 = not known */
 	uint32_t replicas; /* sealed: the fewest of its devices that have some; 0 = none have */
 	bool by_memory; /* sealed: some of its nodes share devices by memory alone */
@@ -291,7 +292,7 @@ struct snap_group {
 	int64_t gpu_memory_bytes; /* of each device: a share of it; 0 = not requested */
 	/* In records of releases that rounded it up to the largest unit of all nodes: before that; 0 = it was not. */
 	int64_t gpu_memory_least;
-	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not requested */
+	int32_t gpu_part_milli; /* the same in thousandths, 1..1000; 0 = not requested */
 	int64_t cpu_milli, memory_bytes;
 	uint8_t isolation; /* at least; enum gpuq_isolation */
 	struct gpuq_alternatives choice; /* of its claims, for the caller: not packed */
@@ -349,9 +350,11 @@ struct snap_request {
 	const int64_t *wait_ix_us; /* by flavor_ix; NULL = it waits for none */
 };
 
+/* A number for all jobs together: of a license of the site, or 1 of a volume claim which one pod can be using at
+ * a time, whose name is that of its namespace, a slash and its own. */
 struct snap_license {
 	const char *name;
-	int64_t count; /* of the site */
+	int64_t count;
 	int64_t used; /* sealed: held by running and leaving jobs */
 };
 

@@ -717,7 +717,7 @@ static void unpack_group(struct unpack *u, struct snap_group *g)
 			      g->gpus_milli <= (int64_t)SNAP_DEVICES_MAX * SNAP_MILLI &&
 			      (g->gpus_milli < SNAP_MILLI || g->gpus_milli % SNAP_MILLI == 0) &&
 			      g->gpu_memory_bytes >= 0 && g->gpu_part_milli >= 0 &&
-			      g->gpu_part_milli < SNAP_MILLI && g->cpu_milli >= 0 &&
+			      g->gpu_part_milli <= SNAP_MILLI && g->cpu_milli >= 0 &&
 			      g->gpu_memory_least >= 0 &&
 			      g->gpu_memory_least <= g->gpu_memory_bytes && g->memory_bytes >= 0);
 }

@@ -1,6 +1,8 @@
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "gpuqd/snapshot/choices/snapshot_choices.h"
 #include "gpuqd/snapshot/claims/snapshot_take_claims.h"
+#include "gpuqd/snapshot/cost.h"
+#include "gpuqd/snapshot/displaced.h"
 #include "gpuqd/snapshot/snapshot_take_calendar.h"
 #include "gpuqd/snapshot/snapshot_take_caps.h"
 #include "gpuqd/snapshot/snapshot_take_more.h"
@@ -208,23 +210,6 @@ static void restrict_to_kinds(struct taking *t, const struct gpuq_strlist *flavo
 
 /* ---- nodes and requests ---- */
 
-/* Return how many instances of a profile a node lacks, beside those that are known to be held. */
-static uint32_t lacking_instances(const struct taking *t, const struct node *n, const char *profile)
-{
-	char name[GPUQ_RESOURCE_NAME_MAX + 1], resource[GPUQ_PROFILE_ROOM];
-	int64_t lacks;
-
-	if (!n->shorts[0].resource) /* the first is used first */
-		return 0;
-	/* Under the single strategy they have the name of whole devices. */
-	if (n->n_devices == 0 && n->fact.device && *n->fact.device)
-		return (uint32_t)node_lacks(n, n->fact.device, t->now_us);
-	snprintf(name, sizeof(name), GPUQ_RESOURCE_MIG "%s",
-		 gpuq_profile_resource(profile, resource));
-	lacks = node_lacks(n, name, t->now_us);
-	return lacks < UINT16_MAX ? (uint32_t)lacks : UINT16_MAX;
-}
-
 /* Return how many of gpuq's pods have of the instances, which were whole or in another number of replicas when they
  * started: they are not for others. */
 static uint32_t held_otherwise(const struct node *n, const char *profile)
@@ -240,44 +225,110 @@ static uint32_t held_otherwise(const struct node *n, const char *profile)
 	return (uint32_t)count;
 }
 
-/* Assume the replicas that foreign pods hold, or the node lacks, of devices that are not known, on the
- * last ones. */
-static void spread_foreign(const struct node *n, int64_t lacks, struct snap_node *sn,
-			   struct snap_device *devices)
+/* Assume n replicas of devices that are not known on the last ones that have some left. */
+static void take_replicas(int64_t n, int32_t milli, const int64_t *room, const struct snap_node *sn,
+			  struct snap_device *devices)
+{
+	for (uint32_t d = sn->n_devices; d-- > 0 && n > 0;) {
+		const int64_t left = room[d] - devices[d].foreign_milli / milli;
+		const int64_t here = n < left ? n : left;
+
+		if (here <= 0)
+			continue;
+		devices[d].foreign_milli = (int16_t)(devices[d].foreign_milli + here * milli);
+		n -= here;
+	}
+}
+
+/* Count the replicas that foreign pods hold, or the node lacks; those that pods of gpuq have of another size than
+ * they are now; and no more free than the kubelet has left. */
+static void spread_foreign(struct taking *t, const struct node *n, int64_t lacks,
+			   struct snap_node *sn, struct snap_device *devices)
 {
 	const int32_t milli = snap_replica_milli(sn->replicas);
-	int64_t left = n->foreign_gpus_milli / milli + lacks;
+	int64_t *room = gpuq_arena_calloc(&t->mem, sn->n_devices + 1, sizeof(*room));
+	const int64_t left = displaced_left(n);
+	int64_t free = 0;
 
 	sn->foreign_gpus = 0;
-	for (uint32_t d = sn->n_devices; d-- > 0 && left > 0;) {
-		const int64_t here = left < sn->replicas ? left : sn->replicas;
+	if (!room)
+		return;
+	for (uint32_t d = 0; d < sn->n_devices; d++) {
+		int64_t charged;
+		const int64_t held = displaced_replicas(n, d, milli, &charged);
+		const int64_t more = held * milli - charged;
 
-		devices[d].foreign_milli = (int16_t)(here * milli);
-		left -= here;
+		/* Its part beyond the charge is as good as held by others. */
+		devices[d].foreign_milli = (int16_t)(more < 0            ? 0
+						     : more < SNAP_MILLI ? more
+									 : SNAP_MILLI);
+		room[d] = sn->replicas > held
+				  ? sn->replicas - held + devices[d].foreign_milli / milli
+				  : 0;
 	}
+	take_replicas(n->foreign_gpus_milli / milli + lacks +
+			      (displaced_devices(n) + milli - 1) / milli,
+		      milli, room, sn, devices);
+	for (uint32_t d = 0; d < sn->n_devices; d++)
+		if (devices[d].healthy && room[d] > devices[d].foreign_milli / milli)
+			free += room[d] - devices[d].foreign_milli / milli;
+	if (left != GPUQ_UNLIMITED && free > (left > 0 ? left : 0))
+		take_replicas(free - (left > 0 ? left : 0), milli, room, sn, devices);
+}
+
+/* True if some of the device is in use, or it does not work. */
+static bool is_held(const struct node *n, uint32_t d, const struct snap_device *devices)
+{
+	const struct pod *p;
+	bool held = !devices[d].healthy || devices[d].foreign_milli;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
+			held |= p->devices[i] == d;
+	return held;
+}
+
+/* Assume that devices which a node lacks, as its kubelet says, are the last ones that none of gpuq's
+ * pods has. Return how many are not found. */
+static int64_t lack_devices(const struct node *n, int64_t lacks, const struct snap_node *sn,
+			    struct snap_device *devices)
+{
+	for (uint32_t d = sn->n_devices; d-- > 0 && lacks > 0;) {
+		if (is_held(n, d, devices))
+			continue;
+		devices[d].foreign_milli = SNAP_MILLI;
+		devices[d].foreign_memory_bytes = devices[d].memory_bytes;
+		lacks--;
+	}
+	return lacks;
+}
+
+/* Subtract what pods hold of cards that the node offers otherwise now, from devices and then from instances; and
+ * leave no more devices free than the kubelet has left. */
+static void take_displaced(const struct node *n, const struct snap_node *sn,
+			   struct snap_device *devices, struct snap_mig *mig)
+{
+	const int64_t left = displaced_left(n);
+	int64_t milli = displaced_devices(n) + displaced_instances(n), free = 0;
+
+	if (milli > 0)
+		milli -= ((milli + SNAP_MILLI - 1) / SNAP_MILLI -
+			  lack_devices(n, (milli + SNAP_MILLI - 1) / SNAP_MILLI, sn, devices)) *
+			 SNAP_MILLI;
+	for (uint32_t i = sn->n_mig; i-- > 0;)
+		while (milli > 0 && mig[i].foreign < mig[i].count) {
+			milli -= cost_of_profile(mig[i].profile);
+			mig[i].foreign++;
+		}
+	for (uint32_t d = 0; d < sn->n_devices; d++)
+		free += !is_held(n, d, devices);
+	free -= sn->foreign_gpus;
+	if (left != GPUQ_UNLIMITED && free > (left > 0 ? left : 0))
+		lack_devices(n, free - (left > 0 ? left : 0), sn, devices);
 }
 
 /* Add a node as it may be used now: what foreign pods hold is subtracted by the scheduler, and a
  * node that may be lost or is being drained takes nothing new. */
-/* Assume that devices which a node lacks, as its kubelet says, are the last ones that none of gpuq's
- * pods has. */
-static void lack_devices(const struct node *n, int64_t lacks, const struct snap_node *sn,
-			 struct snap_device *devices)
-{
-	for (uint32_t d = sn->n_devices; d-- > 0 && lacks > 0;) {
-		const struct pod *p;
-		bool held = !devices[d].healthy || devices[d].foreign_milli;
-
-		DL_FOREACH2(n->pods, p, node_next)
-			for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
-				held |= p->devices[i] == d;
-		if (held)
-			continue;
-		devices[d].foreign_milli = SNAP_MILLI;
-		lacks--;
-	}
-}
-
 static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 {
 	const struct site_pool *pool = site_pool_find(t->m->site, n->pool);
@@ -332,7 +383,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	}
 	lacks = n->fact.device && *n->fact.device ? node_lacks(n, n->fact.device, t->now_us) : 0;
 	if (sn.replicas > 1)
-		spread_foreign(n, lacks, &sn, devices);
+		spread_foreign(t, n, lacks, &sn, devices);
 	else if (lacks)
 		lack_devices(n, lacks, &sn, devices);
 	sn.devices_in = devices;
@@ -346,10 +397,12 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 			.profile = n->fact.mig[i].profile,
 			.count = n->fact.mig[i].count,
 			.foreign = n->foreign_mig[i] + held_otherwise(n, n->fact.mig[i].profile) +
-				   lacking_instances(t, n, n->fact.mig[i].profile)
+				   node_lacks_instances(n, n->fact.mig[i].profile, t->now_us)
 		};
 	sn.mig = mig;
 	sn.n_mig = (uint32_t)n->fact.n_mig;
+	if (sn.replicas <= 1 && n->pods)
+		take_displaced(n, &sn, devices, mig);
 	for (size_t i = 0; i < n->fact.n_resources; i++)
 		resources[i] = (struct snap_resource){
 			n->fact.resources[i].name, n->fact.resources[i].count,
@@ -434,7 +487,8 @@ static uint32_t take_one(struct taking *t, const struct request_spec *spec,
 
 	gpuq_arena_reset(&t->scratch);
 	groups = gpuq_arena_calloc(&t->scratch, spec->n_groups, sizeof(*groups));
-	needs = gpuq_arena_calloc(&t->scratch, spec->licenses.n + 1, sizeof(*needs));
+	needs = gpuq_arena_calloc(
+		&t->scratch, spec->licenses.n + snapshot_objects_volumes(spec) + 1, sizeof(*needs));
 	if (!groups || !needs)
 		return SNAP_NONE;
 	sr = (struct snap_request){ .groups = groups };
@@ -483,6 +537,8 @@ static uint32_t take_one(struct taking *t, const struct request_spec *spec,
 			ix++;
 		}
 	}
+	if (in)
+		snapshot_objects_needs(t->objects, in, spec, needs, &sr.n_licenses);
 	sr.licenses = needs;
 	sr.exclusive = spec->exclusive;
 	sr.others = others;
@@ -634,6 +690,8 @@ static bool take_before_jobs(struct taking *t)
 	if (!t->s && !take_begin(t))
 		return false;
 	t->objects = snapshot_objects_new(m, &t->mem);
+	if (t->objects)
+		snapshot_objects_licenses(t->objects, t->s);
 	take_config(t);
 	take_queues(t);
 	snapshot_pools_begin(t);

@@ -22,12 +22,21 @@ struct variant {
 	struct snap_variant v;
 };
 
+/* A claim, copied: between two steps it may go. */
+struct single {
+	const char *namespace_, *name;
+};
+
 struct snap_objects {
 	const struct model *m;
 	struct gpuq_arena *mem;
 	bool *adds; /* by queue */
 	struct variant *variants;
 	struct snap_claims *claims;
+	/* Claims which one pod can be using at a time, sorted, and the number of the first one's license. */
+	struct single *single;
+	size_t n_single;
+	uint32_t first_single;
 };
 
 struct snap_objects *snapshot_objects_new(const struct model *m, struct gpuq_arena *mem)
@@ -129,6 +138,87 @@ struct snap_variant *snapshot_objects_of(struct snap_objects *o, const struct qu
 	if (r)
 		HASH_ADD(hh, o->variants, key, sizeof(v->key), v);
 	return &v->v;
+}
+
+/* ---- claims which one pod can be using at a time ---- */
+
+void snapshot_objects_licenses(struct snap_objects *o, struct snapshot *s)
+{
+	size_t n;
+	const struct object_fact **claims = objects_one_pod(o->m->objects, o->mem, &n);
+
+	o->single = gpuq_arena_calloc(o->mem, n + 1, sizeof(*o->single));
+	o->first_single = s->n_licenses;
+	for (size_t i = 0; o->single && i < n; i++) {
+		const struct single one = { gpuq_arena_strdup(o->mem, claims[i]->namespace_),
+					    gpuq_arena_strdup(o->mem, claims[i]->name) };
+		const char *name =
+			gpuq_arena_printf(o->mem, "%s/%s", claims[i]->namespace_, claims[i]->name);
+
+		if (!one.namespace_ || !one.name || !name ||
+		    snapshot_add_license(s, name, 1) == SNAP_NONE)
+			return;
+		o->single[o->n_single++] = one;
+	}
+}
+
+/* Return the place of a claim among them; n_single: it is none of them. */
+static size_t single_of(const struct snap_objects *o, const char *namespace_, const char *claim)
+{
+	size_t lo = 0, hi = o->n_single;
+
+	while (lo < hi) {
+		const size_t mid = lo + (hi - lo) / 2;
+		int sign = strcmp(namespace_, o->single[mid].namespace_);
+
+		sign = sign ? sign : strcmp(claim, o->single[mid].name);
+		if (sign == 0)
+			return mid;
+		if (sign < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return o->n_single;
+}
+
+size_t snapshot_objects_volumes(const struct request_spec *spec)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < spec->n_groups; i++)
+		n += spec->groups[i].where ? spec->groups[i].where->n_volumes : 0;
+	return n;
+}
+
+void snapshot_objects_needs(const struct snap_objects *o, const struct queue *q,
+			    const struct request_spec *spec, struct snap_license_need *needs,
+			    uint32_t *n_needs)
+{
+	const char *namespace_ = objects_namespace(o->m->objects, model_queue_namespace(q));
+	const uint32_t n_before = *n_needs;
+
+	for (size_t i = 0; o->n_single && i < spec->n_groups; i++) {
+		const struct gpuq_group *g = spec->groups[i].where;
+
+		for (size_t k = 0; g && k < g->n_volumes; k++) {
+			const char *claim = g->volumes[k].claim;
+			const size_t at = claim ? single_of(o, namespace_, claim) : o->n_single;
+			uint32_t n = n_before;
+
+			if (at == o->n_single)
+				continue;
+			while (n < *n_needs && needs[n].license != o->first_single + at)
+				n++;
+			if (n == *n_needs)
+				needs[(*n_needs)++] =
+					(struct snap_license_need){ .license = o->first_single +
+									       (uint32_t)at };
+			/* A volume may be mounted twice, each pod has it once. */
+			if (needs[n].count < spec->groups[i].pods_max)
+				needs[n].count = spec->groups[i].pods_max;
+		}
+	}
 }
 
 /* ---- where it may run ---- */

@@ -44,6 +44,14 @@ struct snap_variant *snapshot_objects_of(struct snap_objects *o, const struct qu
 /* Apply what the namespace of q, the runtime and volumes add to the group. */
 void snapshot_objects_group(struct snap_objects *o, const struct queue *q,
 			    const struct request_group *g, struct snap_group *out);
+/* Add a license to the snapshot for each claim which one pod can be using at a time: before all requests. */
+void snapshot_objects_licenses(struct snap_objects *o, struct snapshot *s);
+/* Add what one start takes of those to needs, which has room for each volume of the spec. */
+void snapshot_objects_needs(const struct snap_objects *o, const struct queue *q,
+			    const struct request_spec *spec, struct snap_license_need *needs,
+			    uint32_t *n_needs);
+/* Return how many volumes the groups of the spec name. */
+size_t snapshot_objects_volumes(const struct request_spec *spec);
 struct snap_claims *snapshot_objects_claims(struct snap_objects *o);
 /* Return by group what a pod of the live job takes, as far as the cluster has reported; NULL = as
  * the request or its variant says. */

@@ -185,6 +185,8 @@ struct pod_fact {
 	bool devices_told; /* by the system that allocates them; else they are gpuqd's own plan */
 	struct gpuq_strlist
 		uuids; /* of its devices, where those are reported in place of indexes */
+	struct gpuq_strlist
+		holds; /* what others give as such UUIDs, of devices that it holds for them */
 	bool chosen; /* they are chosen by what is free when it arrives: cluster/kube/watch/room.h */
 	bool adoptable; /* gpuqd did not make it, and it leaves its node, which it has not got, to gpuqd */
 	struct gpuq_strlist claims; /* order->claims, of gpuq's own pods without a node */

@@ -74,6 +74,7 @@ void model_free(struct model *m)
 	HASH_ITER(hh, m->foreigns, f, ft) {
 		HASH_DEL(m->foreigns, f);
 		free(f->uuids);
+		free(f->holds);
 		free(f->resources);
 		free(f);
 	}

@@ -385,6 +385,7 @@ struct foreign_use {
 struct foreign_stranger {
 	const char *uuid; /* interned */
 	int64_t milli; /* of it that they hold */
+	uint32_t n_held; /* pods that have such a device for them, and are counted instead */
 };
 
 struct node_cut;
@@ -397,6 +398,7 @@ struct node {
 	struct gpuq_arena arena; /* of the fact */
 	struct device *devices;
 	uint32_t n_devices;
+	uint32_t n_offered; /* of them; those behind are kept for pods that have them */
 	struct foreign_use *foreign_on; /* by device; in the arena; not stored */
 	uint32_t *foreign_mig; /* of fact.mig[i], held by foreign pods; in the arena; not stored */
 	int64_t *foreign_amounts; /* the same of fact.resources[i] */
@@ -420,7 +422,7 @@ struct node {
 	bool frozen; /* its devices do not add up: no more starts there; not stored */
 	const char *frozen_why; /* interned */
 	int64_t backoff_until_us;
-	/* Not stored; the used ones are the first, the oldest gives way. */
+	/* The used ones are the first, the oldest gives way. */
 	struct node_short shorts[NODE_SHORTS_MAX];
 	int64_t seen_us; /* last news of it */
 	int64_t first_us; /* when this run first heard of it as new; 0 = it was stored; not stored */
@@ -454,7 +456,9 @@ struct foreign {
 	uint16_t devices[FOREIGN_DEVICES_MAX];
 	uint32_t n_devices;
 	const char **uuids; /* of them, where those are reported instead; interned; NULL = none */
-	uint32_t n_uuids;
+	const char *
+		*holds; /* UUIDs that others give, of devices that it holds for them; likewise */
+	uint32_t n_uuids, n_holds;
 	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
 	uint32_t n_mig, n_resources;
 	struct gpuq_amount *resources; /* in one block with the names; NULL = none */
@@ -465,6 +469,8 @@ struct foreign {
 int64_t node_ledger_free(const struct node *n, const char *resource);
 /* Return how much a node lacks of a resource now, beside what its pods hold. */
 int64_t node_lacks(const struct node *n, const char *resource, int64_t now_us);
+/* Return how many instances of a profile it lacks so. */
+uint32_t node_lacks_instances(const struct node *n, const char *profile, int64_t now_us);
 /* Return when the first of these that hold now ends; GPUQ_UNLIMITED = none does. */
 int64_t node_lacks_until(const struct node *n, int64_t now_us);
 /* Return what is known of it; NULL = no refusal that the node has not made up for since. */
@@ -773,7 +779,7 @@ struct job *index_of_user(const struct model *m, const char *user);
 struct job *index_elements(const struct model *m,
 			   uint32_t id); /* in memory; not the array itself */
 struct node *model_find_node(const struct model *m, const char *name);
-/* Set the links, NUMA nodes, MIG instances and countable resources of f, which a node's record lacks; f->n_devices is
+/* Set the links, NUMA nodes, MIG instances and countable resources of f, beside the devices; f->n_devices is
  * the number of devices of the links. told: what the cluster reported, for the next time that the site changes.
  * Copied. */
 void node_set_parts(struct model *m, struct node *n, const struct node_fact *f,

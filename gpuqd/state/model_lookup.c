@@ -266,7 +266,7 @@ static int64_t memory_share(const struct node *n, int64_t bytes)
 
 int64_t model_share_cores(const struct node *n, const struct request_group *g, int64_t charged)
 {
-	int64_t cores = g->gpu_cores < 100 ? g->gpu_cores * 10 : 0;
+	int64_t cores = g->gpu_cores < 100 ? g->gpu_cores * 10 : 1000;
 
 	if (g->mig || g->gpu_memory_bytes == 0 || !n || n->fact.replicas > 1)
 		return charged;

@@ -6,6 +6,7 @@
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/health.h"
 #include "gpuqd/site/inventory.h"
+#include "libgpuq/spec/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,20 +92,22 @@ static bool bytes_same(const uint8_t *a, const uint8_t *b, size_t n)
 	return a && b ? memcmp(a, b, n) == 0 : !a && !b;
 }
 
-/* True if the cluster reports what the model has already, but for amounts of other resources. Nodes
- * are reported again and again: only a real change is stored and rebuilt. */
+/* True if the cluster reports what the model has already. Nodes are reported again and again: only a real
+ * change is stored and rebuilt. */
 static bool fact_same(const struct node *n, const struct node_fact *f)
 {
 	const struct node_fact *o = &n->fact, *told = &n->told;
 
-	if (n->gone || o->cpu_milli != f->cpu_milli || o->memory_bytes != f->memory_bytes ||
-	    o->max_pods != f->max_pods || o->ready != f->ready ||
-	    o->unschedulable != f->unschedulable || o->n_taints != f->n_taints ||
-	    told->n_devices != f->n_devices || told->replicas != f->replicas ||
-	    o->slots != f->slots ||
+	/* Devices that are kept for pods go when those have ended. */
+	if (n->gone || n->n_offered < n->n_devices || o->cpu_milli != f->cpu_milli ||
+	    o->memory_bytes != f->memory_bytes || o->max_pods != f->max_pods ||
+	    o->ready != f->ready || o->unschedulable != f->unschedulable ||
+	    o->n_taints != f->n_taints || told->n_devices != f->n_devices ||
+	    told->replicas != f->replicas || o->slots != f->slots ||
 	    strcmp(told->device ? told->device : "", f->device ? f->device : "") ||
 	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
-	    !strmap_same(&told->labels, &f->labels))
+	    !strmap_same(&told->labels, &f->labels) ||
+	    !gpuq_amounts_same(told->resources, told->n_resources, f->resources, f->n_resources))
 		return false;
 	if (o->n_conditions != f->n_conditions)
 		return false;
@@ -221,6 +224,13 @@ static const char *contradiction(struct model *m, const struct node *n)
 {
 	char text[160];
 
+	if (n->closed && n->n_devices) {
+		snprintf(text, sizeof(text),
+			 "%.40s may give its devices to others: sharing: %.24s of its pool would "
+			 "hand them over to gpuqd",
+			 n->backend->title, n->backend->pool);
+		return model_intern(m, text);
+	}
 	site_each(site_pool, m->site->pools, p) {
 		const char *word;
 
@@ -261,11 +271,11 @@ void node_judge(struct model *m, struct node *n)
 		if (why)
 			ill = why;
 	}
-	n->ill = ill ? model_intern(m, ill) : contradiction(m, n);
 	n->closed = n->backend && n->backend->closed;
 	site_each(site_pool, m->site->pools, p)
 		if (n->closed && strcmp(p->name, n->pool) == 0)
 			n->closed = strcmp(site_sharing_word(p->sharing), n->backend->pool) != 0;
+	n->ill = ill ? model_intern(m, ill) : contradiction(m, n);
 }
 
 /* Copy the conditions of the fact into the node's arena. */
@@ -462,6 +472,7 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 	free(n->devices);
 	n->devices = devices;
 	n->n_devices = n_new;
+	n->n_offered = (uint32_t)f->n_devices;
 	n->fact.devices = NULL;
 	n->fact.n_devices = 0;
 	n->gone = false;
@@ -501,12 +512,14 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 			on->milli += (uint32_t)sign * part.milli;
 			on->cores_milli += (uint32_t)sign * part.cores_milli;
 			on->bytes += sign * part.bytes;
+		} else if (f->n_uuids) {
+			foreign_stranger_add(n, f->uuids[i], sign * (int64_t)part.milli);
 		} else {
 			n->foreign_gpus_milli += sign * (int64_t)part.milli;
-			if (f->n_uuids)
-				foreign_stranger_add(n, f->uuids[i], sign * (int64_t)part.milli);
 		}
 	}
+	for (uint32_t i = 0; !counted && i < f->n_holds; i++)
+		foreign_stranger_hold(n, f->holds[i], sign);
 	if (f->n_devices == 0 && f->n_uuids == 0 && !counted)
 		n->foreign_gpus_milli += sign * foreign_gpus(n, f);
 	n->foreign_pods += sign;
@@ -527,6 +540,7 @@ static void foreign_drop(struct model *m, struct foreign *f)
 	foreign_sum(m, f, -1);
 	HASH_DEL(m->foreigns, f);
 	free(f->uuids);
+	free(f->holds);
 	free(f->resources);
 	free(f);
 }
@@ -570,6 +584,8 @@ static void foreign_fill(struct foreign *f, const struct pod_fact *p)
 	f->gpus_milli = p->gpus_milli;
 	f->device_bytes = p->device_bytes;
 	foreign_devices(f, p);
+	f->holds = p->holds.items;
+	f->n_holds = p->holds.n < FOREIGN_DEVICES_MAX ? (uint32_t)p->holds.n : FOREIGN_DEVICES_MAX;
 	for (size_t i = 0; i < p->n_mig && f->n_mig < FOREIGN_MIG_MAX; i++)
 		f->mig[f->n_mig++] = p->mig[i];
 	f->resources = (struct gpuq_amount *)(uintptr_t)p->resources;
@@ -621,7 +637,10 @@ static bool foreign_same(const struct foreign *a, const struct foreign *b)
 	for (uint32_t i = 0; i < a->n_uuids && a->n_uuids == b->n_uuids; i++)
 		if (strcmp(a->uuids[i], b->uuids[i]) != 0)
 			return false;
-	return a->n_uuids == b->n_uuids &&
+	for (uint32_t i = 0; i < a->n_holds && a->n_holds == b->n_holds; i++)
+		if (strcmp(a->holds[i], b->holds[i]) != 0)
+			return false;
+	return a->n_uuids == b->n_uuids && a->n_holds == b->n_holds &&
 	       gpuq_amounts_same(a->resources, a->n_resources, b->resources, b->n_resources) &&
 	       strcmp(a->node, b->node) == 0 && a->cpu_milli == b->cpu_milli &&
 	       a->memory_bytes == b->memory_bytes && a->gpus_milli == b->gpus_milli &&
@@ -676,6 +695,7 @@ static void apply_foreign(struct model *m, const struct pod_fact *p, bool gone)
 		f->mig[i].profile = model_intern(m, f->mig[i].profile);
 	f->resources = amounts_copy(f->resources, f->n_resources);
 	f->uuids = intern_all(m, f->uuids, f->n_uuids);
+	f->holds = intern_all(m, f->holds, f->n_holds);
 	HASH_ADD_STR(m->foreigns, uid, f);
 	foreign_sum(m, f, 1);
 }
@@ -732,6 +752,8 @@ void node_set_parts(struct model *m, struct node *n, const struct node_fact *f,
 {
 	keep_parts(m, n, f, n->n_devices);
 	keep_told(m, n, told, keep_labels(n, &told->labels));
+	node_classify(m, n);
+	node_judge(m, n);
 	recount_foreign(m, n);
 }
 
@@ -785,13 +807,10 @@ void node_settle_class(struct model *m, const char *name)
 int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct node *n = model_find_node(m, ev->node->name);
-	const struct node_fact *f = ev->node;
-	const bool same = n && fact_same(n, f);
 
 	(void)err;
 	/* Nothing changed: nothing is to be stored. */
-	if (same && gpuq_amounts_same(n->told.resources, n->told.n_resources, f->resources,
-				      f->n_resources)) {
+	if (n && fact_same(n, ev->node)) {
 		n->seen_us = ev->at_us;
 		return 0;
 	}
@@ -807,11 +826,7 @@ int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *er
 	node_shorts_offered(m, n);
 	accounting_charge_strand(m, n);
 	n->seen_us = ev->at_us;
-	/* Amounts of other resources are not stored: after a restart they are news of every node. */
-	if (same)
-		m->n_node_changes++;
-	else
-		touch(m, n);
+	touch(m, n);
 	ask_node_seen(m, n);
 	return 0;
 }
@@ -883,12 +898,33 @@ int node_apply_foreign_gone(struct model *m, const struct event *ev, struct gpuq
 	return 0;
 }
 
+/* Count the instances of a node that are not in use, and those that foreign pods hold. */
+static int64_t free_instances(const struct node *n, int64_t *foreign)
+{
+	int64_t free = 0;
+
+	*foreign = 0;
+	for (size_t i = 0; i < n->fact.n_mig; i++) {
+		int64_t left = (int64_t)n->fact.mig[i].count - n->foreign_mig[i];
+		const struct pod *p;
+
+		DL_FOREACH2(n->pods, p, node_next)
+			if (model_pod_takes(p) && model_pod_mig(p) &&
+			    gpuq_profile_kin(model_pod_mig(p), n->fact.mig[i].profile))
+				left -= model_pod_instances(p);
+		free += left > 0 ? left : 0;
+		*foreign += n->foreign_mig[i];
+	}
+	return free;
+}
+
 /* The worst state that applies comes first. */
 enum gpuq_node_state node_state(const struct node *n)
 {
 	/* The replicas of a device may be a little less than all of it. */
 	const int64_t r = n->fact.replicas > 1 ? n->fact.replicas : 1, whole = 1000 / r * r;
-	int64_t taken = n->foreign_gpus_milli;
+	int64_t taken = n->foreign_gpus_milli, foreign;
+	const int64_t instances = free_instances(n, &foreign);
 	bool busy = false;
 	struct pod *p;
 
@@ -908,7 +944,9 @@ enum gpuq_node_state node_state(const struct node *n)
 		return GPUQ_NODE_RESERVED;
 	if (n->suspect || n->frozen)
 		return GPUQ_NODE_SUSPECT;
-	if (n->n_devices && taken >= (int64_t)n->n_devices * whole)
+	/* One without any device is never so. */
+	if ((busy || taken + foreign > 0) && (n->n_devices || n->fact.n_mig) && instances == 0 &&
+	    taken >= (int64_t)n->n_devices * whole)
 		return GPUQ_NODE_ALLOC;
-	return busy || taken > 0 ? GPUQ_NODE_MIXED : GPUQ_NODE_IDLE;
+	return busy || taken + foreign > 0 ? GPUQ_NODE_MIXED : GPUQ_NODE_IDLE;
 }

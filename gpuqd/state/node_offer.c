@@ -288,6 +288,36 @@ static void count_cards(struct offer *o, const struct site_inventory *i, int64_t
 	set_devices(o, at_most(n, GPUQ_GPUS_PER_POD_MAX), at_most(works, n), "");
 }
 
+/* Return the backend if it counts its cards itself, and does not offer them by number; NULL = it is another. */
+static const struct backend *counts_cards(const struct offer *o)
+{
+	const struct backend *b = backend_of(gpuq_strmap_text(&o->f->labels, SHARE_LABEL));
+
+	return b && (b->unit_mib > 0 || strcmp(b->word, "dra") == 0) ? b : NULL;
+}
+
+/* Leave the first cards of such a node, as many as the site says. A backend that chooses from all of them by
+ * itself has no fewer. */
+static void leave_cards(struct offer *o, const struct backend *b, const struct site_inventory *i)
+{
+	const int64_t n = (int64_t)o->f->n_devices;
+
+	if (i->replicas > 1 || (i->cards && i->cards != n && !b->decided)) {
+		o->odd = gpuq_arena_printf(
+			o->a, "inventory of the site: %s %" PRId64 ": ignored: %s %s",
+			i->replicas > 1 ? "replicas" : "cards",
+			i->replicas > 1 ? i->replicas : i->cards, b->pool,
+			i->replicas > 1 ? "has none" : "gives all cards of the node");
+		return;
+	}
+	if (i->cards && i->cards != n)
+		differ(o, "cards", i->cards, n);
+	if (i->cards && i->cards < n) {
+		o->f->n_devices = (size_t)i->cards;
+		o->f->links = o->f->numa = NULL;
+	}
+}
+
 /* Fill in what the node does not report. */
 static void take_inventory(struct offer *o, const struct site_inventory *i)
 {
@@ -297,10 +327,13 @@ static void take_inventory(struct offer *o, const struct site_inventory *i)
 			: 0;
 	const int64_t r = o->f->replicas > 1 ? o->f->replicas : 1;
 	const int64_t there = (int64_t)o->f->n_devices * r;
+	const struct backend *b = counts_cards(o);
 	struct device_fact *d;
 
+	if (b && o->f->n_devices)
+		leave_cards(o, b, i);
 	/* A resource of renamed replicas is a part of a device: of which is known now. */
-	if (healthy > 0 && o->f->n_mig == 0 && (o->f->n_devices || i->replicas))
+	else if (healthy > 0 && o->f->n_mig == 0 && (o->f->n_devices || i->replicas))
 		count_cards(o, i, there > healthy ? there : healthy, healthy);
 	d = (struct device_fact *)(uintptr_t)o->f->devices;
 	if (o->f->n_devices && (i->product || i->memory_bytes)) {

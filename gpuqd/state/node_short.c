@@ -5,8 +5,10 @@
  * kubelet said that there is. Jobs that run are not moved there before that. */
 #include "gpuqd/state/model_int.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "libgpuq/limits.h"
 #include "libgpuq/spec/profile.h"
 #include "libgpuq/spec/resource.h"
 
@@ -108,6 +110,22 @@ int64_t node_lacks(const struct node *n, const char *resource, int64_t now_us)
 	return s && s->until_us > now_us ? s->lacks : 0;
 }
 
+uint32_t node_lacks_instances(const struct node *n, const char *profile, int64_t now_us)
+{
+	char name[GPUQ_RESOURCE_NAME_MAX + 1], resource[GPUQ_PROFILE_ROOM];
+	int64_t lacks;
+
+	if (!n->shorts[0].resource) /* the first is used first */
+		return 0;
+	/* Under the single strategy they have the name of whole devices. */
+	if (n->n_devices == 0 && n->fact.device && *n->fact.device)
+		return (uint32_t)node_lacks(n, n->fact.device, now_us);
+	snprintf(name, sizeof(name), GPUQ_RESOURCE_MIG "%s",
+		 gpuq_profile_resource(profile, resource));
+	lacks = node_lacks(n, name, now_us);
+	return lacks < UINT16_MAX ? (uint32_t)lacks : UINT16_MAX;
+}
+
 int64_t node_lacks_until(const struct node *n, int64_t now_us)
 {
 	int64_t first = GPUQ_UNLIMITED;
@@ -124,6 +142,7 @@ static void drop(struct model *m, struct node *n, size_t at)
 	memmove(&n->shorts[at], &n->shorts[at + 1],
 		(NODE_SHORTS_MAX - 1 - at) * sizeof(n->shorts[0]));
 	n->shorts[NODE_SHORTS_MAX - 1] = (struct node_short){ 0 };
+	n->dirty = m->nodes_dirty = true;
 	m->n_node_changes++;
 }
 
@@ -146,6 +165,7 @@ int node_apply_short(struct model *m, const struct event *ev, struct gpuq_err *e
 					     .until_us = ev->short_of.until_us,
 					     .offered = offered(n, resource, true),
 					     .times = ev->short_of.times };
+	n->dirty = m->nodes_dirty = true;
 	m->n_node_changes++;
 	return 0;
 }

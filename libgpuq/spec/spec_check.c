@@ -295,6 +295,24 @@ int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at, const struc
 
 /* ---- one group ---- */
 
+#define DEVICE_MEMORY_MIN (INT64_C(1) << 20) /* no system gives less of a device */
+
+/* A number without a unit is one of bytes, where MiB or GiB are meant. */
+static int check_memory(struct gpuq_reader *r, const struct gpuq_val *v, const struct gpuq_group *g)
+{
+	const int64_t bytes = g->gpu_memory_bytes;
+	char near[64] = "is 1Mi";
+
+	if (r->stored || bytes == 0 || bytes >= DEVICE_MEMORY_MIN)
+		return 0;
+	if (bytes < 1024)
+		snprintf(near, sizeof(near), "are %" PRId64 "Mi and %" PRId64 "Gi", bytes, bytes);
+	return spec_fail(r, field_at(r, v, "gpu_memory"), GPUQ_EINVAL,
+			 "expected at least 1Mi, not %" PRId64
+			 " bytes, which a number without a unit is: the nearest %s",
+			 bytes, near);
+}
+
 static int check_devices(struct gpuq_reader *r, const struct gpuq_val *v,
 			 const struct gpuq_group *g)
 {
@@ -328,7 +346,7 @@ static int check_devices(struct gpuq_reader *r, const struct gpuq_val *v,
 		return spec_fail(r, field_at(r, v, "gpus"), GPUQ_EINVAL,
 				 "expected at least a part of a device with %s",
 				 g->gpu_memory_bytes ? "gpu_memory" : "gpu_cores");
-	return 0;
+	return check_memory(r, v, g);
 }
 
 /* Devices that are named count as gpus do, and with nothing else that requests devices. */

@@ -60,11 +60,12 @@ static int check_name(struct gpuq_reader *r, const struct gpuq_val *v, const cha
 	if (!name || r->stored || spec_object_name_ok(name, label))
 		return 0;
 	gpuq_reader_enter(r, key);
-	return spec_fail(
-		r, at ? at : v, GPUQ_EINVAL,
-		"expected lower-case letters, digits%s and '-', as in names of Kubernetes, not "
-		"'%.70s'",
-		label ? "" : ", '.'", name);
+	return spec_fail(r, at ? at : v, GPUQ_EINVAL,
+			 "expected a DNS %s, as names of Kubernetes are: at most %d lower-case "
+			 "letters, digits%s and '-', the first and the last a letter or digit, "
+			 "not '%.70s'",
+			 label ? "label" : "subdomain", label ? 63 : 253, label ? "" : ", '.'",
+			 name);
 }
 
 static int option_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
@@ -123,14 +124,14 @@ static const struct gpuq_schema option_schema = {
 };
 
 static const struct gpuq_field claim_fields[] = {
-	D("name", NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY, .doc = "Name of the claim in the pod."),
+	D("name", STR, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY, .doc = "Name of the claim in the pod."),
 	D("claim", STR, claim, .doc = "A ResourceClaim of the queue's namespace, which its pods share."),
 	D("template", STR, template_, .doc = "A ResourceClaimTemplate of that namespace: each pod has a claim of its own."),
 	D("class", STR, class_, .doc = "DeviceClass of the devices: gpuqd makes a claim for each pod."),
 	D("count", INT, count, .min = 1, .max = GPUQ_CLAIM_DEVICES_MAX, .doc = "Number of devices of the class; default 1."),
 	D("all", BOOL, all, .doc = "Every device of the node that fits; for jobs with exclusive."),
 	D("selectors", STRLIST, selectors, .doc = "Expressions that hold for each of the devices, see gpuq-cel(7)."),
-	D("first", OBJECTS, first, .sub = &option_schema, .max = GPUQ_CLAIM_OPTIONS_MAX, .doc = "Alternatives {class, count, all, selectors}; the first that can be had is taken."),
+	D("first", OBJECTS, first, .sub = &option_schema, .min = 1, .max = GPUQ_CLAIM_OPTIONS_MAX, .doc = "Alternatives {class, count, all, selectors}; the first that can be had is taken."),
 	D("shares", INT, shares, .flags = GPUQ_F_HIDDEN, .min = 0, .max = GPUQ_GPUS_PER_POD_MAX,
 	  .doc = "Devices of a claim that pods share; gpuqd fills it in."),
 	{ .key = NULL },

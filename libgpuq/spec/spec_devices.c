@@ -41,6 +41,24 @@
 
 static const char *const lists[] = { "containers", "initContainers", NULL };
 
+enum dialect { NVIDIA, MIG, TENCENT, ALIYUN, KAI, N_DIALECTS };
+
+static const struct {
+	const char *name; /* ends with '-': a prefix */
+	enum dialect dialect;
+	bool share; /* of one device: one container only */
+	int64_t bytes; /* that one of it is, where it counts memory */
+} words[] = {
+	{ R_GPU, NVIDIA, false, 0 },
+	{ R_HAMI_MEM, NVIDIA, true, MIB },
+	{ R_HAMI_PERCENT, NVIDIA, true, 0 },
+	{ R_HAMI_CORES, NVIDIA, true, 0 },
+	{ R_MIG, MIG, false, 0 },
+	{ R_CORE, TENCENT, false, 0 },
+	{ R_VMEM, TENCENT, false, VCUDA_BLOCK_BYTES },
+	{ R_ALIYUN, ALIYUN, true, GIB },
+};
+
 /* ---- one value ---- */
 
 /* unit_bytes: of one, where a count is of memory; else 0. */
@@ -79,17 +97,11 @@ static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit
 	return 0;
 }
 
-/* How much memory one of a resource is; 0 unless it counts memory. */
 static int64_t bytes_of_one(const char *res)
 {
-	static const struct {
-		const char *name;
-		int64_t bytes;
-	} units[] = { { R_HAMI_MEM, MIB }, { R_VMEM, VCUDA_BLOCK_BYTES }, { R_ALIYUN, GIB } };
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (strcmp(units[i].name, res) == 0)
-			return units[i].bytes;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(words[i].name, res) == 0)
+			return words[i].bytes;
 	return 0;
 }
 
@@ -207,23 +219,6 @@ int spec_pod_request(struct gpuq_reader *r, const struct gpuq_val *spec, const c
 
 /* ---- requests by dialect ---- */
 
-enum dialect { NVIDIA, MIG, TENCENT, ALIYUN, KAI, N_DIALECTS };
-
-static const struct {
-	const char *name; /* ends with '-': a prefix */
-	enum dialect dialect;
-	bool share; /* of one device: one container only */
-} resources[] = {
-	{ R_GPU, NVIDIA, false },
-	{ R_HAMI_MEM, NVIDIA, true },
-	{ R_HAMI_PERCENT, NVIDIA, true },
-	{ R_HAMI_CORES, NVIDIA, true },
-	{ R_MIG, MIG, false },
-	{ R_CORE, TENCENT, false },
-	{ R_VMEM, TENCENT, false },
-	{ R_ALIYUN, ALIYUN, true },
-};
-
 struct found {
 	const char *by[N_DIALECTS]; /* the first key of each dialect */
 	const char *mig; /* profile */
@@ -275,17 +270,17 @@ static int look_at_remarks(struct gpuq_reader *r, const struct gpuq_val *contain
 static int look_at_key(struct gpuq_reader *r, const struct gpuq_pair *p, struct found *f,
 		       bool *asks, bool *shares)
 {
-	for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
-		const char *name = resources[i].name;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *name = words[i].name;
 		const size_t n = strlen(name);
 
 		if (name[n - 1] == '-' ? strncmp(p->key, name, n) != 0 : strcmp(p->key, name) != 0)
 			continue;
-		if (!f->by[resources[i].dialect])
-			f->by[resources[i].dialect] = p->key;
+		if (!f->by[words[i].dialect])
+			f->by[words[i].dialect] = p->key;
 		*asks = true;
-		*shares |= resources[i].share;
-		if (resources[i].dialect == MIG) {
+		*shares |= words[i].share;
+		if (words[i].dialect == MIG) {
 			if (!spec_mig_ok(p->key + n)) {
 				gpuq_reader_enter(r, p->key);
 				return spec_fail(r, p->val, GPUQ_EINVAL,
@@ -397,6 +392,17 @@ static int share_fail(struct gpuq_reader *r, const struct found *f, const char *
 
 /* ---- the dialects ---- */
 
+static int percent_fail(struct gpuq_reader *r, const struct found *f, int64_t percent)
+{
+	char text[192];
+
+	snprintf(text, sizeof(text),
+		 "expected as much as " R_HAMI_PERCENT ", which is %" PRId64
+		 ", where the pod has several devices, or memory in MiB by " R_HAMI_MEM,
+		 percent);
+	return share_fail(r, f, R_HAMI_CORES, text);
+}
+
 static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const struct found *f,
 		       struct gpuq_group *g)
 {
@@ -405,10 +411,10 @@ static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const
 	bool hami = false;
 	int rc;
 
-	for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++)
-		if (resources[i].dialect == NVIDIA && resources[i].share &&
-		    (gpuq_path(res, "limits", resources[i].name, NULL) ||
-		     gpuq_path(res, "requests", resources[i].name, NULL)))
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (words[i].dialect == NVIDIA && words[i].share &&
+		    (gpuq_path(res, "limits", words[i].name, NULL) ||
+		     gpuq_path(res, "requests", words[i].name, NULL)))
 			hami = true;
 	rc = spec_pod_request(r, spec, R_GPU, SPEC_COUNT, &n);
 	if (rc < 0)
@@ -443,13 +449,15 @@ static int read_nvidia(struct gpuq_reader *r, const struct gpuq_val *spec, const
 				  "expected at least 1 beside " R_HAMI_MEM " and " R_HAMI_CORES);
 	if (n == 0)
 		n = 1; /* as HAMi's webhook has it */
-	if (percent && percent < 100 && n > 1)
-		return share_fail(r, f, R_HAMI_PERCENT,
-				  "expected nvidia.com/gpumem in MiB: a percentage of several "
-				  "devices is ambiguous");
-	g->gpus_milli = percent && percent < 100 ? 10 * percent : 1000 * n;
+	g->gpus_milli = percent && percent < 100 && n == 1 ? 10 * percent : 1000 * n;
 	g->gpu_memory_bytes = mem * MIB;
 	g->gpu_cores = cores;
+	/* A part of each of several devices is one of the cores, and of as much memory. */
+	if (percent && percent < 100 && n > 1) {
+		if (cores && cores != percent)
+			return percent_fail(r, f, percent);
+		g->gpu_cores = percent;
+	}
 	return 0;
 }
 

@@ -8,6 +8,13 @@
 
 #include "libgpuq/units.h"
 
+#define FRACTIONS_END 0x1p53 /* numbers from here on are whole */
+
+static double rounded_down(double x)
+{
+	return x < FRACTIONS_END ? (double)(int64_t)x : x;
+}
+
 const char *spec_nearest(double asked, double low, double high, double step,
 			 char out[SPEC_NEAREST_ROOM])
 {
@@ -18,7 +25,7 @@ const char *spec_nearest(double asked, double low, double high, double step,
 		return out;
 	if (asked > high || asked < 0)
 		asked = asked < 0 ? 0 : high;
-	below = (double)(int64_t)(asked / step + 1e-9) * step;
+	below = rounded_down(asked / step + 1e-9) * step;
 	if (below < low)
 		below = low;
 	if (below >= high)
@@ -51,7 +58,7 @@ const char *spec_nearest_count(const char *text, int64_t unit_bytes, int64_t hig
 	} else if (gpuq_milli_parse(text, &milli, NULL) == 0) {
 		asked = (double)milli / 1000;
 	}
-	if (asked >= 1 && asked <= (double)high && asked == (double)(int64_t)asked)
+	if (asked >= 1 && asked <= (double)high && asked == rounded_down(asked))
 		snprintf(out, SPEC_NEAREST_ROOM, ": that is %.0f", asked);
 	else
 		spec_nearest(asked, 1, (double)high, 1, out);

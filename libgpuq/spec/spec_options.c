@@ -386,6 +386,8 @@ static int add_mail(struct spec_opts_state *st, const struct gpuq_strlist *l, st
 		*all = *l;
 		return 0;
 	}
+	if (l->n == 0)
+		return 0;
 	more.items = gpuq_arena_calloc(st->arena, all->n + l->n, sizeof(*more.items));
 	if (!more.items)
 		return gpuq_no_memory(err);

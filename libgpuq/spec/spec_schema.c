@@ -385,41 +385,48 @@ static int check_values(struct gpuq_reader *r, const struct gpuq_val *map)
 	return 0;
 }
 
-/* Each item of list with what the top level says for all groups behind it. */
-static struct gpuq_val *groups_with(struct gpuq_arena *a, const struct gpuq_val *list,
-				    const struct gpuq_val *common)
-{
-	struct gpuq_val *out = gpuq_list(a);
-
-	for (size_t i = 0; i < list->n; i++) {
-		const struct gpuq_val *item = list->items[i];
-		struct gpuq_val *merged = gpuq_map(a);
-
-		if (item->type != GPUQ_MAP || !merged) {
-			gpuq_add(a, out, list->items[i]);
-			continue;
-		}
-		merged->at = item->at;
-		for (size_t k = 0; k < item->n; k++) {
-			gpuq_put(a, merged, item->pairs[k].key, item->pairs[k].val);
-			merged->pairs[merged->n - 1].at = item->pairs[k].at;
-		}
-		for (size_t k = 0; k < common->n; k++)
-			if (!gpuq_get(item, common->pairs[k].key))
-				gpuq_put(a, merged, common->pairs[k].key, common->pairs[k].val);
-		gpuq_add(a, out, merged);
-	}
-	if (out)
-		out->at = list->at;
-	return out;
-}
-
 static int put_pair(struct gpuq_arena *a, struct gpuq_val *map, const struct gpuq_pair *p)
 {
 	if (!gpuq_put(a, map, p->key, p->val))
 		return GPUQ_ENOMEM;
 	map->pairs[map->n - 1].at = p->at;
 	return 0;
+}
+
+/* A group with what the top level says for all groups behind it. NULL: no memory. */
+static struct gpuq_val *group_with(struct gpuq_arena *a, const struct gpuq_val *item,
+				   const struct gpuq_val *common)
+{
+	struct gpuq_val *out = gpuq_map(a);
+	int rc = 0;
+
+	if (!out)
+		return NULL;
+	out->at = item->at;
+	for (size_t k = 0; rc == 0 && k < item->n; k++)
+		rc = put_pair(a, out, &item->pairs[k]);
+	for (size_t k = 0; rc == 0 && k < common->n; k++)
+		if (!gpuq_get(item, common->pairs[k].key))
+			rc = put_pair(a, out, &common->pairs[k]);
+	return rc == 0 ? out : NULL;
+}
+
+static struct gpuq_val *groups_with(struct gpuq_arena *a, const struct gpuq_val *list,
+				    const struct gpuq_val *common)
+{
+	struct gpuq_val *out = gpuq_list(a);
+
+	for (size_t i = 0; out && i < list->n; i++) {
+		struct gpuq_val *item = list->items[i];
+
+		if (item->type == GPUQ_MAP)
+			item = group_with(a, item, common);
+		if (!item || !gpuq_add(a, out, item))
+			return NULL;
+	}
+	if (out)
+		out->at = list->at;
+	return out;
 }
 
 int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_spec *out)

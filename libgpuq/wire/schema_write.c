@@ -224,5 +224,6 @@ struct gpuq_val *gpuq_schema_write(struct gpuq_arena *a, const struct gpuq_schem
 		return NULL;
 	gpuq_schema_init(schema, dflt);
 	map = write_object(a, schema, obj, dflt);
-	return gpuq_val_ok(map) ? map : NULL;
+	/* A member of its own kind that had no room looks like one that is not written. */
+	return gpuq_val_ok(map) && !gpuq_arena_failed(a) ? map : NULL;
 }

@@ -12,6 +12,7 @@
 #include "gpuqd/cluster/kube/watch/decode_node.h"
 #include "gpuqd/cluster/kube/watch/decode_dra.h"
 #include "gpuqd/cluster/kube/watch/decode_object.h"
+#include "gpuqd/cluster/kube/watch/decode_plain.h"
 #include "gpuqd/cluster/kube/watch/split.h"
 #include "gpuqd/cluster/kube/http/status.h"
 #include "libgpuq/limits.h"
@@ -126,13 +127,28 @@ static void read_as_objects(struct kube_object *o)
 	}
 }
 
+/* An object that is read without the JSON library is as that has it. */
+static void compare(const char *json, size_t n)
+{
+	json_t *plain = kube_plain(json, n);
+	json_t *want = plain ? json_loadb(json, n, JSON_ALLOW_NUL, NULL) : NULL;
+
+	if (plain && !json_equal(plain, want))
+		abort();
+	json_decref(plain);
+	json_decref(want);
+}
+
 static void read_one(const char *json, size_t n, bool event, bool node)
 {
 	struct kube_object o = KUBE_OBJECT_INIT;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct node_fact nf;
 	struct pod_fact pf;
-	int rc = event ? kube_parse_event(json, n, &o, &err) : kube_parse_item(json, n, &o, &err);
+	int rc;
+
+	compare(json, n);
+	rc = event ? kube_parse_event(json, n, &o, &err) : kube_parse_item(json, n, &o, &err);
 
 	if (rc == 0 && node && kube_read_node(&o, &nf, &err) == 0) {
 		if (!*nf.name || !nf.note || nf.cpu_milli < 0 || nf.memory_bytes < 0 ||

@@ -1,6 +1,6 @@
 /* A submitted file, in any of the three forms: it is refused with a place, or becomes jobs whose
- * written form reads back as the same jobs. A sum of the bytes is the options, so that a change of
- * one byte tries others. */
+ * written form reads back as the same jobs. A sum of the bytes is the options and the memory there is, so that
+ * a change of one byte tries others: with too little, nothing is lost in silence. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		.ignore_other_kinds = bits & 2,
 		.argv = bits & 12 ? NULL : argv,
 	};
-	struct gpuq_arena arena = GPUQ_ARENA_INIT(64 << 20);
+	struct gpuq_arena arena = GPUQ_ARENA_INIT((size_t)2048 << (bits % 16));
 	struct gpuq_buf warnings = GPUQ_BUF_INIT_MAX(1 << 20);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_specs specs = { 0 };

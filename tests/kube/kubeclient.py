@@ -8,6 +8,7 @@ import json
 import os
 import ssl
 import tempfile
+import time
 import urllib.parse
 
 import yaml
@@ -128,6 +129,19 @@ class Client:
             token = page["metadata"].get("continue", "")
             if not token:
                 return items, page["metadata"]["resourceVersion"]
+
+    def insist(self, path, body):
+        """Patch; once more while the server has too much to do, or the object changes meanwhile."""
+        for left in range(20, -1, -1):
+            try:
+                return self.patch(path, body)
+            except ApiError as e:
+                if left == 0 or e.status not in (409, 429) and e.status < 500:
+                    raise
+            except OSError:
+                if left == 0:
+                    raise
+            time.sleep(0.5)
 
     def watch(self, path, version, timeout_s=300):
         """The events after version: (type, object), bookmarks and errors too. Ends with the stream."""

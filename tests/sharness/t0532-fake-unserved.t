@@ -36,6 +36,10 @@ test_expect_success 'AC-ALI-8: the second time the node is suspect, and the job 
 	job "$id" evictions.1.why | grep "no-gpu-has-5GiB-to-run" && gpuq cancel "$id"
 '
 
+test_expect_success 'gpuq resume trusts a suspect node again' '
+	gpuq resume "$(cat node)" >out && grep "Resumed 1 node" out && gpuq nodes --json >nodes.out && ! grep suspect nodes.out && gpuq resume "$(cat node)" >out && grep "Resumed 0 nodes" out
+'
+
 test_expect_success 'a container that cannot start by itself is no fault of the plugin' '
 	id=$(echo "{command: [a], image: test, cpus: 1, annotations: {gpuq.test/hang: \"true\", gpuq.test/start: 60s}}" | submit -) && wait_for 60 pod "$id" 0 spec.nodeName &&
 	fail "$id" 0 && wait_for 60 eval "gpuq why $id | grep CreateContainerError" && gpuq cancel "$id"

@@ -81,8 +81,13 @@ doctor_says() {
 	for doctor_text; do grep -qF "\"text\":\"hami: $doctor_text\"" found || return 1; done
 }
 
+# left_alone NODE: nothing of it counts as free, and its note says why
+left_alone() {
+	node_is "$1" state drained && node_is "$1" served false && gpuq nodes --json >nodes.out && grep "\"name\":\"$1\"" nodes.out | grep "HAMi may give its devices to others: sharing: hami of its pool would hand them over to gpuqd"
+}
+
 test_expect_success 'without the word of a pool its own scheduler allocates them, and gpuqd does not' '
-	id=$(part "gpus: 0.5") && wait_for 60 job_is "$id" state PENDING && gpuq cancel "$id" && node_is node-0000 sharing hami && doctor_says "its own scheduler allocates the devices of node-0000, node-0001"
+	id=$(part "gpus: 0.5") && wait_for 60 job_is "$id" state PENDING && gpuq cancel "$id" && node_is node-0000 sharing hami && left_alone node-0000 && left_alone node-0001 && gpuq status --json >status.json && [ "$(json devices.free <status.json)" = 0 ] && [ "$(json devices.draining <status.json)" = 3 ] && id=$(part "cpus: 1") && wait_for 60 job_is "$id" reason NodesUnavailable && gpuq cancel "$id" && doctor_says "its own scheduler allocates the devices of node-0000, node-0001"
 '
 
 test_expect_success 'doctor names the nodes that gpuqd serves and those that it does not, with their numbers' '
@@ -104,6 +109,13 @@ test_expect_success 'AC-HAMI-4: a fraction of the memory is rounded down; a whol
 	half=$(part "gpus: 0.33" "nodes: [node-0000]") && runs "$half" node-0000 "GPU-a,NVIDIA,5068,33:;" &&
 	whole=$(part "gpus: 1" "nodes: [node-0000]") && runs "$whole" node-0000 "GPU-b,NVIDIA,15360,100:;" &&
 	gpuq cancel "$half" "$whole" && job_becomes "$whole" CANCELLED && wait_for 60 node_is node-0000 free_gpus 2
+'
+
+test_expect_success 'all cores of a card and a part of its memory: the card has no other pod, and is charged whole' '
+	some=$(part "gpu_cores: 60" "gpu_memory: 1Gi" "nodes: [node-0000]") && runs "$some" node-0000 "GPU-a,NVIDIA,1024,60:;" &&
+	all=$(part "gpu_cores: 100" "gpu_memory: 1Gi" "nodes: [node-0000]") && runs "$all" node-0000 "GPU-b,NVIDIA,1024,100:;" && job_is "$all" gpus 1 &&
+	node_is node-0000 devices.1.free_cores 0 && next=$(part "gpu_cores: 100" "gpu_memory: 1Gi" "nodes: [node-0000]") && wait_for 60 job_is "$next" reasons.0.code Resources &&
+	gpuq cancel "$some" "$all" "$next" && job_becomes "$all" CANCELLED && wait_for 60 node_is node-0000 free_gpus 2
 '
 
 test_expect_success 'AC-HAMI-3: a lock of others is waited for while other nodes go on, and taken over once it is stale' '

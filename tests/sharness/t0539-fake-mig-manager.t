@@ -43,7 +43,8 @@ test_expect_success 'AC-NV-4: twelve jobs of one instance have an idle node cut,
 	wait_for 60 label_is node-0001 all-1g.10gb && wait_for 60 says_cut "$first" node-0001 && job_is "$first" reason MigLayout &&
 	node_is node-0001 state reserved && cut_is node-0001 state set && gpuq nodes -o NODE,NOTE >nodes.out && grep "node-0001.*all-1g.10gb is being set" nodes.out &&
 	late=$(fake_job hang=true -g 1 -w node-0001) && wait_for 60 job_is "$late" reason NodesUnavailable && label_is node-0000 - && gpuq cancel "$late" && does obey &&
-	for id in $(cat ids); do job_becomes "$id" RUNNING || return 1; done && offers node-0001 1g.10gb 28 && cut_is node-0001 state done && node_is node-0001 state mixed
+	for id in $(cat ids); do job_becomes "$id" RUNNING || return 1; done && offers node-0001 1g.10gb 28 && cut_is node-0001 state done && node_is node-0001 state mixed &&
+	whose=$(gpuq events --json | grep node.cut | head -n 1 | json job) && gpuq events "$whose" >events.out && grep "node.cut.*node-0001.*all-1g.10gb.*set" events.out && grep "node.cut.*node-0001.*done" events.out
 '
 
 test_expect_success 'a profile that no idle node could have waits; once one is idle it is cut again, as the demand is another' '
@@ -53,6 +54,7 @@ test_expect_success 'a profile that no idle node could have waits; once one is i
 
 test_expect_success 'AC-NV-4: a manager that fails: the label is put back, the node says so, the job waits, and it is not tried again within the hour' '
 	does "all-2g.20gb fail" && j=$(fake_job hang=true --mig 2g.20gb 2>>warned) && wait_for 60 cut_is node-0001 state failed && label_is node-0001 all-3g.40gb &&
+	gpuq events "$j" >events.out && grep "node.cut.*node-0001.*failed.*the MIG manager failed" events.out &&
 	gpuq nodes -o NODE,NOTE >nodes.out && grep "node-0001.*all-2g.20gb failed: the MIG manager failed" nodes.out && wait_for 60 job_is "$j" reason Resources &&
 	k=$(fake_job hang=true --mig 3g.40gb) && job_becomes "$k" RUNNING && gpuq cancel "$k" "$busy" && wait_for 60 cut_is node-0000 state failed && label_is node-0000 - &&
 	wait_for 60 eval "gpuq why \"$j\" >why.out; grep \"MIG layout: node node-000[01] is not cut again before\" why.out" && job_is "$j" reason MigLayout &&

@@ -29,6 +29,20 @@ test_expect_success ROOT 'instances are cards, replicas are parts of cards, othe
 	refused node-0000,node-0001,node-0002,node-0003 "would hold 8 devices"
 '
 
+# conflicts TEXT OPTIONS: with reservation first, in these words
+conflicts() {
+	conflicts_text=$1
+	shift
+	exits 1 gpuq reserve second -q vip --start now+2h -t 1h "$@" && says err "$conflicts_text"
+}
+
+test_expect_success ROOT 'a node in instances is reserved once, and no amount is reserved of cards that cannot be had whole' '
+	gpuq reserve first -q vip --start now+2h -t 1h -w node-0001 && conflicts "0 of 2 devices of its nodes are free" -w node-0001 && conflicts "2 of 4 devices of its nodes" -w node-0000,node-0001 &&
+	exits 0 gpuq reserve second -q vip --start now+3h -t 1h -w node-0001 && gpuq reserve --delete first && gpuq reserve --delete second &&
+	exits 0 gpuq reserve first -q vip --start now+2h -t 1h -g 4 && conflicts "0 of 1 devices are free" -g 1 && exits 0 gpuq reserve second -q vip --start now+2h -t 1h -w node-0001 &&
+	gpuq reserve --delete second && conflicts "0 of 2 devices of its nodes are free" -w node-0000 && exits 0 gpuq reserve second -q vip --start now+2h -t 1h -w node-0001,node-0002 && gpuq reserve --delete first && gpuq reserve --delete second
+'
+
 test_expect_success ROOT 'of a node that has gone nothing is held' '
 	hang="annotations: {gpuq.test/hang: \"true\"}" && id=$(printf "command: [a]\nimage: test\ngpus: 1\nnodes: [node-0000]\n$hang\n" | submit -) && job_becomes "$id" RUNNING &&
 	refused node-0000,node-0001,node-0002 "would hold 6 devices" && gpuq drain node-0000 --reason gone && api DELETE /nodes/node-0000 >/dev/null && wait_for 60 node_is node-0000 state down &&

@@ -45,7 +45,19 @@ test_expect_success 'a pod that is too large misses nothing by name: less of it 
 	missing -g 1 --mem 2Ti && says why "with 512Gi of memory a pod instead of 2Ti" && ! grep Missing why
 '
 
+test_expect_success 'replicas and instances hold no whole device, nor a larger part than they are, and nodes without an instance none' '
+	offers node-0000 "\"nvidia.com/gpu\": \"40\"" "\"nvidia.com/gpu.replicas\": \"10\", \"nvidia.com/gpu.sharing-strategy\": \"time-slicing\"" &&
+	offers node-0001 "\"nvidia.com/gpu\": null, \"nvidia.com/mig-1g.10gb\": \"28\"" "\"nvidia.com/mig.strategy\": \"mixed\"" &&
+	api PATCH /nodes/node-0001 "{\"spec\": {\"taints\": null}}" >/dev/null &&
+	wait_for 60 node_is node-0000 sharing time-slicing && wait_for 60 node_is node-0001 mig.0.count 28 &&
+	missing -g 1 -C disk=ssd && says why "without this label 1 node would do: node-0002" && missing -g 0.05 -C disk=ssd && says why "without this label 1 node would do: node-0000" &&
+	missing -g 0.5 -C disk=ssd && ! grep "would do:" why && missing --mig 1g.10gb -C disk=ssd && says why "without this label 1 node would do: node-0001" &&
+	missing --mig 2g.20gb -C disk=ssd && ! grep "would do:" why && missing -g 1 -x node-0002 && says why "Free *0 GPUs of its flavors"
+'
+
 test_expect_success 'a job that fits misses nothing' '
+	offers node-0000 "\"nvidia.com/gpu\": \"4\"" "\"nvidia.com/gpu.replicas\": null, \"nvidia.com/gpu.sharing-strategy\": null" && wait_for 60 node_is node-0000 sharing whole &&
+	offers node-0001 "\"nvidia.com/gpu\": \"4\", \"nvidia.com/mig-1g.10gb\": null" "\"nvidia.com/mig.strategy\": null" && wait_for 60 node_is node-0001 sharing whole &&
 	full=$(fake_job hang=true -g 4 -w node-0000) && job_becomes "$full" RUNNING && id=$(fake_job hang=true -g 4 -w node-0000) &&
 	wait_for 60 job_is "$id" reason Resources && gpuq why --json "$id" | json waiting.missing >got && test "$(cat got)" = "[]" && all_gone && stop_gpuqd && stop_fake
 '

@@ -57,6 +57,15 @@ test_expect_success 'a manifest of both is refused' '
 	grep "expected one kind of device in a pod: acme.io/fpga is requested in addition to another" why
 '
 
+test_expect_success 'a job file of both is refused, whatever its flavor; GPUs by their name alone count as gpus' '
+	for flavor in "" ", flavor: foo"; do
+		echo "{command: [a], image: test, resources: {acme.io/fpga: 1, nvidia.com/gpu: 1}$flavor}" >both.yaml && test_must_fail gpuq submit both.yaml 2>why &&
+			grep "expected one kind of device in a pod: acme.io/fpga is of flavor foo, and nvidia.com/gpu is requested as well" why || return 1
+	done &&
+	a=$(takes "resources: {nvidia.com/gpu: 1}") && runs "$a" node-0002 "{\"nvidia.com/gpu\": \"1\"}" && job_is "$a" gpus 1 && all_gone &&
+	b=$(takes "resources: {nvidia.com/gpu: 1}, flavor: foo" 2>warned) && grep "1 nvidia.com/gpu requested, 0 on the largest node of foo" warned && wait_for 60 job_is "$b" reason Unsatisfiable && all_gone
+'
+
 test_expect_success 'no node with FPGAs is requested for GPUs' '
 	cat >grows.yaml <<-\END &&
 	version: 1

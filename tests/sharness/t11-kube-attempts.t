@@ -5,14 +5,14 @@ test_description='real control plane: refused pods, a killed daemon, slow exits,
 
 cluster_for_gpuqd --nodes 2 --gpus 4
 
-# ---- AC-POD-1 ----
+# ---- refused pods ----
 
 test_expect_success 'a node that refuses pods, and one that is full' '
 	cluster reject node1 3>&- 4>&- 5>&- && foreign_pod full node2 4 gpuq.test/hang=true >/dev/null &&
 	start_kube_gpuqd && wait_for 60 node_frees node2 0
 '
 
-test_expect_success 'a refused pod is tried again, less and less; one job costs others no node' '
+test_expect_success 'AC-POD-1: a refused pod is tried again, less and less; one job costs others no node' '
 	id=$(fake_job "gpus: 1") &&
 	wait_for 120 eval "test \$(grep -c \"node.refused_job.*node=node1\" gpuqd.log) -ge 4" &&
 	! grep -q "node.refused_pod" gpuqd.log && test "$(node_state node1)" != suspect
@@ -32,7 +32,7 @@ test_expect_success 'no devices are believed there, which nodes says; jobs that 
 	test "$(node_state node1)" != suspect && gpuq cancel "$b" "$c"
 '
 
-test_expect_success 'the job still waits for a node, its retries are untouched, its attempts are counted' '
+test_expect_success 'AC-POD-1: the job still waits for a node, its retries are untouched, its attempts are counted' '
 	job_is "$id" state PENDING && test "$(job "$id" attempt)" -ge 3 && job_is "$id" evictions "[]" && job_is "$id" gpu_seconds 0.0
 '
 
@@ -62,21 +62,21 @@ test_expect_success 'a refusal that names no resource: jobs of one kind do not m
 	wait_for 60 refused_there $((before + 4)) && ! grep -q "node.refused_pod" gpuqd.log && test "$(node_state node1)" != suspect
 '
 
-test_expect_success 'different jobs do: it is left alone by others, too, and nodes says so' '
+test_expect_success 'AC-POD-1: different jobs do: it is left alone by others, too, and nodes says so' '
 	refusing NodeAffinity "Pod was rejected: Predicate NodeAffinity failed" && b=$(to_node1 b 2) && c=$(to_node1 c 3) &&
 	wait_for 120 node_is node1 suspect && says gpuqd.log "node.refused_pod node=node1" && gpuq nodes --json >nodes.out &&
 	says nodes.out "pods failed there of late" && other=$(fake_job "gpus: 1\nname: other\n$(fate run=100ms)") &&
 	job_becomes "$other" COMPLETED 60 && job_is "$other" pods.0.node node2 && job_is "$other" attempt 0 && gpuq cancel "$a" "$b" "$c"
 '
 
-test_expect_success 'the node that refused takes pods again after its time' '
+test_expect_success 'AC-POD-1: the node that refused takes pods again after its time' '
 	cluster unreject node1 3>&- 4>&- 5>&- &&
 	a=$(fake_job "gpus: 4\n$(fate hang=true)") && b=$(fake_job "gpus: 4\n$(fate hang=true)") &&
 	job_becomes "$a" RUNNING 120 && job_becomes "$b" RUNNING 120 &&
 	gpuq cancel "$a" "$b" && job_becomes "$a" CANCELLED 120 && job_becomes "$b" CANCELLED 120
 '
 
-# ---- AC-POD-2 ----
+# ---- a killed daemon ----
 
 grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
 
@@ -98,7 +98,7 @@ version_now() {
 	kube get gpuq-jobs/pods metadata.resourceVersion
 }
 
-test_expect_success FAILPOINTS 'killed when the decision is stored, before the pod is asked for: one pod' '
+test_expect_success FAILPOINTS 'AC-POD-2: killed when the decision is stored, before the pod is asked for: one pod' '
 	stop_gpuqd && before=$(version_now) && start_kube_gpuqd && id=$(fake_job "gpus: 1" --hold) && stop_gpuqd &&
 	GPUQ_FAILPOINT=dispatch.create=kill && export GPUQ_FAILPOINT && start_kube_gpuqd && { gpuq release "$id" || :; } &&
 	unset GPUQ_FAILPOINT &&
@@ -115,7 +115,7 @@ test_expect_success FAILPOINTS 'killed before a cancelled pod is told to leave: 
 	job_becomes "$id" CANCELLED 120 && wait_for 60 n_pods "$id" 0
 '
 
-test_expect_success 'killed at any moment: every job once' '
+test_expect_success 'AC-POD-2: killed at any moment: every job once' '
 	before=$(version_now) && : >ids &&
 	for round in 1 2 3 4 5 6; do
 		for n in 1 2 3; do fake_job "gpus: 1\n$(fate run=500ms)" >>ids || return 1; done &&
@@ -128,9 +128,9 @@ test_expect_success 'killed at any moment: every job once' '
 	created_once $(cat ids)
 '
 
-# ---- AC-POD-3 ----
+# ---- slow exits ----
 
-test_expect_success 'devices of a job that leaves slowly are nobody else'\''s before it is gone' '
+test_expect_success 'AC-POD-3: devices of a job that leaves slowly are nobody else'\''s before it is gone' '
 	a=$(fake_job "gpus: 4\n$(fate hang=true slow-exit=6s)") && job_becomes "$a" RUNNING 120 &&
 	b=$(fake_job "gpus: 4\n$(fate hang=true slow-exit=6s)") && job_becomes "$b" RUNNING 120 &&
 	next=$(fake_job "gpus: 4") && wait_for 60 job_is "$next" reason Resources &&
@@ -140,7 +140,7 @@ test_expect_success 'devices of a job that leaves slowly are nobody else'\''s be
 	gpuq cancel "$b" && job_becomes "$b" CANCELLED 120
 '
 
-# ---- AC-POD-4 ----
+# ---- devices that differ ----
 
 test_expect_success 'AC-POD-4: a device plugin that chose another device is believed' '
 	a=$(fake_job "gpus: 1\nnodes: [node1]\n$(fate hang=true)") && job_becomes "$a" RUNNING 120 &&

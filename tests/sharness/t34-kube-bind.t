@@ -42,6 +42,27 @@ test_expect_success FAILPOINTS 'AC-POD-2: killed after the pod was asked for' 'k
 test_expect_success FAILPOINTS 'AC-POD-2: killed before the pod is bound' 'killed_at kube.bind=kill'
 test_expect_success FAILPOINTS 'AC-POD-2: killed after it was bound' 'killed_at kube.bind.answered=kill'
 
+# first_gone POD OTHER: the apiserver deleted that pod before it made the other one, since $before
+first_gone() {
+	kube raw GET "gpuq-jobs/pods?watch=1&timeoutSeconds=1&resourceVersion=$before" 2>/dev/null | /usr/bin/python3 -c '
+import json, sys
+seen = [(e["type"], e["object"]["metadata"]["name"]) for e in map(json.loads, sys.stdin)]
+sys.exit(0 if seen.index(("DELETED", sys.argv[1])) < seen.index(("ADDED", sys.argv[2])) else "%s came before %s was gone" % (sys.argv[2], sys.argv[1]))' "$@"
+}
+
+test_expect_success 'AC-POD-3: the pod of a job that takes the devices of another is created after the pod of that one is gone' '
+	echo "{version: 1, qos: [{name: high, priority: 10}], queues: [{name: default, namespace: gpuq-jobs, start: bind, qos: [normal, high]}]}" >site.yaml && gpuq apply -f site.yaml &&
+	a=$(fake_job "gpus: 2\nnodes: [node1]\n$(fate hang=true slow-exit=4s)") && job_becomes "$a" RUNNING 120 && before=$(kube get gpuq-jobs/pods metadata.resourceVersion) && gone=$(pods_of "$a") &&
+	b=$(fake_job "gpus: 2\nnodes: [node1]\nqos: high\n$(fate hang=true)") && wait_for 60 job_is "$a" state COMPLETING && n_pods "$b" 0 && job_becomes "$b" RUNNING 120 &&
+	job_is "$a" state PENDING && first_gone "$gone" "$(pods_of "$b")" && gpuq cancel "$a" "$b" && wait_for 120 no_pods
+'
+
+test_expect_success 'AC-POD-1: a pod that the kubelet refuses: another attempt on another node, at nobody'\''s expense; the node is left alone by that job' '
+	cluster reject node1 3>&- 4>&- 5>&- && kube patch nodes/node3 "{\"spec\": {\"unschedulable\": true}}" >/dev/null && full=$(fake_job "gpus: 2\nnodes: [node2]\n$(fate run=3s)") && job_becomes "$full" RUNNING 120 &&
+	id=$(fake_job "gpus: 1\n$(fate run=100ms)") && job_becomes "$id" COMPLETED 120 && job_is "$id" pods.0.node node2 && job_is "$id" evictions "[]" && test "$(job "$id" attempt)" -ge 1 &&
+	says gpuqd.log "node.refused_job.*node=node1" && ! grep -q "node.refused_pod" gpuqd.log && ! node_is node1 suspect && cluster unreject node1 3>&- 4>&- 5>&-
+'
+
 test_expect_success 'without the right to bind its jobs wait, without devices, and doctor names the right' '
 	kube get clusterroles/gpuqd-jobs >role.json &&
 	/usr/bin/python3 -c "

@@ -19,6 +19,10 @@ has_failed() { # NODE WORDS
 	gpuq nodes -o NODE,NOTE >nodes.out && grep "$1 .*failed: .*$2" nodes.out
 }
 
+none_is_cut() { # no label of a node is being set
+	gpuq nodes --json >nodes.out && ! grep -E "\"mig_layout\":[^}]*\"state\":\"(set|back)\"" nodes.out
+}
+
 site() { # AGAIN
 	echo "{version: 1, pools: [{name: m, mig: {manager: true, layouts: [all-1g.10gb, all-3g.40gb], timeout: 5m, again: $1}}]}" >site.yaml
 	gpuq apply -f site.yaml
@@ -28,7 +32,7 @@ test_expect_success 'without the right nothing is cut: the node and doctor name 
 	cluster node m1 gpus=2 && cluster node m2 gpus=2 && manager "$TMPDIR/k/admin.kubeconfig" && start_kube_gpuqd && wait_for 60 node_frees m1 2 && wait_for 60 node_frees m2 2 &&
 	site 1s &&
 	j=$(instance 1g.10gb) && wait_for 60 eval "has_failed m1 optional/mig.yaml" && label_is m1 - && ! grep -q ^set manager.log &&
-	{ gpuq doctor >doctor.out || true; } && grep -i "mig: manager" doctor.out && gpuq cancel "$j"
+	{ gpuq doctor >doctor.out || true; } && grep -i "mig: manager" doctor.out && gpuq cancel "$j" && wait_for 60 none_is_cut
 '
 
 test_expect_success 'AC-NV-4: the matrix row MIG mixed: with the right twelve jobs run on a node that was cut for them, the other has a pod and stays' '

@@ -93,6 +93,21 @@ test_expect_success 'AC-DRA-1: a pool has devices when all slices of its newest 
 	gpuq cancel "$id" && gone 0 && node_frees node1 8
 '
 
+# warned CLAIM [TEXT]: what is said at submit of a job with it; without a text, nothing of nodes
+warned() {
+	printf "command: [a]\nimage: %s\nclaims: [{name: g, %s}]\n" "$kube_image" "$1" >w.yaml && gpuq submit --dry-run w.yaml >/dev/null 2>warned &&
+		if [ $# = 2 ]; then says warned "no node can hold a pod of this job .$2.: it is pending until one can"; else ! grep "no node" warned; fi
+}
+
+test_expect_success 'claims that no node can hold are told at submit, with what the largest node has' '
+	afresh && warned "class: gpu.nvidia.com, count: 9" "9 of class gpu.nvidia.com requested, 8 on the largest node" &&
+	warned "class: gpu.nvidia.com, selectors: [\"$h100\"]" "1 of class gpu.nvidia.com with these selectors requested, 0 on the largest node" &&
+	warned "class: nic.example.com" "DeviceClass nic.example.com does not exist" &&
+	warned "first: [{class: gpu.nvidia.com, count: 9}, {class: gpu.nvidia.com, count: 2, selectors: [\"$h100\"]}]" "9 of class gpu.nvidia.com requested, 8 on the largest node; 2 of class gpu.nvidia.com with these selectors requested, 0 on the largest node" &&
+	warned "first: [{class: gpu.nvidia.com, count: 9}, {class: gpu.nvidia.com, count: 2}]" && warned "template: none" &&
+	id=$(fake_job "claims: [{name: g, class: gpu.nvidia.com}]\n$(fate hang=true)") && job_becomes "$id" RUNNING 120 && warned "class: gpu.nvidia.com, count: 8" && gpuq cancel "$id" && gone 0
+'
+
 # named NAME COUNT [LINES]: a claim of this name that somebody made
 named() {
 	kube apply -n gpuq-jobs -f - >/dev/null <<-END

@@ -70,7 +70,10 @@ test_expect_success 'AC-HAMI-4: a fraction of the memory is rounded down; a whol
 	half=$(submit half.yaml) && job_becomes "$half" RUNNING 120 && test "$(allocated "$half" | cut -d, -f2,3)" = NVIDIA,7680 &&
 	third=$(on h "gpus: 0.33") && job_becomes "$third" RUNNING 120 && test "$(allocated "$third" | cut -d, -f3,4)" = "5068,33:;" &&
 	whole=$(on h "gpus: 1") && job_becomes "$whole" RUNNING 120 && test "$(allocated "$whole")" = "GPU-h-1,NVIDIA,15360,100:;" &&
-	gpuq cancel "$half" "$third" "$whole" && wait_for 60 node_frees h 2
+	gpuq cancel "$half" "$third" "$whole" && wait_for 60 node_frees h 2 &&
+	{ cat head && echo "  - {name: c, image: $kube_image, resources: {limits: {nvidia.com/gpu: 2, nvidia.com/gpumem-percentage: 50}}}"; } >both.yaml &&
+	both=$(submit both.yaml) && job_becomes "$both" RUNNING 120 && test "$(allocated "$both")" = "GPU-h-0,NVIDIA,7680,50:GPU-h-1,NVIDIA,7680,50:;" &&
+	job_is "$both" gpus 1 && gpuq cancel "$both" && wait_for 60 node_frees h 2
 '
 
 test_expect_success 'AC-HAMI-2: of pods for one node each has the lock by itself; those of another node go beside them' '

@@ -33,7 +33,7 @@ sample() {
 		job_is "$sample_id" pods.0.node "$2" && job_is "$sample_id" attempt 0 && job_is "$sample_id" exit_code 0
 }
 
-test_expect_success 'gpushare-test-pod on a node of gpushare, by its plugin' '
+test_expect_success 'the matrix row Aliyun gpushare: gpushare-test-pod on a node of it, by its plugin' '
 	pool_is auto && kube delete nodes/s >/dev/null && cluster node gs gpus=0 aliyun.com/gpu-mem=60 aliyun.com/gpu-count=4 label=gpushare=true && wait_for 60 node_frees gs 4 &&
 	plugin gpushare gs && sample gpushare-pod.yaml gs --annotation=gpuq.test/start=3600s && grep "served .* 0 5" gs.log && job_is "$sample_id" name gpushare-test-pod && kube delete nodes/gs >/dev/null
 '
@@ -74,6 +74,7 @@ test_expect_success 'AC-RAI-7: the matrix row KAI fractions: a reservation pod h
 	for half in 1 2; do theirs half-$half kai 0 "\"labels\": {\"runai-gpu-group\": \"g1\"}, \"annotations\": {$hang, \"gpu-fraction\": \"0.5\"}" || return 1; done &&
 	wait_for 60 node_frees kai 1 && node_has kai devices.1.free_cores 0 && node_has kai devices.0.free_cores 100 && one=$(fake_job "gpus: 1\nnode_selector: {kind: kai}\n$(fate hang=true)") && job_becomes "$one" RUNNING 120 &&
 	more=$(fake_job "gpus: 1\nnode_selector: {kind: kai}") && wait_for 60 job_is "$more" reason Resources && kube list gpuq-jobs/pods metadata.labels >labels &&
+	kube delete kai-resource-reservation/pods/gpu-reservation-kai-1 && wait_for 60 node_has kai foreign_pods 2 && node_frees kai 0 && job_is "$more" reason Resources &&
 	! grep runai labels && gpuq cancel "$one" "$more" && { gpuq doctor >doctor.out || true; } && grep -q "kai fractions.*counted as foreign" doctor.out
 '
 
@@ -113,6 +114,15 @@ test_expect_success 'AC-KSH-1, AC-KSH-2: the matrix row KubeShare: its pods coun
 	wait_for 60 node_frees ksh 1.2 && one=$(fake_job "gpus: 1\nnode_selector: {kind: ksh}\n$(fate hang=true)") && job_becomes "$one" RUNNING 120 &&
 	more=$(fake_job "gpus: 1\nnode_selector: {kind: ksh}") && wait_for 60 job_is "$more" reason Resources && theirs ksh-two ksh 0 "\"labels\": {\"sharedgpu/gpu_request\": \"2.0\", \"sharedgpu/gpu_limit\": \"2.0\"}, \"annotations\": {$hang}" &&
 	kube delete default/pods/ksh-0.5 && kube delete default/pods/ksh-0.3 && gpuq cancel "$one" "$more" && job_becomes "$one" CANCELLED 60 && wait_for 60 node_frees ksh 0 && { gpuq doctor >doctor.out || true; } && grep -q "kubeshare.*counted as foreign" doctor.out
+'
+
+test_expect_success 'AC-ALI-8: a pod that the plugin does not serve is made again with a fresh time; then the node is suspect, and another has it' '
+	gpuq cancel -t R,PD,CF >/dev/null && stop_gpuqd && echo "plugin_timeout: 1s" >gpuqd.yaml && start_kube_gpuqd --config gpuqd.yaml && touch broken &&
+	cluster node b1 gpus=0 aliyun.com/gpu-mem=60 aliyun.com/gpu-count=4 label=kind=broken && wait_for 60 node_frees b1 4 && plugin gpushare b1 broken="$PWD/broken" &&
+	id=$(fake_job "gpu_memory: 5Gi\nnode_selector: {kind: broken}\n$(fate hang=true start=3600s)") && assumed() { kube list "gpuq-jobs/pods?labelSelector=gpuq.io/job=$id" metadata.annotations.ALIYUN_COM_GPU_MEM_ASSUME_TIME; } &&
+	wait_for 60 grep "^failed" b1.log && first=$(assumed) && wait_for 60 eval "test \"\$(grep -c ^failed b1.log)\" = 2" && test "$(assumed)" -gt "$first" &&
+	cluster node b2 gpus=0 aliyun.com/gpu-mem=60 aliyun.com/gpu-count=4 label=kind=broken && plugin gpushare b2 && job_becomes "$id" RUNNING 120 && job_is "$id" pods.0.node b2 && job_is "$id" attempt 2 &&
+	node_is b1 suspect && job_is "$id" evictions.0.rule plugin_timeout && job "$id" evictions.1.why | grep no-gpu-has-5GiB-to-run && n_pods "$id" 1 && gpuq cancel "$id"
 '
 
 test_expect_success 'nothing was over-committed' 'stop_gpuqd && end_plugins && nothing_was_overcommitted'

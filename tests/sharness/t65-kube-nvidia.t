@@ -81,6 +81,14 @@ test_expect_success 'the matrix row MIG mixed: instances of two profiles beside 
 	wait_for 60 job_is "$last" reason Resources && wait_for 60 node_has mm mig.0.free 13 && no_refusals && gpuq cancel "$last" $(cat ids more)
 '
 
+test_expect_success 'AC-NV-3: an amount of memory, MIG accepted: the smallest instance that holds it, never two of a smaller one, nor a whole device' '
+	wait_for 60 node_has mm mig.1.free 4 && for i in 1 2 3 4; do on mm "gpu_memory: 18Gi\nmig_ok: true" || return 1; done >ids &&
+	for id in $(cat ids); do job_becomes "$id" RUNNING 120 && test "$(limits "$id")" = "{\"nvidia.com/mig-3g.20gb\": \"1\"}" && job_is "$id" gpus 0.429 && job_is "$id" isolation mig || return 1; done &&
+	more=$(on mm "gpu_memory: 18Gi\nmig_ok: true") && wait_for 60 job_is "$more" reason Resources && node_has mm mig.0.free 14 && gpuq cancel "$(head -n 1 ids)" &&
+	job_becomes "$more" RUNNING 120 && small=$(on mm "gpu_memory: 4Gi\nmig_ok: true") && job_becomes "$small" RUNNING 120 && test "$(limits "$small")" = "{\"nvidia.com/mig-1g.5gb\": \"1\"}" &&
+	no_refusals && gpuq cancel "$more" "$small" $(sed 1d ids)
+'
+
 test_expect_success 'AC-NV-7: what nodes do not report is in the inventory of the site; the smaller number counts, and doctor tells' '
 	cluster node bare gpus=0 nvidia.com/gpu=40 label=kind=bare && wait_for 60 node_frees bare 40 && cat >inventory.yaml <<-\END && gpuq apply -f inventory.yaml &&
 	version: 1

@@ -181,6 +181,20 @@ for step in dispatch.delete kube.owner.stop kube.owner.stop.answered kube.owner.
 	test_expect_success FAILPOINTS "killed at $step: it is suspended, as it was" "evicted_at $step e-$(echo $step | tr -d .)"
 done
 
+test_expect_success 'where admission policies keep devices for gpuqd, its Jobs start all the same; others are refused' '
+	kube patch namespaces/default "{\"metadata\": {\"labels\": {\"gpuq.io/managed\": \"true\"}}}" >/dev/null && kube apply -f "$test_source/etc/kubernetes/optional/policies.yaml" >/dev/null &&
+	refused_there() { ! kube create default/pods "$1" >kube.out 2>&1 && grep "$2" kube.out; } &&
+	gpu="containers: [{name: main, image: x, resources: {limits: {nvidia.com/gpu: 1}}}]" &&
+	echo "{apiVersion: v1, kind: Pod, metadata: {name: stray}, spec: {schedulerName: none, $gpu}}" >stray.yaml && wait_for 60 refused_there stray.yaml "devices in this namespace are given by gpuqd" &&
+	suspended governed && template governed before && wait_for 120 n_jobs 1 Job/governed queue RUNNING && id=$(jobs_of Job/governed) && job_is "$id" pods.0.node plain && gpuq cancel "$id" && wait_for 60 as_before governed before && removed governed
+'
+
+test_expect_success 'the gate that lets pods pass there is opened by gpuqd alone' '
+	echo "{apiVersion: v1, kind: Pod, metadata: {name: gated, labels: {a: b}}, spec: {schedulerName: none, schedulingGates: [{name: gpuq.io/node}, {name: example.com/other}], $gpu}}" >gated.yaml && kube create default/pods gated.yaml >/dev/null &&
+	open() { kube patch default/pods/gated "$1" >kube.out 2>&1; } && ! open "{\"spec\": {\"schedulingGates\": null}}" && grep "gate gpuq.io/node is opened by gpuqd" kube.out &&
+	! open "{\"spec\": {\"schedulingGates\": [{\"name\": \"example.com/other\"}]}}" && open "{\"metadata\": {\"labels\": {\"a\": \"c\"}}}" && open "{\"spec\": {\"schedulingGates\": [{\"name\": \"gpuq.io/node\"}]}}" && kube delete default/pods/gated >/dev/null
+'
+
 test_expect_success 'without the right to change Jobs they wait, and doctor names it' '
 	kube delete /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings/gpuqd-adopt && { gpuq doctor >out || :; } &&
 	grep "adopt of the site, suspended Jobs: .* may not .*patch jobs in default" out && grep "adopt of the site, gangs: .* may not get podgroups .*in default" out

@@ -18,12 +18,17 @@ gang() {
 	echo "$*" >>gang.sh && submit gang.sh
 }
 
-# ends JOB CODE: it does, with the logs of both pods in out
+# both_logs JOB: the logs of both pods are in out
+both_logs() {
+	gpuq logs --pod=0 "$1" >out && gpuq logs --pod=1 "$1" >>out
+}
+
+# ends JOB CODE: it does, with the logs of both pods in out. Of a job that fails one pod ends and the other is told to
+# leave, which is removed when it has left: its log is there because the site keeps logs, a moment after the end.
 ends() {
 	gpuq wait "$1" >wait.out 2>&1
 	ended=$?
-	gpuq logs --pod=0 "$1" >out && gpuq logs --pod=1 "$1" >>out
-	cat out wait.out && test $ended = "$2"
+	cat wait.out && wait_for 60 both_logs "$1" && cat out && test $ended = "$2"
 }
 
 # whole_world N SUM: the ranks of both pods are in out
@@ -33,7 +38,7 @@ whole_world() {
 }
 
 site() {
-	printf "version: 1\nsteps: {image: docker.io/local/%s}\nqueues: [{name: default, quota: 4, image: \"docker.io/local/openmpi:1\"}]\n" "$1" >site.yaml
+	printf "version: 1\nlogs_keep: {time: 1d, size: 64Ki}\nsteps: {image: docker.io/local/%s}\nqueues: [{name: default, quota: 4, image: \"docker.io/local/openmpi:1\"}]\n" "$1" >site.yaml
 }
 
 test_expect_success 'an image with gpuq, and one with OpenMPI alone' '

@@ -115,7 +115,7 @@ Test(calendar_fit, amounts_are_what_adding_them_up_gives)
 Test(calendar_fit, kinds_stand_inside_one_another)
 {
 	/* Two pools of 8, of one flavor. */
-	const struct calendar_node nodes[] = { { 0, 0, 8000 }, { 0, 1, 8000 } };
+	const struct calendar_node nodes[] = { { 0, 0, 8000, 0 }, { 0, 1, 8000, 0 } };
 	struct calendar_entry e[] = {
 		{ AT(0, 10), 8000, 0, CALENDAR_NONE, NULL, 0, false }, /* of the flavor, anywhere */
 		{ AT(0, 10), 8000, CALENDAR_NONE, 1, NULL, 0, false }, /* of one pool */
@@ -135,7 +135,7 @@ Test(calendar_fit, kinds_stand_inside_one_another)
 Test(calendar_fit, whole_nodes)
 {
 	const struct calendar_node nodes[NODES] = {
-		{ 0, 0, 4000 }, { 0, 0, 4000 }, { 0, 0, 4000 }, { 0, 0, 4000 }
+		{ 0, 0, 4000, 0 }, { 0, 0, 4000, 0 }, { 0, 0, 4000, 0 }, { 0, 0, 4000, 0 }
 	};
 	struct calendar_entry e[] = {
 		{ AT(0, 10), 0, CALENDAR_NONE, CALENDAR_NONE, all_nodes, 2, false },
@@ -152,6 +152,32 @@ Test(calendar_fit, whole_nodes)
 	cr_expect_eq(lack.earliest_us, 10, "two nodes are free then for the amount, two for it");
 	e[2].maintenance = true;
 	cr_expect(reservations_fits(nodes, NODES, e, 2, 0, &lack));
+}
+
+Test(calendar_fit, cards_that_are_cut_are_reserved_with_their_nodes_alone)
+{
+	const struct calendar_node nodes[NODES] = {
+		{ 0, 0, 2000, 0 }, { 0, 0, 2000, 2000 }, { 0, 0, 2000, 1000 }, { 0, 0, 0, 0 }
+	};
+	struct calendar_entry e[] = {
+		{ AT(0, 10), 3000, CALENDAR_NONE, CALENDAR_NONE, NULL, 0, false },
+		{ AT(5, 10), 1000, CALENDAR_NONE, CALENDAR_NONE, NULL, 0, false },
+		{ AT(5, 10), 0, CALENDAR_NONE, CALENDAR_NONE, all_nodes + 1, 1, false },
+		{ AT(5, 10), 0, CALENDAR_NONE, CALENDAR_NONE, all_nodes + 1, 2, false },
+	};
+	struct calendar_misfit lack;
+
+	cr_expect(reservations_fits(nodes, NODES, e, 0, 0, &lack));
+	cr_assert_not(reservations_fits(nodes, NODES, e, 1, 0, &lack), "three are whole");
+	cr_expect_eq(lack.have_milli, 0);
+	e[1].when.start_us = 100;
+	cr_expect(reservations_fits(nodes, NODES, e, 2, 0, &lack), "none of an amount is there");
+	e[0].milli = 99000;
+	cr_expect(reservations_fits(nodes, NODES, e, 2, 0, &lack));
+	cr_assert_not(reservations_fits(nodes, NODES, e, 3, 0, &lack), "node 1 is taken");
+	cr_expect_eq(lack.have_milli, 1000, "the amount needs what is whole of node 2");
+	cr_expect_eq(lack.need_milli, 4000);
+	cr_expect_eq(lack.with, 2);
 }
 
 /* Against looking at each repetition in turn. */

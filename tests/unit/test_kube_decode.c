@@ -8,6 +8,7 @@
 #include "gpuqd/cluster/kube/watch/decode_dra.h"
 #include "gpuqd/cluster/kube/watch/decode_pod.h"
 #include "gpuqd/cluster/kube/watch/decode_node.h"
+#include "gpuqd/cluster/kube/watch/decode_plain.h"
 #include "libgpuq/limits.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
@@ -844,6 +845,17 @@ static const struct {
 	{ "\"annotations\":{\"run.ai/reserve_for_gpu_index\":\"3\"}", 0, 0, NULL, 3 },
 	{ "\"annotations\":{\"run.ai/reserve_for_gpu_index\":\"GPU-c\"}", 0, 0, "GPU-c", -1 },
 	{ "\"annotations\":{\"gpu-fraction\":\"0.5\"}", 0, 0, NULL, -1 },
+	{ "\"labels\":{\"runai-gpu-group\":\"g\"},\"annotations\":{\"gpu-fraction\":\"0.5\"}", 500,
+	  0, "g", -1 },
+	{ "\"labels\":{\"runai-gpu-group/g\":\"g\",\"runai-gpu-group/h\":\"h\"},\"annotations\":{"
+	  "\"gpu-fraction\":\"0.5\",\"gpu-fraction-num-devices\":\"2\"}",
+	  1000, 0, "g", -1 },
+	{ "\"labels\":{\"runai-gpu-group\":\"g\"},\"annotations\":{\"gpu-memory\":\"1024\"}", 1,
+	  INT64_C(1) << 30, "g", -1 },
+	{ "\"labels\":{\"runai-gpu-group\":\"g\"},\"annotations\":{\"gpu-memory\":\"1e99\","
+	  "\"gpu-fraction\":\"many\"}",
+	  1, 0, "g", -1 },
+	{ "\"labels\":{\"runai-gpu-group\":\"g\"}", 0, 0, NULL, -1 },
 	/* A pod of gpuqd's own: its owner's words count for nothing. */
 	{ "\"labels\":{\"sharedgpu/gpu_request\":\"0.5\",\"gpuq.io/cluster\":\"" ID
 	  "\"},\"annotations\":{"
@@ -902,4 +914,86 @@ Test(kube_dra, of_two_words_with_one_name_the_first_counts)
 		cr_expect_str_eq(d[i].words[0].text, texts[i]);
 	}
 	cr_expect_str_eq(d[2].words[1].name, "gpu.y/kind");
+}
+
+/* ---- JSON that is read without the library ---- */
+
+static const struct {
+	const char *name, *json;
+	bool plain; /* false: the library has to read it, or refuse it */
+} plain_cases[] = {
+	{ "nothing in it", "{}", true },
+	{ "spaces", " {\n\t\"a\" : [ ] , \"b\":{ } }\r\n", true },
+	{ "words", "{\"a\":[true,false,null]}", true },
+	{ "integers", "{\"a\":[0,-0,-1,7,999999999999999999,-999999999999999999]}", true },
+	{ "a key twice", "{\"a\":1,\"b\":2,\"a\":{\"c\":3}}", true },
+	{ "escapes of a value",
+	  "{\"a\":\"x\\\"y\\\\\\\\\\n\\u00e9\\ud83d\\ude00\\u0000z\",\"b\":\"\\\\\"}", true },
+	{ "other characters of a value", "{\"a\":\"\xc3\xa9\x7f\",\"b\":1}", true },
+	{ "an empty key", "{\"\":\"\"}", true },
+	{ "an escape in a key", "{\"a\\n\":1}", false },
+	{ "other characters in a key", "{\"\xc3\xa9\":1}", false },
+	{ "a fraction", "{\"a\":1.5}", false },
+	{ "an exponent", "{\"a\":1e3}", false },
+	{ "an integer of 19 digits", "{\"a\":9223372036854775807}", false },
+	{ "an integer beyond", "{\"a\":92233720368547758070}", false },
+	{ "a zero before digits", "{\"a\":01}", false },
+	{ "a minus alone", "{\"a\":-}", false },
+	{ "a minus apart", "{\"a\":- 1}", false },
+	{ "a plus", "{\"a\":+1}", false },
+	{ "a comma too many", "{\"a\":1,}", false },
+	{ "one in a list", "{\"a\":[1,]}", false },
+	{ "no comma", "{\"a\":1 \"b\":2}", false },
+	{ "no colon", "{\"a\" 1}", false },
+	{ "no value", "{\"a\":}", false },
+	{ "a word cut short", "{\"a\":tru}", false },
+	{ "cut short in a string", "{\"a\":\"b", false },
+	{ "cut short behind a backslash", "{\"a\":\"b\\", false },
+	{ "cut short in a list", "{\"a\":[1", false },
+	{ "cut short", "{\"a\":1", false },
+	{ "brackets that differ", "{\"a\":[1}", false },
+	{ "something behind it", "{} {}", false },
+	{ "no object", "[1]", false },
+	{ "nothing", "", false },
+	{ "a control character", "{\"a\":\"\x01\"}", false },
+	{ "no UTF-8", "{\"a\":\"\xc3(\"}", false },
+	{ "half a surrogate", "{\"a\":\"\\ud83d\"}", false },
+	{ "an escape that there is not", "{\"a\":\"\\x\"}", false },
+};
+
+Test(kube_decode, plain_is_as_the_library_has_it)
+{
+	for (size_t i = 0; i < N(plain_cases); i++) {
+		const char *const json = plain_cases[i].json;
+		const size_t n = strlen(json);
+		char *copy =
+			malloc(n ? n : 1); /* of its very size, so that a look beyond is seen */
+		json_t *got, *want = json_loadb(json, n, JSON_ALLOW_NUL, NULL);
+
+		memcpy(copy, json, n);
+		got = kube_plain(copy, n);
+		free(copy);
+		cr_expect(!!got == plain_cases[i].plain, "%s", plain_cases[i].name);
+		if (got) {
+			char *a = json_dumps(got, 0), *b = json_dumps(want, 0);
+
+			cr_expect(json_equal(got, want), "%s", plain_cases[i].name);
+			cr_expect_str_eq(a, b, "%s", plain_cases[i].name);
+			free(a);
+			free(b);
+		}
+		json_decref(got);
+		json_decref(want);
+	}
+}
+
+Test(kube_decode, what_is_nested_deeply_is_not_plain)
+{
+	char text[512] = "{\"a\":";
+	size_t n = strlen(text);
+
+	memset(text + n, '[', 150);
+	memset(text + n + 150, ']', 150);
+	text[n + 300] = '}';
+	cr_expect_null(kube_plain(text, n + 301));
 }

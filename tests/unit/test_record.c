@@ -269,7 +269,7 @@ static void widen_field(struct rec *r, const char *form, struct gpuq_buf *b)
 }
 
 /* The same fields and three more; but an empty record stays one. Those of a job and of use have what was used, that of a
- * node its layout and who drained it, which are not written where there is none. */
+ * node its layout, who drained it and how its devices are divided, which are not written where there is none. */
 static void widen(struct rec *r, const char *form, struct gpuq_buf *b)
 {
 	const uint32_t n = rec_get_array(r);
@@ -277,7 +277,7 @@ static void widen(struct rec *r, const char *form, struct gpuq_buf *b)
 			  form == form_of(TABLE_USAGE) || form == form_of(TABLE_CHARGE);
 	uint32_t i = 0;
 
-	varint_array(b, n ? n + 3 + last + (form == form_of(TABLE_NODE) ? 2 : 0) : 0);
+	varint_array(b, n ? n + 3 + last + (form == form_of(TABLE_NODE) ? 3 : 0) : 0);
 	if (n == 0)
 		return;
 	for (const char *f = form; *f && *f != ']' && *f != ')'; f = skip_form(f), i++)
@@ -288,6 +288,7 @@ static void widen(struct rec *r, const char *form, struct gpuq_buf *b)
 	if (form == form_of(TABLE_NODE)) {
 		varint_str(b, "");
 		varint_int(b, 0);
+		varint_array(b, 0);
 	}
 	add_unknown(b);
 }

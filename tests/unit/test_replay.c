@@ -216,7 +216,7 @@ Test(replay, every_field_is_written)
 		{ "job_cols", sizeof(struct snap_job), 328 },
 		{ "cap_cols", sizeof(struct snap_cap), 48 },
 		{ "alloc_cols", sizeof(struct snap_alloc), 64 },
-		{ "flavor_cols", sizeof(struct snap_flavor), 64 },
+		{ "flavor_cols", sizeof(struct snap_flavor), 72 },
 		{ "usage_cols", sizeof(struct snap_usage), 16 },
 		{ "loss_cols", sizeof(struct snap_loss), 32 },
 		{ "reservation_cols", sizeof(struct snap_reservation), 104 },

@@ -183,6 +183,29 @@ Test(site_rules, an_export_keeps_the_order_of_pools_and_flavors)
 	gpuq_arena_done(&mem);
 }
 
+/* ---- device_class ---- */
+
+Test(site_rules, a_device_class_is_a_name_of_kubernetes)
+{
+	static const char *const bad[] = {
+		"version: 1\nflavors: [{name: a, device_class: 7}]",
+		"version: 1\nflavors: [{name: a, device_class: A B}]",
+		"version: 1\nflavors: [{name: a, device_class: gpu.}]",
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct site *s = stored(bad[i]);
+
+		cr_expect(strstr(refused(bad[i]),
+				 "flavors[a].device_class: expected the name of a DeviceClass"),
+			  "%s", refused(bad[i]));
+		cr_expect_not_null(s->flavors.items);
+		site_free(s);
+	}
+	cr_expect_str_eq(refused("version: 1\nflavors: [{name: a, device_class: gpu.nvidia.com}]"),
+			 "");
+}
+
 /* ---- gres ---- */
 
 #define GRES "version: 1\ngres: {k: a.kubernetes.io/x}"

@@ -367,6 +367,30 @@ static const struct spec_case refused[] = {
 	  "gpu_memory: 1Gi\n",
 	  .want = "job.yaml:2:7: gpus: expected at least a part of a device with gpu_memory" },
 	{ .text = "command: x\n"
+	  "gpu_memory: 10\n",
+	  .want = "job.yaml:2:13: gpu_memory: expected at least 1Mi, not 10 bytes, which a number without "
+	  "a unit is: the nearest are 10Mi and 10Gi" },
+	{ .text = "command: x\n"
+	  "gpu_memory: 512Ki\n",
+	  .want = "job.yaml:2:13: gpu_memory: expected at least 1Mi, not 524288 bytes, which a number "
+	  "without a unit is: the nearest is 1Mi" },
+	{ .text = "command: x\n"
+	  "claims: [{name: G_, class: gpu.nvidia.com}]\n",
+	  .want = "job.yaml:2:17: claims[0].name: expected a DNS label, as names of Kubernetes are: at most "
+	  "63 lower-case letters, digits and '-', the first and the last a letter or digit, not 'G_'" },
+	{ .text = "command: x\n"
+	  "claims: [{name: a b, class: gpu.nvidia.com}]\n",
+	  .want = "job.yaml:2:17: claims[0].name: expected a DNS label, as names of Kubernetes are: at most "
+	  "63 lower-case letters, digits and '-', the first and the last a letter or digit, not 'a b'" },
+	{ .text = "command: x\n"
+	  "claims: [{name: g, class: -gpu}]\n",
+	  .want = "job.yaml:2:27: claims[0].class: expected a DNS subdomain, as names of Kubernetes are: at "
+	  "most 253 lower-case letters, digits, '.' and '-', the first and the last a letter or digit, not "
+	  "'-gpu'" },
+	{ .text = "command: x\n"
+	  "claims: [{name: g, first: []}]\n",
+	  .want = "job.yaml:2:27: claims[0].first: expected 1 to 8 of them, found 0" },
+	{ .text = "command: x\n"
 	  "mig: big\n",
 	  .want = "job.yaml:2:6: mig: expected a MIG profile such as 1g.10gb, not 'big'" },
 	{ .text = "command: x\n"

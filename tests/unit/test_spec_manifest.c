@@ -70,6 +70,15 @@ static const struct spec_case accepted[] = {
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 1, nvidia.com/gpumem-percentage: 50")),
 	  .want = "{\"name\":\"p\",\"gpus\":0.5,\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
+	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 2, nvidia.com/gpumem-percentage: 50")),
+	  .want = "{\"name\":\"p\",\"gpus\":2,\"gpu_cores\":50,\"cpus\":0,\"image\":\"i\"}",
+	  .warns = "" },
+	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 2, nvidia.com/gpumem-percentage: 50, nvidia.com/gpucores: 50")),
+	  .want = "{\"name\":\"p\",\"gpus\":2,\"gpu_cores\":50,\"cpus\":0,\"image\":\"i\"}",
+	  .warns = "" },
+	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 2, nvidia.com/gpumem-percentage: 100")),
+	  .want = "{\"name\":\"p\",\"gpus\":2,\"cpus\":0,\"image\":\"i\"}",
+	  .warns = "" },
 	{ .text = POD(", annotations: {gpu-fraction: \"0.25\"}", "", ""),
 	  .want = "{\"name\":\"p\",\"gpus\":0.25,\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
@@ -413,9 +422,10 @@ static const struct spec_case refused[] = {
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 1, nvidia.com/gpumem: 5, nvidia.com/gpumem-percentage: 5")),
 	  .want = "pod.yaml:8:97: spec.containers[0].resources.limits.nvidia.com/gpumem-percentage: "
 	  "expected either nvidia.com/gpumem or a percentage, not both" },
-	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 2, nvidia.com/gpumem-percentage: 50")),
-	  .want = "pod.yaml:8:75: spec.containers[0].resources.limits.nvidia.com/gpumem-percentage: "
-	  "expected nvidia.com/gpumem in MiB: a percentage of several devices is ambiguous" },
+	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 2, nvidia.com/gpumem-percentage: 50, nvidia.com/gpucores: 30")),
+	  .want = "pod.yaml:8:100: spec.containers[0].resources.limits.nvidia.com/gpucores: "
+	  "expected as much as nvidia.com/gpumem-percentage, which is 50, where the pod has several "
+	  "devices, or memory in MiB by nvidia.com/gpumem" },
 	{ .text = POD(", annotations: {gpu-fraction: \"0.5\"}", "", LIMITS("nvidia.com/gpu: 1")),
 	  .want = "pod.yaml:5:3: spec: expected devices in one dialect: nvidia.com/gpu and gpu-fraction "
 	  "cannot be asked together" },

@@ -476,6 +476,15 @@ Test(spec_more, options_are_told_apart)
 
 /* ---- the manual ---- */
 
+Test(spec_more, the_nearest_of_a_number_too_large_for_the_step_is_itself)
+{
+	char near[SPEC_NEAREST_ROOM];
+
+	cr_expect_str_eq(spec_nearest(5e17, 1, 9e18, 0.01, near),
+			 ": the nearest are 5e+17 and 5e+17");
+	cr_expect_str_eq(spec_nearest(150, 0, 9e18, 100, near), ": the nearest are 100 and 200");
+}
+
 static void expect_item(const char *page, const char *item)
 {
 	cr_expect(strstr(page, item), "man/gpuq-job.5 has no \"%s\"", item);

@@ -157,7 +157,7 @@ static void make_group(struct dice *d, struct gpuq_group *g, const char *group_n
 		break;
 	case 3:
 		g->gpus_milli = 1000;
-		g->gpu_memory_bytes = 1 + (int64_t)roll(d, UINT32_MAX);
+		g->gpu_memory_bytes = (INT64_C(1) << 20) + (int64_t)roll(d, UINT32_MAX);
 		g->gpu_cores = (int64_t)roll(d, 101);
 		if (g->gpu_cores > 0 && g->gpu_cores < 100 && maybe(d))
 			g->gpu_cores_limit = g->gpu_cores + 1;
@@ -599,4 +599,37 @@ Test(spec_roundtrip, examples_read_back_the_same)
 			check_all_ways(&a, &specs.items[k], 0);
 		gpuq_arena_done(&a);
 	}
+}
+
+/* Written or read with too little memory, a job is refused or whole: never one that lacks a key. */
+Test(spec_roundtrip, with_too_little_memory_nothing_is_lost)
+{
+	static const char file[] = "time: 1h\n"
+				   "queue: q\n"
+				   "node_selector: {a: b}\n"
+				   "groups:\n"
+				   "- {name: a, command: [x, y], gpus: 2, env: {A: b}}\n"
+				   "- {name: b, command: z, gpus: 1, gpu_cores: 30}\n";
+	struct gpuq_arena whole = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_specs specs;
+	struct gpuq_val *want;
+	bool was_written = false;
+
+	cr_assert_eq(spec_read_text(&whole, "f", file, NULL, &specs, NULL, &err), 0, "%s",
+		     err.text);
+	want = gpuq_spec_write(&whole, &specs.items[0]);
+	for (size_t room = 1024; room < 64 << 10; room += 16) {
+		struct gpuq_arena small = GPUQ_ARENA_INIT(room);
+		struct gpuq_specs got = { 0 };
+		const int rc = spec_read_text(&small, "f", file, NULL, &got, NULL, NULL);
+		struct gpuq_val *v = rc == 0 ? gpuq_spec_write(&small, &got.items[0]) : NULL;
+
+		cr_assert(rc == 0 || rc == GPUQ_ENOMEM, "room %zu: %d", room, rc);
+		cr_assert(!v || gpuq_val_equal(v, want), "room %zu", room);
+		was_written = v != NULL;
+		gpuq_arena_done(&small);
+	}
+	cr_assert(was_written);
+	gpuq_arena_done(&whole);
 }

@@ -268,6 +268,85 @@ Test(take_objects, claims_hold_a_job_back_or_tie_it_to_nodes)
 	}
 }
 
+/* Return the number of the claim's license in the snapshot; SNAP_NONE: it has none. */
+static uint32_t license(const struct snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->n_licenses; i++)
+		if (strcmp(s->licenses[i].name, name) == 0)
+			return i;
+	return SNAP_NONE;
+}
+
+/* Return how many of it a start of job i takes. */
+static int64_t takes(const struct snapshot *s, uint32_t i, uint32_t license)
+{
+	const struct snap_request *r = &s->requests[s->jobs[i].request];
+
+	for (uint32_t k = 0; k < r->n_licenses; k++)
+		if (r->licenses[k].license == license)
+			return r->licenses[k].count;
+	return 0;
+}
+
+Test(take_objects, a_claim_for_one_pod_is_taken_by_one_start_at_a_time)
+{
+	static const struct {
+		const char *namespace_, *name;
+		unsigned modes;
+	} claims[] = { { "home", "data", ACCESS_ONE_POD },
+		       { "away", "data", ACCESS_ONE_POD },
+		       { "home-2", "data", ACCESS_ONE_POD },
+		       { "home", "common", ACCESS_WRITE_ONCE } };
+	static const char *const jobs[] = {
+		MOUNTS,
+		MOUNTS,
+		"{gpus: 1, volumes: [{claim: data, path: /d}, {claim: data, path: /e}], pods: "
+		"{min: "
+		"1, max: 3}, command: [a]}",
+		"{gpus: 1, queue: far, volumes: [{claim: data, path: /d}], command: [a]}",
+		"{gpus: 1, volumes: [{claim: common, path: /d}], command: [a]}",
+	};
+	static const int64_t wanted[] = { 1, 1, 3, 0, 0 };
+	struct model *m = world();
+	const struct plan_reason *why;
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct snapshot *s;
+	struct plan p;
+	uint32_t home;
+
+	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+		struct object_fact c = fact(OBJECT_CLAIM, claims[i].namespace_, claims[i].name);
+
+		c.modes = claims[i].modes;
+		c.state = CLAIM_BOUND;
+		c.volume = "v";
+		cr_assert_eq(tell(m, EV_OBJECT_SEEN, &c), 0);
+	}
+	known(m, OBJECT_VOLUME, false);
+	for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
+		cr_assert_null(submit_text(m, jobs[i], NULL));
+	s = look(m);
+	cr_assert_eq(s->n_licenses, 3);
+	home = license(s, "home/data");
+	cr_assert_neq(home, SNAP_NONE);
+	for (uint32_t i = 0; i < 5; i++)
+		cr_expect_eq(takes(s, i, home), wanted[i], "job %u", i);
+	cr_expect_eq(takes(s, 3, license(s, "away/data")), 1);
+	cr_assert_eq(sched_cycle(s, &mem, &p, &err), 0, "%s", err.text);
+	cr_assert_geq(plan_reasons(s, &p, 1, &why), 1);
+	cr_expect_eq(why->code, GPUQ_R_VOLUME_IN_USE);
+	cr_expect_str_eq(why->object, "data");
+	cr_expect_eq(plan_reasons(s, &p, 3, &why), 0);
+	gpuq_arena_done(&mem);
+	snapshot_free(s);
+	known(m, OBJECT_CLAIM, false);
+	s = look(m);
+	cr_expect_eq(s->n_licenses, 0, "what may not be read restricts nothing");
+	snapshot_free(s);
+	model_free(m);
+}
+
 Test(take_objects, what_may_not_be_read_restricts_nothing)
 {
 	struct model *m = with_volume();

@@ -15,6 +15,9 @@
 #include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
+/* Words of gpuqd before the resources that the kubelet of a node refuses. */
+#define NOTE_REFUSES "its kubelet refuses "
+
 static void name_text(struct gpuq_buf *out, const struct row *r)
 {
 	gpuq_buf_adds(out, gpuq_get_str(r->obj, "name", "-"));
@@ -315,6 +318,26 @@ static void reserved_text(struct gpuq_buf *out, const struct row *r)
 	}
 }
 
+/* "its kubelet refuses rdma/hca until 14:00": the first of them that ends */
+static void note_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *refuses = gpuq_get(r->obj, "refuses"), *first = NULL;
+
+	view_cell(out, gpuq_get(r->obj, "note"));
+	if (strncmp(gpuq_get_str(r->obj, "note", ""), NOTE_REFUSES, strlen(NOTE_REFUSES)) != 0)
+		return;
+	for (uint32_t i = 0; refuses && i < refuses->n; i++) {
+		const struct gpuq_val *at = gpuq_get(refuses->items[i], "until_time");
+
+		if (!first || (at && at->i < first->i))
+			first = at;
+	}
+	if (!first)
+		return;
+	gpuq_buf_adds(out, " until ");
+	view_time(out, first);
+}
+
 /* clang-format off */
 static const struct column cols[] = {
 	{ "NODE", 'n', COL_CUT, NULL, name_text, NULL, "the node" },
@@ -348,7 +371,7 @@ static const struct column cols[] = {
 	{ "RESOURCES", 0, COL_CUT, NULL, resources_text, NULL, "countable resources of the node: free/all" },
 	{ "RESERVED", 0, COL_CUT, NULL, reserved_text, NULL, "reservation that holds the node now, and its end" },
 	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "cause for which the node, or its free devices, are not in use" },
-	{ "NOTE", 0, COL_CUT, "note", NULL, NULL, "reason of its drain, or the condition that keeps work away" },
+	{ "NOTE", 0, COL_CUT, NULL, note_text, NULL, "reason of its drain, or the condition that keeps work away" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */

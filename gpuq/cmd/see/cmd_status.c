@@ -423,7 +423,8 @@ static void resources_line(const struct gpuq_val *status, struct gpuq_buf *text)
 
 	for (size_t i = 0; map && map->type == GPUQ_MAP && i < map->n; i++) {
 		const struct gpuq_val *v = map->pairs[i].val;
-		const int64_t devices = gpuq_get_int(v, "devices", 0);
+		/* An earlier server has them as devices. */
+		const int64_t devices = gpuq_get_int(v, "slots", gpuq_get_int(v, "devices", 0));
 		struct gpuq_val *rest = gpuq_map(&a);
 
 		if (gpuq_resource_kind(map->pairs[i].key) != GPUQ_RESOURCE_COUNTED ||
@@ -431,8 +432,9 @@ static void resources_line(const struct gpuq_val *status, struct gpuq_buf *text)
 			continue;
 		gpuq_put(&a, rest, "total", gpuq_int(&a, gpuq_get_int(v, "total", 0) - devices));
 		gpuq_put(&a, rest, "free",
-			 gpuq_int(&a,
-				  gpuq_get_int(v, "free", 0) - gpuq_get_int(v, "free_devices", 0)));
+			 gpuq_int(&a, gpuq_get_int(v, "free", 0) -
+					      gpuq_get_int(v, "free_slots",
+							   gpuq_get_int(v, "free_devices", 0))));
 		view_free(text, text->len ? ", " : "", map->pairs[i].key, rest, "total");
 	}
 	gpuq_arena_done(&a);

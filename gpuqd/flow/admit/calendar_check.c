@@ -6,6 +6,7 @@
 
 #include "gpuqd/sched/timeline/reservations_fit.h"
 #include "gpuqd/state/model.h"
+#include "gpuqd/state/view/cards.h"
 #include "libgpuq/units.h"
 
 struct checked {
@@ -171,23 +172,34 @@ static size_t count_to_come(const struct model *m, const struct site *s)
 }
 
 static void add_node(struct checked *c, const struct node *node, const char *flavor,
-		     const char *pool, int64_t n_devices)
+		     const char *pool, int64_t milli, int64_t cut_milli)
 {
 	c->node_of[c->n_nodes] = node;
 	c->pool_of[c->n_nodes] = pool;
 	c->nodes[c->n_nodes++] = (struct calendar_node){ .flavor = number(c, flavor),
 							 .pool = number(c, pool),
-							 .milli = n_devices * 1000 };
+							 .milli = milli,
+							 .cut_milli = cut_milli };
+}
+
+/* No amount is kept of cards in instances or replicas, nor of those that another scheduler gives. */
+static void add_present(struct checked *c, const struct node *n)
+{
+	const int64_t uncut = (int64_t)n->n_devices * 1000, cut = cards_of(n).total_milli;
+
+	add_node(c, n, n->flavor, n->pool, uncut + cut,
+		 cut + (n->closed || n->fact.replicas > 1 ? uncut : 0));
 }
 
 static void add_nodes(struct checked *c, const struct site *s)
 {
 	for (const struct node *node = c->m->nodes; node; node = node->hh.next)
 		if (!node->gone)
-			add_node(c, node, node->flavor, node->pool, node->n_devices);
+			add_present(c, node);
 	site_each(site_pool, s->pools, p)
 		for (uint32_t left = site_pool_grows(p) ? may_come(c->m, p) : 0; left > 0; left--)
-			add_node(c, NULL, p->flavor, p->name, p->provisioning->machine->gpus);
+			add_node(c, NULL, p->flavor, p->name,
+				 (int64_t)p->provisioning->machine->gpus * 1000, 0);
 }
 
 int calendar_check(const struct model *m, const struct site *s, const struct gpuq_val *changes,

@@ -47,7 +47,8 @@ static void warn_unlimited(const struct model *m, const struct gpuq_group *g, in
 		memory_only |= b->by_memory && b->takes(g);
 		soft |= strcmp(b->word, "gpu-manager") == 0;
 	}
-	if (memory_only && (g->gpus_milli % 1000 || g->gpu_cores > 0))
+	/* Devices that are named are given under that name only. */
+	if (memory_only && !gpuq_group_device(g) && (g->gpus_milli % 1000 || g->gpu_cores > 0))
 		gpuq_buf_printf(
 			out,
 			"group %s: where gpushare allocates devices, cores are not limited, and "

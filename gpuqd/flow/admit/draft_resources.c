@@ -131,6 +131,24 @@ static bool has_others(const struct gpuq_group *g, const struct gpuq_amount *nam
 		names_devices(gpuq_path(g->template_, "spec", "initContainers", NULL)));
 }
 
+/* A flavor of a job is that of all devices of a pod: refuse a second resource that a flavor of the site makes devices. */
+static int one_kind(const struct draft *d, const struct gpuq_group *g,
+		    const struct gpuq_amount *named, struct gpuq_err *err)
+{
+	for (size_t i = 0; i < g->n_resources; i++) {
+		const char *name = g->resources[i].name;
+		const struct site_flavor *f = inventory_flavor(d->m->site, name);
+
+		if (f && &g->resources[i] != named)
+			return gpuq_fail_field(
+				err, GPUQ_EINVAL, "resources",
+				"expected one kind of device in a pod: %.80s is of flavor %.63s, "
+				"and %.80s is requested as well",
+				name, f->name, named->name);
+	}
+	return 0;
+}
+
 static int count_devices(struct gpuq_group *g, const struct gpuq_amount *named,
 			 struct gpuq_err *err)
 {
@@ -349,6 +367,8 @@ int draft_check_resources(struct draft *d, struct gpuq_err *err)
 		rc = map_gres(d, g, err);
 		named = rc == 0 ? device_of(d, g) : NULL;
 		if (named)
+			rc = one_kind(d, g, named, err);
+		if (rc == 0 && named)
 			rc = count_devices(g, named, err);
 		if (rc == 0)
 			rc = count_claims(d, g, err);

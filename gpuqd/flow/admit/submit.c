@@ -24,6 +24,7 @@
 #include "gpuqd/flow/advise/estimate.h"
 #include "gpuqd/flow/admit/warn/flavor_warn.h"
 #include "gpuqd/flow/admit/warn/run_limit.h"
+#include "gpuqd/flow/admit/warn/volume_warn.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/admit/limits.h"
@@ -558,10 +559,11 @@ static int check_for(struct draft *d, const struct gpuq_val *spec, const char *q
 	for (size_t i = 0; rc == 0 && i < sizeof(checks) / sizeof(checks[0]); i++)
 		rc = checks[i].fn(d, err);
 	if (rc == 0) {
-		place_warn_size(d->m, &d->spec, &d->warnings);
+		place_warn_size(d->m, d->queue, &d->spec, &d->warnings);
 		flavor_warn(d->m, &d->spec, &d->warnings);
 		run_limit_warn(d->m, &d->spec, d->time_limit_us, &d->warnings);
 		place_warn(d->m, &d->spec, &d->warnings);
+		volume_warn(d->m, d->queue, &d->spec, &d->warnings);
 		warn_script(d);
 	}
 	return rc;

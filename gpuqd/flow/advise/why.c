@@ -130,6 +130,13 @@ static void put_standing(const struct why_case *c, struct gpuq_val *v)
 
 /* ---- what is free ---- */
 
+/* True if pods of the group may be on the node, whatever is free there. */
+static bool admits_group(const struct snapshot *s, const struct snap_group *g, uint32_t node)
+{
+	return feasibility_is_named(g, s->nodes[node].name) && feasibility_allows(s, g, node) &&
+	       feasibility_isolates(g, &s->nodes[node]);
+}
+
 /* True if the node is of a flavor of the request and admits some group of it that asks for devices. */
 static bool may_use(const struct snapshot *s, const struct snap_request *r, uint32_t node)
 {
@@ -138,7 +145,7 @@ static bool may_use(const struct snapshot *s, const struct snap_request *r, uint
 	for (uint32_t f = 0; f < r->n_flavor_ix; f++)
 		flavor |= r->flavor_ix[f] == s->nodes[node].flavor;
 	for (uint32_t g = 0; flavor && g < r->n_groups && !admits; g++)
-		admits = r->groups[g].gpus_milli > 0 && feasibility_allows(s, &r->groups[g], node);
+		admits = r->groups[g].gpus_milli > 0 && admits_group(s, &r->groups[g], node);
 	return admits;
 }
 

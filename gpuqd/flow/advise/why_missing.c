@@ -38,11 +38,39 @@ struct search {
 	bool made_up; /* those looked at are ones that pools could get */
 };
 
-/* True if an empty node is large enough for a pod. */
-static bool is_large(const struct search *x, const struct snap_node *n)
+/* True if an empty node has the parts of devices that a pod takes. One of R replicas is an R-th of a device, and two may
+ * be of the same. */
+static bool has_parts(const struct snap_group *g, const struct snap_node *n)
 {
-	return (x->g->mig || (int64_t)n->n_devices * SNAP_MILLI >= x->g->gpus_milli) &&
-	       n->cpu_milli >= x->g->cpu_milli && n->memory_bytes >= x->g->memory_bytes;
+	const uint32_t parts = snap_group_parts(g), r = n->replicas > 1 ? n->replicas : 1;
+
+	return parts <= (r > 1 ? 1 : n->n_devices) && n->n_devices > 0 &&
+	       (int64_t)snap_group_part(g) * r <= SNAP_MILLI &&
+	       g->gpu_memory_bytes <= n->device_memory_bytes / r;
+}
+
+/* True if an empty node has the devices that a pod takes; its instances are among the resources. */
+static bool has_devices(const struct snap_group *g, const struct snap_node *n)
+{
+	if (g->mig || g->gpus_milli == 0)
+		return true;
+	if (snap_group_parts(g))
+		return has_parts(g, n);
+	return n->replicas <= 1 && (int64_t)n->n_devices * SNAP_MILLI >= g->gpus_milli;
+}
+
+/* True if an empty node is large enough for a pod, and isolates its devices as much as that demands. */
+static bool is_large(const struct search *x, uint32_t node)
+{
+	const struct snap_node *n = &x->s->nodes[node];
+	const int64_t *have = &x->s->extra_total[(size_t)node * x->s->n_extras];
+
+	/* A node that can be cut into instances, or out of them, has those that it is cut into. */
+	for (uint32_t i = 0; i < x->g->n_takes && n->n_layouts == 0; i++)
+		if (have[x->g->takes[i].extra] < x->g->takes[i].n)
+			return false;
+	return (n->n_layouts > 0 || has_devices(x->g, n)) && n->cpu_milli >= x->g->cpu_milli &&
+	       n->memory_bytes >= x->g->memory_bytes && feasibility_isolates(x->g, n);
 }
 
 static bool has_flavor(const struct search *x, uint32_t flavor)
@@ -151,8 +179,7 @@ static bool meets(const struct search *x, const struct obstacle *o, uint32_t nod
 
 static void look_at(struct search *x, uint32_t node)
 {
-	const struct snap_node *n = &x->s->nodes[node];
-	const struct snap_class *cls = &x->s->classes[n->cls];
+	const struct snap_class *cls = &x->s->classes[x->s->nodes[node].cls];
 	struct obstacle *only = NULL;
 	uint32_t failed = 0;
 
@@ -174,7 +201,7 @@ static void look_at(struct search *x, uint32_t node)
 			only->n_failed++;
 	}
 	x->n_met += failed == 0;
-	if (!is_large(x, n))
+	if (!is_large(x, node))
 		return;
 	x->n_fit += failed == 0;
 	if (failed != 1 || !only)

@@ -235,6 +235,7 @@ static void lift(struct snapshot *s, struct snap_job *j, enum gpuq_reason code)
 		s->n_reservations = 0;
 		break;
 	case GPUQ_R_LICENSE:
+	case GPUQ_R_VOLUME_IN_USE:
 		for (uint32_t i = 0; i < s->n_licenses; i++)
 			s->licenses[i].count = INT64_MAX / 4;
 		break;

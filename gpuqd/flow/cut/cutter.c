@@ -82,11 +82,12 @@ static void forget_live(struct cutter *k)
 static void become(struct cutter *k, const struct node *n, enum cut_state state,
 		   const char *message)
 {
-	struct event ev = { .type = EV_NODE_CUT };
+	struct event ev = { .type = EV_NODE_CUT, .job = n->cut->job };
 
 	log_notice("node.cut", "node=%s layout=%s state=%s message=%s", n->name,
 		   LOGS(n->cut->layout), cut_state_words[state], LOGS(message));
 	ev.cut.name = n->name;
+	ev.cut.layout = n->cut->layout;
 	ev.cut.state = state;
 	ev.cut.message = message;
 	journal_apply(k->j, &ev, NULL);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/method/m_int.h"
@@ -74,6 +75,21 @@ static struct gpuq_val *view_drain(struct gpuq_arena *a, bool on, const char *wh
 	return v;
 }
 
+/* True if it gets no pods, or is reported suspect, because pods failed there. */
+static bool is_avoided(const struct methods *m, const struct node *n)
+{
+	return n->suspect || n->backoff_until_us > loop_now_us(journal_loop(m->j));
+}
+
+/* Forget that pods failed there: the operator has looked at it. */
+static int trust(struct methods *m, const char *name, struct gpuq_err *err)
+{
+	struct event ev = { .type = EV_NODE_BACKOFF };
+
+	ev.backoff.name = name;
+	return journal_apply(m->j, &ev, err);
+}
+
 static int apply(struct methods *m, struct rpc_call *c, const char *name, bool on, const char *why,
 		 struct gpuq_err *err)
 {
@@ -93,6 +109,8 @@ static int apply(struct methods *m, struct rpc_call *c, const char *name, bool o
 	ev.drain.why = why;
 	ev.drain.who = note.who;
 	rc = journal_apply(m->j, &ev, err);
+	if (rc == 0 && !on && is_avoided(m, n))
+		rc = trust(m, name, err);
 	if (rc == 0)
 		rc = audit_add(m->j, &note, err);
 	if (rc == 0)
@@ -150,8 +168,8 @@ static int drain(struct methods *m, struct rpc_call *c, const struct drain_param
 		const struct node *n = meant.items[i];
 		struct gpuq_val *one = gpuq_map(a);
 		struct job_keys keys = { 0 };
-		const bool changes =
-			n->drain != on || (on && *why && strcmp(n->drain_why, why) != 0);
+		const bool changes = n->drain != on || (!on && is_avoided(m, n)) ||
+				     (on && *why && strcmp(n->drain_why, why) != 0);
 
 		jobs_on(n, &keys);
 		gpuq_put(a, one, "name", gpuq_str(a, n->name));

@@ -66,8 +66,7 @@ bool feasibility_allows(const struct snapshot *s, const struct snap_group *g, ui
 	return allows(s, g, node, NULL);
 }
 
-/* True if the job names the node, or no nodes, and does not exclude it. */
-static bool is_named(const struct snap_group *g, const char *node)
+bool feasibility_is_named(const struct snap_group *g, const char *node)
 {
 	return (g->nodes.n == 0 || gpuq_strlist_has(&g->nodes, node)) &&
 	       !(g->exclude.n && gpuq_strlist_has(&g->exclude, node));
@@ -77,7 +76,8 @@ bool feasibility_lacks_sharing(const struct cycle *c, const struct snap_group *g
 {
 	for (uint32_t n = 0; n < c->s->n_nodes; n++)
 		if (c->s->nodes[n].flavor == flavor && c->s->nodes[n].n_devices &&
-		    is_named(g, c->s->nodes[n].name) && allows(c->s, g, n, REQUIRE_SHARING_KEY))
+		    feasibility_is_named(g, c->s->nodes[n].name) &&
+		    allows(c->s, g, n, REQUIRE_SHARING_KEY))
 			return true;
 	return false;
 }
@@ -99,7 +99,7 @@ static int64_t preference(const struct cycle *c, const struct snap_group *g, uin
 }
 
 /* True if a pod of the group would be apart from others there as it demands. */
-static bool isolated(const struct snap_group *g, const struct snap_node *n)
+bool feasibility_isolates(const struct snap_group *g, const struct snap_node *n)
 {
 	const bool shared = g->mig && gpuq_profile_is_shared(g->mig);
 	const int gives = shared                ? GPUQ_ISOLATION_TIME_SLICE
@@ -220,11 +220,11 @@ const struct group_fit *feasibility_of(struct cycle *c, uint32_t request, uint32
 	for (uint32_t n = 0; n < s->n_nodes; n++) {
 		const uint32_t k = s->nodes[n].cls;
 
-		if (!is_named(g, s->nodes[n].name))
+		if (!feasibility_is_named(g, s->nodes[n].name))
 			continue;
 		if (verdict[k] == UNKNOWN || by_name)
 			verdict[k] = feasibility_allows(c->s, g, n) ? YES : NO;
-		if (verdict[k] == YES && !isolated(g, &s->nodes[n])) {
+		if (verdict[k] == YES && !feasibility_isolates(g, &s->nodes[n])) {
 			fit->n_weak++;
 		} else if (verdict[k] == YES) {
 			bits_add(fit->nodes, n);

@@ -41,6 +41,10 @@ const char *feasibility_label(const struct snapshot *s, uint32_t node, const cha
 bool feasibility_tolerates(const struct snap_group *g, const struct snap_taint *t);
 /* True if the labels and taints of the node allow the group there, whatever is free. */
 bool feasibility_allows(const struct snapshot *s, const struct snap_group *g, uint32_t node);
+/* True if the job names the node, or no nodes, and does not exclude it. */
+bool feasibility_is_named(const struct snap_group *g, const char *node);
+/* True if the node isolates its devices as much as the group demands. */
+bool feasibility_isolates(const struct snap_group *g, const struct snap_node *n);
 /* True if a pod could be on a node of the flavor if that shared its devices in another way: none of them
  * serves a part as the group requests it. */
 bool feasibility_lacks_sharing(const struct cycle *c, const struct snap_group *g, uint32_t flavor);

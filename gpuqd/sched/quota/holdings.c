@@ -596,6 +596,11 @@ static bool lenders_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct
 	return true;
 }
 
+bool holdings_is_license(enum gpuq_reason code)
+{
+	return code == GPUQ_R_LICENSE || code == GPUQ_R_VOLUME_IN_USE;
+}
+
 /* True unless too few are left of some license. */
 static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *why)
 {
@@ -603,8 +608,10 @@ static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *wh
 
 	for (uint32_t i = 0; i < r->n_licenses; i++) {
 		const struct snap_license *l = &c->s->licenses[r->licenses[i].license];
+		const char *claim = strchr(l->name, '/');
 
-		if (!within(c, why, GPUQ_R_LICENSE, PLAN_COUNT, l->name,
+		if (!within(c, why, claim ? GPUQ_R_VOLUME_IN_USE : GPUQ_R_LICENSE, PLAN_COUNT,
+			    claim ? claim + 1 : l->name,
 			    c->holdings->license_free[r->licenses[i].license], 0,
 			    r->licenses[i].count))
 			return false;
@@ -764,6 +771,18 @@ static void leave_reserved(struct cycle *c)
 	}
 }
 
+/* Return what the fair shares of the queues below the root add up to, by flavor. */
+static const int64_t *fair_sum(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+	int64_t *sum = cycle_alloc(c, s->n_flavors + 1, sizeof(*sum));
+
+	for (uint32_t q = 0; sum && q < s->n_queues; q++)
+		for (uint32_t f = 0; s->queues[q].parent == SNAP_NONE && f < s->n_flavors; f++)
+			sum[f] = amount_sum(sum[f], *cell(c, c->holdings->fair, q, f));
+	return sum;
+}
+
 void holdings_finish(struct cycle *c, struct plan *out)
 {
 	struct holdings *h = c->holdings;
@@ -775,6 +794,7 @@ void holdings_finish(struct cycle *c, struct plan *out)
 	for (size_t i = 0; i < (size_t)c->s->n_queues * c->s->n_res; i++)
 		h->held[i] -= h->leaving[i];
 	out->fair_share = h->fair;
+	out->fair_sum = fair_sum(c);
 	out->allocated = h->held;
 	out->demand = h->demand;
 	leave_reserved(c);

@@ -22,6 +22,8 @@ void holdings_job_leaves(struct cycle *c, uint32_t queue, int64_t sign);
 /* True if the pod is beyond its job's minimum. */
 bool holdings_is_surplus(const struct cycle *c, const struct snap_alloc *a);
 int64_t holdings_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint32_t res);
+/* True of reasons for which licenses are too few, of the site or those that stand for volume claims. */
+bool holdings_is_license(enum gpuq_reason code);
 /* True if limits, quotas and licenses allow one start; else *why says which does not. */
 bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
 

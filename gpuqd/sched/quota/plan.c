@@ -22,9 +22,11 @@ const int64_t *plan_fair_told(const struct snapshot *s, const struct plan *p, ui
 	int64_t *out = gpuq_arena_calloc(a, s->n_flavors + 1, sizeof(*out));
 
 	for (uint32_t f = 0; out && f < s->n_flavors; f++) {
-		const int64_t has = s->capacity[f] > 0 ? s->capacity[f] : 0;
+		const int64_t has = s->flavors[f].devices_milli;
 
-		out[f] = fair[f] < has ? fair[f] : has;
+		out[f] = p->fair_sum && p->fair_sum[f] > has && has >= 0
+				 ? (int64_t)((__int128)fair[f] * has / p->fair_sum[f])
+				 : fair[f];
 	}
 	return out;
 }

@@ -171,6 +171,7 @@ struct plan {
 	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
 	 * applied; fair_share and demand do not depend on it. */
 	const int64_t *fair_share, *allocated, *demand;
+	const int64_t *fair_sum; /* by flavor: fair shares of the queues below the root */
 	const int64_t *left_out; /* wanted by pending jobs without a start reservation; NULL: no
 				  * memory; see left_out.h */
 	const struct priority *priority; /* the terms of the jobs' priorities: priority_terms() */
@@ -196,7 +197,8 @@ bool plan_bound_concerns(const struct snapshot *s, const struct plan *p, const s
 void plan_print(const struct snapshot *s, const struct plan *p, struct gpuq_buf *out);
 
 /* Return a queue's fair share as it is told, by flavor, in the arena: it is at least its quota as far as that
- * is requested, and where quotas exceed the devices there are, those. NULL: no memory. */
+ * is requested. Where those of all queues, in which a seventh of a card is rounded up, add up to more than the
+ * devices there are, each is told as its part of those, rounded down. NULL: no memory. */
 const int64_t *plan_fair_told(const struct snapshot *s, const struct plan *p, uint32_t queue,
 			      struct gpuq_arena *a);
 

@@ -38,6 +38,11 @@ static bool is_kind(const struct calendar_node *n, uint32_t flavor, uint32_t poo
 	       (pool == CALENDAR_NONE || n->pool == pool);
 }
 
+static int64_t whole_of(const struct calendar_node *n)
+{
+	return n->milli - n->cut_milli;
+}
+
 /* Add what an occurrence reserves to the sum of those with the same filter. When there are more
  * filters than that, the last sum takes the rest: it then requests too much rather than too
  * little. */
@@ -68,7 +73,7 @@ static int64_t left_of(const struct fit *f, const struct calendar_entry *e, int6
 		if (f->entries[i].milli > 0 && covers(&f->entries[i], t))
 			add_demand(d, &n, &f->entries[i], false);
 	for (uint32_t i = 0; i < f->n_nodes; i++)
-		left[i] = f->taken[i] ? 0 : f->nodes[i].milli;
+		left[i] = f->taken[i] ? 0 : whole_of(&f->nodes[i]);
 	for (uint32_t k = 0; k < n; k++)
 		for (uint32_t i = 0; i < f->n_nodes; i++)
 			d[k].room += is_kind(&f->nodes[i], d[k].flavor, d[k].pool) ? left[i] : 0;
@@ -123,14 +128,18 @@ static int64_t sum_nodes(const struct fit *f, const struct calendar_entry *e, bo
  * before. */
 static int64_t spared(const struct fit *f, const struct calendar_entry *e, int64_t t)
 {
-	int64_t need = 0, room = 0, own = sum_nodes(f, e, true);
+	int64_t need = 0, room = 0, whole = 0, lack;
 
 	for (uint32_t i = 0; i < f->which; i++)
 		need += f->entries[i].milli > 0 && covers(&f->entries[i], t) ? f->entries[i].milli
 									     : 0;
 	for (uint32_t i = 0; i < f->n_nodes; i++)
-		room += f->taken[i] ? 0 : f->nodes[i].milli;
-	return room - need < own ? room - need : own;
+		room += f->taken[i] ? 0 : whole_of(&f->nodes[i]);
+	for (uint32_t k = 0; k < e->n_nodes; k++)
+		whole += f->taken[e->nodes[k]] ? 0 : whole_of(&f->nodes[e->nodes[k]]);
+	lack = whole - (room - need);
+	lack = lack < 0 ? 0 : lack < whole ? lack : whole;
+	return sum_nodes(f, e, true) - lack;
 }
 
 /* Return the capacity at t of the kind that e requests. */
@@ -227,7 +236,7 @@ static bool look(const struct fit *f, struct calendar_misfit *out)
 	int64_t all = sum_nodes(f, e, false), need = e->milli, lack;
 
 	for (uint32_t i = 0; e->milli > 0 && i < f->n_nodes; i++)
-		all += is_kind(&f->nodes[i], e->flavor, e->pool) ? f->nodes[i].milli : 0;
+		all += is_kind(&f->nodes[i], e->flavor, e->pool) ? whole_of(&f->nodes[i]) : 0;
 	if (e->milli == 0)
 		need = all;
 	if (e->maintenance || all < need || need <= 0)

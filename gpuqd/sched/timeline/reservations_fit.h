@@ -7,7 +7,7 @@
  * not fit where earlier reservations leave too little of the flavor and in the pool that it
  * requests, or have the nodes that it names. One that requests more than there is altogether waits
  * for machines that are still to come: that is no conflict. Maintenance never conflicts: it states
- * which nodes are not available. */
+ * which nodes are not available. An amount is of whole devices; a node that is named is reserved with all cards. */
 #ifndef GPUQD_SCHED_TIMELINE_RESERVATIONS_FIT_H
 #define GPUQD_SCHED_TIMELINE_RESERVATIONS_FIT_H
 
@@ -20,7 +20,8 @@
 
 struct calendar_node {
 	uint32_t flavor, pool; /* the caller's numbers */
-	int64_t milli;
+	int64_t milli; /* all of its cards */
+	int64_t cut_milli; /* of them, those that can be had in parts alone, or not at all */
 };
 
 struct calendar_entry {

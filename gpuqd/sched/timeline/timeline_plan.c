@@ -407,7 +407,7 @@ static bool nothing_ends(struct cycle *c)
 bool timeline_may_plan(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
 	/* Licenses are checked last, and come back. */
-	return holdings_admits(c, job, flavor, why) || why->code == GPUQ_R_LICENSE;
+	return holdings_admits(c, job, flavor, why) || holdings_is_license(why->code);
 }
 
 bool timeline_reserve(struct cycle *c, uint32_t job, uint32_t flavor)

@@ -144,14 +144,20 @@ void snapshot_seal_share(const struct snapshot *s, struct snap_alloc *a)
 		a->milli = (int32_t)amount_cores(a->milli, part, n->slots);
 }
 
-int64_t snapshot_seal_mig_capacity(const struct snapshot *s, uint32_t node)
+int64_t snapshot_seal_mig_capacity(const struct snapshot *s, uint32_t node, int64_t *rounded)
 {
 	const struct snap_node *n = &s->nodes[node];
-	int64_t milli = 0;
+	int64_t milli = 0, exact = 0;
 
-	for (uint32_t m = 0; m < n->n_mig; m++)
-		if (n->mig[m].count > n->mig[m].foreign)
-			milli += cost_of_profile(n->mig[m].profile) *
-				 (n->mig[m].count - n->mig[m].foreign);
+	for (uint32_t m = 0; m < n->n_mig; m++) {
+		const int64_t left = (int64_t)n->mig[m].count - n->mig[m].foreign;
+
+		if (left <= 0)
+			continue;
+		milli += cost_of_profile(n->mig[m].profile) * left;
+		exact += cost_exact(n->mig[m].profile, left);
+	}
+	exact = (exact * SNAP_MILLI + COST_EXACT - 1) / COST_EXACT;
+	*rounded = milli > exact ? milli - exact : 0;
 	return milli;
 }

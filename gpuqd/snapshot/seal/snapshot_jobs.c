@@ -342,7 +342,8 @@ int snapshot_seal_capacity(struct seal *w)
 		return gpuq_no_memory(w->err);
 	for (uint32_t i = 0; i < s->n_nodes; i++) {
 		const struct snap_node *n = &s->nodes[i];
-		int64_t milli = snapshot_seal_mig_capacity(s, i) - n->foreign_gpus * SNAP_MILLI;
+		int64_t rounded, milli = snapshot_seal_mig_capacity(s, i, &rounded) -
+					 n->foreign_gpus * SNAP_MILLI;
 
 		/* Capacity counts only what jobs could start on. */
 		if (n->state != SNAP_READY)
@@ -353,13 +354,17 @@ int snapshot_seal_capacity(struct seal *w)
 			if (dev->healthy)
 				milli += SNAP_MILLI - foreign_of(dev);
 		}
-		if (n->flavor != SNAP_NONE && milli > 0)
+		if (n->flavor != SNAP_NONE && milli > 0) {
 			s->capacity[n->flavor] += milli;
+			s->flavors[n->flavor].devices_milli -= rounded;
+		}
 		s->capacity[snap_cpu(s)] = amount_sum(s->capacity[snap_cpu(s)], n->cpu_milli);
 		s->capacity[snap_memory(s)] =
 			amount_sum(s->capacity[snap_memory(s)], n->memory_bytes);
 	}
-	for (uint32_t f = 0; f < s->n_flavors; f++)
+	for (uint32_t f = 0; f < s->n_flavors; f++) {
 		s->flavors[f].capacity_milli = s->capacity[f];
+		s->flavors[f].devices_milli += s->capacity[f];
+	}
 	return 0;
 }

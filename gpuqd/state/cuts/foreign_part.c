@@ -60,26 +60,61 @@ uint32_t foreign_device(const struct node *n, const char *uuid)
 	return i;
 }
 
-void foreign_stranger_add(struct node *n, const char *uuid, int64_t milli)
+/* Return the device of that UUID; NULL: there is none, and none is to be made. */
+static struct foreign_stranger *stranger(struct node *n, const char *uuid, bool make)
 {
 	uint32_t i = 0;
 
 	while (i < n->n_strangers && strcmp(n->strangers[i].uuid, uuid) != 0)
 		i++;
-	if (i == n->n_strangers) {
-		if (milli <= 0)
-			return;
-		n->strangers = realloc(n->strangers, (i + 1) * sizeof(*n->strangers));
-		if (!n->strangers)
-			abort();
-		n->strangers[n->n_strangers++] = (struct foreign_stranger){ uuid, 0 };
-	}
-	n->strangers[i].milli += milli;
-	if (n->strangers[i].milli > 0)
+	if (i < n->n_strangers)
+		return &n->strangers[i];
+	if (!make)
+		return NULL;
+	n->strangers = realloc(n->strangers, (i + 1) * sizeof(*n->strangers));
+	if (!n->strangers)
+		abort();
+	n->strangers[n->n_strangers++] = (struct foreign_stranger){ .uuid = uuid };
+	return &n->strangers[i];
+}
+
+static void drop_unused(struct node *n, struct foreign_stranger *s)
+{
+	const size_t at = (size_t)(s - n->strangers);
+
+	if (s->milli > 0 || s->n_held > 0)
 		return;
 	n->n_strangers--;
-	memmove(&n->strangers[i], &n->strangers[i + 1],
-		(n->n_strangers - i) * sizeof(*n->strangers));
+	memmove(s, s + 1, (n->n_strangers - at) * sizeof(*s));
+}
+
+void foreign_stranger_add(struct node *n, const char *uuid, int64_t milli)
+{
+	struct foreign_stranger *s = stranger(n, uuid, milli > 0);
+
+	if (!s)
+		return;
+	s->milli += milli;
+	if (s->n_held == 0)
+		n->foreign_gpus_milli += milli;
+	drop_unused(n, s);
+}
+
+void foreign_stranger_hold(struct node *n, const char *uuid, int sign)
+{
+	struct foreign_stranger *s = stranger(n, uuid, sign > 0);
+
+	if (!s || (sign < 0 && s->n_held == 0))
+		return;
+	if (sign > 0 ? s->n_held++ == 0 : --s->n_held == 0)
+		n->foreign_gpus_milli -= sign * s->milli;
+	drop_unused(n, s);
+}
+
+/* Return what is counted of it. */
+static int64_t counted(const struct foreign_stranger *s)
+{
+	return s->n_held ? 0 : s->milli;
 }
 
 int64_t foreign_rest(const struct node *n)
@@ -87,13 +122,13 @@ int64_t foreign_rest(const struct node *n)
 	int64_t rest = n->foreign_gpus_milli;
 
 	for (uint32_t i = 0; i < n->n_strangers; i++)
-		rest -= n->strangers[i].milli;
+		rest -= counted(&n->strangers[i]);
 	return rest > 0 ? rest : 0;
 }
 
 int64_t foreign_stranger_milli(const struct node *n, uint32_t at, int64_t *rest)
 {
-	const int64_t milli = n->strangers[at].milli;
+	const int64_t milli = counted(&n->strangers[at]);
 	const int64_t room = (milli + 999) / 1000 * 1000 - milli;
 	const int64_t more = *rest < room ? *rest : room;
 

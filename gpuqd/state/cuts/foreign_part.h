@@ -20,8 +20,12 @@ int64_t foreign_gpus(const struct node *n, const struct foreign *f);
 struct foreign_use foreign_part(const struct node *n, const struct foreign *f);
 /* Return the index of the device with that UUID; n_devices = the node has none. */
 uint32_t foreign_device(const struct node *n, const char *uuid);
-/* Count so much more (below 0: less) of a device that has that UUID, which no device of the node has. */
+/* Count so much more (below 0: less) of a device that has that UUID, which no device of the node has, and of the
+ * node's. */
 void foreign_stranger_add(struct node *n, const char *uuid, int64_t milli);
+/* Count a pod more (sign 1) or less (-1) that has such a device for those which name it: while there is one, it
+ * alone is counted. */
+void foreign_stranger_hold(struct node *n, const char *uuid, int sign);
 /* Return the thousandths to assume on stranger `at`: what is known of it, and what its last device has room for of
  * the rest that is on devices which are not known at all. *rest: foreign_rest at first, and what is left of it. */
 int64_t foreign_stranger_milli(const struct node *n, uint32_t at, int64_t *rest);

@@ -618,6 +618,40 @@ enum objects_claim objects_claim(const struct objects *o, const char *namespace_
 						      : OBJECTS_CLAIM_UNBOUND;
 }
 
+bool objects_is_one_pod(const struct objects *o, const char *namespace_, const char *name)
+{
+	const struct object_fact *c =
+		o->known[OBJECT_CLAIM] ? objects_find(o, OBJECT_CLAIM, namespace_, name) : NULL;
+
+	return c && (c->modes & ACCESS_ONE_POD);
+}
+
+static int by_name(const void *x, const void *y)
+{
+	const struct object_fact *a = *(const struct object_fact *const *)x,
+				 *b = *(const struct object_fact *const *)y;
+	const int spaces = strcmp(a->namespace_, b->namespace_);
+
+	return spaces ? spaces : strcmp(a->name, b->name);
+}
+
+const struct object_fact **objects_one_pod(const struct objects *o, struct gpuq_arena *a, size_t *n)
+{
+	const size_t room = HASH_COUNT(o->all[OBJECT_CLAIM]);
+	const struct object_fact **out =
+		gpuq_arena_calloc(a, room + 1, sizeof(struct object_fact *));
+
+	*n = 0;
+	for (const struct object *x = o->all[OBJECT_CLAIM]; out && o->known[OBJECT_CLAIM] && x;
+	     x = x->hh.next)
+		if (x->fact.modes & ACCESS_ONE_POD)
+			out[(*n)++] = &x->fact;
+	/* No two are alike: any sort gives the same order. */
+	if (*n)
+		qsort(out, *n, sizeof(struct object_fact *), by_name);
+	return out;
+}
+
 /* True if the claim may have the volume, as Kubernetes matches them. */
 static bool serves(const struct object_fact *v, const struct object_fact *c)
 {

@@ -13,6 +13,7 @@
 #define GPUQD_STATE_OBJECTS_OBJECTS_H
 
 #include "gpuqd/state/objects/object.h"
+#include "libgpuq/arena.h"
 
 struct objects;
 
@@ -88,6 +89,11 @@ enum objects_claim objects_claim(const struct objects *o, const char *namespace_
 /* Return the next volume, after NULL the first, that a claim which chooses may have; NULL = no other. */
 const struct object_fact *objects_volume(const struct objects *o, const char *namespace_,
 					 const char *name, const struct object_fact *after);
+/* Return those of which one pod can be using each (ReadWriteOncePod), by namespace and name, in the arena; n: how many. */
+const struct object_fact **objects_one_pod(const struct objects *o, struct gpuq_arena *a,
+					   size_t *n);
+/* True if one pod alone can be using that claim at a time. */
+bool objects_is_one_pod(const struct objects *o, const char *namespace_, const char *name);
 /* True if claims can be followed until they are bound, and pods be bound then. */
 bool objects_may_bind(const struct objects *o);
 /* True if the node is one of those that the volume, or the runtime, allows. */

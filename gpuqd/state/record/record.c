@@ -13,6 +13,7 @@
 #include "gpuqd/state/record/record_usage.h"
 #include "gpuqd/util/varint.h"
 #include "gpuqd/state/record/record_int.h"
+#include "gpuqd/state/record/record_parts.h"
 #include "gpuqd/state/record/record_recovery.h"
 #include "libgpuq/wire/mp.h"
 
@@ -279,9 +280,10 @@ void record_node(struct model *m, const struct node *n, struct batch *out)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const bool parts = record_has_parts(n);
 
 	(void)m;
-	varint_array(&b, n->drain ? 16 : n->cut ? 14 : 13);
+	varint_array(&b, parts ? 17 : n->drain ? 16 : n->cut ? 14 : 13);
 	varint_int(&b, n->fact.cpu_milli);
 	varint_int(&b, n->fact.memory_bytes);
 	varint_int(&b, n->fact.max_pods);
@@ -315,12 +317,14 @@ void record_node(struct model *m, const struct node *n, struct batch *out)
 	}
 	if (n->cut)
 		put_cut(&b, n->cut);
-	else if (n->drain)
+	else if (n->drain || parts)
 		varint_array(&b, 0);
-	if (n->drain) {
+	if (n->drain || parts) {
 		varint_str(&b, n->drain_by);
 		varint_int(&b, n->drain_us);
 	}
+	if (parts)
+		record_put_parts(&b, n);
 	record_put(out, TABLE_NODE, key, change_key_node(key, n->cluster, n->name), &b);
 }
 
@@ -403,6 +407,8 @@ static int load_node(struct model *m, const char *cluster, const char *name, str
 		n->drain_by = by;
 		n->drain_us = drained;
 		n->seen_us = seen;
+		if (fields > 3)
+			record_get_parts(m, r, n);
 	}
 	free(f.labels.keys);
 	free(f.labels.vals);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpuqd/snapshot/cost.h"
+#include "gpuqd/snapshot/displaced.h"
 #include "libgpuq/spec/profile.h"
 
 static const char *product_of(const struct node *n)
@@ -59,9 +60,22 @@ struct cards cards_of(const struct node *n)
 		if (model_pod_takes(p) && p->n_devices == 0 &&
 		    !(model_pod_mig(p) && gpuq_profile_is_shared(model_pod_mig(p))))
 			out.taken_milli += p->gpus_milli;
+	/* Devices that were cut under pods that hold them. */
+	if (n->n_offered == 0)
+		out.taken_milli += displaced_devices(n);
 	if (out.taken_milli > out.cut_milli)
 		out.taken_milli = out.cut_milli;
 	return out;
+}
+
+int64_t cards_refused(const struct node *n, const struct cards *c, int64_t now_us)
+{
+	int64_t milli = 0;
+
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		milli += exactly(n->fact.mig[i].profile,
+				 node_lacks_instances(n, n->fact.mig[i].profile, now_us));
+	return milli < c->cut_milli - c->taken_milli ? milli : c->cut_milli - c->taken_milli;
 }
 
 bool cards_any_of(const struct model *m, const char *sharing)

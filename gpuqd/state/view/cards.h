@@ -19,6 +19,9 @@ struct cards {
  * full as can be. */
 struct cards cards_of(const struct node *n);
 
+/* Return what of them is not in use and refused by the node's kubelet. */
+int64_t cards_refused(const struct node *n, const struct cards *c, int64_t now_us);
+
 /* True if the cards of some node are shared by that system: "gpushare", "hami", a word of sharing of pools. */
 bool cards_any_of(const struct model *m, const char *sharing);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/snapshot/displaced.h"
 #include "gpuqd/state/asks/ask_nodes.h"
 #include "gpuqd/state/cuts/foreign_part.h"
 #include "gpuqd/state/view/cards.h"
@@ -64,6 +65,9 @@ void census_slots(const struct node *n, int64_t now_us, struct census_slot *slot
 	for (uint32_t i = 0; i < n->n_strangers; i++)
 		assume(n, slots, foreign_stranger_milli(n, i, &rest));
 	assume(n, slots, rest);
+	if (n->pods)
+		assume(n, slots,
+		       displaced_instances(n) + (n->n_offered ? displaced_devices(n) : 0));
 	refuse_slots(n, now_us, slots);
 }
 
@@ -209,7 +213,10 @@ static void add_cards(const struct model *m, const struct node *n, enum census_k
 		      int64_t now_us, struct census *out)
 {
 	const struct cards c = cards_of(n);
-	const int64_t left = c.cut_milli - c.taken_milli;
+	const int64_t refused = rest == CENSUS_DRAINING || rest == CENSUS_STRANDED
+					? 0
+					: cards_refused(n, &c, now_us);
+	const int64_t left = c.cut_milli - c.taken_milli - refused;
 
 	out->total_milli += c.total_milli;
 	if (n->gone || (!n->fact.ready && rest != CENSUS_PROVISIONING)) {
@@ -219,6 +226,8 @@ static void add_cards(const struct model *m, const struct node *n, enum census_k
 	out->milli[CENSUS_ALLOCATED] += c.taken_milli;
 	out->milli[CENSUS_STRANDED] += c.total_milli - c.cut_milli;
 	add_stranded(out, "mig", c.total_milli - c.cut_milli);
+	out->milli[CENSUS_STRANDED] += refused;
+	add_stranded(out, "refused", refused);
 	if (rest == CENSUS_RESERVED)
 		add_reserved(m, census_reservation(m, n, now_us), left, out);
 	else

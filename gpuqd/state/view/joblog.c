@@ -354,11 +354,11 @@ static bool is_logged(const struct model *m, const struct event *ev)
 	}
 }
 
-/* True for what becomes of the nodes that were requested for a job. */
-static bool tells_of_ask(enum event_type t)
+/* True for what becomes of the nodes that were requested for a job, or cut for it. */
+static bool tells_of_nodes(enum event_type t)
 {
 	return t == EV_ASK_MADE || t == EV_ASK_OWNED || t == EV_ASK_HEARD || t == EV_ASK_FAILED ||
-	       t == EV_ASK_TRIED || t == EV_ASK_ENDED;
+	       t == EV_ASK_TRIED || t == EV_ASK_ENDED || t == EV_NODE_CUT;
 }
 
 /* Add what an eviction costs: how long it ran, on which devices. */
@@ -391,7 +391,7 @@ void joblog_begin(struct model *m, const struct event *ev, struct joblog_entry *
 	const struct pod *p;
 
 	e->val = NULL;
-	if ((ev->type >= EV_JOB_REASONS && !tells_of_ask(ev->type)) || !is_logged(m, ev))
+	if ((ev->type >= EV_JOB_REASONS && !tells_of_nodes(ev->type)) || !is_logged(m, ev))
 		return;
 	e->mem = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
 	e->val = joblog_event_view(&e->mem, ev);

@@ -26,7 +26,7 @@ struct part {
 	int64_t milli;
 	int64_t memory_mib, cores; /* cores: hundredths; -1 = not limited, or not known */
 	const struct pod *pod; /* NULL = free, or of a foreign pod */
-	bool foreign;
+	bool foreign, refused; /* refused: by the kubelet, though it is not in use */
 };
 
 static struct gpuq_val *number_or_null(struct gpuq_arena *a, int64_t n)
@@ -51,6 +51,7 @@ static void add_part(struct gpuq_arena *a, struct gpuq_val *list, const struct p
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, p->pod       ? "allocated"
 			     : p->foreign ? "foreign"
+			     : p->refused ? "refused"
 					  : "free"));
 	gpuq_put(a, v, "milli", gpuq_int(a, p->milli));
 	gpuq_put(a, v, "memory_mib", number_or_null(a, p->memory_mib));
@@ -119,10 +120,11 @@ static int64_t least(int64_t x, int64_t y)
 struct cut {
 	struct gpuq_arena *a;
 	const struct node *n;
+	int64_t now_us;
 	struct cut_card {
 		struct gpuq_val *parts, *jobs, *pods;
 		int64_t used, free; /* as of cost_exact() */
-		int64_t used_milli, free_milli;
+		int64_t used_milli, free_milli, refused_milli;
 		bool shared;
 	} * cards;
 	size_t n_cards;
@@ -140,8 +142,9 @@ static void lay(struct cut *c, const struct part *p)
 	card->used += cost_exact(p->profile, 1);
 	card->used_milli += p->milli;
 	card->shared |= gpuq_profile_is_shared(p->profile);
-	card->free_milli += p->pod || p->foreign ? 0 : p->milli;
-	card->free += p->pod || p->foreign ? 0 : cost_exact(p->profile, 1);
+	card->free_milli += p->pod || p->foreign || p->refused ? 0 : p->milli;
+	card->refused_milli += p->refused ? p->milli : 0;
+	card->free += p->pod || p->foreign || p->refused ? 0 : cost_exact(p->profile, 1);
 	add_part(c->a, card->parts, p);
 	if (!p->pod)
 		return;
@@ -172,6 +175,7 @@ static void lay_profile(struct cut *c, size_t which)
 					   ? -1
 					   : cost_of_profile(f->profile) / 10 };
 	int64_t left = f->count, foreign = c->n->foreign_mig[which];
+	const int64_t refused = node_lacks_instances(c->n, f->profile, c->now_us);
 	const struct pod *pod;
 
 	DL_FOREACH2(c->n->pods, pod, node_next) {
@@ -184,8 +188,10 @@ static void lay_profile(struct cut *c, size_t which)
 	p.pod = NULL;
 	for (p.foreign = true; foreign > 0 && left > 0; foreign--, left--)
 		lay(c, &p);
-	for (p.foreign = false; left > 0; left--)
+	for (p.foreign = false; left > 0; left--) {
+		p.refused = left <= refused;
 		lay(c, &p);
+	}
 }
 
 /* Replicas are counted in thousandths rounded down: all of a card are a card for all that. */
@@ -200,12 +206,14 @@ static void round_shared(struct cut_card *card)
 /* Append a card for each that is cut. Their numbers, and which instances share one, no node tells: they are
  * laid side by side in the order of profiles. */
 static bool add_cut_cards(struct gpuq_arena *a, const struct node *n, const struct cards *cards,
-			  struct gpuq_val *list)
+			  int64_t now_us, struct gpuq_val *list)
 {
 	const char *product = gpuq_strmap_text(&n->fact.labels, "nvidia.com/gpu.product");
 	const char *profile = strstr(product, "-MIG-"); /* of all instances of the node */
 	const size_t len = profile ? (size_t)(profile - product) : strlen(product);
-	struct cut c = { .a = a, .n = n, .n_cards = (size_t)(cards->total_milli / 1000) };
+	struct cut c = {
+		.a = a, .n = n, .now_us = now_us, .n_cards = (size_t)(cards->total_milli / 1000)
+	};
 
 	if (c.n_cards == 0)
 		return true;
@@ -223,7 +231,9 @@ static bool add_cut_cards(struct gpuq_arena *a, const struct node *n, const stru
 		struct gpuq_val *v = gpuq_map(a);
 
 		round_shared(card);
-		const int64_t taken = least(card->used_milli - card->free_milli, 1000),
+		const int64_t taken = least(card->used_milli - card->free_milli -
+						    card->refused_milli,
+					    1000),
 			      left = n->gone ? 0 : least(card->free_milli, 1000 - taken);
 
 		gpuq_put(a, v, "index", gpuq_null(a));
@@ -297,14 +307,15 @@ static int64_t foreign_named_milli(const struct node *n)
 }
 
 /* Return the instances of MIG profiles: how many there are, and how many are free. */
-static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
+static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n, int64_t now_us)
 {
 	struct gpuq_val *list = gpuq_list(a);
 
 	for (size_t i = 0; i < n->fact.n_mig; i++) {
 		const struct mig_fact *f = &n->fact.mig[i];
 		/* Instances are not assigned by gpuqd: they are counted by profile. */
-		int64_t left = (int64_t)f->count - n->foreign_mig[i];
+		int64_t left = (int64_t)f->count - n->foreign_mig[i] -
+			       node_lacks_instances(n, f->profile, now_us);
 		struct gpuq_val *v = gpuq_map(a), *pods = gpuq_list(a);
 		const struct pod *p;
 
@@ -362,13 +373,45 @@ static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *
 	return map;
 }
 
-/* Add what counts as devices of a resource, which is counted by its name as well. */
-static void add_devices(struct gpuq_arena *a, const struct gpuq_val *from, struct gpuq_val *to)
+static void add_to(struct gpuq_arena *a, struct gpuq_val *v, const char *key, int64_t n)
 {
-	gpuq_set(a, to, "devices",
-		 gpuq_int(a, gpuq_get_int(to, "devices", 0) + gpuq_get_int(from, "total", 0)));
-	gpuq_set(a, to, "free_devices",
-		 gpuq_int(a, gpuq_get_int(to, "free_devices", 0) + gpuq_get_int(from, "free", 0)));
+	gpuq_set(a, v, key, gpuq_int(a, gpuq_get_int(v, key, 0) + n));
+}
+
+/* Add what counts as devices of a resource, which is counted by its name as well: free ones in thousandths, until
+ * all are counted. A device may be offered several times. */
+static void add_devices(struct gpuq_arena *a, const struct node *n, const struct gpuq_val *from,
+			struct gpuq_val *to)
+{
+	const int64_t total = gpuq_get_int(from, "total", 0), free = gpuq_get_int(from, "free", 0);
+	const int64_t devices = n->n_offered + cards_of(n).total_milli / 1000;
+	const bool several = n->fact.replicas > 1 || n->fact.slots > 0 || n->n_offered == 0;
+	const int64_t n_devices = several && devices < total ? devices : total;
+
+	add_to(a, to, "slots", total);
+	add_to(a, to, "free_slots", free);
+	add_to(a, to, "devices", n_devices);
+	add_to(a, to, "free_devices", total > 0 ? free * n_devices * 1000 / total : 0);
+}
+
+/* Write a resource without what says no more than its devices do. */
+static struct gpuq_val *view_counted(struct gpuq_arena *a, const struct gpuq_val *from)
+{
+	const int64_t devices = gpuq_get_int(from, "devices", 0),
+		      slots = gpuq_get_int(from, "slots", 0);
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "total", gpuq_get(from, "total"));
+	gpuq_put(a, v, "free", gpuq_get(from, "free"));
+	if (!gpuq_get(from, "devices"))
+		return v;
+	gpuq_put(a, v, "devices", gpuq_int(a, devices));
+	gpuq_put(a, v, "free_devices", view_devices(a, gpuq_get_int(from, "free_devices", 0)));
+	if (slots == devices)
+		return v;
+	gpuq_put(a, v, "slots", gpuq_int(a, slots));
+	gpuq_put(a, v, "free_slots", gpuq_int(a, gpuq_get_int(from, "free_slots", 0)));
+	return v;
 }
 
 struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m, int64_t now_us)
@@ -395,9 +438,11 @@ struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m
 				 gpuq_int(a, gpuq_get_int(to, "free", 0) +
 						     gpuq_get_int(from, "free", 0)));
 			if (n->fact.device && strcmp(n->fact.device, one->pairs[i].key) == 0)
-				add_devices(a, from, to);
+				add_devices(a, n, from, to);
 		}
 	}
+	for (uint32_t i = 0; all && i < all->n; i++)
+		all->pairs[i].val = view_counted(a, all->pairs[i].val);
 	return all;
 }
 
@@ -751,7 +796,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	census_slots(n, now_us, slots);
 	for (uint32_t i = 0; i < n->n_devices; i++)
 		gpuq_add(a, list, view_device(a, m, n, i, &slots[i], &free_milli));
-	if (!add_cut_cards(a, n, &cards, list))
+	if (!add_cut_cards(a, n, &cards, now_us, list))
 		return NULL;
 	gpuq_put(a, v, "name", gpuq_str(a, n->name));
 	gpuq_put(a, v, "pool", gpuq_str(a, n->pool));
@@ -763,8 +808,11 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 							  : state)));
 	gpuq_put(a, v, "reservation", view_reservation(a, m, reserved, now_us));
 	gpuq_put(a, v, "gpus", gpuq_int(a, n->n_devices + cards.total_milli / 1000));
-	gpuq_put(a, v, "free_gpus",
-		 view_devices(a, free_milli + (n->gone ? 0 : cards.cut_milli - cards.taken_milli)));
+	gpuq_put(
+		a, v, "free_gpus",
+		view_devices(a, free_milli + (n->gone ? 0
+						      : cards.cut_milli - cards.taken_milli -
+								cards_refused(n, &cards, now_us))));
 	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
 	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
 	accounting_node_left(n, &cpu_milli, &memory_bytes, &slots_left);
@@ -797,7 +845,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "devices", list);
 	gpuq_put(a, v, "unplaced", view_unplaced(a, n));
 	if (n->fact.n_mig)
-		gpuq_put(a, v, "mig", view_mig(a, n));
+		gpuq_put(a, v, "mig", view_mig(a, n, now_us));
 	gpuq_put(a, v, "mig_layout", view_cut(a, n->cut));
 	gpuq_put(a, v, "refuses", view_refuses(a, n, NULL, now_us));
 	gpuq_put(a, v, "resources", view_resources(a, n, now_us));

@@ -393,7 +393,7 @@ int manifest_names(struct manifest *m, const struct gpuq_val *tmpl, const char *
 	static const char *const lists[] = { "command", "args", NULL };
 	const struct gpuq_val *containers = manifest_list(gpuq_get(tmpl, "spec"), "containers");
 	const size_t mark = gpuq_reader_enter(m->r, "spec");
-	int rc = 0;
+	int rc = prefix ? 0 : gpuq_no_memory(m->r->err);
 
 	gpuq_reader_enter(m->r, "containers");
 	for (size_t i = 0; rc == 0 && containers && i < containers->n; i++) {

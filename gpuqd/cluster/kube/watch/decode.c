@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/cluster/kube/watch/decode_plain.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
@@ -57,7 +58,9 @@ static int parse(const char *json, size_t n, struct kube_object *out, struct gpu
 		json = copy;
 		n = left;
 	}
-	root = json_loadb(json, n, FLAGS, &why);
+	root = kube_plain(json, n);
+	if (!root)
+		root = json_loadb(json, n, FLAGS, &why);
 	/* A number that no field of ours can hold is in a field that is not ours. */
 	if (!root && json_error_code(&why) == json_error_numeric_overflow)
 		root = json_loadb(json, n, FLAGS | JSON_DECODE_INT_AS_REAL, &why);

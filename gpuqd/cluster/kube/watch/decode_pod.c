@@ -362,7 +362,7 @@ static const char *our_token(const json_t *meta, const char *name, const char *c
 	return "";
 }
 
-/* The annotations of an object as a map, and the labels by which KubeShare's pods request devices. */
+/* The annotations of an object as a map, and the labels by which pods of KAI and KubeShare tell their devices. */
 static int read_notes(struct kube_object *o, struct gpuq_strmap *out)
 {
 	json_t *notes = kube_path(o->object, "metadata", "annotations"), *v;
@@ -383,7 +383,8 @@ static int read_notes(struct kube_object *o, struct gpuq_strmap *out)
 	}
 	json_object_foreach(labels, key, v)
 	{
-		if (!json_is_string(v) || strncmp(key, KUBESHARE, sizeof(KUBESHARE) - 1) != 0)
+		if (!json_is_string(v) || (strncmp(key, KUBESHARE, sizeof(KUBESHARE) - 1) != 0 &&
+					   strncmp(key, KAI_GROUP, sizeof(KAI_GROUP) - 1) != 0))
 			continue;
 		out->keys[out->n] = key;
 		out->vals[out->n++] = json_string_value(v);
@@ -404,7 +405,7 @@ static int read_devices(struct kube_object *o, struct pod_fact *out)
 		rc = backend_observe(&notes, asks, n, &o->arena, &seen);
 	/* Pods of gpuqd's are none of theirs, whatever their owners write on them. */
 	if (rc == 0 && !*out->token)
-		rc = foreign_observe(&notes, &o->arena, &seen);
+		rc = foreign_observe(&notes, out->gpus_milli, &o->arena, &seen);
 	if (rc != 0)
 		return rc;
 	/* Without word of the backend's, the plan of gpuqd itself. */
@@ -416,6 +417,7 @@ static int read_devices(struct kube_object *o, struct pod_fact *out)
 	out->devices = seen.devices;
 	out->n_devices = seen.n_devices;
 	out->uuids = seen.uuids;
+	out->holds = seen.holds;
 	out->device_bytes = seen.memory_bytes;
 	out->unserved = seen.unserved;
 	out->chosen = seen.chosen;

@@ -137,29 +137,45 @@ static int value_begins(struct split *s, char c, struct gpuq_err *err)
 	return 0;
 }
 
+/* Keep what a string begins with: it may be a key. */
+static void note(struct split *s, const char *from, const char *to)
+{
+	for (; from < to && s->n_last < sizeof(s->last); from++)
+		s->last[s->n_last++] = *from;
+}
+
 /* Inside a string: move p to its end. A raw newline cannot stand in a JSON string;
  * in a stream it is the end of a broken object, and reading goes on behind it. */
 static const char *string_rest(struct split *s, const char *p, const char *end)
 {
-	for (; p < end; p++) {
-		char c = *p;
+	static const bool stops[256] = { ['"'] = true, ['\\'] = true, ['\n'] = true };
 
-		if (s->escaped) {
-			s->escaped = false;
-		} else if (c == '\\') {
-			s->escaped = true;
-		} else if (c == '"') {
+	while (p < end) {
+		const char *const from = p;
+
+		if (s->escaped)
+			p++;
+		while (p < end && !stops[(unsigned char)*p])
+			p++;
+		s->escaped = p < end && *p == '\\';
+		if (s->escaped)
+			p++;
+		note(s, from, p);
+		if (s->escaped || p == end)
+			continue;
+		if (*p == '"') {
 			s->in_string = false;
 			return p + 1;
-		} else if (c == '\n' && s->kind == SPLIT_STREAM) {
+		}
+		if (s->kind == SPLIT_STREAM) {
 			s->in_string = s->cutting = s->pruning = false;
 			s->depth = 0;
 			s->garbage++;
 			gpuq_buf_clear(&s->buf);
 			return p + 1;
 		}
-		if (s->n_last < sizeof(s->last))
-			s->last[s->n_last++] = c;
+		note(s, p, p + 1);
+		p++;
 	}
 	return p;
 }

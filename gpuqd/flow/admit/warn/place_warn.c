@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/flow/admit/warn/claim_fit.h"
 #include "gpuqd/flow/admit/warn/run_limit.h"
 #include "gpuqd/site/inventory.h"
 #include "gpuqd/site/pod_keys.h"
@@ -449,8 +450,9 @@ static bool fits_on(const struct model *m, const struct node *n, const struct gp
 		l->resources[i] = most(l->resources[i],
 				       gpuq_amounts_get(n->fact.resources, n->fact.n_resources,
 							g->resources[i].name));
-	return (holds(&o, g) || snapshot_choices_on(m, n, g)) && has_resources(n, g) &&
-	       n->fact.cpu_milli >= g->cpu_milli && n->fact.memory_bytes >= g->memory_bytes;
+	return (gpuq_group_claimed(g) || holds(&o, g) || snapshot_choices_on(m, n, g)) &&
+	       has_resources(n, g) && n->fact.cpu_milli >= g->cpu_milli &&
+	       n->fact.memory_bytes >= g->memory_bytes;
 }
 
 static void warn_instances(struct gpuq_buf *out, const struct gpuq_group *g, int64_t migs)
@@ -486,6 +488,8 @@ static void warn_parts(struct gpuq_buf *out, const struct gpuq_group *g, const s
 
 static void warn_devices(struct gpuq_buf *out, const struct gpuq_group *g, const struct largest *l)
 {
+	if (gpuq_group_claimed(g))
+		return;
 	if (g->mig) {
 		warn_instances(out, g, l->migs);
 		return;
@@ -507,47 +511,76 @@ static void warn_rest(struct gpuq_buf *out, const struct gpuq_group *g, const st
 			  g->resources[k].name);
 }
 
-void place_warn_size(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings)
+/* Nodes where a group may be: by its names and labels, and by the flavors of the job. */
+struct where {
+	const struct model *m;
+	const struct gpuq_group *g;
+	const struct gpuq_strlist *flavors; /* NULL = any */
+	bool bound; /* its names and labels bind it */
+};
+
+static bool may_be(const void *arg, const struct node *n)
+{
+	const struct where *w = arg;
+
+	return (w->bound ? may_be_on(n, w->g) : !n->gone) &&
+	       (!w->flavors || node_is_of(w->m, n, w->flavors));
+}
+
+static void warn_group(const struct where *w, const struct queue *q, const struct gpuq_spec *spec,
+		       struct gpuq_buf *warnings)
+{
+	const struct gpuq_group *g = w->g;
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf why = GPUQ_BUF_INIT;
+	bool fits = may_come(w->m, g, &spec->flavors, w->bound);
+	uint32_t n_seen = 0;
+	struct largest l = { .migs = 0 };
+	struct claim_fit claims;
+
+	claim_fit_of(w->m, q, g, &a, &claims);
+	count_machines(w->m, g, &spec->flavors, w->bound, &l);
+	for (const struct node *n = w->m->nodes; n && !fits; n = n->hh.next)
+		if (may_be(w, n)) {
+			n_seen++;
+			fits = fits_on(w->m, n, g, spec->flavors.n > 0, &l) &&
+			       (claims.n == 0 || claim_fit_on(&claims, n->name));
+		}
+	if (fits)
+		goto done;
+	if (w->bound && w->flavors && n_seen == 0)
+		gpuq_buf_adds(&why, " (none is");
+	else {
+		warn_devices(&why, g, &l);
+		claim_fit_tell(&claims, w->m, may_be, w, &why);
+		warn_rest(&why, g, &l);
+	}
+	if (l.devices.replicas && l.devices.gpus_milli == 0 && g->gpus_milli >= SNAP_MILLI &&
+	    !g->mig && !backend_shares(g) && !gpuq_group_claimed(g))
+		gpuq_buf_printf(&why,
+				"%sdevices are offered in replicas, of which a pod gets "
+				"one, a part of a device",
+				why.len ? "; " : " (");
+	if (w->flavors && why.len)
+		add_flavors(&why, w->flavors);
+	add_nearest(w->m, spec, g, &why);
+	gpuq_buf_printf(warnings,
+			"no node %scan hold a pod of this job%s%s: it is pending until one can\n",
+			w->bound ? "of those that it asks for " : "",
+			why.len ? gpuq_buf_str(&why) : "", why.len ? ")" : "");
+done:
+	gpuq_buf_done(&why);
+	gpuq_arena_done(&a);
+}
+
+void place_warn_size(const struct model *m, const struct queue *q, const struct gpuq_spec *spec,
+		     struct gpuq_buf *warnings)
 {
 	for (size_t i = 0; i < spec->n_groups; i++) {
 		const struct gpuq_group *g = &spec->groups[i];
-		const bool bound = is_bound(m, g);
-		const struct gpuq_strlist *flavors = bound_to(m, spec, g);
-		struct gpuq_buf why = GPUQ_BUF_INIT;
-		bool fits = may_come(m, g, &spec->flavors, bound);
-		uint32_t n_seen = 0;
-		struct largest l = { .migs = 0 };
 
-		count_machines(m, g, &spec->flavors, bound, &l);
-		for (const struct node *n = m->nodes; n && !fits; n = n->hh.next)
-			if ((bound ? may_be_on(n, g) : !n->gone) &&
-			    (!flavors || node_is_of(m, n, flavors))) {
-				n_seen++;
-				fits = fits_on(m, n, g, spec->flavors.n > 0, &l);
-			}
-		if (fits)
-			continue;
-		if (bound && flavors && n_seen == 0)
-			gpuq_buf_adds(&why, " (none is");
-		else {
-			warn_devices(&why, g, &l);
-			warn_rest(&why, g, &l);
-		}
-		if (l.devices.replicas && l.devices.gpus_milli == 0 &&
-		    g->gpus_milli >= SNAP_MILLI && !g->mig && !backend_shares(g))
-			gpuq_buf_printf(&why,
-					"%sdevices are offered in replicas, of which a pod gets "
-					"one, a part of a device",
-					why.len ? "; " : " (");
-		if (flavors && why.len)
-			add_flavors(&why, flavors);
-		add_nearest(m, spec, g, &why);
-		gpuq_buf_printf(
-			warnings,
-			"no node %scan hold a pod of this job%s%s: it is pending until one can\n",
-			bound ? "of those that it asks for " : "",
-			why.len ? gpuq_buf_str(&why) : "", why.len ? ")" : "");
-		gpuq_buf_done(&why);
+		warn_group(&(struct where){ m, g, bound_to(m, spec, g), is_bound(m, g) }, q, spec,
+			   warnings);
 	}
 }
 

@@ -16,8 +16,9 @@
 void place_warn(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings);
 
 /* Append a line for each group of which no node could hold a pod, even if it were empty, nor one that a pool
- * could get: with what it lacks, devices or parts of them in the way that it requests them among that. */
-void place_warn_size(const struct model *m, const struct gpuq_spec *spec,
+ * could get: with what it lacks, devices or parts of them in the way that it requests them among that. q: whose namespace has
+ * the objects that its claims name. */
+void place_warn_size(const struct model *m, const struct queue *q, const struct gpuq_spec *spec,
 		     struct gpuq_buf *warnings);
 
 /* Refuse a --chdir that leaves the files that the job carries; warn of one that none of
