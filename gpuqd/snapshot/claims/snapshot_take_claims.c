@@ -9,6 +9,7 @@
 #include "gpuqd/devices/dra/dra_cards.h"
 #include "gpuqd/devices/dra/dra_choice.h"
 #include "gpuqd/devices/dra/dra_match.h"
+#include "gpuqd/devices/dra/dra_weights.h"
 #include "gpuqd/state/cuts/shared_claim.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/require.h"
@@ -454,20 +455,41 @@ static bool is_tolerated(struct snap_claims *c, const struct dra_device *device,
 	return false;
 }
 
-/* A card whose taints some group tolerates is there for the scheduler: that others do not get it is a matter of
- * the resource of each group. */
-static void take_tainted(struct snap_claims *c, const struct node *n, const struct dra_at *at,
-			 size_t n_at, struct gpuq_arena *a, struct snap_node *sn)
+/* Return the requests that a card serves: what its driver lists of it is the card, parts of it, or both. */
+static uint8_t serves_of(const struct dra_at *cards, size_t n_cards, size_t card,
+			 const struct dra_at *at, size_t n_at)
+{
+	bool whole = false, parts = false;
+
+	for (size_t i = 0; i < n_at; i++)
+		if (dra_card_of(cards, n_cards, at[i].slice, at[i].device) == card) {
+			const bool is_part = dra_part_milli(cards, n_cards, &at[i]) < SNAP_MILLI;
+
+			whole |= !is_part;
+			parts |= is_part;
+		}
+	return whole && parts ? SNAP_SERVES_ALL : parts ? SNAP_SERVES_PARTS : SNAP_SERVES_WHOLE;
+}
+
+/* The scheduler knows the cards of a node, and which requests each serves: those for parts are placed on cards that have
+ * some, or the ledger would have them on one that another pod is to have whole. A card whose taints some group tolerates
+ * is there: that others do not get it is a matter of the resource of each group. */
+static void take_cards(struct snap_claims *c, const struct node *n, const struct dra_at *at,
+		       size_t n_at, struct gpuq_arena *a, struct snap_node *sn)
 {
 	struct snap_device *devices = gpuq_arena_calloc(c->mem, sn->n_devices, sizeof(*devices));
+	const bool parts = dra_weights(c->d);
 	struct dra_at *cards;
 	const size_t n_cards = dra_cards_among(c->d, at, n_at, &c->classes, a, &cards);
 
 	if (!devices || !sn->devices_in)
 		return;
 	memcpy(devices, sn->devices_in, sn->n_devices * sizeof(*devices));
-	for (uint32_t i = 0; i < sn->n_devices && i < n_cards; i++)
+	for (uint32_t i = 0; i < sn->n_devices && i < n_cards; i++) {
 		devices[i].healthy = n->devices[i].healthy || is_tolerated(c, cards[i].device, a);
+		if (parts)
+			devices[i].serves = serves_of(cards, n_cards, i, at, n_at);
+	}
 	sn->devices_in = devices;
 }
 
@@ -511,8 +533,8 @@ void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct sn
 	}
 	if (all)
 		sn->resources = all;
-	if (all && node_is_of_claims(n) && has_unwell(n, sn))
-		take_tainted(c, n, at, n_at, &a, sn);
+	if (all && node_is_of_claims(n) && (dra_weights(c->d) || has_unwell(n, sn)))
+		take_cards(c, n, at, n_at, &a, sn);
 	gpuq_arena_done(&a);
 }
 
