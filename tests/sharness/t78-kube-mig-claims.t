@@ -134,6 +134,20 @@ test_expect_success 'several instances of a pod are of one card; more than a car
 	c=$(fake_job "$pair\n$(fate hang=true)") && wait_for 60 job_is "$c" reason Resources && all_cancelled "$a" "$b" "$c"
 '
 
+# The claim of the instance comes late: what it was placed on is not to be given away until then.
+test_expect_success 'a whole card leaves the one that an instance was placed on, and is not charged for it' '
+	kube apply -n gpuq-jobs -f - >/dev/null <<-END &&
+	apiVersion: resource.k8s.io/v1
+	kind: ResourceClaimTemplate
+	metadata: {name: three}
+	spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: mig.nvidia.com, selectors: [{cel: {expression: "device.attributes['\''gpu.nvidia.com'\''].profile == '\''3g.40gb'\''"}}]}}]}}}
+	END
+	cluster pause kube-controller-manager && part=$(fake_job "claims: [{name: m, template: three}]\nnode_selector: {kubernetes.io/hostname: node2}\n$(fate hang=true)") &&
+	wait_for 60 n_pods "$part" 1 && job_is "$part" gpus 0.428 && whole=$(card node2) && job_becomes "$whole" RUNNING 60 && cluster resume kube-controller-manager &&
+	job_becomes "$part" RUNNING 60 && test "$(results_of "$whole")" = gpu-1 && job_is "$whole" pods.0.devices.0.index 1 && job_is "$part" pods.0.devices.0.index 0 &&
+	wait_for 60 node_has node2 free_gpus 0.572 && all_cancelled "$part" "$whole"
+'
+
 test_expect_success 'alternatives of instances and whole cards; a demand for isolation mig is met' '
 	x="{class: mig.nvidia.com, selectors: [\"device.attributes['\''gpu.nvidia.com'\''].profile == '\''2g.20gb'\''\"]}" &&
 	a=$(fake_job "isolation: mig\nclaims: [{name: m, first: [$x, {class: gpu.nvidia.com}]}]\nnode_selector: {kubernetes.io/hostname: node1}\n$(fate hang=true)") && job_becomes "$a" RUNNING 60 && job_is "$a" gpus 0.285 && job_is "$a" isolation mig &&

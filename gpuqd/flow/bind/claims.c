@@ -9,6 +9,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/devices/dra/dra_choice.h"
+#include "gpuqd/devices/dra/dra_weights.h"
 #include "gpuqd/state/record/request.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
@@ -217,20 +218,30 @@ static bool choose(const struct claims *c, const struct pod *p, const struct one
 	return p->choice.first == 0 || shares || charge == p->gpus_milli;
 }
 
-/* Choose devices for all that are to be allocated. A pod that is charged a part of a card has its parts of that card,
- * or of another one if there are none. */
+static bool is_planned(const struct pod *p, size_t card)
+{
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i] == card)
+			return true;
+	return false;
+}
+
+/* Choose devices for all that are to be allocated. Where cards have parts, these are of the planned cards if they can be:
+ * another may be planned for a pod that is to have parts of it, or all. A pod that is charged a part of a card has its
+ * parts of one. */
 static bool match(const struct claims *c, const struct pod *p, const struct dra_at *at, size_t n_at,
 		  const bool *taken, const struct dra_spec *const *specs, size_t n_specs,
 		  struct gpuq_arena *a, struct dra_pick *picks, size_t *n_picks)
 {
 	const struct model *m = journal_model(c->j);
+	const bool part = p->n_devices == 1 && p->gpus_milli < 1000;
 	struct gpuq_err why = GPUQ_ERR_INIT;
 	struct gpuq_strlist classes;
 	struct dra_at *cards;
 	size_t n_cards, planned;
 	bool *out;
 
-	if (p->n_devices != 1 || p->gpus_milli >= 1000)
+	if (!part && (p->n_devices == 0 || !dra_weights(ledger(c))))
 		return dra_match(ledger(c), at, n_at, taken, specs, n_specs, a, picks, n_picks,
 				 &why) == DRA_FITS;
 	model_classes(m, a, &classes);
@@ -243,13 +254,17 @@ static bool match(const struct claims *c, const struct pod *p, const struct dra_
 		for (size_t i = 0; i < n_at; i++) {
 			const size_t of = dra_card_of(cards, n_cards, at[i].slice, at[i].device);
 
-			out[i] = taken[i] || (of < n_cards && of != card);
+			out[i] = taken[i] ||
+				 (of < n_cards && (part ? of != card : !is_planned(p, of)));
 		}
 		if (dra_match(ledger(c), at, n_at, out, specs, n_specs, a, picks, n_picks, &why) ==
 		    DRA_FITS)
 			return true;
+		if (!part)
+			break;
 	}
-	return false;
+	return !part && dra_match(ledger(c), at, n_at, taken, specs, n_specs, a, picks, n_picks,
+				  &why) == DRA_FITS;
 }
 
 /* Allocate those that are not: all of them at once is decided, each is one write. */
