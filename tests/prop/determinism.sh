@@ -10,7 +10,7 @@ trap 'rm -rf "$dir"' EXIT
 
 # The files that decide; the state of the daemon is not among them, and needs more libraries.
 core=$(find "$src/gpuqd/util" "$src/gpuqd/snapshot" "$src/gpuqd/sched" -name '*.c' |
-	grep -vE '/(cycle_record|snapshot_pack|snapshot_keep|snapshot_take(_[a-z]+)?|snapshot_choices)\.c$')
+	grep -vE '/(cycle_record|displaced|snapshot_pack|snapshot_keep|snapshot_take(_[a-z]+)?|snapshot_choices)\.c$')
 core="$core $src/gpuqd/state/usage.c"
 n=0 first=
 say() { # STATUS WHAT
