@@ -99,6 +99,7 @@ static const struct gpuq_field fields[] = {
 	F("start_timeout", GPUQ_K_DURATION, start_timeout_us, .flags = GPUQ_F_LIVE, .doc = "maximum time from placement until the job runs; after it the job is requeued"),
 	F("plugin_timeout", GPUQ_K_DURATION, plugin_timeout_us, .min = GPUQ_US_PER_S, .max = 3600 * GPUQ_US_PER_S, .doc = "time after which a pod is replaced that the device plugin of its node gives no device"),
 	F("node_lock_timeout", GPUQ_K_DURATION, node_lock_timeout_us, .min = GPUQ_US_PER_S, .max = 86400 * GPUQ_US_PER_S, .doc = "age at which a lock of a node with HAMi that others hold is stale"),
+	F("turn_timeout", GPUQ_K_DURATION, turn_timeout_us, .min = GPUQ_US_PER_S, .max = 86400 * GPUQ_US_PER_S, .doc = "time after which a pod that the device plugin of its node has not served keeps other pods of that node waiting no longer: one of gpushare, or of others"),
 	F("connections_per_user", GPUQ_K_INT, connections_per_user, .flags = GPUQ_F_LIVE, .min = 1, .max = GPUQ_CONNECTIONS_MAX, .doc = "maximum number of connections of one user, 1 to 16384"),
 	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "maximum number of pods created per second"),
 	F("metrics", GPUQ_K_STRLIST, metrics, .form = "list of URLs", .doc = "pages with the utilization of the devices of a Kubernetes cluster, in the text format of Prometheus"),
@@ -141,6 +142,7 @@ static void defaults(void *obj)
 	c->start_timeout_us = 600 * GPUQ_US_PER_S;
 	c->plugin_timeout_us = 30 * GPUQ_US_PER_S;
 	c->node_lock_timeout_us = 300 * GPUQ_US_PER_S;
+	c->turn_timeout_us = 60 * GPUQ_US_PER_S;
 	c->metrics_interval_us = 10 * GPUQ_US_PER_S;
 	c->log_level = "info";
 	c->record_bytes = INT64_C(256) << 20;

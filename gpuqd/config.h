@@ -41,7 +41,7 @@ struct config {
 	const char *log_level;
 	int64_t finished_pod_keep_us; /* -1 = the cluster's default */
 	int64_t start_timeout_us;
-	int64_t plugin_timeout_us, node_lock_timeout_us;
+	int64_t plugin_timeout_us, node_lock_timeout_us, turn_timeout_us;
 	int64_t creates_per_s;
 	int64_t connections_per_user;
 	struct gpuq_strlist metrics; /* URLs of what devices do */

@@ -173,6 +173,7 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 					       .creates_per_s = c->creates_per_s,
 					       .plugin_timeout_us = c->plugin_timeout_us,
 					       .node_lock_timeout_us = c->node_lock_timeout_us,
+					       .turn_timeout_us = c->turn_timeout_us,
 					       .metrics = c->metrics,
 					       .kubelet_metrics = c->kubelet_metrics,
 					       .measure_every_us = c->metrics_interval_us,

@@ -39,7 +39,8 @@ enum gpuq_job_state {
 /* X(symbol, word, role that can act, doc) */
 #define GPUQ_REASONS(X)                                                                            \
 	X(NONE, "None", "nobody", "no reason; it can start")                                      \
-	X(RESOURCES, "Resources", "nobody", "not enough free devices, CPU or memory now")          \
+	X(RESOURCES, "Resources", "nobody",                                                        \
+	  "not enough free devices, CPU, memory or other resources now")                           \
 	X(PRIORITY, "Priority", "nobody", "jobs ahead of it in queue order come first")            \
 	X(BEGIN_TIME, "BeginTime", "user", "its begin time is in the future")                      \
 	X(DEPENDENCY, "Dependency", "user", "it depends on other jobs")                            \
@@ -62,7 +63,7 @@ enum gpuq_job_state {
 	X(DEADLINE, "Deadline", "user", "it cannot end before its deadline")                       \
 	X(UNSATISFIABLE, "Unsatisfiable", "user", "no node can hold its request")                  \
 	X(NAMESPACE_QUOTA, "NamespaceQuota", "operator", "the ResourceQuota of the namespace is used up") \
-	X(NODES_UNAVAILABLE, "NodesUnavailable", "operator", "nodes that fit are down or drained") \
+	X(NODES_UNAVAILABLE, "NodesUnavailable", "operator", "nodes that fit are down, drained or suspect") \
 	X(QUEUE_STOPPED, "QueueStopped", "manager", "the queue starts no jobs")                    \
 	X(FRAGMENTED, "Fragmented", "nobody", "enough is free in total, but fragmented")           \
 	X(CLAIMS_REST, "ClaimsRest", "nobody",                                                     \

@@ -200,6 +200,8 @@ struct pod_order {
 	const char *service_account, *priority_class; /* from the queue, or "" */
 	struct gpuq_strlist image_pull_secrets;
 	const char *image; /* the group's, else the queue's; "" none */
+	struct gpuq_strlist
+		none; /* resources of which each container has what it names itself, else 0 */
 	const char *node;
 	/* The pod is created without its node, and pod_bind() follows: its claims are bound once a
 	 * node is selected. */
@@ -532,9 +534,10 @@ struct cluster_kube_opts {
 	const char *namespace_; /* default of queues that name none; NULL = the context's */
 	const char *cluster_id; /* label selector of what is ours */
 	int64_t creates_per_s; /* client-side rate, 0 = no limit of our own */
-	/* For a plugin that serves the pod which holds the lock of its node; and the age at which a
-	 * lock of others is stale. */
-	int64_t plugin_timeout_us, node_lock_timeout_us;
+	/* For a plugin that serves the pod which holds the lock of its node; the age at which a
+	 * lock of others is stale; and how long a pod keeps others of its node waiting that the plugin could
+	 * confuse with it. */
+	int64_t plugin_timeout_us, node_lock_timeout_us, turn_timeout_us;
 	struct gpuq_strlist metrics; /* URLs of what devices do, see kube/metrics.h; may be none */
 	bool kubelet_metrics; /* the kubelets of nodes are asked for what pods use */
 	int64_t measure_every_us; /* 0 = never */

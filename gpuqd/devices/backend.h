@@ -95,6 +95,7 @@ struct backend_seen {
 	struct gpuq_strlist holds;
 	int64_t gpus_milli; /* of all of them; 0 = not reported */
 	int64_t memory_bytes; /* of each; 0 = not reported */
+	int64_t memory_units; /* of all of them, where its node tells what a unit is; 0 = none */
 	/* Not served by the plugin yet: units as in backend_place, or UNSERVED_*; 0 = served. */
 	int64_t unserved;
 	bool failed; /* nor will it be */

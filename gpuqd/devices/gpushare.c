@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend_int.h"
+#include "libgpuq/spec/resource.h"
 
 #define UNITS_MAX_GIB 1024
 
@@ -77,11 +78,12 @@ static int observe(const struct gpuq_strmap *notes, const struct gpuq_amount *as
 		   struct gpuq_arena *a, struct backend_seen *out)
 {
 	const int64_t pod = strtoll(gpuq_strmap_text(notes, GPUSHARE_POD), NULL, 10);
+	const int64_t asked = gpuq_amounts_get(asks, n_asks, GPUSHARE_RESOURCE);
 	const int64_t device = strtoll(gpuq_strmap_text(notes, GPUSHARE_DEVICE), NULL, 10);
 	const char *text = gpuq_strmap_text(notes, GPUSHARE_INDEX);
 
-	(void)asks;
-	(void)n_asks;
+	/* What its owner wrote is no more than a word: the kubelet counts what it requests. */
+	out->memory_units = pod > asked ? pod : asked;
 	if (pod > 0 && strcmp(gpuq_strmap_text(notes, GPUSHARE_ASSIGNED), "false") == 0)
 		out->unserved = pod;
 	if (pod > 0 && device > 0 && pod <= device && pod < (1 << 30))

@@ -14,6 +14,7 @@
 #define HAMI_REGISTER "hami.io/node-nvidia-register" /* of a node: its cards */
 #define HAMI_LABEL "gpu" /* of a node: its plugin runs where it is so */
 #define HAMI_LABEL_VALUE "on"
+#define HAMI_CORDON "hami.io/device-cordon" /* of a node: UUIDs of cards that get no new pods */
 #define HAMI_LOCK "hami.io/mutex.lock" /* of a node: "RFC3339,NAMESPACE,POD" */
 #define HAMI_NODE "hami.io/vgpu-node"
 #define HAMI_TIME "hami.io/vgpu-time"

@@ -467,7 +467,7 @@ int order_try(const struct model *m, const struct queue *q, const char *user,
 				   .grace_us =
 					   spec->grace_us ? spec->grace_us : JOB_GRACE_DEFAULT_US };
 	set_queue(out, m->site, q);
-	return 0;
+	return objects_defaults(m->objects, out->namespace_, a, &out->none) ? 0 : GPUQ_ENOMEM;
 }
 
 /* One of an ephemeral volume does not exist before its pod, which it is named after. */
@@ -632,6 +632,8 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.tolerations = pool ? &pool->tolerations : NULL;
 	o.group = p->group;
 	set_queue(&o, m->site, j->queue);
+	if (!objects_defaults(m->objects, o.namespace_, a, &o.none))
+		return gpuq_no_memory(err);
 	o.node = p->node->name;
 	if (fill_claims(m, j, p, spec, a, &o, err) < 0)
 		return GPUQ_ENOMEM;

@@ -127,15 +127,19 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 	struct event ev = { .pod = key };
 	char node[256];
 	const struct pod_rejection rejection = {
-		node,        p->job->user,  p->job->request ? p->job->request->id : 0,
-		f->short_of, f->short_have, f->short_of ? node_pod_asks(p, f->short_of) : 0
+		node,
+		p->job->user,
+		p->job->request ? p->job->request->id : 0,
+		f->short_of,
+		f->short_have,
+		f->short_of ? node_pod_asks(journal_model(r->j), p, f->short_of) : 0
 	};
 	const bool refused = f->fault == POD_FAULT_REJECTED;
 	char text[POD_END_ROOM];
 
 	strncpy(node, p->node->name, sizeof(node) - 1);
 	node[sizeof(node) - 1] = '\0';
-	pod_end_told(p, f, loop_ahead_us(r->l), &ev, text);
+	pod_end_told(journal_model(r->j), p, f, loop_ahead_us(r->l), &ev, text);
 	reconcile_apply(r, &ev);
 	if (refused && r->on_refused.rejected)
 		r->on_refused.rejected(r->on_refused.arg, &rejection);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/sched/place/charges.h"
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/topology_tree.h"
 #include "gpuqd/sched/preempt/entitlement.h"
@@ -209,18 +210,33 @@ static void measure(struct cycle *c, struct growth *all, const struct grower *g,
 	all->amounts[snap_memory(c->s)] = amount_times(group->memory_bytes, pods);
 }
 
-/* Place pods off the nodes that start reservations count on. */
+/* Place pods within limits, off the nodes that start reservations count on, and compute their amounts: as they are
+ * charged at these places. */
 static bool place(struct cycle *c, struct growth *all, const struct grower *g, uint32_t group,
 		  uint32_t index, uint32_t pods)
 {
 	const struct snap_group *of = &request_of(c, g)->groups[group];
 	const uint64_t *domain = domain_of(c, all, g, of);
+	int64_t spare, charged;
 	bool placed;
 
+	measure(c, all, g, of, pods);
+	spare = holdings_spare_more(
+		c, g->job, g->flavor, all->amounts,
+		g->flavor == SNAP_NONE || !request_of(c, g)->by_memory
+			? 0
+			: amount_times(
+				  charges_least(c, cycle_request_ix(c, g->job), group, g->flavor),
+				  pods));
+	if (spare < 0)
+		return false;
 	timeline_keep_off(c, g->job, all->off);
 	pack_bar(c, all->off);
-	placed = pack_more(c, g->job, g->flavor, group, index, pods, domain);
+	placed = pack_more(c, g->job, g->flavor, group, index, pods, domain, spare);
 	pack_bar(c, NULL);
+	charged = placed ? charges_of_places(c, g->job) : -1;
+	if (charged >= 0 && g->flavor != SNAP_NONE)
+		all->amounts[g->flavor] = charged;
 	return placed;
 }
 
@@ -245,10 +261,8 @@ static bool grow(struct cycle *c, struct growth *all, struct grower *g)
 	if (group == SNAP_NONE)
 		return false;
 	pods = set_of(&r->groups[group]);
-	measure(c, all, g, &r->groups[group], pods);
 	c->steps++;
-	if (!holdings_admits_more(c, g->job, g->flavor, all->amounts) ||
-	    !place(c, all, g, group, g->next_index, pods))
+	if (!place(c, all, g, group, g->next_index, pods))
 		return false;
 	plan_emit_places(c, PLAN_GROW, g->job, g->key, g->flavor);
 	holdings_grow(c, g->job, g->flavor, all->amounts);
@@ -389,9 +403,7 @@ static uint32_t missing_index(const struct cycle *c, const struct grower *g, uin
 /* Place one pod of its gang; called again until it has them all. */
 static bool repair_one(struct cycle *c, struct growth *all, struct grower *g, uint32_t group)
 {
-	measure(c, all, g, &request_of(c, g)->groups[group], 1);
-	if (!holdings_admits_more(c, g->job, g->flavor, all->amounts) ||
-	    !place(c, all, g, group, missing_index(c, g, group), 1))
+	if (!place(c, all, g, group, missing_index(c, g, group), 1))
 		return false;
 	plan_emit_places(c, PLAN_GROW, g->job, g->key, g->flavor);
 	holdings_grow(c, g->job, g->flavor, all->amounts);
@@ -456,14 +468,15 @@ struct wanted {
 static bool wanted_fits(struct cycle *c, void *ctx)
 {
 	const struct wanted *w = ctx;
-	const struct need one = nodes_need(&request_of(c, w->g)->groups[w->group]);
+	const struct snap_group *of = &request_of(c, w->g)->groups[w->group];
+	const struct need one = nodes_need(of);
+	const bool fits = place(c, w->all, w->g, w->group, w->g->next_index, w->pods);
 
-	if (!holdings_admits_more(c, w->g->job, w->g->flavor, w->all->amounts) ||
-	    !place(c, w->all, w->g, w->group, w->g->next_index, w->pods))
-		return false;
-	while (c->places.n_pods > 0)
+	while (fits && c->places.n_pods > 0)
 		nodes_undo(c, &one);
-	return true;
+	/* The search goes on with what it began with. */
+	measure(c, w->all, w->g, of, w->pods);
+	return fits;
 }
 
 /* Reclaim room for one set of pods from jobs that hold more than they are entitled to. True if it

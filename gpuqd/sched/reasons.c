@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/sched/place/charges.h"
 #include "gpuqd/sched/place/devices.h"
 #include "gpuqd/sched/place/ends.h"
 #include "gpuqd/sched/place/feasibility.h"
@@ -9,6 +10,7 @@
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/topology_count.h"
 #include "gpuqd/sched/place/topology_why.h"
+#include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/sched/place/topology.h"
@@ -47,7 +49,22 @@ struct survey {
 	int64_t cpu, memory, pods; /* the largest of one node, among those with enough devices */
 	uint32_t first; /* the first node with room for a pod; SNAP_NONE */
 	uint32_t vacant;
+	bool limited; /* some nodes are left out, which would be charged more than limits leave */
+	/* The node with enough devices that lacks the fewest other things of one pod; of those that could hold one
+	 * when empty, if there are any. SNAP_NONE */
+	uint32_t near, near_lacks;
+	bool near_could, now; /* now: as it is, not empty */
 };
+
+/* How much of something countable a node has, and how much of it one pod needs. Devices are not among
+ * it: a node without enough of them is left out of a survey before its other amounts are read. */
+struct held {
+	const char *name;
+	enum plan_unit unit;
+	int64_t have, need;
+};
+
+#define N_AMOUNTS 3 /* cpu, memory, pods; after them the resources that the pod takes */
 
 enum view {
 	AS_BUILT /* empty, in service or not */,
@@ -136,6 +153,68 @@ static void add_room(const struct snap_node *n, uint32_t room, struct survey *ou
 	out->made_up_room = out->pool_room;
 }
 
+/* Return one of the amounts by which a node is too small for a pod, devices aside: cores, memory and
+ * pods first, as every node has them, and then the resources in the order of the request. */
+static struct held held_of(const struct cycle *c, uint32_t node, bool now, const struct need *one,
+			   uint32_t i)
+{
+	const struct amounts *avail = nodes_amounts(c);
+	const struct snap_node *n = &c->s->nodes[node];
+	const struct snap_take *t = i < N_AMOUNTS ? NULL : &one->takes[i - N_AMOUNTS];
+	const size_t at = t ? (size_t)node * c->s->n_extras + t->extra : 0;
+
+	switch (i) {
+	case 0:
+		return (struct held){ "cpu", PLAN_CPU, now ? avail->cpu[node] : n->cpu_milli,
+				      one->cpu };
+	case 1:
+		return (struct held){ "memory", PLAN_BYTES,
+				      now ? avail->memory[node] : n->memory_bytes, one->memory };
+	case 2:
+		return (struct held){ "pods", PLAN_COUNT, now ? avail->pods[node] : n->pods,
+				      one->pods };
+	default:
+		return (struct held){ c->s->extras[t->extra],
+				      gpuq_resource_is_bytes(c->s->extras[t->extra]) ? PLAN_BYTES
+										     : PLAN_COUNT,
+				      now ? avail->extra_free[at] : c->s->extra_total[at], t->n };
+	}
+}
+
+/* Note the node if it is nearer to hold a pod than those before.
+ *
+ * Where each thing that a pod needs is to be had on some node, but all of them on none, the largest
+ * amounts explain nothing. The reason is then read from one node: one where the pod could run when the
+ * node is empty, since waiting for the others is no use; of several, where the fewest things lack, as
+ * that is where it will start first. The first of equal ones is kept, so that the reason stays the
+ * same from cycle to cycle, and the same on every machine.
+ */
+static void look_how_near(const struct cycle *c, uint32_t node, bool now, const struct need *one,
+			  struct survey *out)
+{
+	uint32_t lacks = 0;
+	bool could;
+
+	/* The instances that it takes are among the resources, and are reported by their own name. */
+	if (one->migs && held_of(c, node, now, one, N_AMOUNTS).have < one->migs)
+		return;
+	for (uint32_t i = 0; i < N_AMOUNTS + one->n_takes; i++) {
+		const struct held is = held_of(c, node, now, one, i);
+
+		lacks += is.have < is.need;
+	}
+	if (lacks == 0 || (out->near != SNAP_NONE && out->near_could && lacks >= out->near_lacks))
+		return;
+	/* The dearer question is asked of nodes alone that could still be the nearest. */
+	could = nodes_room_empty(c, node, one, 1) > 0;
+	if (out->near != SNAP_NONE &&
+	    (out->near_could > could || (out->near_could == could && lacks >= out->near_lacks)))
+		return;
+	out->near = node;
+	out->near_lacks = lacks;
+	out->near_could = could;
+}
+
 /* Add a node to the survey from which the reason is read: as it is now, or as it is when empty. */
 static void look_at(const struct cycle *c, uint32_t node, enum view view, const struct need *one,
 		    uint32_t pods, struct survey *out)
@@ -170,9 +249,21 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 		out->extra_all[i] = amount_sum(out->extra_all[i], have);
 		out->extra_most[i] = larger(out->extra_most[i], have);
 	}
+	if (one->n_takes && room == 0)
+		look_how_near(c, node, now, one, out);
 	out->cpu = larger(out->cpu, now ? avail->cpu[node] : n->cpu_milli);
 	out->memory = larger(out->memory, now ? avail->memory[node] : n->memory_bytes);
 	out->pods = larger(out->pods, now ? avail->pods[node] : n->pods);
+}
+
+/* Return the nodes where limits do not leave what a pod of the group is charged: others are what it is pending for. If
+ * one of those were free it would start, while any number of free devices on the nodes left out would not help. */
+static const uint64_t *dear_to(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor)
+{
+	if (!cycle_request(c, job)->by_memory || flavor == SNAP_NONE)
+		return NULL;
+	return charges_dear(c, cycle_request_ix(c, job), group, flavor,
+			    holdings_spare(c, job, flavor));
 }
 
 /* enough: stop as soon as the pods fit (the other numbers are then incomplete). */
@@ -182,15 +273,19 @@ static struct survey survey(struct cycle *c, uint32_t job, uint32_t group, uint3
 	const struct snap_group *g = &cycle_request(c, job)->groups[group];
 	const struct group_fit *fit = feasibility_of(c, cycle_request_ix(c, job), group);
 	const struct need one = nodes_need(g);
-	struct survey out = { .first = SNAP_NONE };
+	struct survey out = { .first = SNAP_NONE, .near = SNAP_NONE, .now = view == AS_IT_IS };
 	const uint64_t *of =
 		g->gpus_milli > 0 && flavor != SNAP_NONE ? nodes_of_flavor(c, flavor) : NULL;
+	const uint64_t *dear = view == AS_BUILT ? NULL : dear_to(c, job, group, flavor);
 
+	out.limited = dear;
 	for (uint32_t w = 0; !c->failed && w < cycle_words(c); w++) {
 		uint64_t word = fit->nodes[w];
 
 		if (of)
 			word &= of[w];
+		if (dear)
+			word &= ~dear[w];
 		while (word) {
 			const uint32_t node = bits_pop(&word, w * 64);
 
@@ -266,6 +361,26 @@ static bool say_share(const struct snap_group *g, const struct need *one, const 
 	return true;
 }
 
+/* Report what one pod lacks on the node that is nearest to hold it: a node that could do so when it is
+ * empty, if there is one. False: some node holds a pod, and what lacks is room for more of them. */
+static bool say_nearest(const struct cycle *c, const struct snap_group *g, const struct survey *v,
+			enum gpuq_reason code, struct plan_reason *why)
+{
+	const struct need one = nodes_need(g);
+
+	if (v->room > 0 || v->near == SNAP_NONE)
+		return false;
+	for (uint32_t i = 0; i < N_AMOUNTS + one.n_takes; i++) {
+		const struct held is = held_of(c, v->near, v->now, &one, i);
+
+		if (is.have >= is.need)
+			continue;
+		say(why, code, is.unit, larger(is.have, 0), is.need, is.name);
+		return true;
+	}
+	return false;
+}
+
 /* Report which of a pod's needs no node meets, else how many of the pods fit. */
 static void say_shortest(const struct cycle *c, const struct snap_group *g, const struct survey *v,
 			 enum gpuq_reason code, struct plan_reason *why)
@@ -285,7 +400,7 @@ static void say_shortest(const struct cycle *c, const struct snap_group *g, cons
 		say(why, code, PLAN_CPU, larger(v->cpu, 0), one.cpu, "cpu");
 	else if (v->memory < one.memory)
 		say(why, code, PLAN_BYTES, larger(v->memory, 0), one.memory, "memory");
-	else if (!say_extra(c, g, v, code, why))
+	else if (!say_extra(c, g, v, code, why) && !say_nearest(c, g, v, code, why))
 		say(why, code, PLAN_COUNT, (int64_t)v->room, g->pods_min, "pods");
 }
 
@@ -451,11 +566,14 @@ static bool devices_lack(struct cycle *c, uint32_t job, uint32_t group, uint32_t
 }
 
 /* The same for parts of devices and for instances. */
-static bool pieces_lack(const struct cycle *c, const struct snap_group *g, uint32_t flavor,
+static bool pieces_lack(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor,
 			const struct survey *v, struct plan_reason *why)
 {
+	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct need one = nodes_need(g);
-	const int64_t pod = cost_of_pod(c->s, g, flavor), all = amount_times(pod, g->pods_min);
+	const int64_t pod = v->limited ? charges_least(c, request, group, flavor)
+				       : cost_of_pod(c->s, g, flavor);
+	const int64_t all = amount_times(pod, g->pods_min);
 	const int64_t bytes = amount_times(amount_times(one.part_memory, one.parts), g->pods_min);
 
 	if ((one.parts == 0 && one.migs == 0) || v->pods_by_devices >= g->pods_min)
@@ -488,7 +606,7 @@ static bool plainly_full(struct cycle *c, uint32_t request, uint32_t group, uint
 	const struct need one = nodes_need(g);
 	const uint32_t of = g->gpus_milli > 0 ? flavor : SNAP_NONE;
 	const struct glance *free;
-	struct survey v = { .first = SNAP_NONE };
+	struct survey v = { .first = SNAP_NONE, .near = SNAP_NONE };
 
 	if (g->pods_min != 1 || one.parts || one.migs || c->s->requests[request].exclusive)
 		return false;
@@ -545,7 +663,7 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	}
 	if (v.room >= g->pods_min)
 		return no_domain(c, job, group, flavor, AS_IT_IS, GPUQ_R_FRAGMENTED, why, true);
-	if (pieces_lack(c, g, flavor, &v, why))
+	if (pieces_lack(c, cycle_request_ix(c, job), group, flavor, &v, why))
 		return true;
 	if (v.pods_by_devices < g->pods_min)
 		say(why, GPUQ_R_FRAGMENTED, PLAN_COUNT, (int64_t)v.pods_by_devices, g->pods_min,

@@ -6,6 +6,7 @@
 #include "gpuqd/sched/elastic.h"
 #include "gpuqd/sched/eligibility.h"
 #include "gpuqd/sched/order.h"
+#include "gpuqd/sched/place/charges.h"
 #include "gpuqd/sched/place/ends.h"
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
@@ -474,6 +475,8 @@ static void look(struct cycle *c, struct class_keys *keys)
 		nominated_init(c);
 	if (!c->failed)
 		holdings_init(c);
+	if (!c->failed)
+		holdings_ask_charges(c, charges_of_start);
 	if (!c->failed)
 		classify_begin(c, keys);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/site/isolation.h"
 #include "gpuqd/site/site_caps.h"
 #include "gpuqd/site/walls.h"
 #include "gpuqd/site/site_merge.h"
@@ -526,7 +527,7 @@ static const struct gpuq_field queue_fields[] = {
 		 "unless they say launch; default: that of the parent queue, then of the site"),
 	F(site_queue, "isolation", GPUQ_K_ENUM, isolation, .names = gpuq_isolations,
 	  .doc = "minimum isolation of the devices of its jobs from other pods; a queue below may "
-		 "demand more, not less; gpuq-job(5), ISOLATION"),
+		 "demand more, and is refused with less; gpuq-job(5), ISOLATION"),
 	F(site_queue, "start", GPUQ_K_STR, start,
 	  .doc = "method of starting pods on their nodes: direct or bind; default: that of the "
 		 "parent queue, then direct"),
@@ -876,7 +877,7 @@ static int check_host_paths(struct gpuq_reader *r, const struct gpuq_val *v, con
 /* Check what objects say of each other. */
 static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
-	const struct site *s = obj;
+	struct site *s = obj;
 	const struct gpuq_val *queues = gpuq_get(v, "queues"), *flavors = gpuq_get(v, "flavors");
 	const struct site_queue *q = s->queues.items;
 	const struct site_pool *p = s->pools.items;
@@ -888,11 +889,11 @@ static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 		rc = pod_keys_check(r, v, &s->pod);
 	if (rc == 0)
 		rc = check_host_paths(r, v, s);
-
 	for (size_t i = 0; rc == 0 && i < s->queues.n; i++) {
 		rc = check_known(r, v, "queues", i, "parent", q[i].parent, queues, NULL);
 		if (rc == 0)
 			rc = check_circle(r, v, s, i);
+		rc = rc == 0 ? isolation_check(r, v, s, i) : rc;
 		for (size_t k = 0; rc == 0 && k < q[i].qos.n; k++)
 			rc = check_known(r, v, "queues", i, "qos", q[i].qos.items[k],
 					 gpuq_get(v, "qos"), "normal");

@@ -257,7 +257,8 @@ uint32_t cost_flavor(const struct snapshot *s, const struct snap_alloc *pods, ui
 	for (uint32_t i = 0; i < n; i++) {
 		const struct snap_request *r = &s->requests[s->jobs[pods[i].job].request];
 
-		if (r->groups[pods[i].group < r->n_groups ? pods[i].group : 0].gpus_milli > 0)
+		if (snap_group_at(r, pods[i].group)->gpus_milli > 0 ||
+		    (pods[i].shares && pods[i].charge_milli > 0))
 			return s->nodes[pods[i].node].flavor;
 	}
 	return SNAP_NONE;

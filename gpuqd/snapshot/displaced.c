@@ -71,7 +71,7 @@ static bool is_held(const struct node *n, uint32_t device)
 	return false;
 }
 
-int64_t displaced_left(const struct node *n)
+int64_t displaced_left(const struct model *m, const struct node *n)
 {
 	const char *device = n->fact.device;
 	const int64_t r = n->fact.replicas > 1 ? n->fact.replicas : 1;
@@ -82,7 +82,7 @@ int64_t displaced_left(const struct node *n)
 		return GPUQ_UNLIMITED;
 	for (uint32_t i = 0; i < n->n_offered && i < n->n_devices; i++)
 		sick += !n->devices[i].healthy && is_held(n, i) ? r : 0;
-	return node_ledger_free(n, device) + sick;
+	return node_ledger_free(m, n, device) + sick;
 }
 
 int64_t displaced_replicas(const struct node *n, uint32_t device, int64_t replica_milli,

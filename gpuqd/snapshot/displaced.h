@@ -17,7 +17,7 @@ int64_t displaced_devices(const struct node *n);
 int64_t displaced_instances(const struct node *n);
 /* Return how many devices, or replicas of them, its kubelet has left, by the name that they are offered under;
  * GPUQ_UNLIMITED = it does not count them so. A pod that holds one which does not work leaves another. */
-int64_t displaced_left(const struct node *n);
+int64_t displaced_left(const struct model *m, const struct node *n);
 /* Return how many replicas of a device, of so many thousandths each, the pods there hold; *milli: what they are
  * charged. One has one replica at least, however small those were when it started. */
 int64_t displaced_replicas(const struct node *n, uint32_t device, int64_t replica_milli,

@@ -247,7 +247,7 @@ static void spread_foreign(struct taking *t, const struct node *n, int64_t lacks
 {
 	const int32_t milli = snap_replica_milli(sn->replicas);
 	int64_t *room = gpuq_arena_calloc(&t->mem, sn->n_devices + 1, sizeof(*room));
-	const int64_t left = displaced_left(n);
+	const int64_t left = displaced_left(t->m, n);
 	int64_t free = 0;
 
 	sn->foreign_gpus = 0;
@@ -305,10 +305,10 @@ static int64_t lack_devices(const struct node *n, int64_t lacks, const struct sn
 
 /* Subtract what pods hold of cards that the node offers otherwise now, from devices and then from instances; and
  * leave no more devices free than the kubelet has left. */
-static void take_displaced(const struct node *n, const struct snap_node *sn,
+static void take_displaced(const struct model *m, const struct node *n, const struct snap_node *sn,
 			   struct snap_device *devices, struct snap_mig *mig)
 {
-	const int64_t left = displaced_left(n);
+	const int64_t left = displaced_left(m, n);
 	int64_t milli = displaced_devices(n) + displaced_instances(n), free = 0;
 
 	if (milli > 0)
@@ -402,7 +402,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.mig = mig;
 	sn.n_mig = (uint32_t)n->fact.n_mig;
 	if (sn.replicas <= 1 && n->pods)
-		take_displaced(n, &sn, devices, mig);
+		take_displaced(t->m, n, &sn, devices, mig);
 	for (size_t i = 0; i < n->fact.n_resources; i++)
 		resources[i] = (struct snap_resource){
 			n->fact.resources[i].name, n->fact.resources[i].count,

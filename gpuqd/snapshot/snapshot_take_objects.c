@@ -6,6 +6,7 @@
 
 #include <uthash.h>
 
+#include "gpuqd/state/takes.h"
 #include "gpuqd/util/require.h"
 #include "libgpuq/spec/resource.h"
 
@@ -72,8 +73,8 @@ void snapshot_objects_done(struct snap_objects *o)
 
 /* ---- what may start ---- */
 
-/* Note the first volume claim that keeps the group pending; one that does not exist explains more
- * than one that is not bound. */
+/* Note the first volume claim that keeps the group pending, where one that does not exist explains more
+ * than one that is not bound; else a runtime whose pods take more devices than their job. */
 static void gate(const struct snap_objects *o, const struct queue *q, const struct gpuq_group *g,
 		 bool isolated, struct snap_variant *v)
 {
@@ -95,6 +96,14 @@ static void gate(const struct snap_objects *o, const struct queue *q, const stru
 		else
 			continue;
 		v->gate_object = claim;
+	}
+	/* The device would be counted by the kubelet and by nothing else: it has no index, belongs to no
+	 * quota, and the pod cannot use it. */
+	if (v->gate == GPUQ_R_NONE && g->runtime_class &&
+	    takes_overhead_device(o->m, g->runtime_class)) {
+		v->gate = GPUQ_R_CLUSTER_REFUSED;
+		v->gate_object =
+			gpuq_arena_printf(o->mem, OBJECT_RUNTIME_PREFIX "%s", g->runtime_class);
 	}
 	if (g->n_claims)
 		snapshot_claims_gate(o->claims, namespace_, g, isolated, v);

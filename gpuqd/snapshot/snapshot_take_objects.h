@@ -22,7 +22,8 @@ struct snap_objects;
 struct snap_variant {
 	uint32_t request; /* its handle; SNAP_NONE = not added yet */
 	uint8_t gate; /* GPUQ_R_NONE, or why jobs with it cannot start */
-	const char *gate_object; /* the claim; borrowed from the request */
+	const char *
+		gate_object; /* the claim or the runtime; lives as long as the request and the arena */
 };
 
 /* CPU and memory of one pod of a group. */

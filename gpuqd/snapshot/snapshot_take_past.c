@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/devices/backend.h"
+#include "gpuqd/util/require.h"
 #include "libgpuq/units.h"
 
 #define HOUR_US (3600 * GPUQ_US_PER_S)
@@ -86,23 +88,64 @@ static bool is_avoided(const struct job *j, const struct node *n, int64_t now_us
 	return false;
 }
 
+/* True if one of the group's terms holds for the labels of the node. */
+static bool is_wanted(const struct gpuq_group *g, const struct node *n)
+{
+	for (size_t t = 0; t < g->n_required; t++) {
+		const struct gpuq_term *term = &g->required[t];
+		size_t i = 0;
+
+		while (i < term->n &&
+		       require_holds(&term->all[i],
+				     strcmp(term->all[i].key, REQUIRE_NAME_KEY) == 0
+					     ? n->name
+					     : gpuq_strmap_get(&n->fact.labels, term->all[i].key)))
+			i++;
+		if (i == term->n)
+			return true;
+	}
+	return g->n_required == 0;
+}
+
+/* True if the node is one on which pods of the group may be, and its devices are shared as they request. barred:
+ * backend_barred(). */
+static bool may_be_on(const struct node *n, const struct gpuq_group *g, const char *const *barred)
+{
+	const int64_t mib = n->n_devices ? n->devices[0].memory_mib : 0;
+
+	if (n->closed || (g->nodes.n && !gpuq_strlist_has(&g->nodes, n->name)) ||
+	    gpuq_strlist_has(&g->exclude, n->name) || !is_wanted(g, n) ||
+	    (mib > 0 && g->gpu_memory_bytes >> 20 > mib))
+		return false;
+	for (; barred && *barred; barred++)
+		if (n->backend && strcmp(n->backend->word, *barred) == 0)
+			return false;
+	return true;
+}
+
 /* True if nodes like this one, none of which failed the job, could meet its request now. Otherwise
  * it takes any node. */
 static bool has_others(const struct snap_past *t, const struct job *j, const struct node *like)
 {
 	const struct request_spec *spec = &j->request->spec;
-	int64_t most = 0, n_pods = 0;
+	const struct request_group *largest = &spec->groups[0];
+	const char *const *barred;
+	int64_t most, n_pods = 0;
+	struct gpuq_group g;
 
-	for (size_t i = 0; i < spec->n_groups; i++)
-		if (spec->groups[i].gpus_milli > most)
-			most = spec->groups[i].gpus_milli;
+	for (size_t i = 1; i < spec->n_groups; i++)
+		if (spec->groups[i].gpus_milli > largest->gpus_milli)
+			largest = &spec->groups[i];
+	most = largest->gpus_milli;
+	request_group_of(largest, &g);
+	barred = backend_barred(&g, true, t->mem);
 	for (const struct node *n = t->m->nodes; n; n = n->hh.next) {
 		int64_t left = (int64_t)n->n_devices * SNAP_MILLI - n->foreign_gpus_milli;
 		const struct pod *p;
 
 		if (n->gone || !n->fact.ready || n->drain || n->fact.unschedulable || n->ill ||
 		    n->backoff_until_us > t->now_us || strcmp(n->flavor, like->flavor) != 0 ||
-		    is_avoided(j, n, t->now_us))
+		    is_avoided(j, n, t->now_us) || !may_be_on(n, &g, barred))
 			continue;
 		if (most == 0)
 			return true;

@@ -63,7 +63,11 @@ struct node_fact {
 	size_t n_resources;
 	bool ready; /* may start pods (Ready, no pressure) */
 	bool unschedulable; /* cordoned outside gpuqd */
+	const char *
+		lock; /* for which pod it is locked (devices/hami.h); NULL = none. Not kept by the model */
 	const char *note; /* why not ready, or "" */
+	const char *
+		unused; /* why devices that are unhealthy here are not used; NULL = it is not told */
 };
 
 /* Recent utilization of a device, or of an instance cut from one. */
@@ -130,7 +134,8 @@ enum trouble_whose {
 struct turn_wait {
 	const char *node;
 	const char *namespace_, *pod; /* the pod that is served, namespace "" = as this one's */
-	int64_t since_us, until_us; /* by then others wait for it no longer */
+	int64_t since_us,
+		until_us; /* by then others wait for it no longer; 0 = until it is served or gone */
 	bool lock; /* the node is locked for it: devices/hami.h */
 };
 
@@ -176,6 +181,7 @@ struct pod_fact {
 	/* its requests, for foreign pods and for checks of gpuq's own */
 	int64_t gpus_milli, cpu_milli, memory_bytes;
 	int64_t device_bytes; /* memory of each of its devices, where it holds that; 0 = in proportion */
+	int64_t device_units; /* the same of all, in the units of its node, where that has some; 0 = none */
 	const struct mig_fact *mig; /* instances that it holds */
 	size_t n_mig;
 	const struct gpuq_amount *resources; /* countable ones, by name */

@@ -418,6 +418,8 @@ struct node {
 	bool closed; /* which may do so for another scheduler: no device of it is gpuqd's to give */
 	struct node_cut *cut; /* of its cards into instances, the last time; NULL = never */
 	const char *odd; /* how the site's inventory and the node differ, in its arena; NULL */
+	const char *
+		unused; /* why some of its devices are not, in its arena; NULL = not told; not stored */
 	bool suspect;
 	bool frozen; /* its devices do not add up: no more starts there; not stored */
 	const char *frozen_why; /* interned */
@@ -450,6 +452,7 @@ struct foreign {
 	const char *node; /* interned */
 	int64_t cpu_milli, memory_bytes, gpus_milli;
 	int64_t device_bytes; /* memory of each of its devices; 0 = in proportion */
+	int64_t device_units; /* pod_fact.device_units */
 	/* Where the cluster reports its devices: the same part of each. A foreign pod's are
 	 * believed only where it is a part of one device; those of a pod with gpuq's token
 	 * always. */
@@ -466,7 +469,7 @@ struct foreign {
 
 /* Return how much of a resource the ledger has as free on a node, without what it lacks; below 0:
  * more is held. */
-int64_t node_ledger_free(const struct node *n, const char *resource);
+int64_t node_ledger_free(const struct model *m, const struct node *n, const char *resource);
 /* Return how much a node lacks of a resource now, beside what its pods hold. */
 int64_t node_lacks(const struct node *n, const char *resource, int64_t now_us);
 /* Return how many instances of a profile it lacks so. */
@@ -480,7 +483,7 @@ bool node_offers(const struct node *n, const char *resource);
 /* True if that is the name of the node's devices. */
 bool node_has_devices_by(const struct node *n, const char *resource);
 /* Return what the pod takes of it. */
-int64_t node_pod_asks(const struct pod *p, const char *resource);
+int64_t node_pod_asks(const struct model *m, const struct pod *p, const char *resource);
 /* True if pods of the job request the resource. */
 bool node_short_concerns(const struct node *n, const struct node_short *s, const struct job *j);
 /* True if no job that runs is to be moved there: the kubelet refused what the job requests, and has

@@ -106,6 +106,7 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 	    told->replicas != f->replicas || o->slots != f->slots ||
 	    strcmp(told->device ? told->device : "", f->device ? f->device : "") ||
 	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
+	    strcmp(told->unused ? told->unused : "", f->unused ? f->unused : "") ||
 	    !strmap_same(&told->labels, &f->labels) ||
 	    !gpuq_amounts_same(told->resources, told->n_resources, f->resources, f->n_resources))
 		return false;
@@ -222,7 +223,8 @@ static const char *system_of(const struct model *m, const struct node *n, const 
  * it. Such a node is left alone. */
 static const char *contradiction(struct model *m, const struct node *n)
 {
-	char text[160];
+	const char *own = gpuq_strmap_text(&n->fact.labels, SHARE_LABEL);
+	char text[240];
 
 	if (n->closed && n->n_devices) {
 		snprintf(text, sizeof(text),
@@ -239,8 +241,11 @@ static const char *contradiction(struct model *m, const struct node *n)
 		word = system_of(m, n, p);
 		if (!backend_fits_pool(site_sharing_word(p->sharing), word, n->fact.n_mig)) {
 			snprintf(text, sizeof(text),
-				 "pool %.60s has sharing: %s, the node has %.24s", p->name,
-				 site_sharing_word(p->sharing), n->fact.n_mig ? "mig" : word);
+				 "pool %.60s has sharing: %s, the node has %.24s%s", p->name,
+				 site_sharing_word(p->sharing), n->fact.n_mig ? "mig" : word,
+				 strcmp(word, own) == 0 || n->fact.n_mig
+					 ? ""
+					 : ", whose replicas count as whole devices");
 			return model_intern(m, text);
 		}
 	}
@@ -384,6 +389,7 @@ static void keep_told(struct model *m, struct node *n, const struct node_fact *f
 		.n_devices = f->n_devices,
 		.device = model_intern(m, f->device),
 		.replicas = f->replicas,
+		.unused = f->unused ? adup(n, f->unused) : NULL,
 		.links = keep_bytes(n, f->links, f->n_devices * f->n_devices, true),
 		.numa = keep_bytes(n, f->numa, f->n_devices, true),
 		.mig = mig,
@@ -458,6 +464,9 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 	n->fact.labels = keep_labels(n, &f->labels);
 	n->backend = backend_of(gpuq_strmap_text(&n->fact.labels, SHARE_LABEL));
 	n->odd = odd ? adup(n, odd) : NULL;
+	n->unused = node_offer_listed(n->name, listed, f->n_devices, &n->arena);
+	if (!n->unused && told->unused)
+		n->unused = adup(n, told->unused);
 	keep_told(m, n, told,
 		  told->labels.keys == f->labels.keys ? n->fact.labels
 						      : keep_labels(n, &told->labels));
@@ -485,14 +494,17 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *told)
 
 /* Add the amounts of a foreign pod to its node, or subtract them (sign -1). Devices that the node
  * does not have count as unnamed ones. */
-static void foreign_sum(struct model *m, const struct foreign *f, int sign)
+static void foreign_sum(struct model *m, const struct foreign *of, int sign)
 {
-	struct node *n = model_find_node(m, f->node);
+	struct node *n = model_find_node(m, of->node);
+	struct foreign in;
+	const struct foreign *f = &in;
 	uint32_t single;
 	bool counted;
 
 	if (!n)
 		return;
+	in = foreign_in_units(n, of);
 	single = foreign_instances(n, f);
 	/* Its devices are those of its claims (node_count_claims). */
 	counted = single || foreign_by_resource(n) || node_is_of_claims(n);
@@ -556,7 +568,8 @@ static void foreign_devices(struct foreign *f, const struct pod_fact *p)
 		f->n_uuids = (uint32_t)p->uuids.n;
 		return;
 	}
-	if (p->n_devices == 0 || p->n_devices > most || p->gpus_milli <= 0 ||
+	if (p->n_devices == 0 || p->n_devices > most ||
+	    (p->gpus_milli <= 0 && p->device_units == 0) ||
 	    p->gpus_milli > 1000 * (int64_t)p->n_devices)
 		return;
 	for (size_t i = 0; i < p->n_devices; i++) {
@@ -583,6 +596,7 @@ static void foreign_fill(struct foreign *f, const struct pod_fact *p)
 	f->memory_bytes = p->memory_bytes;
 	f->gpus_milli = p->gpus_milli;
 	f->device_bytes = p->device_bytes;
+	f->device_units = p->device_units;
 	foreign_devices(f, p);
 	f->holds = p->holds.items;
 	f->n_holds = p->holds.n < FOREIGN_DEVICES_MAX ? (uint32_t)p->holds.n : FOREIGN_DEVICES_MAX;
@@ -644,8 +658,9 @@ static bool foreign_same(const struct foreign *a, const struct foreign *b)
 	       gpuq_amounts_same(a->resources, a->n_resources, b->resources, b->n_resources) &&
 	       strcmp(a->node, b->node) == 0 && a->cpu_milli == b->cpu_milli &&
 	       a->memory_bytes == b->memory_bytes && a->gpus_milli == b->gpus_milli &&
-	       a->device_bytes == b->device_bytes && a->n_devices == b->n_devices &&
-	       a->n_mig == b->n_mig && memcmp(a->devices, b->devices, sizeof(a->devices)) == 0;
+	       a->device_bytes == b->device_bytes && a->device_units == b->device_units &&
+	       a->n_devices == b->n_devices && a->n_mig == b->n_mig &&
+	       memcmp(a->devices, b->devices, sizeof(a->devices)) == 0;
 }
 
 bool node_any_of_claims(const struct model *m)
@@ -730,6 +745,7 @@ static void settle(struct model *m, struct node *n)
 	f.n_devices = n->told.n_devices;
 	f.device = n->told.device;
 	f.replicas = n->told.replicas;
+	f.unused = n->told.unused;
 	f.links = n->told.links;
 	f.numa = n->told.numa;
 	f.mig = n->told.mig;

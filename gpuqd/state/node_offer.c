@@ -1,6 +1,7 @@
 #include "gpuqd/state/model_int.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
@@ -10,6 +11,7 @@
 #include "gpuqd/site/product.h"
 #include "gpuqd/site/site_find.h"
 #include "gpuqd/state/cuts/shared_claim.h"
+#include "libgpuq/buf.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"
 
@@ -358,7 +360,8 @@ static void take_inventory(struct offer *o, const struct site_inventory *i)
 /* Where devices are offered in replicas, and neither the node nor the site says in how many, none is used. */
 static void count_none(struct offer *o)
 {
-	const char *device = o->f->device;
+	const char *device = o->f->device,
+		   *said = gpuq_strmap_text(&o->f->labels, "nvidia.com/gpu.replicas");
 
 	for (size_t i = 0; !o->odd && i < o->f->n_mig; i++)
 		if (gpuq_profile_is_any(o->f->mig[i].profile))
@@ -366,11 +369,12 @@ static void count_none(struct offer *o)
 				 "replicas: none is used";
 	if (!o->odd && device && o->f->n_devices == 0 && o->f->replicas > 1 && o->f->ready &&
 	    offered(o, device) > 0)
-		o->odd = gpuq_arena_printf(o->a,
-					   "it offers %" PRId64
-					   " replicas, and nvidia.com/gpu.replicas=%" PRIu32
-					   " says that one device has more: none is used",
-					   offered(o, device), o->f->replicas);
+		o->odd = gpuq_arena_printf(
+			o->a,
+			"it offers %" PRId64 " replicas, and %s%.20s says that one device has "
+			"more: none is used",
+			offered(o, device),
+			*said ? "nvidia.com/gpu.replicas=" : "inventory of the site", said);
 	if (!o->odd && device && o->f->n_devices == 0 && o->f->n_mig == 0 && o->f->ready &&
 	    (strcmp(device, GPUQ_RESOURCE_GPU) == 0 || strcmp(device, GPUQ_RESOURCE_SHARED) == 0) &&
 	    gpuq_amounts_get(o->f->resources, o->f->n_resources, device) > 0)
@@ -584,14 +588,59 @@ bool node_is_of(const struct model *m, const struct node *n, const struct gpuq_s
 	return false;
 }
 
+/* ---- cards that are listed as unhealthy ---- */
+
+#define LISTED_MAX 200 /* bytes of words that are named */
+#define BETWEEN ", \t\r\n;"
+
+/* Return the number that the word is; -1 = it is none, or a large one. */
+static int64_t number_of(const char *word, size_t len)
+{
+	return len < 6 && strspn(word, "0123456789") >= len ? strtoll(word, NULL, 10) : -1;
+}
+
 bool node_offer_lists(const char *list, uint32_t card)
 {
-	while (*list) {
-		const size_t digits = strspn(list, "0123456789");
+	size_t len;
 
-		if (digits && digits < 6 && strtoul(list, NULL, 10) == card)
+	for (list += strspn(list, BETWEEN); *list; list += len, list += strspn(list, BETWEEN)) {
+		len = strcspn(list, BETWEEN);
+		if (number_of(list, len) == card)
 			return true;
-		list += digits ? digits : 1;
 	}
 	return false;
+}
+
+const char *node_offer_listed(const char *node, const char *list, size_t n_devices,
+			      struct gpuq_arena *a)
+{
+	struct gpuq_buf cards = GPUQ_BUF_INIT, others = GPUQ_BUF_INIT;
+	const char *out;
+	size_t len;
+
+	for (list += strspn(list, BETWEEN); *list; list += len, list += strspn(list, BETWEEN)) {
+		struct gpuq_buf *to;
+
+		len = strcspn(list, BETWEEN);
+		to = number_of(list, len) < 0 || number_of(list, len) >= (int64_t)n_devices
+			     ? &others
+			     : &cards;
+		if (to->len < LISTED_MAX)
+			gpuq_buf_printf(to, "%s%.*s", to->len ? ", " : "", len < 40 ? (int)len : 40,
+					list);
+	}
+	out = cards.len + others.len == 0
+		      ? NULL
+		      : gpuq_arena_printf(a,
+					  "ConfigMap " OBJECT_UNHEALTHY_NAMESPACE
+					  "/" OBJECT_UNHEALTHY_PREFIX "%s lists %s%s%s%s",
+					  node, cards.len ? "unhealthy cards: " : "",
+					  gpuq_buf_str(&cards),
+					  !others.len ? ""
+					  : cards.len ? "; not a card of the node: "
+						      : "what is not a card of the node: ",
+					  gpuq_buf_str(&others));
+	gpuq_buf_done(&cards);
+	gpuq_buf_done(&others);
+	return out;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/state/takes.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/profile.h"
 #include "libgpuq/spec/resource.h"
@@ -33,8 +34,11 @@ static struct name name_of(const struct node *n, const char *resource)
 									       : NULL };
 }
 
-int64_t node_pod_asks(const struct pod *p, const char *resource)
+/* Cores and memory are those that the cluster reported of the pod; devices those that it was given, however
+ * they were requested; all else is what its request makes of it in its namespace. */
+int64_t node_pod_asks(const struct model *m, const struct pod *p, const char *resource)
 {
+	struct gpuq_amount amounts[GPUQ_RESOURCES_MAX];
 	const struct name is = name_of(p->node, resource);
 	const struct request_group *g =
 		p->job->request ? &p->job->request->spec.groups[p->group] : NULL;
@@ -52,7 +56,7 @@ int64_t node_pod_asks(const struct pod *p, const char *resource)
 		return has && gpuq_profile_kin(has, is.profile) ? model_pod_instances(p) : 0;
 	if (is.devices) /* whole ones, a replica, or instances under their name */
 		return p->n_devices ? p->n_devices : model_pod_instances(p);
-	return gpuq_amounts_get(g->resources, g->n_resources, resource);
+	return gpuq_amounts_get(amounts, takes_amounts(m, p->job->queue, g, amounts), resource);
 }
 
 /* Return all that the node offers of it, or without what pods of others hold. */
@@ -74,20 +78,20 @@ static int64_t offered(const struct node *n, const char *resource, bool all)
 }
 
 /* Return what is left when our pods have theirs; started: those that have started alone. */
-static int64_t left(const struct node *n, const char *resource, bool started)
+static int64_t left(const struct model *m, const struct node *n, const char *resource, bool started)
 {
 	int64_t free = offered(n, resource, false);
 	const struct pod *p;
 
 	DL_FOREACH2(n->pods, p, node_next)
 		if (model_pod_takes(p) && (p->start_us || !started))
-			free -= node_pod_asks(p, resource);
+			free -= node_pod_asks(m, p, resource);
 	return free;
 }
 
-int64_t node_ledger_free(const struct node *n, const char *resource)
+int64_t node_ledger_free(const struct model *m, const struct node *n, const char *resource)
 {
-	return left(n, resource, false);
+	return left(m, n, resource, false);
 }
 
 bool node_offers(const struct node *n, const char *resource)
@@ -185,8 +189,8 @@ void node_shorts_started(struct model *m, const struct pod *p)
 	for (size_t i = NODE_SHORTS_MAX; i-- > 0;) {
 		const struct node_short *s = &n->shorts[i];
 
-		if (s->resource && node_pod_asks(p, s->resource) > 0 &&
-		    (s->lacks == 0 || left(n, s->resource, true) < s->lacks))
+		if (s->resource && node_pod_asks(m, p, s->resource) > 0 &&
+		    (s->lacks == 0 || left(m, n, s->resource, true) < s->lacks))
 			drop(m, n, i);
 	}
 }

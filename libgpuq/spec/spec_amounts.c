@@ -127,9 +127,8 @@ static const char *refused(const char *name)
 	}
 }
 
-/* Huge pages are requested as a whole number of them. */
-static int check_pages(struct gpuq_reader *r, const struct gpuq_val *at, const char *name,
-		       int64_t bytes)
+int spec_pages_check(struct gpuq_reader *r, const struct gpuq_val *at, const char *name,
+		     int64_t bytes)
 {
 	const struct gpuq_amount one = { name, bytes };
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -161,7 +160,7 @@ static int amount_read(struct gpuq_reader *r, const struct gpuq_pair *p, int64_t
 		return spec_fail(r, p->val, GPUQ_EINVAL, "expected %s, not '%.40s'%s",
 				 bytes ? "an amount such as 2Gi" : "a number from 1", text,
 				 bytes ? "" : spec_nearest_count(text, 0, most, near));
-	return bytes ? check_pages(r, p->val, p->key, *out) : 0;
+	return bytes ? spec_pages_check(r, p->val, p->key, *out) : 0;
 }
 
 static int resources_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
@@ -344,12 +343,6 @@ int spec_resources_of_pod(struct gpuq_reader *r, const struct gpuq_val *spec, st
 		if (rc == 0 && g->resources[i].count > GPUQ_RESOURCE_BYTES_MAX)
 			rc = spec_fail(r, spec, GPUQ_ERANGE, "%s: more than can be counted",
 				       names.items[i]);
-		if (rc == 0) {
-			const size_t mark = gpuq_reader_enter(r, names.items[i]);
-
-			rc = check_pages(r, spec, names.items[i], g->resources[i].count);
-			gpuq_reader_leave(r, mark);
-		}
 		if (rc < 0)
 			return rc;
 	}

@@ -48,22 +48,31 @@ static const struct {
 	enum dialect dialect;
 	bool share; /* of one device: one container only */
 	int64_t bytes; /* that one of it is, where it counts memory */
+	int64_t most; /* of a container */
 } words[] = {
-	{ R_GPU, NVIDIA, false, 0 },
-	{ R_HAMI_MEM, NVIDIA, true, MIB },
-	{ R_HAMI_PERCENT, NVIDIA, true, 0 },
-	{ R_HAMI_CORES, NVIDIA, true, 0 },
-	{ R_MIG, MIG, false, 0 },
-	{ R_CORE, TENCENT, false, 0 },
-	{ R_VMEM, TENCENT, false, VCUDA_BLOCK_BYTES },
-	{ R_ALIYUN, ALIYUN, true, GIB },
+	{ R_GPU, NVIDIA, false, 0, GPUQ_GPUS_PER_POD_MAX },
+	{ R_HAMI_MEM, NVIDIA, true, MIB, COUNT_MAX },
+	{ R_HAMI_PERCENT, NVIDIA, true, 0, 100 },
+	{ R_HAMI_CORES, NVIDIA, true, 0, 100 },
+	{ R_MIG, MIG, false, 0, COUNT_MAX },
+	{ R_CORE, TENCENT, false, 0, 100 * (int64_t)GPUQ_GPUS_PER_POD_MAX },
+	{ R_VMEM, TENCENT, false, VCUDA_BLOCK_BYTES, COUNT_MAX },
+	{ R_ALIYUN, ALIYUN, true, GIB, COUNT_MAX },
 };
 
 /* ---- one value ---- */
 
-/* unit_bytes: of one, where a count is of memory; else 0. */
+/* Write the count of the resource that comes nearest to the text. Returns out. */
+static const char *nearest_of(const char *res, const char *text, char out[SPEC_NEAREST_ROOM])
+{
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(words[i].name, res) == 0)
+			return spec_nearest_count(text, words[i].bytes, words[i].most, out);
+	return spec_nearest_count(text, 0, COUNT_MAX, out);
+}
+
 static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit unit,
-		 int64_t unit_bytes, int64_t *out)
+		 const char *res, int64_t *out)
 {
 	char near[SPEC_NEAREST_ROOM];
 	const char *text = spec_scalar(r->arena, v), *p = text;
@@ -79,8 +88,7 @@ static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit
 		if (!spec_digits(&p, 0, COUNT_MAX, &n) || *p)
 			return spec_fail(r, v, GPUQ_EINVAL,
 					 "expected a whole number without a unit, not '%.40s'%s",
-					 text,
-					 spec_nearest_count(text, unit_bytes, COUNT_MAX, near));
+					 text, nearest_of(res, text, near));
 		break;
 	case SPEC_CPU:
 		rc = gpuq_milli_parse(text, &n, &err);
@@ -94,14 +102,6 @@ static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum spec_unit
 	if (n < 0)
 		return spec_fail(r, v, GPUQ_ERANGE, "expected 0 or more, not '%.40s'", text);
 	*out = n;
-	return 0;
-}
-
-static int64_t bytes_of_one(const char *res)
-{
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(words[i].name, res) == 0)
-			return words[i].bytes;
 	return 0;
 }
 
@@ -125,7 +125,9 @@ static int asked(struct gpuq_reader *r, const struct gpuq_val *resources, const 
 		v[k] = gpuq_get(map, res);
 		if (v[k]) {
 			gpuq_reader_enter(r, res);
-			rc = parse(r, v[k], unit, bytes_of_one(res), &n[k]);
+			rc = parse(r, v[k], unit, res, &n[k]);
+			if (rc == 0)
+				rc = spec_pages_check(r, v[k], res, n[k]);
 			if (rc < 0)
 				return rc;
 			if (k == 1 && v[0] && n[1] < n[0])
@@ -205,7 +207,10 @@ int spec_pod_request(struct gpuq_reader *r, const struct gpuq_val *spec, const c
 		if (rc == 0 && overhead) {
 			const size_t mark = gpuq_reader_enter(r, "overhead");
 
-			rc = parse(r, overhead, unit, 0, &n);
+			gpuq_reader_enter(r, res);
+			rc = parse(r, overhead, unit, res, &n);
+			if (rc == 0)
+				rc = spec_pages_check(r, overhead, res, n);
 			gpuq_reader_leave(r, mark);
 		}
 		if (rc == 0)
@@ -655,7 +660,7 @@ static int read_kai(struct gpuq_reader *r, const struct gpuq_val *annotations,
 		return 0;
 	}
 	gpuq_reader_enter(r, A_MEMORY);
-	rc = parse(r, memory, SPEC_COUNT, MIB, &n);
+	rc = parse(r, memory, SPEC_COUNT, R_HAMI_MEM, &n); /* of as much */
 	if (rc < 0)
 		return rc;
 	if (n == 0)

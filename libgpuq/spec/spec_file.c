@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
+#include "libgpuq/spec/kinds/hints.h"
 #include "libgpuq/spec/kinds/kinds.h"
 #include "libgpuq/spec/kinds/others.h"
 #include "libgpuq/wire/mp.h"
@@ -146,6 +147,8 @@ static int read_one(struct gpuq_reader *r, const struct gpuq_spec_opts *opts,
 		rc = check_all(r, v, out);
 	if (rc < 0)
 		return rc;
+	if (!is_manifest)
+		hints_warn(r, warnings, v);
 	spec_opts_begin(&st, r->arena, out, opts, warnings);
 	st.is_manifest = is_manifest;
 	return finish(r, &st, out);

@@ -54,7 +54,7 @@ bool spec_mig_fits(const char *text);
  * NAN, no number. Returns out. */
 const char *spec_nearest(double asked, double low, double high, double step,
 			 char out[SPEC_NEAREST_ROOM]);
-/* The same for devices of a pod: whole ones up to most, or hundredths of one; 1 for none or less. */
+/* The same for devices of a pod: whole ones up to most, or hundredths of one; 0 for less. */
 const char *spec_nearest_devices(double asked, double most, char out[SPEC_NEAREST_ROOM]);
 /* The same for a whole number from 1 to high that was written as a quantity, with the size of one where it counts
  * memory (0: it does not): "2Gi" of MiB is ": that is 2048". */
@@ -96,6 +96,9 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 
 /* ---- countable resources (spec_amounts.c) ---- */
 
+/* Check that an amount of huge pages is a whole number of them; other resources pass. */
+int spec_pages_check(struct gpuq_reader *r, const struct gpuq_val *at, const char *name,
+		     int64_t bytes);
 /* Convert devices that are named to thousandths of devices. */
 int spec_devices_of(const struct gpuq_amount *named, int64_t *milli, struct gpuq_err *err);
 

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libgpuq/units.h"
@@ -18,6 +19,7 @@ static double rounded_down(double x)
 const char *spec_nearest(double asked, double low, double high, double step,
 			 char out[SPEC_NEAREST_ROOM])
 {
+	const bool less = asked < low;
 	double below;
 
 	out[0] = '\0';
@@ -30,7 +32,7 @@ const char *spec_nearest(double asked, double low, double high, double step,
 		below = low;
 	if (below >= high)
 		below = high;
-	if (below >= high || asked < low || below + step > high)
+	if (less || below >= high || below + step > high)
 		snprintf(out, SPEC_NEAREST_ROOM, ": the nearest is %.9g", below);
 	else
 		snprintf(out, SPEC_NEAREST_ROOM, ": the nearest are %.9g and %.9g", below,
@@ -40,9 +42,18 @@ const char *spec_nearest(double asked, double low, double high, double step,
 
 const char *spec_nearest_devices(double asked, double most, char out[SPEC_NEAREST_ROOM])
 {
-	const bool whole = asked >= 1 || asked <= -1 || asked == 0;
+	const bool whole = asked >= 1 || asked < 0;
 
-	return spec_nearest(asked, asked <= 0 && whole ? 1 : 0.01, most, whole ? 1 : 0.01, out);
+	return spec_nearest(asked, asked < 0 ? 0 : 0.01, most, whole ? 1 : 0.01, out);
+}
+
+/* Return the number that the text is, of any size and sign; NAN = it is none. */
+static double number_of(const char *text)
+{
+	char *end;
+	const double x = isdigit((unsigned char)text[text[0] == '-']) ? strtod(text, &end) : NAN;
+
+	return isnan(x) || *end ? NAN : x;
 }
 
 const char *spec_nearest_count(const char *text, int64_t unit_bytes, int64_t high,
@@ -57,6 +68,8 @@ const char *spec_nearest_count(const char *text, int64_t unit_bytes, int64_t hig
 			asked = (double)bytes / (double)unit_bytes;
 	} else if (gpuq_milli_parse(text, &milli, NULL) == 0) {
 		asked = (double)milli / 1000;
+	} else {
+		asked = number_of(text);
 	}
 	if (asked >= 1 && asked <= (double)high && asked == rounded_down(asked))
 		snprintf(out, SPEC_NEAREST_ROOM, ": that is %.0f", asked);

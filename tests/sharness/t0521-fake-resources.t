@@ -37,6 +37,20 @@ test_expect_success 'jobs of others run beside them, on all the devices that are
 	wait_for 60 eval "[ \"\$(gpuq queue -h -t R | wc -l)\" = 20 ]" && test "$(free_gpus)" = 0 && all_gone
 '
 
+test_expect_success 'of two resources the one is named that lacks on the node that has both' '
+	offers node-0009 "\"example.com/nic\": \"2\"" && wait_for 60 eval "node node-0009 resources | grep -q example.com/nic" &&
+	pod both "rdma/hca: 1, example.com/nic: 1" >both.yaml && a=$(submit both.yaml) && job_becomes "$a" RUNNING && b=$(submit both.yaml) &&
+	wait_for 60 job_is "$b" reason Resources && job_is "$b" reasons.0.object rdma/hca && job_is "$b" reasons.0.have 0 && job_is "$b" reasons.0.need 1 &&
+	gpuq why "$b" >why && says why "or other resources now" && gpuq cancel "$a" && job_becomes "$b" RUNNING && all_gone
+'
+
+test_expect_success 'two resources that no one node has together are named at submit' '
+	offers node-0009 "\"rdma/hca\": null" && wait_for 60 eval "test \$(node node-0009 resources | grep -c rdma) = 0" &&
+	b=$(submit both.yaml 2>warned) && says warned "no node has all of 1 example.com/nic, 1 rdma/hca" && wait_for 60 job_is "$b" reason Unsatisfiable &&
+	job_is "$b" reasons.0.need 1 && job_is "$b" reasons.0.have 0 && ! job_is "$b" reasons.0.object pods >/dev/null && gpuq cancel "$b" &&
+	offers node-0009 "\"rdma/hca\": \"1\", \"example.com/nic\": null" && wait_for 60 node_is node-0009 "resources.rdma/hca.free" 1
+'
+
 test_expect_success 'a resource that no node has is told at submit, and the job waits' '
 	pod nowhere "example.com/nic: 2" >n.yaml && n=$(submit n.yaml 2>warned) && grep "2 example.com/nic requested, 0 on the largest node" warned &&
 	printf "image: test\ncommand: [a]\nmig: 3g.20gb\n" >mig.yaml && mig=$(submit mig.yaml 2>warned) && grep "1 3g.20gb requested, 0 on the largest node" warned && gpuq cancel "$mig" &&

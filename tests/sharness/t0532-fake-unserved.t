@@ -33,6 +33,8 @@ test_expect_success 'AC-ALI-8: a pod that is not served is deleted, and made aga
 
 test_expect_success 'AC-ALI-8: the second time the node is suspect, and the job goes elsewhere' '
 	fail "$id" 1 && wait_for 60 pod "$id" 2 spec.nodeName && pod "$id" 2 spec.nodeName >other && ! test_cmp node other && gpuq nodes --json >nodes.out && grep suspect nodes.out &&
+	gpuq nodes -o NODE,NOTE >notes && grep "^$(cat node) *pods failed there of late, avoided until [0-9]" notes && ! grep "^$(cat other) .*failed" notes &&
+	w=$(echo "{command: [a], image: test, gpu_memory: 5Gi, nodes: [$(cat node)]}" | submit -) && wait_for 60 job_is "$w" reason NodesUnavailable && gpuq why "$w" >why.out && grep "down, drained or suspect" why.out && gpuq cancel "$w" &&
 	job "$id" evictions.1.why | grep "no-gpu-has-5GiB-to-run" && gpuq cancel "$id"
 '
 

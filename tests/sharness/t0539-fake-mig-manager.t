@@ -41,7 +41,8 @@ test_expect_success 'AC-NV-4: twelve jobs of one instance have an idle node cut,
 	site 15m 1h && busy=$(fake_job hang=true -g 1 -w node-0000) && job_becomes "$busy" RUNNING && does sleep &&
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do fake_job hang=true --mig 1g.10gb 2>>warned || return 1; done >ids && first=$(head -n 1 ids) &&
 	wait_for 60 label_is node-0001 all-1g.10gb && wait_for 60 says_cut "$first" node-0001 && job_is "$first" reason MigLayout &&
-	node_is node-0001 state reserved && cut_is node-0001 state set && gpuq nodes -o NODE,NOTE >nodes.out && grep "node-0001.*all-1g.10gb is being set" nodes.out &&
+	node_is node-0001 state reserved && cut_is node-0001 state set && node_is node-0001 free_gpus 0 && gpuq status --json >status.out &&
+	test "$(json devices.reserved <status.out)" = 4 && test "$(json devices.free <status.out)" = 3 && gpuq nodes -o NODE,NOTE >nodes.out && grep "node-0001.*all-1g.10gb is being set" nodes.out &&
 	late=$(fake_job hang=true -g 1 -w node-0001) && wait_for 60 job_is "$late" reason NodesUnavailable && label_is node-0000 - && gpuq cancel "$late" && does obey &&
 	for id in $(cat ids); do job_becomes "$id" RUNNING || return 1; done && offers node-0001 1g.10gb 28 && cut_is node-0001 state done && node_is node-0001 state mixed &&
 	whose=$(gpuq events --json | grep node.cut | head -n 1 | json job) && gpuq events "$whose" >events.out && grep "node.cut.*node-0001.*all-1g.10gb.*set" events.out && grep "node.cut.*node-0001.*done" events.out

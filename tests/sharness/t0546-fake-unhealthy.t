@@ -37,6 +37,17 @@ test_expect_success '... also after a restart; other ConfigMaps and words withou
 	listed " 0, x" && job_becomes "$late" RUNNING && job_is "$late" pods.0.devices.0.index 2
 '
 
+# noted TEXT: what the node says
+noted() {
+	gpuq nodes --json >nodes.out && [ "$(json note <nodes.out)" = "$1" ] || { json note <nodes.out; return 1; }
+}
+
+test_expect_success 'the note of the node names the ConfigMap, and words that are no cards of it, which close none' '
+	noted "ConfigMap kube-system/unhealthy-gpu-node-0000 lists unhealthy cards: 0; not a card of the node: x" && gpuq nodes >nodes.txt && grep "unhealthy-gpu-node-0000" nodes.txt &&
+	listed "-1, 1.5 4,abc" && wait_for 60 noted "ConfigMap kube-system/unhealthy-gpu-node-0000 lists what is not a card of the node: -1, 1.5, 4, abc" &&
+	gpuq nodes --json >nodes.out && ! grep unhealthy\" nodes.out && listed "2" && wait_for 60 noted "ConfigMap kube-system/unhealthy-gpu-node-0000 lists unhealthy cards: 2"
+'
+
 test_expect_success 'without the ConfigMap all cards are used' '
 	gpuq cancel "$early" "$late" $(cat ids) && wait_for 60 frees 3 && api DELETE /namespaces/kube-system/configmaps/unhealthy-gpu-node-0000 && wait_for 60 frees 4
 '

@@ -74,4 +74,9 @@ test_expect_success 'where another node has room it starts there' '
 	grep "job.withdrawn job=$y index=-1 node=node-0000 " gpuqd.log && serve "$y" 0 && wait_for 60 eval "test \"\$(indexes $y)\" = 0" && whole_nodes && api DELETE /namespaces/default/pods/theirs >/dev/null && gpuq cancel "$x" "$y"
 '
 
+test_expect_success 'AC-GAIA-2: a job that only this node can have is made again there at once after a refusal, whatever other nodes have room' '
+	wait_for 60 eval "test \$(free_gpus) = 4" && printf "command: [a]\nimage: test\ngpu_cores: 50\ngpu_memory: 1Gi\nnodes: [node-0000]\nannotations: {gpuq.test/reject: UnexpectedAdmissionError}\n" >refused.yaml && id=$(submit refused.yaml) &&
+	wait_for 30 eval "test \$(job $id attempt) -ge 1" && gpuq cancel "$id"
+'
+
 test_done

@@ -44,14 +44,14 @@ test_expect_success 'a lock of others: its holder, its time, and when it is stal
 
 test_expect_success 'the turn of a pod of another job, which is named; then of the next' '
 	lock node-0000 && wait_for 60 eval "its_pod $id | grep -q gpuq" && next=$(part "gpus: 0.25" "nodes: [node-0000]") && waits "$next" DeviceTurn &&
-	grep -q "^node node-0000 serves pod $(its_pod "$id") of job $id before it, since 20.*Z; the turn ends at 20.*Z at the latest$" message.out &&
+	grep -q "^node node-0000 serves pod $(its_pod "$id") of job $id before it, since 20.*Z; the turn ends when that is served or gone$" message.out &&
 	grep -q "of job $id before it" why.out && grep -q "of job $id before it" status.out && gpuq queue >queue.out && grep -q "(DeviceTurn)" queue.out &&
 	gpuq cancel "$id" && job_becomes "$id" CANCELLED && wait_for 60 eval "its_pod $next | grep -q gpuq" && wait_for 60 job_is "$next" reasons.0.object null && job_is "$next" reason Starting
 '
 
 test_expect_success 'equal amounts on a node of gpushare; any on one of gpu-manager' '
 	first=$(part "gpu_memory: 5Gi" "nodes: [node-0001]") && wait_for 60 eval "its_pod $first | grep -q gpuq" && same=$(part "gpu_memory: 5Gi" "nodes: [node-0001]") &&
-	waits "$same" DeviceTurn && grep -q "^node node-0001 serves pod .* of job $first before it" message.out &&
+	waits "$same" DeviceTurn && grep -q "^node node-0001 serves pod .* of job $first before it, since 20.*Z; the turn ends at 20.*Z at the latest$" message.out &&
 	cores=$(part "gpus: 0.5" "nodes: [node-0002]") && wait_for 60 eval "its_pod $cores | grep -q gpuq" && small=$(part "gpus: 0.25" "nodes: [node-0002]") &&
 	waits "$small" DeviceTurn && grep -q "^node node-0002 serves pod .* of job $cores before it" message.out
 '

@@ -17,7 +17,8 @@ shared='"nvidia.com/gpu.sharing-strategy": "time-slicing", "nvidia.com/gpu.repli
 test_expect_success 'fewer replicas than one device has are none, which the note says as it is' '
 	start_fake --nodes 4 --gpus 2 && offers node-0001 "\"nvidia.com/gpu\": \"8\"" "$shared" && start_fake_gpuqd && wait_for 60 node_is node-0001 gpus 0 &&
 	node node-0001 note | grep "it offers 8 replicas, and nvidia.com/gpu.replicas=10 says" && finds "time-slicing: none of the offered devices can be used: node-0001" && lacks "time-slicing: usable" &&
-	finds "1 of 4 nodes is without devices that can be used: node-0001"
+	finds "1 of 4 nodes is without devices that can be used: node-0001" && offers node-0001 "\"nvidia.com/gpu\": \"8\"" "\"nvidia.com/gpu.replicas\": \"1000000\"" &&
+	wait_for 60 eval "node node-0001 note | grep \"nvidia.com/gpu.replicas=1000000 says\""
 '
 
 test_expect_success 'cores of gpu-manager beyond belief, or without memory' '

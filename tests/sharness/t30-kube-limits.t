@@ -53,6 +53,10 @@ n_on() {
 	[ "$n_on_got" = "$2" ] || { echo "$1 has $n_on_got pods, not $2"; return 1; }
 }
 
+hca_free() {
+	[ "$(gpuq nodes --json | grep "\"name\":\"hca\"" | json resources.rdma/hca.free)" = "$1" ]
+}
+
 all_gone() {
 	for all_space in gpuq-jobs limited meshed; do
 		test -z "$(kube list $all_space/pods metadata.name)" || return 1
@@ -157,6 +161,60 @@ test_expect_success 'a toleration that is taken from the class holds for the nex
 	d=$(fake_job "queue: plain\ngpus: 1\nruntime_class: boxed\n$(fate hang=true)") && wait_for 60 job_is "$d" reason Unsatisfiable &&
 	job_is "$c" state RUNNING && gpuq cancel "$a" "$c" "$d" && wait_for 120 all_gone && cluster delete-node boxed &&
 	cluster delete-node big
+'
+
+test_expect_success 'what an overhead takes of another resource is counted, and printed' '
+	cluster node hca gpus=4 cpu=32 memory=64Gi rdma/hca=3 && wait_for 60 hca_free 3 &&
+	kube apply -f - <<-\END &&
+	apiVersion: node.k8s.io/v1
+	kind: RuntimeClass
+	metadata: {name: wired}
+	handler: runc
+	overhead: {podFixed: {rdma/hca: "2"}}
+	END
+	sleep 1 && a=$(fake_job "queue: plain\ngpus: 1\nruntime_class: wired\n$(fate hang=true)") && job_becomes "$a" RUNNING 120 &&
+	job_is "$a" pods.0.node hca && job_is "$a" resources.rdma/hca 2 && hca_free 1 &&
+	b=$(fake_job "queue: plain\ngpus: 1\nresources: {rdma/hca: 2}\n$(fate hang=true)") && wait_for 60 job_is "$b" reasons.0.object rdma/hca &&
+	gpuq cancel "$a" && job_becomes "$b" RUNNING 120 && gpuq cancel "$b" && wait_for 120 all_gone
+'
+
+test_expect_success 'an overhead with a device keeps its jobs waiting, and they name it; without it they run' '
+	kube patch runtimeclasses/wired "{\"overhead\": {\"podFixed\": {\"nvidia.com/gpu\": \"1\", \"rdma/hca\": null}}}" &&
+	sleep 1 && a=$(fake_job "queue: plain\ngpus: 1\nruntime_class: wired\n$(fate hang=true)") && wait_for 60 job_is "$a" reason ClusterRefused &&
+	job_is "$a" reasons.0.object runtimeclass/wired && gpuq why "$a" >why && says why "its overhead takes nvidia.com/gpu" &&
+	b=$(fake_job "queue: plain\ngpus: 4\nnode_selector: {kubernetes.io/hostname: hca}\n$(fate hang=true)") && job_becomes "$b" RUNNING 120 &&
+	job_is "$a" state PENDING && kube patch runtimeclasses/wired "{\"overhead\": null}" &&
+	job_becomes "$a" RUNNING 120 && gpuq cancel "$a" "$b" && wait_for 120 all_gone
+'
+
+# ---- devices by default ----
+
+test_expect_success 'a LimitRange gives pods no devices and adapters beyond those of their jobs' '
+	kube apply -f - <<-\END &&
+	apiVersion: v1
+	kind: LimitRange
+	metadata: {name: devices, namespace: limited}
+	spec:
+	  limits:
+	  - {type: Container, default: {nvidia.com/gpu: 1, rdma/hca: 1}, defaultRequest: {nvidia.com/gpu: 1, rdma/hca: 1}}
+	END
+	cat >two.yaml <<-END &&
+	apiVersion: v1
+	kind: Pod
+	metadata: {name: two, annotations: {gpuq.test/hang: "true"}, labels: {kueue.x-k8s.io/queue-name: limited}}
+	spec:
+	  nodeSelector: {kubernetes.io/hostname: hca}
+	  initContainers: [{name: first, image: $kube_image, command: [sleep, "1"]}]
+	  containers:
+	  - {name: main, image: $kube_image, command: [sleep, "1"], resources: {limits: {nvidia.com/gpu: 3}}}
+	  - {name: side, image: $kube_image, command: [sleep, "1"]}
+	END
+	sleep 1 && a=$(submit two.yaml) && job_becomes "$a" RUNNING 120 && job_is "$a" pods.0.node hca &&
+	b=$(fake_job "queue: limited\ncpus: 1\nnode_selector: {kubernetes.io/hostname: hca}\n$(fate hang=true)") &&
+	c=$(fake_job "queue: limited\ngpus: 1\nnode_selector: {kubernetes.io/hostname: hca}\n$(fate hang=true)") &&
+	job_becomes "$b" RUNNING 120 && job_becomes "$c" RUNNING 120 && hca_free 3 &&
+	kube list limited/pods spec.containers,spec.initContainers >asked && says asked "rdma/hca" && test_must_fail grep "rdma/hca[^0-9a-z]*1" asked &&
+	gpuq cancel "$a" "$b" "$c" && wait_for 120 all_gone && kube delete limited/limitranges/devices && cluster delete-node hca
 '
 
 # ---- what a policy adds ----

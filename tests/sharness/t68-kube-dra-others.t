@@ -99,6 +99,14 @@ test_expect_success 'the devices of a claim of others are taken, in nodes and fo
 	gpuq cancel "$id" && given_back two && wait_for 60 node_frees node1 4 && wait_for 60 no_claims
 '
 
+test_expect_success 'beside a claim of others, the end of a job lets one with another number of devices start' '
+	allocated two "gpu-0 gpu-2" && wait_for 60 node_frees node1 2 &&
+	id=$(fake_job "claims: [{name: g, class: gpu.nvidia.com, count: 2}]\nnodes: [node1]\n$(fate hang=true)") && job_becomes "$id" RUNNING 120 &&
+	next=$(fake_job "claims: [{name: g, class: gpu.nvidia.com}]\nnodes: [node1]\n$(fate hang=true)") && wait_for 60 job_is "$next" reasons.0.code Resources &&
+	job_is "$next" reasons.0.object gpus && gpuq why "$next" >out && grep "after this job has ended: $id" out &&
+	gpuq cancel "$id" && job_becomes "$next" RUNNING 120 && gpuq cancel "$next" && given_back two && wait_for 60 node_frees node1 4 && wait_for 60 no_claims
+'
+
 test_expect_success 'a pod of others that requests an extended resource is counted by its claim, once' '
 	allocated ext "gpu-3" "" nvidia.com/gpu && wait_for 60 node_frees node1 3 && wait_for 60 device_is node1 3 foreign && sleep 1 && node_frees node1 3 &&
 	{ gpuq doctor >out || :; } && grep -q "DeviceClass gpu.nvidia.com has extendedResourceName nvidia.com/gpu, which is not served" out &&

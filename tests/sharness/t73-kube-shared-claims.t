@@ -68,12 +68,18 @@ allocated() {
 	[ "$allocated_got" = "$1" ] || { echo "$allocated_got devices are allocated, not $1"; return 1; }
 }
 
+# fair_share N: that of the queue
+fair_share() {
+	fair_got=$(gpuq queues --json default | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["fair_share"])')
+	[ "$fair_got" = "$1" ] || { echo "the fair share is $fair_got, not $1"; return 1; }
+}
+
 test_expect_success 'two jobs with one claim have one card; the other card is free, and a job of it runs' '
 	class && slice node1 2 && named mine && start_kube_gpuqd && wait_for 60 node_frees node1 2 &&
 	one=$(mine) && job_becomes "$one" RUNNING 120 && job_is "$one" isolation exclusive &&
 	two=$(mine) && job_becomes "$two" RUNNING 120 && wait_for 60 consumers 2 &&
 	job_is "$one" gpus 1 && job_is "$two" gpus 0 && node_frees node1 1 && allocated 1 &&
-	test "$(tenants node1 0)" = "$one $two" && test -z "$(tenants node1 1)" &&
+	wait_for 60 fair_share 1 && test "$(tenants node1 0)" = "$one $two" && test -z "$(tenants node1 1)" &&
 	test "$(shared_with "$one")" = "0 $two True" && test "$(shared_with "$two")" = "0 $one False" &&
 	job_is "$one" isolation none && job_is "$two" isolation none && gpuq status "$two" >out && grep "gpu 0 of claim mine shared with $one, not charged" out &&
 	three=$(fake_job "claims: [{name: a, class: gpu.nvidia.com}]\n$(fate hang=true)") && job_becomes "$three" RUNNING 120 && job_is "$three" isolation exclusive &&

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/devices/backend.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/state/record/model_apply.h"
@@ -98,6 +99,31 @@ Test(avoid, a_narrow_job_only_for_a_minute)
 	cr_expect_eq(list->n, 0);
 	gpuq_arena_done(&a);
 	model_free(m);
+}
+
+/* A job that has no other node gets the same one again at once, whatever other nodes there are. */
+Test(avoid, not_where_the_others_cannot_have_it)
+{
+	static const char *const jobs[] = {
+		"{gpus: 1, command: [a], nodes: [n0]}",
+		"{gpus: 1, command: [a], exclude: [n1, n2]}",
+		"{gpus: 1, command: [a], node_selector: {only: here}}",
+		"{gpu_memory: 1Gi, gpu_cores: 10, command: [a]}",
+	};
+
+	const char *key = "only", *value = "here";
+
+	for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+		struct model *m = fresh(3, 2);
+
+		model_find_node(m, "n0")->fact.labels = (struct gpuq_strmap){ &key, &value, 1 };
+		for (uint32_t k = 1; k < 3; k++)
+			model_find_node(m, k == 1 ? "n1" : "n2")->backend = backend_of("whole");
+		cr_assert_null(submit_text(m, jobs[i], NULL));
+		attempt(m, 0, "n0", POD_FAULT_REJECTED);
+		cr_expect_str_eq(kept_off(m, T0 + 40), "", "%s", jobs[i]);
+		model_free(m);
+	}
 }
 
 Test(avoid, the_last_four_each_once)

@@ -104,7 +104,7 @@ Test(doctor_backends, claims_that_gpuqd_may_not_read_are_not_called_missing)
 {
 	finds("dra", "[]",
 	      "{" SERVED ",\"claims\":{\"lack\":\"resource.k8s.io\",\"words\":\"cannot list\"}}",
-	      "absent: dra: the cluster has resource.k8s.io/v1, but gpuqd may not use it: cannot "
+	      "unserved: dra: the cluster has resource.k8s.io/v1, but gpuqd may not use it: cannot "
 	      "list -> to use them, apply etc/kubernetes/optional/dra.yaml, and give a flavor its "
 	      "device_class\n");
 }
@@ -146,6 +146,21 @@ Test(doctor_backends, nodes_whose_devices_all_fail_are_not_usable)
 	      "broken: dra: no device can be used now: n1 -> the finding nodes says why, and NOTE "
 	      "of "
 	      "gpuq nodes -s\n");
+}
+
+Test(doctor_backends, a_layout_that_failed_is_told_while_its_label_says_so_and_after)
+{
+	static const char *const nodes[] = {
+		"[{\"name\":\"n1\",\"gpus\":2,\"sharing\":\"whole\",\"labels\":{"
+		"\"nvidia.com/mig.config.state\":\"failed\"}}]",
+		"[{\"name\":\"n1\",\"gpus\":2,\"sharing\":\"whole\",\"labels\":{},"
+		"\"mig_layout\":{\"state\":\"failed\"}}]",
+	};
+
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		finds("mig", nodes[i], "{}",
+		      "broken: mig: the MIG manager could not cut the cards: n1 -> see the log of "
+		      "the MIG manager; meanwhile pods use the cards as they are cut now\n");
 }
 
 Test(doctor_backends, the_single_strategy_needs_cards_cut_alike)

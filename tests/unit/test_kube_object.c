@@ -30,9 +30,10 @@ Test(kube_object, reads_the_defaults_of_containers)
 			   "\"ephemeral-storage\":\"2Gi\",\"nvidia.com/gpu\":1}}]}}",
 			   &f),
 		     0);
-	cr_assert_eq(f.n_amounts, 1);
+	cr_assert_eq(f.n_amounts, 2);
 	cr_expect_str_eq(f.amounts[0].name, "ephemeral-storage");
 	cr_expect_eq(f.amounts[0].count, INT64_C(2) << 30);
+	cr_expect_str_eq(f.amounts[1].name, "nvidia.com/gpu");
 	cr_expect_eq(f.cpu_milli, 500);
 	cr_expect_eq(f.memory_bytes, 1 << 30);
 	cr_expect_str_eq(f.namespace_, "n");

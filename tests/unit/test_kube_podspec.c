@@ -600,6 +600,33 @@ Test(podspec, a_part_of_a_device_by_gpushare, .init = init)
 	cr_expect_not(podspec_shared(&order, NULL, NULL));
 }
 
+/* A LimitRange would give them to each container that does not name them. */
+Test(podspec, what_a_container_does_not_name_it_does_not_get, .init = init)
+{
+	static const char *none[] = { "nvidia.com/gpu", "rdma/hca" };
+	json_t *pod;
+
+	group.gpus_milli = 4000;
+	order.none = (struct gpuq_strlist){ none, 2 };
+	pod = made();
+	expect(pod, "spec|containers|0|resources|limits",
+	       "{\"nvidia.com/gpu\":\"4\",\"rdma/hca\":\"0\"}");
+	json_decref(pod);
+	group.gpus_milli = 1000;
+	group.template_ = yaml("{spec: {initContainers: [{name: i, image: a}], containers: "
+			       "[{name: c, image: a, resources: {limits: {nvidia.com/gpu: 1}, "
+			       "requests: {rdma/hca: 1}}}, {name: d, image: a}]}}");
+	pod = made();
+	expect(pod, "spec|containers|0|resources",
+	       "{\"limits\":{\"nvidia.com/gpu\":1},\"requests\":{\"rdma/hca\":1}}");
+	expect(pod, "spec|containers|1|resources",
+	       "{\"limits\":{\"nvidia.com/gpu\":\"0\",\"rdma/hca\":\"0\"},\"requests\":{"
+	       "\"nvidia.com/gpu\":\"0\",\"rdma/hca\":\"0\"}}");
+	expect(pod, "spec|initContainers|0|resources|limits",
+	       "{\"nvidia.com/gpu\":\"0\",\"rdma/hca\":\"0\"}");
+	json_decref(pod);
+}
+
 /* ---- what is named of the namespace ---- */
 
 static const struct mount_case {

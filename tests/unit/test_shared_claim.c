@@ -234,6 +234,41 @@ Test(shared_claim, one_card_is_one_card)
 	model_free(m);
 }
 
+/* The fair share of the queue as the next cycle has it. */
+static int64_t fair(struct model *m)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct snapshot *s = NULL;
+	struct plan plan;
+	int64_t milli;
+
+	cr_assert_eq(snapshot_take(m, T0 + 100 * S, &s, &err), 0, "%s", err.text);
+	cr_assert_eq(sched_cycle(s, &mem, &plan, &err), 0, "%s", err.text);
+	milli = plan.fair_share[(size_t)snapshot_find_queue(s, "default") * s->n_res +
+				snapshot_find_flavor(s, "default")];
+	gpuq_arena_done(&mem);
+	snapshot_free(s);
+	return milli;
+}
+
+Test(shared_claim, its_card_is_in_the_fair_share_once)
+{
+	struct model *m = world();
+
+	cr_assert_null(submit_text(m, "{" SHARES "}", NULL));
+	cycle(m, T0 + S);
+	cr_expect_eq(fair(m), 1000);
+	cr_assert_null(submit_text(m, "{" SHARES "}", NULL));
+	cycle(m, T0 + 2 * S);
+	cr_expect_eq(fair(m), 1000, "the other rides");
+	cr_assert_null(submit_text(m, OF_CLASS, NULL));
+	cycle(m, T0 + 3 * S);
+	cr_expect_eq(fair(m), 2000);
+	cr_expect_eq(allocated(m), 2000);
+	model_free(m);
+}
+
 Test(shared_claim, isolation_is_none_while_it_is_shared)
 {
 	struct model *m = world();
@@ -429,5 +464,77 @@ Test(shared_claim, a_card_that_stays_is_not_taken_back)
 	cr_expect_neq(model_find_job(m, J1)->life->leave_us, 0);
 	cr_expect_eq(model_find_job(m, J2)->life->leave_us, 0, "job 3 would keep its device");
 	cr_expect_eq(model_find_job(m, J3)->life->leave_us, 0);
+	model_free(m);
+}
+
+/* A claim of one device of n0, for the pod of that name. */
+static void held_by(struct model *m, const char *name, const char *device, const char *pod,
+		    bool taken)
+{
+	const char *uids[] = { pod }, *names[] = { pod };
+	const struct dra_result r = { "r", CLASS, "n0", device };
+	const struct dra_option o = { .name = "", .class_ = CLASS, .count = 1 };
+	const struct dra_request request = { "r", &o, 1 };
+	const struct dra_claim c = {
+		.namespace_ = "home",
+		.name = name,
+		.uid = name,
+		.version = taken ? "1" : "2",
+		.owner = "",
+		.owner_name = "",
+		.pod_claim = "",
+		.taken = taken,
+		.allocated = true,
+		.node = "n0",
+		.spec = { .requests = &request, .n_requests = 1, .config = "", .odd = "" },
+		.results = &r,
+		.n_results = 1,
+		.reserved = { uids, 1 },
+		.consumers = { names, 1 }
+	};
+	struct object_fact f = fact(OBJECT_DEVICE_CLAIM, "home", name);
+
+	f.dra.claim = &c;
+	tell(m, &f, T0 + 2 * S);
+}
+
+/* Return how many pods of the pending job n0 is enough for when all that gpuq's pods hold is free. */
+static int64_t enough_for(struct model *m, struct job_key key)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const struct snap_group *g;
+	struct snapshot *s = NULL;
+	int64_t n = -1;
+	uint32_t job;
+
+	cr_assert_eq(snapshot_take(m, T0 + 100 * S, &s, &err), 0, "%s", err.text);
+	job = snapshot_find_job(s, (struct snap_key){ key.id, key.index });
+	cr_assert_neq(job, SNAP_NONE);
+	g = &s->requests[s->jobs[job].request].groups[0];
+	if (g->n_takes == 1)
+		n = s->extra_free[(size_t)snapshot_find_node(s, "n0") * s->n_extras +
+				  g->takes[0].extra];
+	snapshot_free(s);
+	return n;
+}
+
+/* Devices of gpuq's pods are free once these end, beside a claim of others as well. */
+Test(shared_claim, what_ends_leaves_its_devices_to_other_requests)
+{
+	struct model *m = world();
+
+	cr_assert_null(submit_text(m, "{nodes: [n0], " OF_CLASS_WORDS "}", NULL));
+	cycle(m, T0 + S);
+	cr_expect_str_eq(pods(m, J1), "n0:0");
+	run(m, J1, 0, T0 + 2 * S);
+	held_by(m, "ours", "gpu-0", "gpuq-" CLUSTER "-1-0-0", true);
+	held_by(m, "theirs", "gpu-1", "p", false);
+	cr_assert_null(submit_text(m, "{nodes: [n0], cpus: 1, " OF_CLASS_WORDS "}", NULL));
+	cycle(m, T0 + 3 * S);
+	cr_expect_str_eq(pods(m, J2), "", "no device is free");
+	cr_expect_eq(enough_for(m, J2), 1);
+	/* Those of others are not. */
+	held_by(m, "ours", "gpu-0", "q", false);
+	cr_expect_eq(enough_for(m, J2), 0);
 	model_free(m);
 }

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "gpuqd/site/adoption.h"
+#include "libgpuq/names.h"
 #include "libgpuq/units.h"
 #include "tests/unit/site_yaml.h"
 
@@ -204,6 +205,31 @@ Test(site_rules, a_device_class_is_a_name_of_kubernetes)
 	}
 	cr_expect_str_eq(refused("version: 1\nflavors: [{name: a, device_class: gpu.nvidia.com}]"),
 			 "");
+	gpuq_arena_done(&mem);
+}
+
+/* ---- isolation ---- */
+
+#define ISOLATION(word)                                                                            \
+	"version: 1\nqueues: [{name: c, parent: b, isolation: " word "}, {name: b, parent: a}, "   \
+	"{name: a, isolation: mig}]"
+
+/* Less than a queue above it demands has no effect. */
+Test(site_rules, isolation_of_a_queue_below)
+{
+	struct site *s = stored(ISOLATION("mps"));
+
+	cr_expect(strstr(refused(ISOLATION("mps")),
+			 "queues[c].isolation: expected at least mig, which the queue a above it "
+			 "demands"),
+		  "%s", refused(ISOLATION("mps")));
+	cr_expect_str_eq(refused(ISOLATION("mig")), "");
+	cr_expect_str_eq(refused(ISOLATION("exclusive")), "");
+	cr_expect_str_eq(refused(ISOLATION("none")), "", "it says nothing");
+	cr_expect_eq(site_queue_find(s, "c")->isolation, GPUQ_ISOLATION_MIG);
+	cr_expect_str_eq(refused(yaml(s->tree)), "", "an export can be applied");
+	site_free(s);
+	gpuq_arena_done(&mem);
 }
 
 /* ---- gres ---- */

@@ -276,11 +276,14 @@ static const struct spec_case refused[] = {
 	{ .text = "command: x\n"
 	  "gpus: -1\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
-	  "(0.01 to 0.99): the nearest is 1" },
+	  "(0.01 to 0.99): the nearest is 0" },
 	{ .text = "command: x\n"
 	  "gpus: -0.5\n",
 	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
-	  "(0.01 to 0.99): the nearest is 0.01" },
+	  "(0.01 to 0.99): the nearest is 0" },
+	{ .text = "command: x\n"
+	  "resources: {rdma/hca: -1}\n",
+	  .want = "job.yaml:2:23: resources.rdma/hca: expected a number from 1, not '-1': the nearest is 1" },
 	{ .text = "command: x\n"
 	  "resources: {rdma/hca: 1.5}\n",
 	  .want = "job.yaml:2:23: resources.rdma/hca: expected a number from 1, not '1.5': the nearest are 1 and 2" },

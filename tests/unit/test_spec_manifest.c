@@ -312,10 +312,16 @@ static const struct spec_case refused[] = {
 	  "number without a unit, not '1.5': the nearest are 1 and 2" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: -1")),
 	  .want = "pod.yaml:8:42: spec.containers[0].resources.limits.nvidia.com/gpu: expected a whole "
-	  "number without a unit, not '-1'" },
+	  "number without a unit, not '-1': the nearest is 1" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 1e18")),
 	  .want = "pod.yaml:8:42: spec.containers[0].resources.limits.nvidia.com/gpu: expected a whole "
-	  "number without a unit, not '1e18'" },
+	  "number without a unit, not '1e18': the nearest is 1024" },
+	{ .text = POD("", "", LIMITS("tencent.com/vcuda-core: -5")),
+	  .want = "pod.yaml:8:50: spec.containers[0].resources.limits.tencent.com/vcuda-core: expected a whole "
+	  "number without a unit, not '-5': the nearest is 1" },
+	{ .text = POD("", "", LIMITS("tencent.com/vcuda-core: 100000000000000000000")),
+	  .want = "pod.yaml:8:50: spec.containers[0].resources.limits.tencent.com/vcuda-core: expected a whole "
+	  "number without a unit, not '100000000000000000000': the nearest is 102400" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 0.5")),
 	  .want = "pod.yaml:8:42: spec.containers[0].resources.limits.nvidia.com/gpu: expected a whole "
 	  "number without a unit, not '0.5': the nearest is 1" },
@@ -327,7 +333,7 @@ static const struct spec_case refused[] = {
 	  "1024 devices: the nearest is 1024" },
 	{ .text = POD("", "", LIMITS("nvidia.com/gpu: 1Gi")),
 	  .want = "pod.yaml:8:42: spec.containers[0].resources.limits.nvidia.com/gpu: expected a whole "
-	  "number without a unit, not '1Gi': the nearest is 100000000" },
+	  "number without a unit, not '1Gi': the nearest is 1024" },
 	{ .text = POD("", "", RESOURCES("requests: {nvidia.com/gpu: 1}")),
 	  .want = "pod.yaml:8:44: spec.containers[0].resources.limits.nvidia.com/gpu: expected a limit "
 	  "equal to the request: devices are not overcommitted" },
@@ -386,10 +392,10 @@ static const struct spec_case refused[] = {
 	  .want = "pod.yaml:8:52: spec.containers[0].resources.limits.requests.example.com/nic: expected the "
 	  "resource without requests., which names it in quotas alone" },
 	{ .text = POD("", "", LIMITS("hugepages-a/cores: 30")),
-	  .want = "pod.yaml:5:3: spec.hugepages-a/cores: expected the size of a page in the name, such as "
+	  .want = "pod.yaml:8:45: spec.containers[0].resources.limits.hugepages-a/cores: expected the size of a page in the name, such as "
 	  "hugepages-2Mi" },
 	{ .text = POD("", "", LIMITS("hugepages-2Mi: 3Mi")),
-	  .want = "pod.yaml:5:3: spec.hugepages-2Mi: expected a multiple of 2Mi, such as 4Mi" },
+	  .want = "pod.yaml:8:41: spec.containers[0].resources.limits.hugepages-2Mi: expected a multiple of 2Mi, such as 4Mi" },
 	{ .text = POD("", "", LIMITS("kubernetes.io/nic: 1")),
 	  .want = "pod.yaml:8:45: spec.containers[0].resources.limits.kubernetes.io/nic: expected an extended "
 	  "resource, whose domain does not end in kubernetes.io: those names are Kubernetes' own" },

@@ -100,6 +100,26 @@ Test(spec_more, arguments_are_for_scripts)
 	cr_expect_str_eq(err.text, "only a script takes arguments, and a.yaml is not a script");
 }
 
+Test(spec, annotations_of_other_systems_that_have_no_effect)
+{
+	static const char text[] = "command: x\nannotations: {nvidia.com/vgpu-mode: mig, "
+				   "nvidia.com/numa-bind: 'true', "
+				   "hami.io/node-scheduler-policy: binpack, mine: a}\n";
+	struct gpuq_spec_opts opts = { .file = "job.yaml" };
+	struct gpuq_buf w = GPUQ_BUF_INIT;
+	struct gpuq_specs specs;
+
+	cr_assert_eq(gpuq_specs_read(&arena, &opts, text, strlen(text), &specs, &w, NULL), 0);
+	cr_expect_str_eq(gpuq_buf_str(&w),
+			 "job.yaml:2:37: annotations.nvidia.com/vgpu-mode: is not used: how "
+			 "devices are shared is set for a pool\n"
+			 "job.yaml:2:64: annotations.nvidia.com/numa-bind: is not used: placement "
+			 "is set for a pool\n"
+			 "job.yaml:2:103: annotations.hami.io/node-scheduler-policy: is not used: "
+			 "placement is set for a pool\n");
+	gpuq_buf_done(&w);
+}
+
 Test(spec_more, unknown_directives_are_skipped_on_request)
 {
 	static const char text[] = "#!/bin/sh\n#SBATCH --site-option value --time=5\n"

@@ -98,6 +98,8 @@ Test(take_objects, countable_resources_have_defaults_and_overhead_as_well)
 	static const struct gpuq_amount other[] = { { "ephemeral-storage", 300 },
 						    { "rdma/hca", 1 } };
 	static const struct gpuq_amount more = { "ephemeral-storage", 10 };
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_strlist names;
 	struct model *m = world();
 	struct object_fact f = fact(OBJECT_LIMITS, "home", "l");
 	struct snapshot *s;
@@ -119,12 +121,43 @@ Test(take_objects, countable_resources_have_defaults_and_overhead_as_well)
 	cr_assert_null(submit_text(m, "{runtime_class: kata, command: [a]}", NULL));
 	cr_assert_null(submit_text(m, "{command: [a], queue: far}", NULL));
 	s = look(m);
-	cr_assert_eq(group(s, 0)->n_resources, 2);
+	cr_assert_eq(group(s, 0)->n_resources, 1, "rdma/hca is written as 0 in its pods");
 	cr_expect_eq(group(s, 0)->resources[0].count, 400, "the larger of two");
-	cr_expect_str_eq(group(s, 0)->resources[1].name, "rdma/hca");
 	cr_expect_eq(group(s, 1)->resources[0].count, 7, "its own word counts");
 	cr_expect_eq(group(s, 2)->resources[0].count, 410);
 	cr_expect_eq(group(s, 3)->n_resources, 0);
+	snapshot_free(s);
+	cr_assert(objects_defaults(m->objects, "", &mem, &names));
+	cr_assert_eq(names.n, 1);
+	cr_expect_str_eq(names.items[0], "rdma/hca");
+	cr_assert(objects_defaults(m->objects, "away", &mem, &names));
+	cr_expect_eq(names.n, 0);
+	gpuq_arena_done(&mem);
+	model_free(m);
+}
+
+/* Its pods would take them from others, and none of them would be theirs. */
+Test(take_objects, a_runtime_whose_overhead_is_a_device_keeps_jobs_waiting)
+{
+	static const struct gpuq_amount devices[] = { { "example.com/npu", 1 }, { "rdma/hca", 2 } };
+	struct model *m = world();
+	struct object_fact f = fact(OBJECT_RUNTIME, "", "kata");
+	struct snapshot *s;
+
+	f.amounts = devices;
+	f.n_amounts = 2;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0);
+	cr_assert_null(submit_text(m, "{gpus: 1, runtime_class: kata, command: [a]}", NULL));
+	s = look(m);
+	cr_expect_eq(s->jobs[0].gate, GPUQ_R_NONE, "both are counted by name");
+	cr_assert_eq(group(s, 0)->n_resources, 2);
+	cr_expect_eq(group(s, 0)->resources[1].count, 2);
+	snapshot_free(s);
+	rig_site(m, "{version: 1, queues: [{name: default}, {name: far, namespace: away}], "
+		    "flavors: [{name: npu, resource: example.com/npu}]}");
+	s = look(m);
+	cr_expect_eq(s->jobs[0].gate, GPUQ_R_CLUSTER_REFUSED);
+	cr_expect_str_eq(s->jobs[0].gate_object, "runtimeclass/kata");
 	snapshot_free(s);
 	model_free(m);
 }

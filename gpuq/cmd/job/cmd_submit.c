@@ -31,12 +31,19 @@ static void print_spec(struct gpuq_val *spec, bool yaml, bool more)
 
 static void print_plan(const struct gpuq_val *job)
 {
+	const struct gpuq_val *spec = gpuq_get(job, "spec");
+	const int64_t devices = gpuq_get_int(spec, "gpus", 0);
 	struct gpuq_buf text = GPUQ_BUF_INIT, clean = GPUQ_BUF_INIT;
 
 	gpuq_buf_printf(&text, "Would submit %s to queue %s: pods=%" PRId64 " gpus=",
 			gpuq_get_str(job, "name", "?"), gpuq_get_str(job, "queue", "?"),
 			gpuq_get_int(job, "pod_count", 1));
-	view_cell(&text, gpuq_get(job, "gpus"));
+	/* How much of a device an amount of memory is depends on the device. */
+	if (devices > 0 && gpuq_get(spec, "gpu_memory") && !gpuq_get(spec, "mig"))
+		gpuq_buf_printf(&text, devices > 1 ? "%s of each of %" PRId64 : "%s of %" PRId64,
+				gpuq_get_str(spec, "gpu_memory", "?"), devices);
+	else
+		view_cell(&text, gpuq_get(job, "gpus"));
 	if (gpuq_get_str(gpuq_get(job, "array"), "indices", NULL))
 		gpuq_buf_printf(&text, " array=%s",
 				gpuq_get_str(gpuq_get(job, "array"), "indices", ""));

@@ -318,12 +318,19 @@ static void reserved_text(struct gpuq_buf *out, const struct row *r)
 	}
 }
 
-/* "its kubelet refuses rdma/hca until 14:00": the first of them that ends */
+/* "its kubelet refuses rdma/hca until 14:00": the first of them that ends; of a suspect node until when it is avoided */
 static void note_text(struct gpuq_buf *out, const struct row *r)
 {
-	const struct gpuq_val *refuses = gpuq_get(r->obj, "refuses"), *first = NULL;
+	const struct gpuq_val *refuses = gpuq_get(r->obj, "refuses"), *first = NULL,
+			      *avoided = gpuq_get(r->obj, "avoided_until_time");
 
 	view_cell(out, gpuq_get(r->obj, "note"));
+	if (strcmp(gpuq_get_str(r->obj, "state", ""), "suspect") == 0 && avoided &&
+	    avoided->type == GPUQ_INT) {
+		gpuq_buf_adds(out, ", avoided until ");
+		view_time(out, avoided);
+		return;
+	}
 	if (strncmp(gpuq_get_str(r->obj, "note", ""), NOTE_REFUSES, strlen(NOTE_REFUSES)) != 0)
 		return;
 	for (uint32_t i = 0; refuses && i < refuses->n; i++) {

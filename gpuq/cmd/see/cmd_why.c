@@ -200,6 +200,8 @@ static void print_missing(const struct gpuq_val *w, struct gpuq_buf *text)
 			continue;
 		add_named(text, words[k].name, gpuq_get_str(m, "object", "?"));
 		add_words(text, " (there are: ", there, ")");
+		if (*gpuq_get_str(m, "note", ""))
+			gpuq_buf_printf(text, ": %s", gpuq_get_str(m, "note", ""));
 		line_print(line_label("Missing", i), text);
 		if (n == 0)
 			continue;

@@ -142,7 +142,9 @@ static bool is_cut(const struct gpuq_val *node)
 
 static bool cut_failed(const struct gpuq_val *node)
 {
-	return labelled(node, "nvidia.com/mig.config.state", "failed");
+	/* The label of one that gpuqd set is gone when the layout before is back. */
+	return labelled(node, "nvidia.com/mig.config.state", "failed") ||
+	       strcmp(gpuq_get_str(gpuq_get(node, "mig_layout"), "state", ""), "failed") == 0;
 }
 
 static bool wrong_strategy(const struct gpuq_val *node)
@@ -211,7 +213,7 @@ static const struct fault {
 	{ "mps", no_mps_daemon, "replicas under MPS without label nvidia.com/mps.capable=true",
 	  "set the label: the MPS control daemon runs only where it is set" },
 	{ "mig", cut_failed, "the MIG manager could not cut the cards",
-	  "see the log of the MIG manager; no pod may use the cards meanwhile" },
+	  "see the log of the MIG manager; meanwhile pods use the cards as they are cut now" },
 	{ "mig", wrong_strategy, "cards are cut, and the plugin's MIG strategy is none",
 	  "set the strategy of the device plugin and of GPU feature discovery to mixed or single" },
 	{ "mig", cut_unlike,
@@ -611,7 +613,7 @@ static void look_at_claims(const struct backends *x)
 				      version, in.first, list_of(x, in.lacking, in.n_lacking)),
 		    "apply the RoleBinding of etc/kubernetes/optional/dra.yaml there");
 	if ((v1 > 0 || beta > 0) && !is_on(x, "claims of devices"))
-		say(x, "dra", "absent",
+		say(x, "dra", *words ? "unserved" : "absent",
 		    gpuq_arena_printf(
 			    x->a,
 			    *words ? "dra: the cluster has resource.k8s.io/%s, but gpuqd "

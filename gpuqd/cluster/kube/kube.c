@@ -64,7 +64,7 @@ struct kube {
 	struct cluster_sink sink;
 	int64_t start_us;
 	char *namespace_, *cluster_id;
-	int64_t creates_per_s, plugin_us, lock_us;
+	int64_t creates_per_s, plugin_us, lock_us, turn_us;
 };
 
 static struct kube *of(struct cluster *c)
@@ -112,6 +112,16 @@ static void on_pod(void *arg, const struct pod_fact *f, bool gone)
 	}
 	asks_shown(k->asks, f, gone);
 	pod_events_shown(k->pod_events, f, gone);
+}
+
+static void on_node(void *arg, const struct node_fact *n)
+{
+	asks_shown_node(((struct kube *)arg)->asks, n);
+}
+
+static void on_listed(void *arg)
+{
+	asks_listed(((struct kube *)arg)->asks);
 }
 
 /* In another cluster, or beside another daemon of our name, nothing is read or changed. */
@@ -206,7 +216,7 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 	rc = asks_new(k->loop, k->http, k->namespace_, k->cluster_id, k->creates_per_s, &k->sink,
 		      &k->asks, err);
 	if (rc == 0)
-		asks_plugin_times(k->asks, k->plugin_us, k->lock_us);
+		asks_plugin_times(k->asks, k->plugin_us, k->lock_us, k->turn_us);
 	if (rc == 0)
 		rc = signals_new(k->loop, k->http,
 				 &(struct signals_sink){ k, on_delete, on_signalled }, &k->signals,
@@ -238,7 +248,8 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 				 k->kubelet_metrics ? k->http : NULL, k->watch, &k->sink,
 				 &k->metrics, err);
 	if (rc == 0)
-		watch_on_pod(k->watch, on_pod, k);
+		watch_before_sink(k->watch,
+				  &(struct watch_before){ on_pod, on_node, on_listed, k });
 	return rc;
 }
 
@@ -555,6 +566,7 @@ int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct c
 	k->code_store = o->code_store;
 	k->plugin_us = o->plugin_timeout_us;
 	k->lock_us = o->node_lock_timeout_us;
+	k->turn_us = o->turn_timeout_us;
 	k->metrics_urls = o->metrics;
 	k->kubelet_metrics = o->kubelet_metrics;
 	k->measure_every_us = o->measure_every_us;

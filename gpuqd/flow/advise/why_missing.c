@@ -6,6 +6,7 @@
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/site/product_terms.h"
 #include "gpuqd/snapshot/snapshot_take_pools.h"
+#include "gpuqd/state/view/view_val.h"
 #include "gpuqd/util/require.h"
 
 #define OBSTACLES_MAX 24u
@@ -318,6 +319,15 @@ static struct gpuq_val *there(const struct search *x, const struct obstacle *o,
 	return list;
 }
 
+/* Return what keeps the group off nodes that have the label; NULL = there are none, or it is not known. */
+static const char *not_alone(const struct search *x, const struct obstacle *o)
+{
+	for (uint32_t n = 0; o->what == LABEL && o->require && n < x->s->n_nodes; n++)
+		if (x->s->nodes[n].by_memory && x->g->gpus_milli > 1000 && meets(x, o, n))
+			return "its nodes of gpushare give a pod one device or a part of one";
+	return NULL;
+}
+
 static void report(const struct search *x, struct obstacle *o, struct gpuq_arena *a,
 		   struct gpuq_val *list)
 {
@@ -330,6 +340,7 @@ static void report(const struct search *x, struct obstacle *o, struct gpuq_arena
 	gpuq_put(a, v, "what", gpuq_str(a, words[o->what]));
 	gpuq_put(a, v, "object", object(x, o, a));
 	gpuq_put(a, v, "there", there(x, o, a));
+	gpuq_put(a, v, "note", view_word(a, not_alone(x, o)));
 	gpuq_put(a, v, "nodes", nodes);
 	gpuq_put(a, v, "n_nodes", gpuq_int(a, nodes->n ? o->n_alone : 0));
 	gpuq_add(a, list, v);

@@ -158,7 +158,7 @@ static void correct(struct rejections *r, const struct pod_rejection *is, int64_
 	const int64_t have = is->short_asked > 0 && is->short_have >= is->short_asked
 				     ? is->short_asked - 1
 				     : is->short_have;
-	const int64_t lacks = n ? node_ledger_free(n, is->short_of) - have : 0;
+	const int64_t lacks = n ? node_ledger_free(journal_model(r->j), n, is->short_of) - have : 0;
 	const int64_t first = names_devices(r, is) ? BACKOFF_FIRST_US : SHORT_FIRST_US;
 	const int64_t wait = backoff_us(times, first, SHORT_MAX_US);
 	struct event ev = { .type = EV_NODE_SHORT };

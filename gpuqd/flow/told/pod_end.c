@@ -19,8 +19,8 @@ bool pod_end_is_requested(const struct pod *p)
 	       j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING;
 }
 
-void pod_end_told(const struct pod *p, const struct pod_fact *f, int64_t ahead_us, struct event *ev,
-		  char text[POD_END_ROOM])
+void pod_end_told(const struct model *m, const struct pod *p, const struct pod_fact *f,
+		  int64_t ahead_us, struct event *ev, char text[POD_END_ROOM])
 {
 	const bool refused = f->fault == POD_FAULT_REJECTED;
 
@@ -31,7 +31,7 @@ void pod_end_told(const struct pod *p, const struct pod_fact *f, int64_t ahead_u
 	ev->pod_ended.untold = !f->leaving;
 	ev->pod_ended.named = refused && f->short_of && node_offers(p->node, f->short_of) &&
 			      !node_has_devices_by(p->node, f->short_of) &&
-			      node_pod_asks(p, f->short_of) > 0;
+			      node_pod_asks(m, p, f->short_of) > 0;
 	ev->pod_ended.used = f->used;
 	ev->pod_ended.exit_code = f->phase == POD_SUCCEEDED ? 0 : f->exit_code;
 	if (refused || (f->phase == POD_FAILED && f->exit_code == 0 && f->fault != POD_FAULT_NONE))

@@ -12,6 +12,7 @@
 #include "gpuqd/state/event.h"
 
 struct job;
+struct model;
 struct pod;
 
 #define POD_END_ROOM 600 /* bytes of a text that is made for a report */
@@ -20,8 +21,8 @@ struct pod;
 bool pod_end_is_requested(const struct pod *p);
 /* Fill in the event that says so, but for the pod. `text` may become its message. ahead_us: wall time less ledger
  * time. */
-void pod_end_told(const struct pod *p, const struct pod_fact *f, int64_t ahead_us, struct event *ev,
-		  char text[POD_END_ROOM]);
+void pod_end_told(const struct model *m, const struct pod *p, const struct pod_fact *f,
+		  int64_t ahead_us, struct event *ev, char text[POD_END_ROOM]);
 
 /* True if the kubelet refuses the image's user, which waiting does not change. */
 bool pod_end_is_root_refused(const struct pod_fact *f);

@@ -71,8 +71,8 @@ const char *pod_trouble_turn(const struct model *m, const struct turn_wait *w, c
 			 holder, since, until);
 		return "NodeLock";
 	}
-	snprintf(words, room,
-		 "node %.100s serves %s before it, since %s; the turn ends at %s at the latest",
-		 w->node, holder, since, until);
+	snprintf(words, room, "node %.100s serves %s before it, since %s; the turn ends %s%s%s",
+		 w->node, holder, since, w->until_us ? "at " : "when that is served or gone",
+		 w->until_us ? until : "", w->until_us ? " at the latest" : "");
 	return "DeviceTurn";
 }

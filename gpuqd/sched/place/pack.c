@@ -1,5 +1,6 @@
 #include "gpuqd/sched/place/pack.h"
 
+#include "gpuqd/sched/place/charges.h"
 #include "gpuqd/sched/place/devices.h"
 #include "gpuqd/sched/place/ends.h"
 #include "gpuqd/sched/place/feasibility.h"
@@ -31,6 +32,7 @@ void pack_init(struct cycle *c, enum pack_policy policy, bool unhurried)
 		return;
 	p->policy = policy;
 	p->unhurried = unhurried;
+	charges_init(c);
 	p->skip = cycle_alloc(c, cycle_words(c), sizeof(*p->skip));
 	p->rank_nodes = cycle_alloc(c, n, sizeof(*p->rank_nodes));
 	p->rank_scratch = cycle_alloc(c, n, sizeof(*p->rank_scratch));
@@ -400,15 +402,24 @@ static bool pack_alike(struct cycle *c, const struct batch *b, struct masks *m)
 	return true;
 }
 
-/* Place pods one by one, each where it fits best at that moment. */
+/* Place pods one by one, each where it fits best at that moment, and where limits leave what it is charged: every
+ * one after it may then still be charged the least. */
 static bool pack_singly(struct cycle *c, const struct batch *b, struct masks *m)
 {
-	for (uint32_t i = 0; i < b->pods; i++) {
-		uint32_t node = choose(c, &b->one, b->group, 1, m);
+	const struct pack *p = c->pack;
+	int64_t left = charges_left(c, p->request, p->flavor), extra = 1;
 
+	for (uint32_t i = 0; i < b->pods; i++) {
+		uint32_t node;
+
+		if (extra > 0)
+			m->dear = charges_dear(c, p->request, b->group, p->flavor, left);
+		node = choose(c, &b->one, b->group, 1, m);
 		if (node == SNAP_NONE)
 			return false;
 		nodes_take(c, node, &b->one, b->group, b->index + i);
+		extra = m->dear ? charges_extra(c, p->request, b->group, node) : 0;
+		left = amount_less(left, extra);
 	}
 	return true;
 }
@@ -606,6 +617,7 @@ static bool pack_once(struct cycle *c, uint32_t job, uint32_t flavor, bool tight
 	if (!c->nodes->planning && !c->pack->withholding && !c->in_later &&
 	    !enough_at_a_glance(c, cycle_request_ix(c, job), flavor))
 		return false;
+	charges_begin(c, job, flavor);
 	placed = r->n_groups > 1 ? roles_pack(c, job, flavor) : pack_groups(c, job, flavor);
 	if (placed && r->exclusive)
 		nodes_close(c);
@@ -619,13 +631,14 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 }
 
 bool pack_more(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group, uint32_t index,
-	       uint32_t pods, const uint64_t *domain)
+	       uint32_t pods, const uint64_t *domain, int64_t spare)
 {
 	struct pack *packing = c->pack;
 	bool placed;
 
 	begin(c, job, flavor, true);
 	packing->domain = domain;
+	charges_begin_with(c, spare);
 	placed = pack_group(c, job, flavor, group, index, pods);
 	packing->domain = NULL;
 	return placed && !c->failed;

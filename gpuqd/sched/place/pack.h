@@ -17,6 +17,7 @@ void pack_init(struct cycle *c, enum pack_policy policy, bool unhurried);
 struct masks {
 	const uint64_t *fit, *flavor, *tier, *domain, *also; /* NULL = does not restrict */
 	const uint64_t *skip; /* excludes these */
+	const uint64_t *dear; /* these as well: limits leave less than what is charged there */
 };
 
 /* Return the part of word w of a set that a search may use. */
@@ -34,6 +35,8 @@ static inline uint64_t masks_of(const struct masks *m, uint64_t word, uint32_t w
 		word &= m->also[w];
 	if (m->skip)
 		word &= ~m->skip[w];
+	if (m->dear)
+		word &= ~m->dear[w];
 	return word;
 }
 
@@ -67,9 +70,9 @@ bool score_choose(struct cycle *c, uint32_t request, uint32_t group, uint32_t fl
  * False: nothing has changed. */
 bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor);
 /* The same for more pods of one group, from that index on, only on nodes of the domain (NULL =
- * anywhere). */
+ * anywhere), where they are charged no more than `spare` beyond the least. */
 bool pack_more(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group, uint32_t index,
-	       uint32_t pods, const uint64_t *domain);
+	       uint32_t pods, const uint64_t *domain, int64_t spare);
 /* Keep jobs off these nodes (NULL = none) from now on. */
 void pack_bar(struct cycle *c, const uint64_t *set);
 /* Note that less is free than there is, as start reservations count on it; or no longer. */

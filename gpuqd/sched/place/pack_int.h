@@ -23,6 +23,8 @@ struct pack {
 	uint32_t *rank_nodes, *rank_scratch; /* scratch, n_nodes each */
 	uint32_t *rank_room, *rank_left, *rank_count;
 
+	struct charges *charges; /* charges.c: what limits leave to the current job */
+
 	/* score.c */
 	enum pack_policy policy;
 	bool unhurried; /* score as many nodes as it takes */

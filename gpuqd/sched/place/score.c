@@ -700,7 +700,7 @@ bool score_choose(struct cycle *c, uint32_t request, uint32_t group, uint32_t fl
 	*node = SNAP_NONE;
 	/* The tree knows the best of all nodes; under further restrictions the grades are compared
 	 * one by one. */
-	if (!m->tier && !m->domain && !m->also && !m->skip) {
+	if (!m->tier && !m->domain && !m->also && !m->skip && !m->dear) {
 		best = t->n_leaves > 1 ? t->winners[1] : 0;
 		if (t->grades[best] != GRADE_NONE)
 			*node = best;

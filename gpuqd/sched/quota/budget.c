@@ -79,18 +79,16 @@ static int64_t time_left(const struct cycle *c, const struct snap_job *j)
 	return left > 0 ? left : 0;
 }
 
-/* Hold what is left of a running job, by the flavor of each pod's node. */
+/* Hold what is left of a running job, by the flavor of each pod's node: what its pods are charged, which may be more than
+ * the part that they requested. */
 static void hold_running(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 
 	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++) {
 		const struct snap_alloc *al = &c->s->allocs[a];
-		const struct snap_group *g = snap_group_of(c->s, al);
 
-		hold(c, job,
-		     charged(c, job, c->s->nodes[al->node].flavor,
-			     al->shares ? al->charge_milli : g->gpus_milli),
+		hold(c, job, charged(c, job, c->s->nodes[al->node].flavor, cost_of_alloc(c->s, al)),
 		     time_left(c, j));
 	}
 }
@@ -147,13 +145,12 @@ void budget_init(struct cycle *c)
 			note_wake(c, q);
 }
 
-void budget_start(struct cycle *c, uint32_t job, uint32_t flavor)
+void budget_start(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 
 	if (c->holdings->budgets)
-		hold(c, job, charged(c, job, flavor, cycle_request(c, job)->gpus_milli),
-		     j->walltime_us);
+		hold(c, job, charged(c, job, flavor, gpus_milli), j->walltime_us);
 }
 
 void budget_grow(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli)
@@ -187,12 +184,12 @@ static bool affords(struct cycle *c, uint32_t job, int64_t need, struct plan_rea
 	return true;
 }
 
-bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
+bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli,
+		   struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const int64_t milli = cycle_request(c, job)->gpus_milli;
 
-	return affords(c, job, cost(charged(c, job, flavor, milli), j->walltime_us), why);
+	return affords(c, job, cost(charged(c, job, flavor, gpus_milli), j->walltime_us), why);
 }
 
 bool budget_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli,

@@ -12,8 +12,9 @@
 /* Prepare the budgets: GPU-minutes of queues. */
 void budget_init(struct cycle *c);
 /* True if the hard budgets above the job allow it to start and run to its time limit. */
-bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
-void budget_start(struct cycle *c, uint32_t job, uint32_t flavor);
+bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli,
+		   struct plan_reason *why);
+void budget_start(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli);
 /* The same for devices that a running job gets in addition to its own. */
 bool budget_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli,
 			struct plan_reason *why);

@@ -51,7 +51,8 @@ int64_t holdings_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint
 	if (c->holdings->more)
 		return c->holdings->more[res];
 	if (res == flavor)
-		return devices_need(c, job, flavor);
+		return c->holdings->charge >= 0 ? c->holdings->charge
+						: devices_need(c, job, flavor);
 	if (res == snap_cpu(c->s))
 		return r->cpu_milli;
 	if (res == snap_memory(c->s))
@@ -136,22 +137,43 @@ static int64_t charge_pod(struct cycle *c, const struct snap_alloc *a, bool firm
 	return devices;
 }
 
+/* Return what the n pods of a group want that share claims: what they are charged, since a group that has such claims
+ * requests no more devices for them. Some of these pods may be charged nothing, as another job's pod is charged for the
+ * claim. -1 = it has none. */
+static int64_t shared_demand(const struct snapshot *s, const struct snap_alloc *pods, uint32_t n,
+			     uint32_t group)
+{
+	bool shares = false;
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (pods[i].group != group)
+			continue;
+		shares |= pods[i].shares;
+		add(&sum, cost_of_alloc(s, &pods[i]));
+	}
+	return shares ? sum : -1;
+}
+
 /* Add what a running job wants in the end, by the flavor it is on. */
 static void demand_of(struct cycle *c, const struct snap_job *j)
 {
 	const struct snapshot *s = c->s;
 	const struct snap_request *r = &s->requests[j->request];
 	/* A job without pods has a nominated placement: its flavor counts then. */
-	const uint32_t f = j->n_allocs
-				   ? cost_flavor(s, &s->allocs[j->alloc_first], j->n_allocs)
-				   : cost_flavor(s, &s->promises[j->promise_first], j->n_promises);
+	const struct snap_alloc *pods =
+		j->n_allocs ? &s->allocs[j->alloc_first] : &s->promises[j->promise_first];
+	const uint32_t n = j->n_allocs ? j->n_allocs : j->n_promises;
+	const uint32_t f = cost_flavor(s, pods, n);
 
 	for (uint32_t g = 0; g < r->n_groups; g++) {
 		const struct snap_group *group = &r->groups[g];
+		const int64_t shared = shared_demand(s, pods, n, g);
 
 		if (f != SNAP_NONE)
 			add(cell(c, c->holdings->demand, j->queue, f),
-			    amount_times(cost_of_pod(s, group, f), group->pods_max));
+			    shared >= 0 ? shared
+					: amount_times(cost_of_pod(s, group, f), group->pods_max));
 		add(cell(c, c->holdings->demand, j->queue, snap_cpu(s)),
 		    amount_times(group->cpu_milli, group->pods_max));
 		add(cell(c, c->holdings->demand, j->queue, snap_memory(s)),
@@ -358,6 +380,7 @@ void holdings_init(struct cycle *c)
 	c->holdings = h;
 	if (!h)
 		return;
+	h->charge = -1;
 	for (uint32_t n = 0; n < s->n_nodes && !h->sevenths; n++)
 		h->sevenths = s->nodes[n].n_mig > 0;
 	h->held = cycle_alloc(c, cells, sizeof(*h->held));
@@ -409,17 +432,27 @@ void holdings_init(struct cycle *c)
 	budget_init(c);
 }
 
-void holdings_start(struct cycle *c, uint32_t job, uint32_t flavor)
+/* Rooms above this one know which nodes a job may use and what they have; limits know neither. */
+void holdings_ask_charges(struct cycle *c, holdings_charge_fn *least)
+{
+	c->holdings->least_charge = least;
+}
+
+void holdings_start(struct cycle *c, uint32_t job, uint32_t flavor, int64_t devices)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = cycle_request(c, job);
 
+	if (devices < 0)
+		devices = devices_need(c, job, flavor);
 	for (uint32_t res = 0; res < c->s->n_res; res++)
-		charge(c, j->queue, res, holdings_need(c, job, flavor, res), !j->preemptible);
+		charge(c, j->queue, res,
+		       res == flavor ? devices : holdings_need(c, job, flavor, res),
+		       !j->preemptible);
 	count_running(c, j->queue);
-	users_count(c, job, devices_need(c, job, flavor), true);
-	caps_count(c, job, devices_need(c, job, flavor), true);
-	budget_start(c, job, flavor);
+	users_count(c, job, devices, true);
+	caps_count(c, job, devices, true);
+	budget_start(c, job, flavor, devices);
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		c->holdings->license_free[r->licenses[i].license] -= r->licenses[i].count;
 }
@@ -664,17 +697,118 @@ void holdings_grow(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t
 	budget_grow(c, job, flavor, gpus);
 }
 
-/* The order decides which reason is reported when several apply: the narrowest limit, of the job
- * itself, comes first. */
-bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
+/* Test one start with that charge in devices. The order decides which reason is reported when several apply: the
+ * narrowest limit, of the job itself, comes first. */
+static bool charge_admitted(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus,
+			    struct plan_reason *why)
 {
-	const int64_t gpus = devices_need(c, job, flavor);
+	bool admitted;
 
 	*why = (struct plan_reason){ .object = "" };
-	return job_admitted(c, job, gpus, why) && user_admitted(c, job, gpus, why) &&
-	       caps_admit(c, job, gpus, true, why) && queues_admit(c, job, flavor, why) &&
-	       budget_admits(c, job, flavor, why) && lenders_admit(c, job, flavor, why) &&
-	       licenses_admit(c, job, why);
+	c->holdings->charge = gpus;
+	admitted = job_admitted(c, job, gpus, why) && user_admitted(c, job, gpus, why) &&
+		   caps_admit(c, job, gpus, true, why) && queues_admit(c, job, flavor, why) &&
+		   budget_admits(c, job, flavor, gpus, why) && lenders_admit(c, job, flavor, why);
+	c->holdings->charge = -1;
+	return admitted;
+}
+
+/* True if what a start is charged depends on the node. */
+static bool charge_varies(const struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	return c->holdings->least_charge && flavor != SNAP_NONE && cycle_request(c, job)->by_memory;
+}
+
+bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
+{
+	const int64_t most = devices_need(c, job, flavor);
+
+	/* The most is tested first: it mostly passes, and then no node needs to be looked at. Once the least passes,
+	 * the search for places keeps to what is left (place/charges.c). */
+	if (!charge_admitted(c, job, flavor, most, why)) {
+		if (!charge_varies(c, job, flavor) ||
+		    !charge_admitted(c, job, flavor, c->holdings->least_charge(c, job, flavor),
+				     why))
+			return false;
+	}
+	return licenses_admit(c, job, why);
+}
+
+/* Return what the pods of a job that is to be moved are charged where they are. */
+static int64_t charged_now(const struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	int64_t sum = 0;
+
+	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
+		add(&sum, cost_of_alloc(c->s, &c->s->allocs[a]));
+	return sum;
+}
+
+/* Return the largest charge from least on, below most, that is admitted; least is. Many limits hold at once, in devices
+ * and in GPU-minutes, each rounded in its own way: what one charge passes, all smaller ones do, so that halving finds
+ * the bound without an inverse of each of them. */
+static int64_t largest_admitted(struct cycle *c, uint32_t job, uint32_t flavor, int64_t least,
+				int64_t most, int64_t *amounts)
+{
+	struct plan_reason why;
+
+	while (most - least > 1) {
+		const int64_t at = least + (most - least) / 2;
+		bool admitted;
+
+		if (amounts)
+			amounts[flavor] = at;
+		admitted = amounts ? holdings_admits_more(c, job, flavor, amounts)
+				   : charge_admitted(c, job, flavor, at, &why);
+		if (admitted)
+			least = at;
+		else
+			most = at;
+	}
+	return least;
+}
+
+/* A job that has reached a limit on other things than devices is not told apart here: it is admitted nowhere, and is not
+ * placed. While start reservations are planned, licenses may be lacking; they do not depend on nodes either. */
+int64_t holdings_spare(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct plan_reason why;
+	int64_t most, least, now;
+
+	if (!charge_varies(c, job, flavor))
+		return GPUQ_UNLIMITED;
+	most = devices_need(c, job, flavor);
+	if (charge_admitted(c, job, flavor, most, &why))
+		return GPUQ_UNLIMITED;
+	least = c->holdings->least_charge(c, job, flavor);
+	/* It counts already, and is not charged more than now. */
+	if (c->s->jobs[job].state != SNAP_PENDING) {
+		now = charged_now(c, job);
+		return now > least ? now - least : 0;
+	}
+	/* Other limits than on devices do not depend on where it runs. */
+	if (least >= most || !charge_admitted(c, job, flavor, least, &why))
+		return GPUQ_UNLIMITED;
+	return largest_admitted(c, job, flavor, least, most, NULL) - least;
+}
+
+/* Growth adds to what the job has: limits on the number of jobs, and on the devices of one, are no matter of it. */
+int64_t holdings_spare_more(struct cycle *c, uint32_t job, uint32_t flavor, int64_t *amounts,
+			    int64_t least)
+{
+	const int64_t most = flavor == SNAP_NONE ? 0 : amounts[flavor];
+	int64_t largest;
+
+	if (holdings_admits_more(c, job, flavor, amounts))
+		return GPUQ_UNLIMITED;
+	if (!charge_varies(c, job, flavor) || least >= most)
+		return -1;
+	amounts[flavor] = least;
+	if (!holdings_admits_more(c, job, flavor, amounts))
+		return -1;
+	largest = largest_admitted(c, job, flavor, least, most, amounts);
+	return largest - least;
 }
 
 /* ---- for the rooms above ---- */

@@ -8,10 +8,16 @@
 
 #include "gpuqd/sched/quota/cycle.h"
 
+/* Return the least that a start of the job is charged in devices of the flavor, wherever it may run. */
+typedef int64_t holdings_charge_fn(struct cycle *c, uint32_t job, uint32_t flavor);
+
 void holdings_init(struct cycle *c);
+/* Have limits ask that function: rooms above this one know the charges of nodes. */
+void holdings_ask_charges(struct cycle *c, holdings_charge_fn *least);
 /* Compute demand and fair shares, once it is known which jobs are eligible. */
 void holdings_shares(struct cycle *c);
-void holdings_start(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Count a start, which is charged that many thousandths of devices; below 0: the most that it can be. */
+void holdings_start(struct cycle *c, uint32_t job, uint32_t flavor, int64_t devices);
 /* The same for pods beyond a job's minimum: amounts by resource. */
 bool holdings_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t *amounts);
 void holdings_grow(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t *amounts);
@@ -24,8 +30,14 @@ bool holdings_is_surplus(const struct cycle *c, const struct snap_alloc *a);
 int64_t holdings_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint32_t res);
 /* True of reasons for which licenses are too few, of the site or those that stand for volume claims. */
 bool holdings_is_license(enum gpuq_reason code);
-/* True if limits, quotas and licenses allow one start; else *why says which does not. */
+/* True if limits, quotas and licenses allow one start where it is charged least; else *why says which does not. */
 bool holdings_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
+/* Return how much more than the least it may be charged; GPUQ_UNLIMITED = wherever it may run, no limit is in the way. */
+int64_t holdings_spare(struct cycle *c, uint32_t job, uint32_t flavor);
+/* The same for pods beyond a job's minimum, -1 = limits do not allow them. least: the devices that they are charged at
+ * least; amounts: the most that they are, and afterwards undefined in the flavor's devices. */
+int64_t holdings_spare_more(struct cycle *c, uint32_t job, uint32_t flavor, int64_t *amounts,
+			    int64_t least);
 
 /* Return the queue's fair share, or demand, by resource. */
 const int64_t *holdings_fair(const struct cycle *c, uint32_t queue);

@@ -7,6 +7,7 @@
 #define GPUQD_SCHED_QUOTA_HOLDINGS_INT_H
 
 #include "gpuqd/sched/quota/cycle.h"
+#include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/snapshot/cost.h"
 
 struct user_use;
@@ -31,6 +32,10 @@ struct holdings {
 	bool *per_user; /* by queue: some limit on the path counts users */
 	bool lends_limited;
 	const int64_t *more; /* by resource: requested instead of the job's request; NULL */
+	/* Devices that a start is tested with; below 0: the most that it can be charged. */
+	int64_t charge;
+	/* The least that a start is charged, see holdings_ask_charges(); NULL = it does not depend on nodes. */
+	holdings_charge_fn *least_charge;
 	int64_t *license_free;
 
 	/* users.c */

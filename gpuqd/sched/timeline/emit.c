@@ -1,5 +1,6 @@
 #include "gpuqd/sched/timeline/emit.h"
 
+#include "gpuqd/sched/place/charges.h"
 #include "gpuqd/sched/quota/caps.h"
 #include "gpuqd/sched/quota/cycle.h"
 #include "gpuqd/sched/quota/holdings.h"
@@ -24,7 +25,7 @@ void emit_count(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 
-	holdings_start(c, job, flavor);
+	holdings_start(c, job, flavor, charges_of_places(c, job));
 	if (c->s->lines.array_of[job] != SNAP_NONE && (j->n_ranges || j->key.index >= 0))
 		caps_array_starts(c, job);
 	c->plan.started[job]++;

@@ -501,35 +501,86 @@ static bool has_unwell(const struct node *n, const struct snap_node *sn)
 	return false;
 }
 
+/* The devices of a node in other states than that which they are in. */
+struct others {
+	struct dra_at *unused; /* nothing has any */
+	struct dra_at *own_gone; /* those of gpuq's pods are free; NULL = these have none */
+	size_t n_left; /* of these: that no claim of others has */
+};
+
+/* The devices of a pod of gpuq are free once it ends, and it may be preempted. Those of others are known by their
+ * claims alone, and gpuqd ends none of them. */
+static struct others others_of(const struct snap_claims *c, const struct dra_at *at, size_t n,
+			       struct gpuq_arena *a)
+{
+	struct others o = { gpuq_arena_calloc(a, n, sizeof(*o.unused)),
+			    gpuq_arena_calloc(a, n, sizeof(*o.own_gone)), 0 };
+	bool any = false;
+
+	for (size_t i = 0; o.unused && o.own_gone && i < n; i++) {
+		const bool foreign = at[i].used && shared_claim_is_foreign(c->m, at[i].used);
+
+		o.unused[i] = (struct dra_at){ at[i].slice, at[i].device, NULL };
+		o.own_gone[i] =
+			(struct dra_at){ at[i].slice, at[i].device, foreign ? at[i].used : NULL };
+		o.n_left += !foreign;
+		any |= at[i].used && !foreign;
+	}
+	if (!any)
+		o.own_gone = NULL;
+	return o;
+}
+
+/* Return how many pods of the group the node is enough for once gpuq's other pods are gone, where any devices of it
+ * serve them: then it is the devices that they lack, which the scheduler counts. 0 = it does not know that from them
+ * alone. has: for how many it is enough now.
+ *
+ * Where only some devices serve the group, a number of free ones does not tell that these are among them. Jobs would be
+ * preempted for it whose devices it cannot use. */
+static uint32_t when_own_gone(struct snap_claims *c, const struct kind *k, const struct node *n,
+			      const struct snap_node *sn, const struct others *o, size_t n_at,
+			      uint32_t has)
+{
+	const size_t each = k->g->claims_beside ? 0 : (size_t)(k->g->gpus_milli / 1000);
+	uint32_t most;
+
+	if (!o->own_gone || each == 0 || n_at != sn->n_devices || k->choice.first ||
+	    has >= o->n_left / each)
+		return 0;
+	most = fits(c, k->namespace_, k->g, k->choice, n->name, o->own_gone, n_at);
+	return most == o->n_left / each ? most : 0;
+}
+
 void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct snap_node *sn)
 {
 	struct snap_resource *all;
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
-	struct dra_at *at, *unused;
+	struct others other = { 0 };
+	struct dra_at *at;
 	size_t n_at;
 	const char *odd;
 
 	n_at = c->n ? dra_node(c->d, n->name, &a, &at, &odd) : 0;
 	all = n_at ? gpuq_arena_calloc(c->mem, sn->n_resources + c->n, sizeof(*all)) : NULL;
-	unused = all ? gpuq_arena_calloc(&a, n_at, sizeof(*unused)) : NULL;
-	for (size_t i = 0; unused && i < n_at; i++)
-		unused[i] = (struct dra_at){ at[i].slice, at[i].device, NULL };
+	if (all)
+		other = others_of(c, at, n_at, &a);
 	for (uint32_t i = 0; all && i < sn->n_resources; i++)
 		all[i] = sn->resources[i];
 	for (size_t i = 0; all && i < c->n; i++) {
 		const struct kind *k = &c->kinds[i];
 		const uint32_t own = held(c, k, n);
 		const uint32_t more = fits(c, k->namespace_, k->g, k->choice, n->name, at, n_at);
+		const uint32_t gone = when_own_gone(c, k, n, sn, &other, n_at, own + more);
 
 		/* In use by others: it may be free later. */
 		const bool later =
-			own + more == 0 && unused &&
-			fits(c, k->namespace_, k->g, k->choice, n->name, unused, n_at) > 0;
+			own + more + gone == 0 && other.unused &&
+			fits(c, k->namespace_, k->g, k->choice, n->name, other.unused, n_at) > 0;
 
-		if (k->name && (own + more > 0 || later))
-			all[sn->n_resources++] =
-				(struct snap_resource){ k->name, later ? 1 : (int64_t)own + more,
-							later };
+		const uint32_t count = gone ? gone : own + more + later;
+
+		if (k->name && count > 0)
+			all[sn->n_resources++] = (struct snap_resource){ k->name, count, later };
 	}
 	if (all)
 		sn->resources = all;

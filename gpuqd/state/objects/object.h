@@ -48,7 +48,7 @@ struct object_fact {
 	/* LIMITS: requests of a container that has none of its own; 0 = no default.
 	 * RUNTIME: the overhead of a pod, beyond the requests of its containers. */
 	int64_t cpu_milli, memory_bytes;
-	/* LIMITS, RUNTIME: the same of countable resources, by name. */
+	/* LIMITS, RUNTIME: the same of all other resources, by name, devices included. */
 	const struct gpuq_amount *amounts;
 	size_t n_amounts;
 	/* RUNTIME, VOLUME, CLASS: the nodes, one of the terms; n_required 0 = any. */
@@ -76,6 +76,9 @@ struct object_fact {
 	bool waits, makes_none;
 	union dra_fact dra; /* of the kinds from SLICE on */
 };
+
+/* Before the name of a RuntimeClass that a reason names. */
+#define OBJECT_RUNTIME_PREFIX "runtimeclass/"
 
 /* The ConfigMap of a node, and where it is. */
 #define OBJECT_UNHEALTHY_PREFIX "unhealthy-gpu-"

@@ -488,6 +488,39 @@ static struct gpuq_amount *amount_in(struct gpuq_amount *out, size_t *n, size_t 
 	return &out[(*n)++];
 }
 
+/* True for the name of an extended resource, DOMAIN/NAME: a device plugin offers it, and a container that
+ * names 0 of it is as well off as without. Kubernetes' own names have no domain. A default of theirs is
+ * a limit that the container is to have: ephemeral-storage: 0 would be none at all, so that the
+ * operator's default is left to apply, and is counted. */
+static bool is_extended(const char *name)
+{
+	return strchr(name, '/') != NULL;
+}
+
+bool objects_defaults(const struct objects *o, const char *namespace_, struct gpuq_arena *a,
+		      struct gpuq_strlist *out)
+{
+	size_t room = 0;
+
+	/* One name may stand in several LimitRanges: there is room for all of them. */
+	*out = (struct gpuq_strlist){ NULL, 0 };
+	for (const struct object *x = o->all[OBJECT_LIMITS]; x; x = x->hh.next)
+		room += is_in(o, x, namespace_) ? x->fact.n_amounts : 0;
+	if (room == 0)
+		return true;
+	out->items = gpuq_arena_calloc(a, room, sizeof(*out->items));
+	if (!out->items)
+		return false;
+	for (const struct object *x = o->all[OBJECT_LIMITS]; x; x = x->hh.next)
+		for (size_t i = 0; i < x->fact.n_amounts && is_in(o, x, namespace_); i++) {
+			const char *name = x->fact.amounts[i].name;
+
+			if (is_extended(name) && !gpuq_strlist_has(out, name))
+				out->items[out->n++] = name;
+		}
+	return true;
+}
+
 size_t objects_add_amounts(const struct objects *o, const struct objects_pod *p,
 			   const struct gpuq_amount *has, size_t n_has, struct gpuq_amount *out,
 			   size_t room)
@@ -502,16 +535,21 @@ size_t objects_add_amounts(const struct objects *o, const struct objects_pod *p,
 	for (const struct object *x = o->all[OBJECT_LIMITS]; x; x = x->hh.next)
 		for (size_t i = 0; i < x->fact.n_amounts && is_in(o, x, p->namespace_); i++) {
 			const struct gpuq_amount *d = &x->fact.amounts[i];
-			struct gpuq_amount *to = gpuq_amounts_get(has, n_has, d->name)
-							 ? NULL
-							 : amount_in(out, &n, room, d->name);
+			struct gpuq_amount *to =
+				is_extended(d->name) || gpuq_amounts_get(has, n_has, d->name)
+					? NULL
+					: amount_in(out, &n, room, d->name);
 
 			if (to && d->count > to->count)
 				to->count = d->count;
 		}
 	for (size_t i = 0; runtime && i < runtime->fact.n_amounts; i++) {
 		const struct gpuq_amount *more = &runtime->fact.amounts[i];
-		struct gpuq_amount *to = amount_in(out, &n, room, more->name);
+		/* Devices are not counted by name: takes_overhead_device() keeps such pods from
+		 * being made. */
+		struct gpuq_amount *to = gpuq_resource_kind(more->name) == GPUQ_RESOURCE_COUNTED
+						 ? amount_in(out, &n, room, more->name)
+						 : NULL;
 
 		if (to)
 			to->count = add(to->count, more->count);

@@ -56,10 +56,15 @@ struct objects_pod {
 /* Add the namespace's defaults, for a pod that requests nothing, and the runtime's overhead. */
 void objects_add_known(const struct objects *o, struct objects_pod *p);
 /* Put the countable resources of a pod that requests those of has, with the defaults and the overhead
- * added. Returns how many, at most room. */
+ * added: all but those of objects_defaults(), and devices. Returns how many, at most room. */
 size_t objects_add_amounts(const struct objects *o, const struct objects_pod *p,
 			   const struct gpuq_amount *has, size_t n_has, struct gpuq_amount *out,
 			   size_t room);
+/* Put the names of the extended resources, devices included, that the apiserver would give a container of the
+ * namespace which does not name them. Pods name them as 0: what a pod takes of them is what its job
+ * requests, whichever of its containers does. Names live as long as the objects. False: no memory. */
+bool objects_defaults(const struct objects *o, const char *namespace_, struct gpuq_arena *a,
+		      struct gpuq_strlist *out);
 /* Add the same, and what the queue's pods were given beyond it lately. */
 void objects_add(const struct objects *o, struct objects_pod *p);
 /* True if objects_add() changes some pod of that queue, whatever its runtime. */

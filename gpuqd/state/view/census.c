@@ -6,6 +6,7 @@
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/snapshot/displaced.h"
 #include "gpuqd/state/asks/ask_nodes.h"
+#include "gpuqd/state/cuts/cut.h"
 #include "gpuqd/state/cuts/foreign_part.h"
 #include "gpuqd/state/view/cards.h"
 #include "gpuqd/util/amount.h"
@@ -49,6 +50,17 @@ static void assume(const struct node *n, struct census_slot *slots, int64_t mill
 		}
 }
 
+/* Parts that are counted in units of memory are a little less than what they are of the device. */
+static void round_up(const struct node *n, struct census_slot *slots)
+{
+	for (uint32_t i = 0; n->backend && n->backend->by_memory && i < n->n_devices; i++) {
+		const int64_t rest = 1000 - slots[i].taken_milli;
+
+		if (rest > 0 && rest * n->devices[i].memory_mib < 1000 * n->backend->unit_mib)
+			slots[i].rounding_milli = rest;
+	}
+}
+
 void census_slots(const struct node *n, int64_t now_us, struct census_slot *slots)
 {
 	const struct pod *p;
@@ -68,6 +80,7 @@ void census_slots(const struct node *n, int64_t now_us, struct census_slot *slot
 	if (n->pods)
 		assume(n, slots,
 		       displaced_instances(n) + (n->n_offered ? displaced_devices(n) : 0));
+	round_up(n, slots);
 	refuse_slots(n, now_us, slots);
 }
 
@@ -140,14 +153,15 @@ const struct site_reservation *census_reservation(const struct model *m, const s
 	return NULL;
 }
 
-/* Count what is idle under its reservation, too. */
+/* Count what is idle under its reservation, too; NULL = of a node that is being cut. */
 static void add_reserved(const struct model *m, const struct site_reservation *r, int64_t milli,
 			 struct census *out)
 {
 	const struct site_reservation *all = m->site->reservations.items;
 
 	out->milli[CENSUS_RESERVED] += milli;
-	out->idle_milli[r - all] += milli;
+	if (r)
+		out->idle_milli[r - all] += milli;
 }
 
 /* True if q is the queue of that name, or below it. */
@@ -195,6 +209,7 @@ static enum census_kind kind_of(const struct model *m, const struct node *n, int
 {
 	return ask_node_is_kept(m, n)                        ? CENSUS_PROVISIONING
 	       : n->drain || n->fact.unschedulable || n->ill ? CENSUS_DRAINING
+	       : cut_is_under_way(n)                         ? CENSUS_RESERVED
 	       : census_stranded(n, now_us)                  ? CENSUS_STRANDED
 	       : census_reservation(m, n, now_us)            ? CENSUS_RESERVED
 							     : CENSUS_FREE;
@@ -256,7 +271,9 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 		fill_promised(promised, n, slots);
 		for (uint32_t i = 0; i < n->n_devices; i++) {
 			const int64_t taken =
-				slots[i].taken_milli > 1000 ? 1000 : slots[i].taken_milli;
+				slots[i].taken_milli > 1000
+					? 1000
+					: slots[i].taken_milli + slots[i].rounding_milli;
 			int64_t held = slots[i].promised_milli, refused, rest_milli;
 
 			/* A device nominated for one job may still be in use by another: each

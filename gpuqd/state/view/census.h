@@ -49,6 +49,7 @@ struct census_slot {
 	int64_t own_milli; /* of it, by jobs of gpuq */
 	int64_t refused_milli; /* of the rest: the node's kubelet does not give it out */
 	int64_t promised_milli;
+	int64_t rounding_milli; /* of the rest, which is too little for a part: what rounding left */
 };
 
 /* Fill in the slots by device; foreign use that is not assigned to devices is assumed on the last

@@ -9,6 +9,7 @@
 #include "gpuqd/state/notes/joblabel.h"
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/snapshot/snapshot.h"
+#include "gpuqd/state/takes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,11 +197,13 @@ struct gpuq_val **view_queue_resources(struct gpuq_arena *a, const struct model 
 	node_each(m, n) {
 		DL_FOREACH2(n->pods, p, node_next) {
 			const struct request_group *g = &p->job->request->spec.groups[p->group];
+			struct gpuq_amount all[GPUQ_RESOURCES_MAX];
+			/* As on its node. */
+			const size_t n_all = takes_amounts(m, p->job->queue, g, all);
 			char profile[GPUQ_PROFILE_ROOM];
 
-			for (uint32_t i = 0; out && model_pod_takes(p) && i < g->n_resources; i++)
-				add_held(a, out, p->job->queue, g->resources[i].name,
-					 g->resources[i].count);
+			for (size_t i = 0; out && model_pod_takes(p) && i < n_all; i++)
+				add_held(a, out, p->job->queue, all[i].name, all[i].count);
 			if (out && model_pod_takes(p) && model_pod_mig(p))
 				add_held(a, out, p->job->queue,
 					 gpuq_arena_printf(

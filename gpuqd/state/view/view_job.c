@@ -308,7 +308,7 @@ KEY(pod_count, number(job_is_elastic(j) ? view_size_of_job(j).pods : model_job_p
 KEY(gpus, amount(x->a, view_size_charged(x->m, j)))
 KEY(cpus, cpus(x->a, view_size_of_job(j)))
 KEY(memory_mib, memory_mib(view_size_of_job(j)))
-KEY(resources, tree(view_size_resources(x->a, j)))
+KEY(resources, tree(view_size_resources(x->a, x->m, j)))
 KEY(nice, number(j->wish->nice))
 KEY(depends, j->deps ? tree(view_depends(x->a, j)) : (struct gpuq_val){ .type = GPUQ_LIST })
 

@@ -357,13 +357,15 @@ static struct gpuq_val *view_cut(struct gpuq_arena *a, const struct node_cut *c)
 }
 
 /* Return the countable resources of a node: {name: {total, free}}. */
-static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct node *n, int64_t now_us)
+static struct gpuq_val *view_resources(struct gpuq_arena *a, const struct model *m,
+				       const struct node *n, int64_t now_us)
 {
 	struct gpuq_val *map = gpuq_map(a);
 
 	for (size_t i = 0; i < n->fact.n_resources; i++) {
 		const struct gpuq_amount *f = &n->fact.resources[i];
-		const int64_t left = node_ledger_free(n, f->name) - node_lacks(n, f->name, now_us);
+		const int64_t left =
+			node_ledger_free(m, n, f->name) - node_lacks(n, f->name, now_us);
 		struct gpuq_val *v = gpuq_map(a);
 
 		gpuq_put(a, v, "total", gpuq_int(a, f->count));
@@ -419,7 +421,7 @@ struct gpuq_val *view_node_resources(struct gpuq_arena *a, const struct model *m
 	struct gpuq_val *all = gpuq_map(a);
 
 	node_each(m, n) {
-		const struct gpuq_val *one = n->gone ? NULL : view_resources(a, n, now_us);
+		const struct gpuq_val *one = n->gone ? NULL : view_resources(a, m, n, now_us);
 
 		for (uint32_t i = 0; one && i < one->n; i++) {
 			const struct gpuq_val *from = one->pairs[i].val;
@@ -521,6 +523,8 @@ static const char *node_short(struct gpuq_arena *a, const struct node *n, int64_
 	return out;
 }
 
+static const char node_failed_pods[] = "pods failed there of late";
+
 /* Return why a node is not healthy; NULL: it is. */
 static const char *node_cause(const struct node *n, const char *cut, const char *refuses)
 {
@@ -549,7 +553,7 @@ static const char *node_cause(const struct node *n, const char *cut, const char 
 	if (cut)
 		return cut;
 	if (n->suspect)
-		return "pods failed there of late";
+		return node_failed_pods;
 	lacks = accounting_node_stranded(n, &milli);
 	return !lacks                         ? NULL
 	       : strcmp(lacks, "cpu") == 0    ? "no free core for its free devices"
@@ -726,7 +730,8 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct model *m,
 	const bool rides = add_riders(a, m, n, at, jobs, pods);
 	/* Nothing can start there, whatever is not in use. */
 	const bool out = !d->healthy || n->gone || slot->refused_milli >= 1000;
-	const int64_t idle = taken > 1000 || !d->healthy || n->gone ? 0 : 1000 - taken;
+	const int64_t idle =
+		taken > 1000 || !d->healthy || n->gone ? 0 : 1000 - taken - slot->rounding_milli;
 	const int64_t left = idle > slot->refused_milli ? idle - slot->refused_milli : 0;
 	const struct in_use theirs = foreign_of(n, at, taken - own.milli);
 	const int64_t cores = least(own.cores_milli + theirs.cores_milli, 1000) / 10,
@@ -808,11 +813,10 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 							  : state)));
 	gpuq_put(a, v, "reservation", view_reservation(a, m, reserved, now_us));
 	gpuq_put(a, v, "gpus", gpuq_int(a, n->n_devices + cards.total_milli / 1000));
-	gpuq_put(
-		a, v, "free_gpus",
-		view_devices(a, free_milli + (n->gone ? 0
-						      : cards.cut_milli - cards.taken_milli -
-								cards_refused(n, &cards, now_us))));
+	if (!n->gone)
+		free_milli +=
+			cards.cut_milli - cards.taken_milli - cards_refused(n, &cards, now_us);
+	gpuq_put(a, v, "free_gpus", view_devices(a, cut_is_under_way(n) ? 0 : free_milli));
 	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
 	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
 	accounting_node_left(n, &cpu_milli, &memory_bytes, &slots_left);
@@ -824,13 +828,17 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 					 foreign_mig_milli(n)));
 	gpuq_put(a, v, "cause", view_word(a, node_cause(n, *cut ? cut : NULL, refuses)));
 	gpuq_put(a, v, "note",
-		 view_word(a, n->frozen    ? n->frozen_why
-			      : n->drain   ? n->drain_why
-			      : n->ill     ? n->ill
-			      : refuses    ? refuses
-			      : *cut       ? cut
-			      : is_told(n) ? n->odd
-					   : n->fact.note));
+		 view_word(a, n->frozen                     ? n->frozen_why
+			      : n->drain                    ? n->drain_why
+			      : n->ill                      ? n->ill
+			      : refuses                     ? refuses
+			      : *cut                        ? cut
+			      : is_told(n)                  ? n->odd
+			      : n->suspect && n->fact.ready ? node_failed_pods
+			      : n->unused && !*n->fact.note ? n->unused
+							    : n->fact.note));
+	gpuq_put(a, v, "avoided_until_time",
+		 view_instant(a, n->backoff_until_us > now_us ? n->backoff_until_us : 0));
 	gpuq_put(a, v, "drained_by", view_word(a, n->drain_by));
 	gpuq_put(a, v, "drained_time", view_instant(a, n->drain_us));
 	gpuq_put(a, v, "inventory", n->odd ? gpuq_str(a, n->odd) : gpuq_null(a));
@@ -848,7 +856,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 		gpuq_put(a, v, "mig", view_mig(a, n, now_us));
 	gpuq_put(a, v, "mig_layout", view_cut(a, n->cut));
 	gpuq_put(a, v, "refuses", view_refuses(a, n, NULL, now_us));
-	gpuq_put(a, v, "resources", view_resources(a, n, now_us));
+	gpuq_put(a, v, "resources", view_resources(a, m, n, now_us));
 	return v;
 }
 

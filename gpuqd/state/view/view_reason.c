@@ -1,6 +1,9 @@
 #include "gpuqd/state/view/view_reason.h"
 
+#include <string.h>
+
 #include "gpuqd/state/asks/ask.h"
+#include "gpuqd/state/takes.h"
 #include "gpuqd/state/view/view_val.h"
 #include "gpuqd/util/walltime.h"
 #include "libgpuq/units.h"
@@ -77,15 +80,35 @@ static const char *words_of_failure(struct gpuq_arena *a, const struct model *m,
 	return gpuq_arena_printf(a, "%s; no other request before %s", p->message, until);
 }
 
+/* Return why pods of a runtime are not made; NULL = the reason names none, or it has changed since the
+ * last cycle, which is the one that the reason is of. */
+static const char *words_of_runtime(struct gpuq_arena *a, const struct model *m, const char *object)
+{
+	const size_t n = strlen(OBJECT_RUNTIME_PREFIX);
+	const char *device = object && strncmp(object, OBJECT_RUNTIME_PREFIX, n) == 0
+				     ? takes_overhead_device(m, object + n)
+				     : NULL;
+
+	return device ? gpuq_arena_printf(a,
+					  "its overhead takes %s, a device that no pod of it gets: "
+					  "remove it from overhead.podFixed",
+					  device)
+		      : NULL;
+}
+
 /* Return the words of the cluster behind a reason; NULL = there are none. */
 static const char *words_of(struct gpuq_arena *a, const struct model *m, const struct job *j,
 			    const struct reason *r)
 {
 	const struct life *l = j->life;
+	const char *words;
 
 	switch ((enum gpuq_reason)r->code) {
 	case GPUQ_R_CLUSTER_REFUSED:
 	case GPUQ_R_NAMESPACE_QUOTA:
+		words = words_of_runtime(a, m, r->object);
+		if (words)
+			return words;
 		return l->blocked && l->blocked->code == (enum gpuq_reason)r->code
 			       ? l->blocked->words
 		       : j->queue->refused ? j->queue->refused->words

@@ -1,6 +1,7 @@
 #include "gpuqd/state/view/view_size.h"
 
 #include "gpuqd/snapshot/cost.h"
+#include "gpuqd/state/takes.h"
 #include "gpuqd/util/amount.h"
 
 struct view_size view_size_of_spec(const struct gpuq_spec *spec)
@@ -106,8 +107,10 @@ struct gpuq_val *view_size_resources_of_spec(struct gpuq_arena *a, const struct 
 	return v;
 }
 
-struct gpuq_val *view_size_resources(struct gpuq_arena *a, const struct job *j)
+struct gpuq_val *view_size_resources(struct gpuq_arena *a, const struct model *m,
+				     const struct job *j)
 {
+	struct gpuq_amount all[GPUQ_RESOURCES_MAX];
 	const struct request_spec *r = &j->request->spec;
 	const bool by_pods = model_job_is_live(j) && job_is_elastic(j);
 	struct gpuq_val *v = gpuq_map(a);
@@ -115,13 +118,15 @@ struct gpuq_val *view_size_resources(struct gpuq_arena *a, const struct job *j)
 
 	for (uint32_t i = 0; i < r->n_groups; i++) {
 		const struct request_group *g = &r->groups[i];
+		/* With what the cluster adds: the same that nodes show as taken by its pods. */
+		const size_t n_all = takes_amounts(m, j->queue, g, all);
 		int64_t n = by_pods ? 0 : g->pods_min;
 
-		if (g->n_resources == 0)
+		if (n_all == 0)
 			continue;
 		DL_FOREACH2(by_pods ? j->pods : NULL, p, job_next)
 			n += p->attempt == j->attempt && !p->dropped && p->group == i;
-		add_resources(a, v, n, g->resources, g->n_resources);
+		add_resources(a, v, n, all, n_all);
 	}
 	return v;
 }

@@ -26,6 +26,7 @@ int64_t view_size_charged(const struct model *m, const struct job *j);
 /* Return the countable resources of all pods together, {name: count}; NULL when a is exhausted: of a spec's at their
  * least number, of a job's at its present size. */
 struct gpuq_val *view_size_resources_of_spec(struct gpuq_arena *a, const struct gpuq_spec *spec);
-struct gpuq_val *view_size_resources(struct gpuq_arena *a, const struct job *j);
+struct gpuq_val *view_size_resources(struct gpuq_arena *a, const struct model *m,
+				     const struct job *j);
 
 #endif

@@ -160,11 +160,29 @@ static const struct {
 } unused[] = {
 	{ "nvidia.com/mig-profile-preference", "is not used: request nvidia.com/mig-PROFILE" },
 	{ "nvidia.com/vgpu-mode", "is not used: how devices are shared is set for a pool" },
+	{ "nvidia.com/numa-bind", "is not used: placement is set for a pool" },
 	{ "hami.io/node-scheduler-policy", "is not used: placement is set for a pool" },
 	{ "hami.io/gpu-scheduler-policy", "is not used: placement is set for a pool" },
 	{ "alpha.jobset.sigs.k8s.io/exclusive-topology", "is not used for placement: topology is" },
 	{ "scheduling.k8s.io/group-name", "is not used: the pods of a job start together" },
 };
+
+void hints_warn(struct gpuq_reader *r, struct gpuq_buf *warnings, const struct gpuq_val *of)
+{
+	const struct gpuq_val *notes = gpuq_get(of, "annotations");
+
+	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++) {
+		const struct gpuq_val *v = gpuq_get(notes, unused[i].key);
+		const size_t mark = strlen(r->path);
+
+		if (!v)
+			continue;
+		gpuq_reader_enter(r, "annotations");
+		gpuq_reader_enter(r, unused[i].key);
+		spec_warn(r, warnings, v, "%s", unused[i].text);
+		gpuq_reader_leave(r, mark);
+	}
+}
 
 static int read_foreign(struct gpuq_reader *r, struct gpuq_buf *warnings,
 			const struct gpuq_val *meta, bool flavors)
@@ -181,17 +199,7 @@ static int read_foreign(struct gpuq_reader *r, struct gpuq_buf *warnings,
 		gpuq_reader_enter(r, p->key);
 		return spec_fail(r, p->val, GPUQ_EINVAL, "%s", problem);
 	}
-	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++) {
-		const struct gpuq_val *v = gpuq_get(notes, unused[i].key);
-		const size_t mark = strlen(r->path);
-
-		if (!v)
-			continue;
-		gpuq_reader_enter(r, "annotations");
-		gpuq_reader_enter(r, unused[i].key);
-		spec_warn(r, warnings, v, "%s", unused[i].text);
-		gpuq_reader_leave(r, mark);
-	}
+	hints_warn(r, warnings, meta);
 	return 0;
 }
 

@@ -46,7 +46,7 @@ class Why(Case):
         out = self.why()
         self.assertRegex(out, r"Job +17 train of ann in queue default, 4 GPUs in 1 pod\n")
         self.assertRegex(out, r"Reason +Resources: 2 of 4 GPUs free, for 5:0\d\n")
-        self.assertIn("not enough free devices, CPU or memory now", out)
+        self.assertIn("not enough free devices, CPU, memory or other resources now", out)
 
     def test_rank_and_queues(self):
         out = self.why()

@@ -46,14 +46,15 @@ int asks_new(struct loop *l, struct http *h, const char *namespace_, const char 
 	a->cluster_id = cluster_id;
 	a->sink = sink;
 	a->rooms = rooms_new();
-	a->plugin_us = a->lock_us = INT64_MAX / 4;
+	a->plugin_us = a->lock_us = a->turn_us = INT64_MAX / 4;
 	a->gap_us = creates_per_s > 0 ? SECOND_US / creates_per_s : 0;
 	*out = a;
 	return 0;
 }
 
-void asks_plugin_times(struct asks *a, int64_t plugin_us, int64_t lock_us)
+void asks_plugin_times(struct asks *a, int64_t plugin_us, int64_t lock_us, int64_t turn_us)
 {
+	a->turn_us = turn_us;
 	a->plugin_us = plugin_us;
 	a->lock_us = lock_us;
 }
@@ -227,12 +228,12 @@ static bool note_room(struct asks *a, const struct pod_fact *f, bool gone, const
 }
 
 static void note_turn(struct asks *a, const struct pod_fact *f, bool gone, int64_t units,
-		      const char *name)
+		      const char *name, bool theirs)
 {
 	if (gone || f->phase != POD_PENDING || !f->unserved)
 		turn_over(a, name, !gone && !f->unserved);
 	else if (*f->node)
-		turn_seen(a, f->node, units, f->namespace_, name);
+		turn_seen(a, f->node, units, f->namespace_, name, theirs);
 }
 
 void asks_shown(struct asks *a, const struct pod_fact *f, bool gone)
@@ -240,7 +241,7 @@ void asks_shown(struct asks *a, const struct pod_fact *f, bool gone)
 	const bool left = note_room(a, f, gone, f->name);
 
 	create_shown(a, f);
-	note_turn(a, f, gone, f->unserved, f->name);
+	note_turn(a, f, gone, f->unserved, f->name, false);
 	if (left)
 		creates_go_on(a);
 }
@@ -254,7 +255,19 @@ void asks_shown_foreign(struct asks *a, const struct pod_fact *f, bool gone)
 	snprintf(name, sizeof(name), "%s/%s", f->namespace_, f->name);
 	left = note_room(a, f, gone, name);
 	if (f->unserved || a->turns)
-		note_turn(a, f, gone, f->unserved < 0 ? UNSERVED_NODE : f->unserved, name);
+		note_turn(a, f, gone, f->unserved < 0 ? UNSERVED_NODE : f->unserved, name, true);
 	if (left)
 		creates_go_on(a);
+}
+
+void asks_listed(struct asks *a)
+{
+	a->listed = true;
+	creates_go_on(a);
+}
+
+void asks_shown_node(struct asks *a, const struct node_fact *n)
+{
+	if (n->lock)
+		lock_left(a, n->name, n->lock);
 }

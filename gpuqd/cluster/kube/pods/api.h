@@ -24,15 +24,19 @@ int asks_new(struct loop *l, struct http *h, const char *namespace_, const char 
 	     int64_t creates_per_s, const struct cluster_sink *sink, struct asks **out,
 	     struct gpuq_err *err);
 void asks_free(struct asks *a); /* nothing is reported any more */
-/* How long the plugin of a node may take to serve a pod that holds the node's lock, and after how long a lock
- * of others is stale; before any create. */
-void asks_plugin_times(struct asks *a, int64_t plugin_us, int64_t lock_us);
+/* How long the plugin of a node may take to serve a pod that holds the node's lock, after how long a lock
+ * of others is stale, and how long turns last that end by themselves (api_turn.h); before any create. */
+void asks_plugin_times(struct asks *a, int64_t plugin_us, int64_t lock_us, int64_t turn_us);
 
 /* A pod of ours was seen, or has gone. Whatever becomes of the request that made it, there is
  * nothing to be made any more; and what shares the devices of its node may have served it. */
 void asks_shown(struct asks *a, const struct pod_fact *f, bool gone);
 /* The same for a pod of others: it may keep the plugin of its node from serving ours. */
 void asks_shown_foreign(struct asks *a, const struct pod_fact *f, bool gone);
+/* All pods that are there have been shown: until then no pod is created that must wait for another. */
+void asks_listed(struct asks *a);
+/* A node was seen: a lock that an earlier process left there is removed. */
+void asks_shown_node(struct asks *a, const struct node_fact *n);
 
 void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const char *namespace_);
 

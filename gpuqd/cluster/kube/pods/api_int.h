@@ -61,7 +61,8 @@ struct asks {
 	struct turn *turns; /* pods that their node's plugin has not served yet */
 	struct rooms *rooms; /* what pods hold of devices that a plugin chooses */
 	struct lock *locks; /* of nodes */
-	int64_t plugin_us, lock_us; /* see asks_plugin_times() */
+	int64_t plugin_us, lock_us, turn_us; /* see asks_plugin_times() */
+	bool listed; /* every pod has been shown that was there when this process began */
 	struct refused *refused; /* by the refusal's key */
 };
 

@@ -174,6 +174,17 @@ static void tell_wait(const struct lock *l, const char *text, int64_t at_us)
 		sink->waits(sink->arg, l->pod, &w);
 }
 
+/* True if a pod of ours has the lock or asks for it. but: other than by this one, nor by those that leave it. */
+static bool is_wanted(const struct asks *a, const char *node, const char *owner,
+		      const struct lock *but)
+{
+	for (const struct lock *l = a->locks; l; l = l->next)
+		if (l != but && (!but || !l->leaving) && strcmp(l->node, node) == 0 &&
+		    strcmp(l->owner, owner) == 0)
+			return true;
+	return false;
+}
+
 static void on_read(void *arg, const struct http_answer *answer)
 {
 	struct lock *l = arg;
@@ -187,7 +198,8 @@ static void on_read(void *arg, const struct http_answer *answer)
 	l->req = NULL;
 	if (answer->status < 200 || answer->status >= 300 || !meta) {
 		failed(l, answer);
-	} else if (l->leaving && !(comma && strcmp(comma + 1, l->owner) == 0)) {
+	} else if (l->leaving && (!(comma && strcmp(comma + 1, l->owner) == 0) ||
+				  is_wanted(l->asks, l->node, l->owner, l))) {
 		free_lock(l); /* it names another pod by now, or none */
 	} else if (l->leaving || is_free(l, text, &at_us)) {
 		write_lock(l, kube_str(meta, "resourceVersion"));
@@ -202,8 +214,11 @@ static void on_read(void *arg, const struct http_answer *answer)
 
 static void look(struct lock *l)
 {
-	const int64_t wait_us = asks_pause_us(l->asks);
+	int64_t wait_us = asks_pause_us(l->asks);
 
+	/* Its pod may be there. */
+	if (l->leaving && !l->asks->listed && wait_us < RELEASE_US)
+		wait_us = RELEASE_US;
 	if (wait_us > 0)
 		l->timer = loop_after(l->asks->loop, wait_us, on_timer, l);
 	else
@@ -234,6 +249,22 @@ struct lock *lock_take(struct asks *a, const char *node, const char *namespace_,
 	l->held = false;
 	look(l);
 	return l;
+}
+
+void lock_left(struct asks *a, const char *node, const char *text)
+{
+	const char *owner = strchr(text, ',');
+	const char *pod = owner ? strchr(owner + 1, ',') : NULL;
+	const size_t n = strlen(a->cluster_id);
+	char namespace_[254];
+
+	if (!pod || n == 0 || (size_t)(pod - owner) > sizeof(namespace_))
+		return;
+	if (strncmp(pod + 1, "gpuq-", 5) != 0 || strncmp(pod + 6, a->cluster_id, n) != 0 ||
+	    pod[6 + n] != '-' || is_wanted(a, node, owner + 1, NULL))
+		return;
+	snprintf(namespace_, sizeof(namespace_), "%.*s", (int)(pod - owner - 1), owner + 1);
+	lock_release(lock_assume(a, node, namespace_, pod + 1), true);
 }
 
 bool lock_is_held(const struct lock *l)

@@ -16,6 +16,9 @@
 struct lock *lock_take(struct asks *a, const char *node, const char *namespace_, const char *pod);
 /* The same where the pod is there already: an earlier process took it. */
 struct lock *lock_assume(struct asks *a, const char *node, const char *namespace_, const char *pod);
+/* A node has a lock with this text. One of a pod of ours that is not under way is removed: an earlier process held
+ * it, or took it, and the pod is gone or was never made. */
+void lock_left(struct asks *a, const char *node, const char *text);
 bool lock_is_held(const struct lock *l);
 /* Remove it from the node if it names the pod still; after a while if the pod was served, since its plugin removes it.
  * l is gone for the caller. NULL is fine. */

@@ -7,8 +7,7 @@
 #include <string.h>
 
 /* A plugin that finds its pod by the amount alone confuses two that wait on one node for the
- * same amount, or any two: the second is created when the first has its device, or after a minute. */
-#define TURN_US (60 * INT64_C(1000000))
+ * same amount, or any two: the second is created when the first has its device. */
 
 struct turn {
 	struct turn *next;
@@ -17,7 +16,7 @@ struct turn {
 	struct loop_timer *silent; /* of a plugin that was given the lock */
 	struct lock *lock; /* NULL = it needs none */
 	int64_t units;
-	int64_t since_us; /* wall clock */
+	int64_t since_us, until_us; /* wall clock; until 0 = served or gone */
 	bool spent; /* it keeps others waiting no longer */
 	bool served; /* by the plugin, which removes the lock */
 	char *node, *pod;
@@ -64,8 +63,9 @@ static void on_silent(void *arg)
 			       TROUBLE_PLUGIN);
 }
 
-/* Note that a pod is under way, and is for a minute at most. */
-static struct turn *note(struct asks *a, const char *node, int64_t units, const char *pod)
+/* Note that a pod is under way. ends: after a while the others wait no longer for it. */
+static struct turn *note(struct asks *a, const char *node, int64_t units, const char *pod,
+			 bool ends)
 {
 	struct turn *t;
 
@@ -79,7 +79,10 @@ static struct turn *note(struct asks *a, const char *node, int64_t units, const 
 	t->pod = strdup(pod);
 	if (!t->node || !t->pod)
 		abort();
-	t->end = loop_after(a->loop, TURN_US, on_end, t);
+	if (ends) {
+		t->end = loop_after(a->loop, a->turn_us, on_end, t);
+		t->until_us = t->since_us + a->turn_us;
+	}
 	t->next = a->turns;
 	a->turns = t;
 	return t;
@@ -105,7 +108,7 @@ static void tell_wait(const struct turn *t, const char *pod)
 				     .namespace_ = "",
 				     .pod = t->pod,
 				     .since_us = t->since_us,
-				     .until_us = t->since_us + TURN_US };
+				     .until_us = t->until_us };
 
 	if (sink->waits)
 		sink->waits(sink->arg, pod, &w);
@@ -116,6 +119,9 @@ bool turn_take(struct asks *a, const char *node, int64_t units, const char *name
 {
 	struct turn *t;
 
+	/* Pods of an earlier process may be under way. */
+	if (!a->listed)
+		return false;
 	for (t = a->turns; t; t = t->next)
 		if (strcmp(t->node, node) == 0 && strcmp(t->pod, pod) == 0)
 			return has_lock(t);
@@ -125,21 +131,21 @@ bool turn_take(struct asks *a, const char *node, int64_t units, const char *name
 			tell_wait(t, pod);
 			return false;
 		}
-	t = note(a, node, units, pod);
+	t = note(a, node, units, pod, units > 0);
 	if (units == UNSERVED_LOCK)
 		t->lock = lock_take(a, node, namespace_, pod);
 	return has_lock(t);
 }
 
 void turn_seen(struct asks *a, const char *node, int64_t units, const char *namespace_,
-	       const char *pod)
+	       const char *pod, bool theirs)
 {
 	struct turn *t;
 
 	for (t = a->turns; t; t = t->next)
 		if (strcmp(t->node, node) == 0 && strcmp(t->pod, pod) == 0)
 			return;
-	t = note(a, node, units, pod);
+	t = note(a, node, units, pod, theirs || units > 0);
 	if (units == UNSERVED_LOCK)
 		t->lock = lock_assume(a, node, namespace_, pod);
 	has_lock(t);

@@ -9,12 +9,14 @@
 #include "gpuqd/cluster/kube/pods/api_int.h"
 
 /* May a pod that requests units on node (below 0: all of the node's attention) be created now? Then it
- * holds that turn, until it is over. With UNSERVED_LOCK it needs the lock of the node as well. */
+ * holds that turn, until it is over: with units after a while, else when it is served or gone. With UNSERVED_LOCK
+ * it needs the lock of the node as well. */
 bool turn_take(struct asks *a, const char *node, int64_t units, const char *namespace_,
 	       const char *pod);
-/* A pod is there that has not been served: one of an earlier process, or of others. */
+/* A pod is there that has not been served: one of an earlier process, or of others, whose turn always ends after a
+ * while: nothing here makes an end of it. */
 void turn_seen(struct asks *a, const char *node, int64_t units, const char *namespace_,
-	       const char *pod);
+	       const char *pod, bool theirs);
 /* Also of a pod that holds none. served: the plugin allocated its devices. */
 void turn_over(struct asks *a, const char *pod, bool served);
 void turn_free_all(struct asks *a);

@@ -432,6 +432,7 @@ int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err)
 		json_decref(pod);
 		return rc;
 	}
+	podspec_none(o, spec);
 	put_spec(o, g, spec);
 	if (o->walls.pod_policy && strcmp(o->walls.pod_policy, "restricted") == 0)
 		podspec_restrict(spec);

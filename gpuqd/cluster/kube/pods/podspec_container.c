@@ -469,3 +469,22 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 	}
 	return 0;
 }
+
+/* A LimitRange gives its default to a container that names neither a request nor a limit. */
+void podspec_none(const struct pod_order *o, json_t *spec)
+{
+	static const char *const lists[] = { "containers", "initContainers" };
+	size_t i;
+	json_t *c;
+
+	for (size_t k = 0; k < 2; k++)
+		json_array_foreach(json_object_get(spec, lists[k]), i, c) for (size_t n = 0;
+									       n < o->none.n; n++)
+		{
+			json_t *res = podspec_object(c, "resources");
+
+			if (!json_object_get(json_object_get(res, "limits"), o->none.items[n]) &&
+			    !json_object_get(json_object_get(res, "requests"), o->none.items[n]))
+				set_both(res, o->none.items[n], "0");
+		}
+}

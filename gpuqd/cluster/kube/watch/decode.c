@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/cluster/kube/watch/decode_cut.h"
+#include "gpuqd/cluster/kube/watch/decode_hami.h"
 #include "gpuqd/cluster/kube/watch/decode_plain.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
@@ -48,9 +50,8 @@ int64_t kube_time_us(const char *rfc3339)
 
 static int parse(const char *json, size_t n, struct kube_object *out, struct gpuq_err *err)
 {
-	struct kube_cut cut = { NULL, 0 };
-	char copy[KUBE_CUT_MAX];
-	const size_t left = kube_cut(json, n, copy, &cut);
+	char copy[KUBE_CUT_MAX], plain[KUBE_CUT_MAX];
+	const size_t left = kube_cut(json, n, copy, plain);
 	json_error_t why;
 	json_t *root;
 
@@ -73,7 +74,12 @@ static int parse(const char *json, size_t n, struct kube_object *out, struct gpu
 	memset(out, 0, sizeof(*out));
 	out->arena.max_bytes = ARENA_MAX;
 	out->root = out->object = root;
-	out->cut = cut;
+	if (left > 0)
+		out->cut = gpuq_arena_calloc(&out->arena, 1, sizeof(*out->cut));
+	if (left > 0 && (!out->cut || kube_hami_parse(plain, &out->arena, out->cut) != 0)) {
+		kube_object_done(out);
+		return gpuq_no_memory(err);
+	}
 	return 0;
 }
 

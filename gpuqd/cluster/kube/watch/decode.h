@@ -16,7 +16,6 @@
 #include <jansson.h>
 
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/cluster/kube/watch/decode_cut.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
 
@@ -53,11 +52,14 @@
 
 enum kube_event { KUBE_ADDED, KUBE_MODIFIED, KUBE_DELETED, KUBE_BOOKMARK, KUBE_ERROR };
 
+struct hami_cards;
+
 struct kube_object {
 	json_t *root; /* what was parsed; NULL = nothing */
 	json_t *object; /* the node, pod or Status; borrowed from root */
 	enum kube_event event;
-	struct kube_cut cut; /* of the bytes that were parsed: for as long as those are there */
+	struct hami_cards
+		*cut; /* of HAMI_REGISTER, which is "" in the object then; NULL = nothing was cut */
 	const char *version; /* metadata.resourceVersion, "" when it has none */
 	struct gpuq_arena arena;
 };

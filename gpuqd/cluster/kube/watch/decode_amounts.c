@@ -63,15 +63,17 @@ int kube_read_node_amounts(struct kube_object *o, struct node_fact *out)
 			    &out->resources, &out->n_resources);
 }
 
-static bool is_no_device(const char *name)
+static bool is_no_own(const char *name)
 {
-	return gpuq_resource_kind(name) == GPUQ_RESOURCE_COUNTED;
+	const enum gpuq_resource_kind kind = gpuq_resource_kind(name);
+
+	return kind != GPUQ_RESOURCE_OWN && kind != GPUQ_RESOURCE_UNKNOWN;
 }
 
 int kube_read_amounts(struct kube_object *o, const json_t *list, const struct gpuq_amount **out,
 		      size_t *n)
 {
-	return read_amounts(o, list, is_no_device, out, n);
+	return read_amounts(o, list, is_no_own, out, n);
 }
 
 /* ---- pods ---- */

@@ -15,7 +15,7 @@
 /* Every resource of a node but its cpu, memory and pods, words of dialects and MIG instances; by
  * name. Returns 0; GPUQ_ETOOBIG: it lists too many, and none are taken; GPUQ_ENOMEM. */
 int kube_read_node_amounts(struct kube_object *o, struct node_fact *out);
-/* Those of a list of resources that are no devices. The same codes. */
+/* All of a list of resources but cpu, memory and pods: devices and words of dialects as well. The same codes. */
 int kube_read_amounts(struct kube_object *o, const json_t *list, const struct gpuq_amount **out,
 		      size_t *n);
 /* The same of a pod, all containers together, at most GPUQ_RESOURCES_MAX. 0 or GPUQ_ENOMEM. */

@@ -2,6 +2,7 @@
 
 #include "gpuqd/cluster/kube/watch/decode_cut.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "gpuqd/devices/hami.h"
@@ -10,6 +11,14 @@
 static const char member[] = "\"" HAMI_REGISTER "\":\"";
 
 #define MEMBER (sizeof(member) - 1)
+
+/* The characters that a string has as they are. */
+static const bool is_own[256] = {
+	[' '] = true,
+	['!'] = true,
+	['#' ... '['] = true,
+	[']' ... '~'] = true,
+};
 
 /* True if a backslash before p, behind begin, escapes it. */
 static bool is_escaped(const char *begin, const char *p)
@@ -21,17 +30,31 @@ static bool is_escaped(const char *begin, const char *p)
 	return (p - q) % 2 != 0;
 }
 
-/* Return the quote that ends the string which begins at p; NULL = it does not end. */
-static const char *end_of(const char *p, const char *end)
+/* Write the string that begins at p without its escapes, and set *at to the quote behind it. False: it does not end, is
+ * longer than fits, or has other escapes and characters than those of plain text. */
+static bool unescape(const char *p, const char *end, char to[KUBE_CUT_MAX], const char **at)
 {
-	const char *begin = p;
+	const size_t n = (size_t)(end - p);
+	/* A quote ends each run below. */
+	const char *const last = memrchr(p, '"', n < KUBE_CUT_MAX ? n : KUBE_CUT_MAX - 1);
 
-	while ((p = memchr(p, '"', (size_t)(end - p))) != NULL && is_escaped(begin, p))
-		p++;
-	return p;
+	while (last && p <= last) {
+		while (is_own[(unsigned char)*p])
+			*to++ = *p++;
+		if (*p == '"') {
+			*to = '\0';
+			*at = p;
+			return true;
+		}
+		if (*p != '\\' || (p[1] != '"' && p[1] != '\\' && p[1] != '/'))
+			return false;
+		*to++ = p[1];
+		p += 2;
+	}
+	return false;
 }
 
-size_t kube_cut(const char *json, size_t n, char copy[KUBE_CUT_MAX], struct kube_cut *out)
+size_t kube_cut(const char *json, size_t n, char copy[KUBE_CUT_MAX], char plain[KUBE_CUT_MAX])
 {
 	const char *end = json + n, *at = n > MEMBER ? memmem(json, n, member, MEMBER) : NULL,
 		   *rest;
@@ -41,8 +64,7 @@ size_t kube_cut(const char *json, size_t n, char copy[KUBE_CUT_MAX], struct kube
 	if (!at || is_escaped(json, at))
 		return 0;
 	at += MEMBER;
-	rest = end_of(at, end);
-	if (!rest)
+	if (!unescape(at, end, plain, &rest))
 		return 0;
 	before = (size_t)(at - json);
 	behind = (size_t)(end - rest);
@@ -50,28 +72,5 @@ size_t kube_cut(const char *json, size_t n, char copy[KUBE_CUT_MAX], struct kube
 		return 0;
 	memcpy(copy, json, before);
 	memcpy(copy + before, rest, behind);
-	*out = (struct kube_cut){ at, (size_t)(rest - at) };
 	return before + behind;
-}
-
-bool kube_cut_plain(const struct kube_cut *cut, char to[KUBE_CUT_MAX])
-{
-	const char *p = cut->text, *end = p + cut->n;
-
-	if (cut->n >= KUBE_CUT_MAX)
-		return false;
-	while (p < end) {
-		char c = *p++;
-
-		if (c == '\\') {
-			c = p < end ? *p++ : '\0';
-			if (c != '"' && c != '\\' && c != '/')
-				return false;
-		}
-		if (c < ' ' || c > '~')
-			return false;
-		*to++ = c;
-	}
-	*to = '\0';
-	return true;
 }

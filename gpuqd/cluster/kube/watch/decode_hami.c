@@ -14,12 +14,13 @@
 #define UUID_MAX 128
 #define FIELDS_OLD 7
 #define FIELDS 9
+#define MODE_MIG "mig"
 
 struct card {
 	const char *uuid;
 	char *type;
 	int64_t split, mib, numa;
-	bool healthy;
+	bool healthy, mig;
 };
 
 /* Returns what is wrong with the card; NULL = nothing. */
@@ -31,7 +32,8 @@ static const char *add(struct hami_cards *out, const struct card *c)
 	static const char vendor[] = "NVIDIA-";
 	char *type = c->type;
 
-	if (!*c->uuid || strlen(c->uuid) > UUID_MAX || strpbrk(c->uuid, ",:;"))
+	if (!*c->uuid || strlen(c->uuid) > UUID_MAX || strchr(c->uuid, ',') ||
+	    strchr(c->uuid, ':') || strchr(c->uuid, ';'))
 		return "expected a UUID of each card";
 	if (c->split < 1 || c->split > SPLIT_MAX)
 		return "expected a split count of 1 to 1000";
@@ -44,8 +46,9 @@ static const char *add(struct hami_cards *out, const struct card *c)
 			return "expected each UUID once";
 	if (strncmp(type, vendor, sizeof(vendor) - 1) == 0)
 		type += sizeof(vendor) - 1;
-	for (char *p = type; *p; p++)
-		*p = *p == ' ' ? '-' : *p;
+	for (char *p = type; (p = strchr(p, ' ')) != NULL; p++)
+		*p = '-';
+	out->mig[out->n] = c->mig;
 	out->numa[out->n] = c->numa >= 0 && c->numa < 255 ? (uint8_t)c->numa : 0;
 	if (out->n == 0 || c->split < out->slots)
 		out->slots = (uint32_t)c->split;
@@ -71,7 +74,8 @@ static int64_t digits(const char *text)
 
 static char *skip_blanks(char *p)
 {
-	while (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n')
+	/* Plugins write none. */
+	while (*p <= ' ' && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n'))
 		p++;
 	return p;
 }
@@ -79,25 +83,30 @@ static char *skip_blanks(char *p)
 /* Return the end of the string that begins at p, behind its quote; NULL = it has none. */
 static char *string_end(char *p)
 {
-	for (p++; *p && *p != '"'; p++)
-		if (*p == '\\' && *++p == '\0')
-			return NULL;
-	return *p ? p + 1 : NULL;
+	char *end = p;
+
+	while ((end = strchr(end + 1, '"')) != NULL) {
+		char *before = end;
+
+		while (before > p + 1 && before[-1] == '\\')
+			before--;
+		if ((end - before) % 2 == 0)
+			return end + 1;
+	}
+	return NULL;
 }
 
-/* True for what stands behind a number or a word. */
-static bool ends_value(char c)
-{
-	return c == ',' || c == '}' || c == ']' || c == ' ' || (c >= '\t' && c <= '\r');
-}
+/* The characters that may stand behind a number or a word. */
+static const bool ends_value[256] = {
+	['\0'] = true, [','] = true, ['}'] = true,
+	[']'] = true,  [' '] = true, ['\t' ... '\r'] = true,
+};
 
-/* Return what follows the value at p; NULL = it does not end. */
-static char *skip_value(char *p)
+/* Return what follows the object or array at p; NULL = it does not end. */
+static char *skip_nested(char *p)
 {
 	int depth = 0;
 
-	if (*p == '"')
-		return string_end(p);
 	do {
 		if (*p == '"') {
 			p = string_end(p);
@@ -105,13 +114,25 @@ static char *skip_value(char *p)
 				return NULL;
 			continue;
 		}
-		if (*p == '\0' || (depth == 0 && ends_value(*p)))
-			return *p ? p : NULL;
+		if (*p == '\0')
+			return NULL;
 		depth += *p == '{' || *p == '[';
 		depth -= *p == '}' || *p == ']';
 		p++;
-	} while (depth > 0 || !ends_value(*p));
+	} while (depth > 0);
 	return p;
+}
+
+/* Return what follows the value at p; NULL = it does not end. */
+static char *skip_value(char *p)
+{
+	if (*p == '"')
+		return string_end(p);
+	if (*p == '{' || *p == '[')
+		return skip_nested(p);
+	while (!ends_value[(unsigned char)*p])
+		p++;
+	return *p ? p : NULL;
 }
 
 /* Take the value from p to end, which is cut there: a member of a card. */
@@ -133,6 +154,8 @@ static void take(struct card *c, const char *key, char *p, char *end)
 		c->split = digits(p);
 	else if (*key == 'd' && strcmp(key, "devmem") == 0)
 		c->mib = digits(p);
+	else if (*key == 'm' && strcmp(key, "mode") == 0 && text)
+		c->mig = strcmp(p, MODE_MIG) == 0;
 	else if (*key == 'n' && strcmp(key, "numa") == 0)
 		c->numa = digits(p);
 	else if (*key == 'h' && strcmp(key, "health") == 0)
@@ -226,7 +249,8 @@ static const char *read_text(char *text, struct hami_cards *out)
 				   .mib = digits(field[2]),
 				   .type = field[4],
 				   .numa = digits(field[5]),
-				   .healthy = strcmp(field[6], "true") == 0 };
+				   .healthy = strcmp(field[6], "true") == 0,
+				   .mig = field[8] && strcmp(field[8], MODE_MIG) == 0 };
 		wrong = add(out, &c);
 		if (wrong)
 			return wrong;
@@ -262,60 +286,104 @@ static bool keep(struct gpuq_arena *a, struct hami_cards *cards)
 	return true;
 }
 
-/* Set *out to the annotation, in plain or in the arena; "" = it has none. Returns 0; GPUQ_ETOOBIG; GPUQ_ENOMEM. */
-static int register_of(struct kube_object *o, char plain[KUBE_CUT_MAX], char **out)
-{
-	const json_t *notes = kube_path(o->object, "metadata", "annotations");
-	const json_t *note = json_object_get(notes, HAMI_REGISTER);
-	const char *text = json_is_string(note) ? json_string_value(note) : "";
-	json_t *words = NULL;
-	int rc = 0;
-
-	if (json_is_string(note) && !*text && o->cut.text) {
-		*out = plain;
-		if (kube_cut_plain(&o->cut, plain))
-			return 0;
-		/* An escape has six bytes at most. */
-		if (o->cut.n > 6 * HAMI_REGISTER_MAX)
-			return GPUQ_ETOOBIG;
-		/* With its quotes. */
-		words = json_loadb(o->cut.text - 1, o->cut.n + 2, JSON_DECODE_ANY | JSON_ALLOW_NUL,
-				   NULL);
-		text = words ? json_string_value(words) : "?";
-	}
-	if (strlen(text) > HAMI_REGISTER_MAX)
-		rc = GPUQ_ETOOBIG;
-	else if (!(*out = gpuq_arena_strdup(&o->arena, text)))
-		rc = GPUQ_ENOMEM;
-	json_decref(words);
-	return rc;
-}
-
-int kube_read_hami(struct kube_object *o, struct hami_cards *out)
+int kube_hami_parse(char *text, struct gpuq_arena *a, struct hami_cards *out)
 {
 	struct hami_cards got = { 0 };
-	char plain[KUBE_CUT_MAX], *text;
-	const int rc = register_of(o, plain, &text);
 	size_t most;
 
 	*out = got;
-	if (rc == GPUQ_ETOOBIG)
-		out->wrong = "expected at most 256 KiB";
-	if (rc != 0 || !*text)
-		return rc == GPUQ_ETOOBIG ? 0 : rc;
+	if (!*text)
+		return 0;
 	most = count(text, *text == '[' ? '{' : ':');
 	most = most < GPUQ_GPUS_PER_POD_MAX ? most : GPUQ_GPUS_PER_POD_MAX;
-	got.devices = gpuq_arena_calloc(&o->arena, most + 1, sizeof(*got.devices));
-	got.numa = gpuq_arena_calloc(&o->arena, most + 1, sizeof(*got.numa));
-	if (!got.devices || !got.numa)
+	got.devices = gpuq_arena_calloc(a, most + 1, sizeof(*got.devices));
+	got.numa = gpuq_arena_calloc(a, most + 1, sizeof(*got.numa));
+	got.mig = gpuq_arena_calloc(a, most + 1, sizeof(*got.mig));
+	if (!got.devices || !got.numa || !got.mig)
 		return GPUQ_ENOMEM;
 	got.wrong = *text == '[' ? read_json(text, &got) : read_text(text, &got);
 	if (got.wrong)
 		got.n = 0;
-	if (!keep(&o->arena, &got))
+	if (!keep(a, &got))
 		return GPUQ_ENOMEM;
 	*out = got;
 	return 0;
+}
+
+int kube_read_hami(struct kube_object *o, struct hami_cards *out)
+{
+	const json_t *note =
+		json_object_get(kube_path(o->object, "metadata", "annotations"), HAMI_REGISTER);
+	const char *text = json_is_string(note) ? json_string_value(note) : "";
+	char *copy;
+
+	if (json_is_string(note) && !*text && o->cut) {
+		*out = *o->cut;
+		return 0;
+	}
+	*out = (struct hami_cards){ 0 };
+	if (strlen(text) > HAMI_REGISTER_MAX) {
+		out->wrong = "expected at most 256 KiB";
+		return 0;
+	}
+	copy = gpuq_arena_strdup(&o->arena, text);
+	return copy ? kube_hami_parse(copy, &o->arena, out) : GPUQ_ENOMEM;
+}
+
+/* ---- cards that get no pods ---- */
+
+static size_t cut_cards(struct hami_cards *cards, struct gpuq_buf *notes)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < cards->n; i++) {
+		if (!cards->mig[i])
+			continue;
+		gpuq_buf_printf(
+			notes, "%s%zu",
+			n++ ? ", " : "cards in MIG mode are HAMi's own to cut, and not used: ", i);
+		cards->devices[i].healthy = false;
+	}
+	return n;
+}
+
+/* HAMi itself reads "a, b": its scheduler gives these no new pods, and leaves those alone that are there. */
+static int cordoned_cards(struct kube_object *o, struct hami_cards *cards, bool more,
+			  struct gpuq_buf *notes)
+{
+	char *text = gpuq_arena_strdup(
+		&o->arena, kube_str(kube_path(o->object, "metadata", "annotations"), HAMI_CORDON));
+	char *rest = text, *word;
+	bool any = false;
+
+	if (!text)
+		return GPUQ_ENOMEM;
+	while ((word = strsep(&rest, ", ")) != NULL) {
+		size_t i = 0;
+
+		if (!*word)
+			continue;
+		while (i < cards->n && strcmp(cards->devices[i].uuid, word) != 0)
+			i++;
+		if (!any)
+			gpuq_buf_printf(notes, "%s" HAMI_CORDON " lists cards that are not used: ",
+					more ? "; " : "");
+		if (i < cards->n)
+			gpuq_buf_printf(notes, "%s%zu", any ? ", " : "", i);
+		else
+			gpuq_buf_printf(notes, "%s%.40s (there is none)", any ? ", " : "", word);
+		if (i < cards->n)
+			cards->devices[i].healthy = false;
+		any = true;
+	}
+	return 0;
+}
+
+int kube_hami_unused(struct kube_object *o, struct hami_cards *cards, struct gpuq_buf *notes)
+{
+	const bool more = cut_cards(cards, notes) > 0;
+
+	return cordoned_cards(o, cards, more, notes);
 }
 
 /* ---- nodes that are HAMi's ---- */

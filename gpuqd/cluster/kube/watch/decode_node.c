@@ -329,17 +329,35 @@ static void hami_devices(struct node_fact *out, struct hami_cards *cards, int64_
 			 int64_t works, const char *product)
 {
 	const bool dead = works == 0 || there < (int64_t)cards->n;
+	int64_t n = 0;
 
 	for (size_t i = 0; i < cards->n; i++) {
-		cards->devices[i].healthy &= !dead;
+		/* Each takes one of what the kubelet has to give. */
+		cards->devices[i].healthy &= !dead && n < works;
+		n += cards->devices[i].healthy;
 		if (*product)
 			cards->devices[i].product = product;
 	}
+	if (n > 0 && works / n < cards->slots)
+		cards->slots = (uint32_t)(works / n);
 	out->devices = cards->devices;
 	out->n_devices = cards->n;
 	out->numa = cards->numa;
 	out->slots = cards->slots;
 	tell(out, SHARE_LABEL, "hami");
+}
+
+static int hami_unused(struct kube_object *o, struct hami_cards *cards, struct node_fact *out)
+{
+	struct gpuq_buf notes = GPUQ_BUF_INIT;
+	int rc = kube_hami_unused(o, cards, &notes);
+
+	if (rc == 0 && notes.len)
+		out->unused = gpuq_arena_strdup(&o->arena, gpuq_buf_str(&notes));
+	if (notes.failed || (notes.len && !out->unused))
+		rc = GPUQ_ENOMEM;
+	gpuq_buf_done(&notes);
+	return rc;
 }
 
 /* Devices are counted, not named, by the API: capacity says how many there are,
@@ -375,6 +393,8 @@ static int read_devices(struct kube_object *o, struct node_fact *out, const char
 		return *wrong ? 0 : GPUQ_ENOMEM;
 	}
 	if (cards.n > 0) {
+		if (hami_unused(o, &cards, out) != 0)
+			return GPUQ_ENOMEM;
 		hami_devices(out, &cards, there, works, product_of(o, out));
 		return 0;
 	}
@@ -523,7 +543,7 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 {
 	const json_t *alloc = kube_path(o->object, "status", "allocatable");
 	struct node_fact n = { .name = kube_str(json_object_get(o->object, "metadata"), "name") };
-	const char *wrong = NULL;
+	const char *wrong = NULL, *lock;
 	int rc;
 
 	if (!*n.name)
@@ -539,6 +559,8 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 	rc = kube_read_node_amounts(o, &n);
 	if (rc == GPUQ_ENOMEM)
 		return gpuq_fail(err, GPUQ_ENOMEM, "node %s: no memory", n.name);
+	lock = kube_str(kube_path(o->object, "metadata", "annotations"), HAMI_LOCK);
+	n.lock = *lock ? lock : NULL;
 	n.unschedulable = json_is_true(kube_path(o->object, "spec", "unschedulable"));
 	read_conditions(o, &n);
 	if (rc == GPUQ_ETOOBIG) {

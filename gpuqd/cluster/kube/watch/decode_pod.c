@@ -419,6 +419,7 @@ static int read_devices(struct kube_object *o, struct pod_fact *out)
 	out->uuids = seen.uuids;
 	out->holds = seen.holds;
 	out->device_bytes = seen.memory_bytes;
+	out->device_units = seen.memory_units;
 	out->unserved = seen.unserved;
 	out->chosen = seen.chosen;
 	if (seen.failed && !out->waiting_bad && out->phase == POD_PENDING) {

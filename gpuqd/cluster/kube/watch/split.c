@@ -155,14 +155,19 @@ static const char *string_rest(struct split *s, const char *p, const char *end)
 
 		if (s->escaped)
 			p++;
-		while (p < end && !stops[(unsigned char)*p])
-			p++;
-		s->escaped = p < end && *p == '\\';
-		if (s->escaped)
-			p++;
+		s->escaped = false;
+		for (;; p += 2) {
+			while (p < end && !stops[(unsigned char)*p])
+				p++;
+			s->escaped = p + 1 == end && *p == '\\';
+			if (s->escaped)
+				p++;
+			if (p == end || *p != '\\')
+				break;
+		}
 		note(s, from, p);
-		if (s->escaped || p == end)
-			continue;
+		if (p == end)
+			return p;
 		if (*p == '"') {
 			s->in_string = false;
 			return p + 1;

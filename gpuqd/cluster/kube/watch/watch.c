@@ -66,6 +66,8 @@ static void node_seen(struct reflector *r, struct kube_object *o)
 		watch_skip(r, "no memory");
 		return;
 	}
+	if (r->watch->before.node)
+		r->watch->before.node(r->watch->before.arg, &n);
 	r->watch->sink->node_seen(r->watch->sink->arg, &n);
 }
 
@@ -88,8 +90,8 @@ static void node_gone(void *arg, const struct known_thing *t)
 
 static void tell_pod(const struct watch *w, const struct pod_fact *p, bool gone)
 {
-	if (w->on_pod)
-		w->on_pod(w->on_pod_arg, p, gone);
+	if (w->before.pod)
+		w->before.pod(w->before.arg, p, gone);
 }
 
 /* In place of the node of a placeholder, which never has one. */
@@ -574,6 +576,8 @@ static void list_complete(struct reflector *r)
 	log_info("kube.listed", "kind=%s count=%zu version=%s", r->kind->word,
 		 known_count(r->known), LOGS(r->version));
 	/* "What was not in it is gone" can be said of pods only after a list of pods. */
+	if (r == &w->pods && w->before.listed)
+		w->before.listed(w->before.arg);
 	if (r == &w->pods)
 		w->sink->list_done(w->sink->arg);
 	if (r->kind->optional)
@@ -718,10 +722,9 @@ static void begin(struct reflector *r, enum step step)
 	}
 }
 
-void watch_on_pod(struct watch *w, watch_pod_fn fn, void *arg)
+void watch_before_sink(struct watch *w, const struct watch_before *before)
 {
-	w->on_pod = fn;
-	w->on_pod_arg = arg;
+	w->before = *before;
 }
 
 void watch_on_placeholder(struct watch *w, watch_placeholder_fn fn, void *arg)

@@ -24,9 +24,15 @@ int watch_new(struct loop *l, struct http *h, const char *cluster_id,
 	      const struct cluster_sink *sink, struct watch **out, struct gpuq_err *err);
 void watch_free(struct watch *w);
 
-/* Called for each pod, before the sink is, whenever it is seen or has gone. */
-typedef void (*watch_pod_fn)(void *arg, const struct pod_fact *f, bool gone);
-void watch_on_pod(struct watch *w, watch_pod_fn fn, void *arg);
+/* Called before the sink is: for each pod whenever it is seen or has gone, for each node that is seen, and when all
+ * pods have been listed. */
+struct watch_before {
+	void (*pod)(void *arg, const struct pod_fact *f, bool gone);
+	void (*node)(void *arg, const struct node_fact *n);
+	void (*listed)(void *arg);
+	void *arg;
+};
+void watch_before_sink(struct watch *w, const struct watch_before *before);
 
 /* Called for each placeholder of ours, of which the sink hears nothing: its names, token and uid. */
 typedef void (*watch_placeholder_fn)(void *arg, const struct known_thing *t, bool gone);

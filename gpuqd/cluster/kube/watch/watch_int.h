@@ -65,8 +65,7 @@ struct watch {
 	struct http *http;
 	const char *cluster_id;
 	const struct cluster_sink *sink;
-	watch_pod_fn on_pod;
-	void *on_pod_arg;
+	struct watch_before before; /* all set, or none */
 	watch_placeholder_fn on_placeholder;
 	void *on_placeholder_arg;
 	struct reflector nodes, pods;

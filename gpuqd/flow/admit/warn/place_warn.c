@@ -255,6 +255,8 @@ struct offer {
 		shared; /* thousandths of a device that can be had, and of how many devices */
 	int64_t bytes; /* of the memory of one device, or of such a share */
 	bool replicas;
+	const char *
+		one; /* the system that would give a pod one device or a part of one, and no more; NULL */
 };
 
 /* True if the group takes no devices but NVIDIA's. */
@@ -277,8 +279,10 @@ static struct offer offer_of(const struct model *m, const struct node *n,
 		return o;
 	for (uint32_t i = 0; i < n->n_devices; i++)
 		o.bytes = most(o.bytes, (n->devices[i].memory_mib / r) << 20);
-	if (g->n_claims == 0 && n->backend && n->backend->takes && !n->backend->takes(g))
+	if (g->n_claims == 0 && n->backend && n->backend->takes && !n->backend->takes(g)) {
+		o.one = g->gpus_milli > SNAP_MILLI ? n->backend->title : NULL;
 		return o;
+	}
 	o.gpus_milli = r > 1 ? 0 : (int64_t)n->n_devices * SNAP_MILLI;
 	o.share = SNAP_MILLI / r;
 	o.shared = r > 1 ? 1 : n->n_devices;
@@ -398,6 +402,7 @@ static void count_devices(struct largest *l, struct offer o)
 	l->devices.shared = most(l->devices.shared, o.shared);
 	l->devices.bytes = most(l->devices.bytes, o.bytes);
 	l->devices.replicas |= o.replicas;
+	l->devices.one = o.one ? o.one : l->devices.one;
 }
 
 /* Count the machines of pools that grow. */
@@ -499,6 +504,9 @@ static void warn_devices(struct gpuq_buf *out, const struct gpuq_group *g, const
 		return;
 	}
 	warn_much(out, g->gpus_milli, l->devices.gpus_milli, MILLI, "GPUs");
+	if (l->devices.one && g->gpus_milli > l->devices.gpus_milli)
+		gpuq_buf_printf(out, ": %s gives a pod one device or a part of one",
+				l->devices.one);
 }
 
 static void warn_rest(struct gpuq_buf *out, const struct gpuq_group *g, const struct largest *l)
@@ -509,6 +517,29 @@ static void warn_rest(struct gpuq_buf *out, const struct gpuq_group *g, const st
 		warn_much(out, g->resources[k].count, l->resources[k],
 			  gpuq_resource_is_bytes(g->resources[k].name) ? BYTES : COUNT,
 			  g->resources[k].name);
+}
+
+static void warn_one(struct gpuq_buf *out, int64_t asked, enum much unit, const char *of)
+{
+	char text[32];
+
+	if (asked > 0)
+		gpuq_buf_printf(out, "%s%s %s", out->len ? ", " : " (no node has all of ",
+				much_text(asked, unit, text), of);
+}
+
+/* Append all that a pod requests, where each of it is to be had, but not on one node. */
+static void warn_together(struct gpuq_buf *out, const struct gpuq_group *g)
+{
+	if ((g->gpus_milli > 0) + (g->cpu_milli > 0) + (g->memory_bytes > 0) + g->n_resources < 2)
+		return;
+	warn_one(out, g->gpus_milli, MILLI, g->mig ? g->mig : "GPUs");
+	warn_one(out, g->cpu_milli, MILLI, "CPUs");
+	warn_one(out, g->memory_bytes, GIB, "GiB of memory");
+	for (size_t k = 0; k < g->n_resources; k++)
+		warn_one(out, g->resources[k].count,
+			 gpuq_resource_is_bytes(g->resources[k].name) ? BYTES : COUNT,
+			 g->resources[k].name);
 }
 
 /* Nodes where a group may be: by its names and labels, and by the flavors of the job. */
@@ -554,6 +585,8 @@ static void warn_group(const struct where *w, const struct queue *q, const struc
 		warn_devices(&why, g, &l);
 		claim_fit_tell(&claims, w->m, may_be, w, &why);
 		warn_rest(&why, g, &l);
+		if (!why.len && n_seen && claims.n == 0)
+			warn_together(&why, g);
 	}
 	if (l.devices.replicas && l.devices.gpus_milli == 0 && g->gpus_milli >= SNAP_MILLI &&
 	    !g->mig && !backend_shares(g) && !gpuq_group_claimed(g))
