@@ -191,7 +191,7 @@ static uint32_t choose_part(struct cycle *c, const struct need *n, const struct 
 	whole.part = 0;
 	whole.whole = 1;
 	node = choose_whole(c, &whole, m);
-	/* What is free there may be devices without parts. */
+	/* Devices that are free there may be of those without parts. */
 	return node == SNAP_NONE || nodes_room(c, node, n, 1) > 0
 		       ? node
 		       : best_for_parts(c, n, m, true, &least);
