@@ -82,7 +82,7 @@ static int observe(const struct gpuq_strmap *notes, const struct gpuq_amount *as
 	const int64_t device = strtoll(gpuq_strmap_text(notes, GPUSHARE_DEVICE), NULL, 10);
 	const char *text = gpuq_strmap_text(notes, GPUSHARE_INDEX);
 
-	/* What its owner wrote is no more than a word: the kubelet counts what it requests. */
+	/* The annotation may be absent, or say less than the kubelet counts for it. */
 	out->memory_units = pod > asked ? pod : asked;
 	if (pod > 0 && strcmp(gpuq_strmap_text(notes, GPUSHARE_ASSIGNED), "false") == 0)
 		out->unserved = pod;

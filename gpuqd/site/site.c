@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/site/isolation.h"
 #include "gpuqd/site/site_caps.h"
 #include "gpuqd/site/walls.h"
 #include "gpuqd/site/site_merge.h"
@@ -893,7 +892,7 @@ static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 		rc = check_known(r, v, "queues", i, "parent", q[i].parent, queues, NULL);
 		if (rc == 0)
 			rc = check_circle(r, v, s, i);
-		rc = rc == 0 ? isolation_check(r, v, s, i) : rc;
+		rc = rc == 0 ? walls_check_isolation(r, v, s, i) : rc;
 		for (size_t k = 0; rc == 0 && k < q[i].qos.n; k++)
 			rc = check_known(r, v, "queues", i, "qos", q[i].qos.items[k],
 					 gpuq_get(v, "qos"), "normal");

@@ -1,4 +1,4 @@
-/* walls.h - what the pods of a queue may mount, and which pod policy they keep to
+/* walls.h - what the pods of a queue may mount, which pod policy they keep to, and how isolated they are
  *
  * Owns     struct site_walls, and how it follows from the keys of a queue and those above it.
  * Touches  nothing.
@@ -40,5 +40,10 @@ int walls_settle(struct site *s, struct gpuq_err *err);
 
 /* Check the form of a key: any, owner, or globs. NULL = well, else what is expected. */
 const char *walls_check(const struct gpuq_strlist *l);
+
+/* Refuse a queue that demands less isolation than one above it, which counts for its jobs as well. Earlier versions
+ * stored such, without effect. None is what a queue demands that says nothing. */
+int walls_check_isolation(struct gpuq_reader *r, const struct gpuq_val *v, struct site *s,
+			  size_t i);
 
 #endif

@@ -207,6 +207,9 @@ const char *node_offer(const struct model *m, const struct node_fact *told, stru
 		       struct node_fact *out);
 /* True if the number is in a list such as "0, 2"; what is no number is passed over. */
 bool node_offer_lists(const char *list, uint32_t card);
+/* Return what a foreign pod holds, with its units as memory and thousandths of devices of the node, where that has
+ * units. */
+struct foreign node_offer_units(const struct node *n, const struct foreign *f);
 /* Return what the list of a node with so many cards has of them, and of other words, in the arena; NULL = nothing. */
 const char *node_offer_listed(const char *node, const char *list, size_t n_devices,
 			      struct gpuq_arena *a);

@@ -504,7 +504,7 @@ static void foreign_sum(struct model *m, const struct foreign *of, int sign)
 
 	if (!n)
 		return;
-	in = foreign_in_units(n, of);
+	in = node_offer_units(n, of);
 	single = foreign_instances(n, f);
 	/* Its devices are those of its claims (node_count_claims). */
 	counted = single || foreign_by_resource(n) || node_is_of_claims(n);

@@ -588,7 +588,39 @@ bool node_is_of(const struct model *m, const struct node *n, const struct gpuq_s
 	return false;
 }
 
+/* ---- units of memory ---- */
+
+/* A pod requests units, of which only its node tells how large they are: its annotations do so as well, but may be
+ * absent or another's word. All of them are of one device, which a plugin gives to one container, so that more than one
+ * device has are an amount of the node. */
+struct foreign node_offer_units(const struct node *n, const struct foreign *f)
+{
+	const int64_t whole = n->n_devices ? n->devices[0].memory_mib : 0;
+	const int64_t all = whole * (int64_t)n->n_devices;
+	struct foreign in = *f;
+	int64_t mib;
+
+	if (!n->backend || !n->backend->by_memory || f->device_units <= 0 || whole <= 0) {
+		/* Units alone are nothing on a node without. */
+		if (f->gpus_milli <= 0)
+			in.n_devices = 0;
+		return in;
+	}
+	mib = f->device_units < all / n->backend->unit_mib ? f->device_units * n->backend->unit_mib
+							   : all;
+	/* One device, whose memory is what is held of it; which one may not be known. */
+	in.device_bytes = mib << 20;
+	in.gpus_milli = mib * 1000 / whole > 0 ? mib * 1000 / whole : 1;
+	/* More than there is of one. */
+	if (mib > whole)
+		in.n_devices = 0;
+	return in;
+}
+
 /* ---- cards that are listed as unhealthy ---- */
+
+/* The list is what a person wrote: "0,2". A word that is no card of the node closes none, and is named, since a card
+ * that was meant would otherwise get pods without a word. */
 
 #define LISTED_MAX 200 /* bytes of words that are named */
 #define BETWEEN ", \t\r\n;"
@@ -621,6 +653,7 @@ const char *node_offer_listed(const char *node, const char *list, size_t n_devic
 	for (list += strspn(list, BETWEEN); *list; list += len, list += strspn(list, BETWEEN)) {
 		struct gpuq_buf *to;
 
+		/* Long lists are cut: the note is one line. */
 		len = strcspn(list, BETWEEN);
 		to = number_of(list, len) < 0 || number_of(list, len) >= (int64_t)n_devices
 			     ? &others

@@ -3,32 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/devices/backend.h"
 #include "libgpuq/spec/resource.h"
-
-struct foreign foreign_in_units(const struct node *n, const struct foreign *f)
-{
-	const int64_t whole = n->n_devices ? n->devices[0].memory_mib : 0;
-	const int64_t all = whole * (int64_t)n->n_devices;
-	struct foreign in = *f;
-	int64_t mib;
-
-	if (!n->backend || !n->backend->by_memory || f->device_units <= 0 || whole <= 0) {
-		/* Units alone are nothing on a node without. */
-		if (f->gpus_milli <= 0)
-			in.n_devices = 0;
-		return in;
-	}
-	mib = f->device_units < all / n->backend->unit_mib ? f->device_units * n->backend->unit_mib
-							   : all;
-	/* One device, whose memory is what is held of it; which one may not be known. */
-	in.device_bytes = mib << 20;
-	in.gpus_milli = mib * 1000 / whole > 0 ? mib * 1000 / whole : 1;
-	/* More than there is of one. */
-	if (mib > whole)
-		in.n_devices = 0;
-	return in;
-}
 
 bool foreign_by_resource(const struct node *n)
 {

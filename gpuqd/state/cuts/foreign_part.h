@@ -8,8 +8,6 @@
 
 #include "gpuqd/state/model.h"
 
-/* Return the same with its units as memory and thousandths of devices of the node, where that has units. */
-struct foreign foreign_in_units(const struct node *n, const struct foreign *f);
 /* True if foreign pods' devices are counted by the resource that they request: replicas, and devices
  * of which the cluster's side does not know that they are such. */
 bool foreign_by_resource(const struct node *n);
