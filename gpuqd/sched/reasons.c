@@ -110,7 +110,7 @@ static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const
 		return;
 	}
 	if (n->n_devices) {
-		const uint32_t shared = n->replicas > 1 ? 1 : n->n_devices;
+		const uint32_t shared = n->replicas > 1 ? 1 : n->n_parts;
 
 		out->share = larger(out->share,
 				    n->replicas > 1 ? snap_replica_milli(n->replicas) : SNAP_MILLI);
@@ -120,6 +120,8 @@ static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const
 		const int64_t have = now ? avail->device_free[d] : SNAP_MILLI;
 		const int64_t memory = c->s->devices[d].memory_bytes;
 
+		if (c->s->devices[d].serves == SNAP_SERVES_WHOLE)
+			continue;
 		out->parts += larger(have, 0);
 		out->part = larger(out->part, have);
 		out->device_memory =
@@ -220,7 +222,7 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 	const struct amounts *avail = nodes_amounts(c);
 	const struct snap_node *n = &c->s->nodes[node];
 	const bool now = view == AS_IT_IS;
-	const int64_t whole = now ? avail->whole[node] : n->replicas > 1 ? 0 : n->n_devices;
+	const int64_t whole = now ? avail->whole[node] : n->replicas > 1 ? 0 : n->n_whole;
 	uint32_t room = now ? nodes_room(c, node, one, pods) : nodes_room_empty(c, node, one, pods);
 
 	/* A layout that the node could get is as good as what it has, once nothing runs there. */

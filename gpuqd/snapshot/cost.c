@@ -7,49 +7,17 @@
 #include "libgpuq/spec/profile.h"
 #include "libgpuq/spec/resource.h"
 
-/* Devices with four compute slices. All others are assumed to have seven. */
-static const struct {
-	const char *profile;
-	int64_t milli;
-} quarters[] = {
-	{ "1g.6gb", 250 },   { "1g.6gb+me", 250 }, { "2g.12gb", 500 },    { "2g.12gb+me", 500 },
-	{ "4g.24gb", 1000 }, { "1g.6gb.me", 250 }, { "2g.12gb.me", 500 },
-};
-
-/* A whole instance is so many of so many slices of its device. */
-struct slices {
-	int64_t has, of;
-};
-
-static struct slices slices_of(const char *profile)
-{
-	const size_t len = gpuq_profile_whole(profile);
-	const char *p = profile;
-	int64_t n = 0;
-
-	for (size_t i = 0; i < sizeof(quarters) / sizeof(quarters[0]); i++)
-		if (strlen(quarters[i].profile) == len &&
-		    strncmp(quarters[i].profile, profile, len) == 0)
-			return (struct slices){ quarters[i].milli / 250, 4 };
-	while (*p >= '0' && *p <= '9' && n < 100)
-		n = n * 10 + (*p++ - '0');
-	/* 1g.10gb; 1c.3g.20gb is one of the three slices of another. */
-	if (n < 1 || n > 7 || (*p != 'g' && *p != 'c'))
-		return (struct slices){ 1, 1 };
-	return (struct slices){ n, 7 };
-}
-
 /* Return the thousandths of a whole instance. */
 static int64_t whole_milli(const char *profile)
 {
-	const struct slices s = slices_of(profile);
+	const struct gpuq_slices s = gpuq_profile_slices(profile);
 
 	return (s.has * SNAP_MILLI + s.of - 1) / s.of;
 }
 
 int64_t cost_of_profile(const char *profile)
 {
-	const struct slices s = slices_of(profile);
+	const struct gpuq_slices s = gpuq_profile_slices(profile);
 	const int64_t replicas = gpuq_profile_replicas(profile);
 	const int64_t part = s.has * SNAP_MILLI / (s.of * replicas);
 
@@ -63,7 +31,7 @@ int64_t cost_of_profile(const char *profile)
 
 int64_t cost_exact(const char *profile, int64_t count)
 {
-	const struct slices s = slices_of(profile);
+	const struct gpuq_slices s = gpuq_profile_slices(profile);
 	const int64_t parts = s.of * gpuq_profile_replicas(profile);
 
 	return count / parts * s.has * COST_EXACT + count % parts * s.has * COST_EXACT / parts;

@@ -1,6 +1,5 @@
 /* cost.h - what quotas count for shares of devices and for MIG instances
  *
- * Owns     the table of MIG profiles whose devices are not cut into sevenths.
  * Touches  memory only.
  * Used by  snapshot sealing, holdings.c.
  */

@@ -104,8 +104,13 @@ struct snap_taint {
 	const char *key, *value, *effect; /* of Kubernetes */
 };
 
+/* The requests that a device serves. A card that is cut into instances is never had whole, and one without any has no
+ * parts. */
+enum snap_serves { SNAP_SERVES_ALL, SNAP_SERVES_WHOLE, SNAP_SERVES_PARTS };
+
 struct snap_device {
 	bool healthy; /* others are never given to a pod */
+	uint8_t serves; /* enum snap_serves */
 	int16_t foreign_milli; /* held by foreign pods, of its cores */
 	int16_t free_milli; /* sealed; 0 when not healthy */
 	uint16_t shares; /* sealed: gpuq's pods on it */
@@ -197,6 +202,7 @@ struct snap_node {
 	/* sealed */
 	uint32_t cls; /* equal pool, flavor, taints and requested labels */
 	uint32_t device_first; /* into snapshot.devices */
+	uint32_t n_whole, n_parts; /* devices that serve whole requests, and parts */
 	int64_t device_memory_bytes; /* the smallest of its healthy devices; 0 = not known */
 	uint32_t joint; /* into snapshot.joints; SNAP_NONE = all devices alike */
 	int64_t cpu_free, memory_free, pods_free; /* may be below 0: more is held than there is */
@@ -631,6 +637,12 @@ static inline const struct snap_group *snap_group_of(const struct snapshot *s,
 						     const struct snap_alloc *a)
 {
 	return snap_group_at(&s->requests[s->jobs[a->job].request], a->group);
+}
+
+/* True if the device, with so much of it free, can be had whole. */
+static inline bool snap_is_whole(const struct snap_device *d, int32_t free_milli)
+{
+	return free_milli == SNAP_MILLI && d->serves != SNAP_SERVES_PARTS;
 }
 
 /* Return the number of devices of which one pod of the group takes a part each: 0 = it takes whole

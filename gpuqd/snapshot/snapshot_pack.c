@@ -104,7 +104,7 @@ static const struct col amount_cols[] = { C(name), C(count) };
 #undef C
 #define C(m) COL(struct snap_device, m)
 static const struct col device_cols[] = { C(healthy), C(foreign_milli), C(memory_bytes),
-					 C(foreign_memory_bytes) };
+					 C(foreign_memory_bytes), C(serves) };
 #undef C
 #define C(m) COL(struct snap_node, m)
 static const struct col node_cols[] = {
@@ -624,6 +624,8 @@ static void unpack_node(struct unpack *u)
 	for (uint32_t i = 0; !u->r->bad && i < node.n_taints; i++)
 		bad_unless(u, node.taints[i].key && node.taints[i].value && node.taints[i].effect);
 	node.devices_in = UNPACK_ROWS(u, device_cols, struct snap_device, &node.n_devices);
+	for (uint32_t i = 0; !u->r->bad && i < node.n_devices; i++)
+		bad_unless(u, node.devices_in[i].serves <= SNAP_SERVES_PARTS);
 	node.links = unpack_table(u, (size_t)node.n_devices * node.n_devices);
 	node.numa = unpack_table(u, node.n_devices);
 	node.mig = UNPACK_ROWS(u, mig_cols, struct snap_mig, &node.n_mig);

@@ -208,19 +208,43 @@ static const char *attribute_of(const struct dra_at *at, const char *name)
 	return w && w->type == GPUQ_CEL_STRING ? w->text : "";
 }
 
+/* Make a device of a card. Where the driver lists its instances alone, the first stands for it. */
+static struct device_fact fact_of(const struct dra_at *cards, size_t n, size_t card,
+				  const struct dra_at *all, size_t n_all)
+{
+	const char *uuid = attribute_of(&cards[card], "uuid"), *parent = dra_parent(&cards[card]);
+	struct device_fact d = { *parent ? parent
+				 : *uuid ? uuid
+					 : cards[card].device->name,
+				 attribute_of(&cards[card], "productName"), 0, false };
+
+	if (!*parent) {
+		d.memory_mib = memory_of(&cards[card]);
+		d.healthy = dra_is_well(cards[card].device);
+		return d;
+	}
+	for (size_t i = 0; i < n_all; i++)
+		if (dra_card_of(cards, n, all[i].slice, all[i].device) == card) {
+			d.memory_mib += memory_of(&all[i]);
+			d.healthy |= dra_is_well(all[i].device);
+		}
+	return d;
+}
+
 /* Take devices of ResourceSlices, on a node whose kubelet offers none. */
 static void take_slices(struct offer *o, const struct model *m)
 {
 	struct gpuq_strlist classes = { 0 };
 	struct device_fact *d;
-	struct dra_at *cards;
+	struct dra_at *all, *cards;
 	const char *odd;
-	size_t n;
+	size_t n_all, n;
 
 	if ((o->f->device && *o->f->device) || o->f->n_devices || o->f->n_mig)
 		return;
 	model_classes(m, o->a, &classes);
-	n = dra_cards(objects_dra(m->objects), o->f->name, &classes, o->a, &cards, &odd);
+	n_all = dra_node(objects_dra(m->objects), o->f->name, o->a, &all, &odd);
+	n = dra_cards_among(objects_dra(m->objects), all, n_all, &classes, o->a, &cards);
 	if (odd)
 		o->odd = odd;
 	if (n == 0)
@@ -228,13 +252,8 @@ static void take_slices(struct offer *o, const struct model *m)
 	d = gpuq_arena_calloc(o->a, n, sizeof(*d));
 	if (!d)
 		abort();
-	for (size_t i = 0; i < n; i++) {
-		const char *uuid = attribute_of(&cards[i], "uuid");
-
-		d[i] = (struct device_fact){ *uuid ? uuid : cards[i].device->name,
-					     attribute_of(&cards[i], "productName"),
-					     memory_of(&cards[i]), dra_is_well(cards[i].device) };
-	}
+	for (size_t i = 0; i < n; i++)
+		d[i] = fact_of(cards, n, i, all, n_all);
 	o->f->devices = d;
 	o->f->n_devices = n;
 	set_label(o, SHARE_LABEL, "dra");
@@ -511,13 +530,23 @@ bool node_is_of_claims(const struct node *n)
 	return n->backend && strcmp(n->backend->word, "dra") == 0;
 }
 
+/* Add a part of a card to what is held of it. */
+static void hold(struct foreign_use *to, int64_t milli, int64_t bytes)
+{
+	const int64_t sum = to->milli + milli < 1000 ? to->milli + milli : 1000;
+
+	*to = (struct foreign_use){ (uint32_t)sum, (uint32_t)sum,
+				    bytes / 1000 * sum + bytes % 1000 * sum / 1000 };
+}
+
 bool node_count_claims(const struct model *m, struct node *n)
 {
 	const struct dra *d = objects_dra(m->objects);
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_strlist classes;
 	struct dra_at *at, *cards;
-	bool *held, changed = false;
+	struct foreign_use *held;
+	bool changed = false;
 	const char *odd;
 	size_t n_at, n_cards;
 
@@ -534,16 +563,14 @@ bool node_count_claims(const struct model *m, struct node *n)
 			continue;
 		card = dra_card_of(cards, n_cards, at[i].slice, at[i].device);
 		if (card < n_cards && card < n->n_devices)
-			held[card] = true;
+			hold(&held[card], dra_part_milli(cards, n_cards, &at[i]),
+			     n->devices[card].memory_mib << 20);
 	}
-	for (uint32_t i = 0; i < n->n_devices; i++) {
-		/* A part of a device takes all of it from others. */
-		const struct foreign_use all = { 1000, 1000, n->devices[i].memory_mib << 20 };
+	for (uint32_t i = 0; held && i < n->n_devices; i++) {
 		struct foreign_use *now = &n->foreign_on[i];
 
-		changed |= held && held[i] ? now->milli != all.milli || now->bytes != all.bytes
-					   : now->milli > 0;
-		*now = held && held[i] ? all : (struct foreign_use){ 0 };
+		changed |= held[i].milli != now->milli || held[i].bytes != now->bytes;
+		*now = held[i];
 	}
 	gpuq_arena_done(&a);
 	return changed;

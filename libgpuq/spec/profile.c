@@ -47,6 +47,33 @@ bool gpuq_profile_is_any(const char *profile)
 	return tail && !*tail;
 }
 
+/* Profiles of cards with four compute slices. All others are assumed to have seven. */
+static const struct {
+	const char *profile;
+	int64_t has;
+} quarters[] = {
+	{ "1g.6gb", 1 },  { "1g.6gb+me", 1 }, { "2g.12gb", 2 },    { "2g.12gb+me", 2 },
+	{ "4g.24gb", 4 }, { "1g.6gb.me", 1 }, { "2g.12gb.me", 2 },
+};
+
+struct gpuq_slices gpuq_profile_slices(const char *profile)
+{
+	const size_t len = gpuq_profile_whole(profile);
+	const char *p = profile;
+	int64_t n = 0;
+
+	for (size_t i = 0; i < sizeof(quarters) / sizeof(quarters[0]); i++)
+		if (strlen(quarters[i].profile) == len &&
+		    strncmp(quarters[i].profile, profile, len) == 0)
+			return (struct gpuq_slices){ quarters[i].has, 4 };
+	while (*p >= '0' && *p <= '9' && n < 100)
+		n = n * 10 + (*p++ - '0');
+	/* 1g.10gb; 1c.3g.20gb is one of the three slices of another. */
+	if (n < 1 || n > GPUQ_MIG_SLICES || (*p != 'g' && *p != 'c'))
+		return (struct gpuq_slices){ 1, 1 };
+	return (struct gpuq_slices){ n, GPUQ_MIG_SLICES };
+}
+
 uint32_t gpuq_profile_replicas(const char *profile)
 {
 	const char *p = tail_of(profile);

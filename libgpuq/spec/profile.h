@@ -1,5 +1,6 @@
 /* profile.h - names of MIG profiles, and of the replicas of their instances
  *
+ * Owns     the table of profiles whose cards are not cut into sevenths.
  * Touches  memory only.
  * Used by  spec/ (job files, manifests), cluster/kube (nodes, pods), the daemon's ledger, snapshot/, sim/.
  *
@@ -36,6 +37,11 @@ bool gpuq_profile_kin(const char *x, const char *y);
 bool gpuq_profile_is_shared(const char *profile);
 /* True if it is of replicas, and not told of how many to an instance: several profiles of nodes may serve it. */
 bool gpuq_profile_is_any(const char *profile);
+/* A whole instance has so many of so many compute slices of its card; {1, 1} for a name that is no profile. */
+struct gpuq_slices {
+	int64_t has, of;
+};
+struct gpuq_slices gpuq_profile_slices(const char *profile);
 /* Return the number of replicas of an instance; 1 = it is whole, or the number is not told. */
 uint32_t gpuq_profile_replicas(const char *profile);
 /* True if instances that a node has are such as are requested. */

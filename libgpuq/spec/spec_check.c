@@ -44,9 +44,11 @@ void spec_group_defaults(void *group)
 	g->cpu_milli = -1;
 }
 
-/* True if some of its resources may be devices by what the site says. */
+/* True if some of its resources may be devices by what the site says, or its claims may be of such. */
 static bool may_have_devices(const struct gpuq_group *g)
 {
+	if (g->n_claims)
+		return true;
 	for (size_t i = 0; i < g->n_resources; i++) {
 		const enum gpuq_resource_kind kind = gpuq_resource_kind(g->resources[i].name);
 
@@ -317,15 +319,18 @@ static int check_devices(struct gpuq_reader *r, const struct gpuq_val *v,
 	const int64_t milli = g->gpus_milli;
 	const bool share = g->gpu_memory_bytes || g->gpu_cores;
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	char near[SPEC_NEAREST_ROOM];
 	const char *key = "mig";
 	int rc;
 
 	if (milli < 0 || milli > 1000 * (int64_t)GPUQ_GPUS_PER_POD_MAX ||
-	    (milli < 1000 ? milli % 10 : milli % 1000))
+	    (milli < 1000 ? milli % 10 && g->n_claims == 0 : milli % 1000))
 		return spec_fail(r, field_at(r, v, "gpus"), GPUQ_EINVAL,
 				 "expected whole devices (0 to %u) or a part of one in hundredths "
-				 "(0.01 to 0.99)",
-				 GPUQ_GPUS_PER_POD_MAX);
+				 "(0.01 to 0.99)%s",
+				 GPUQ_GPUS_PER_POD_MAX,
+				 spec_nearest_devices((double)milli / 1000,
+						      (double)GPUQ_GPUS_PER_POD_MAX, near));
 	rc = spec_mig_check(g, &key, &err);
 	if (rc < 0)
 		return spec_fail(r, field_at(r, v, key), rc, "%s", err.text);

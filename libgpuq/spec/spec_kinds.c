@@ -88,12 +88,12 @@ static struct gpuq_val *pods_write(struct gpuq_arena *a, const void *in)
 	return v;
 }
 
-/* ---- gpus: whole devices, or hundredths of one ---- */
+/* ---- gpus: whole devices, or a part of one ---- */
 
 static int gpus_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	const int64_t most = GPUQ_GPUS_PER_POD_MAX;
-	int64_t milli = -1, hundredths;
+	int64_t milli = -1, rounded;
 	double d = -1, asked = NAN;
 	char near[SPEC_NEAREST_ROOM];
 
@@ -107,10 +107,11 @@ static int gpus_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 		d = (double)milli / 1000; /* also "500m" */
 	if (v->type == GPUQ_REAL || d >= 0)
 		asked = d;
-	/* A quantity finer than a hundredth would be rounded to more than was asked. */
-	hundredths = d >= 0 && d <= (double)most ? (int64_t)(d * 100 + 0.5) : -1;
-	if (hundredths >= 0 && fabs(d * 100 - (double)hundredths) < 1e-6)
-		milli = 10 * hundredths;
+	/* A quantity that is finer would be rounded to more than was asked. Those finer than a hundredth are what claims of
+	 * parts of cards count: check_devices(). */
+	rounded = d >= 0 && d <= (double)most ? (int64_t)(d * 1000 + 0.5) : -1;
+	if (rounded >= 0 && fabs(d * 1000 - (double)rounded) < 1e-6)
+		milli = rounded;
 	else if (d != -1)
 		milli = -1;
 	if (milli < 0 || (milli > 1000 && milli % 1000))

@@ -35,8 +35,8 @@ static const char *listed(const struct dra *d, const struct gpuq_claim *claims, 
 
 		if (is.last > is.first)
 			snprintf(last, sizeof(last), "-%u", is.last);
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u%s:%d", i ? " " : "",
-					is.first, last, (int)all[i].devices);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u%s:%g", i ? " " : "",
+					is.first, last, (double)all[i].milli / 1000);
 	}
 	return text;
 }
@@ -160,4 +160,60 @@ Test(dra_choice, a_claim_that_is_allocated_has_the_alternative_that_it_got)
 	see_claim(d, "y");
 	cr_expect_str_eq(listed(d, &c, 1, false), "2:2");
 	dra_free(d);
+}
+
+/* ---- parts of a card ---- */
+
+#define WORD(key, value)                                                                           \
+	{                                                                                          \
+		.name = "gpu.nvidia.com/" key, .text = value, .type = GPUQ_CEL_STRING              \
+	}
+#define INSTANCE(id, profile)                                                                      \
+	{                                                                                          \
+		.name = id, .n_words = 3, .words = (const struct dra_word[])                       \
+		{                                                                                  \
+			WORD("type", "mig"), WORD("parentUUID", "GPU-1"), WORD("profile", profile) \
+		}                                                                                  \
+	}
+
+/* A card of which the driver lists the instances alone, beside a whole one. */
+Test(dra_choice, instances_are_parts_of_one_card)
+{
+	const struct dra_device devices[] = { { .name = "gpu-0" },
+					      INSTANCE("mig-0", "1g.10gb"),
+					      INSTANCE("mig-1", "3g.40gb") };
+	const struct dra_slice s = { .name = "s",
+				     .driver = "gpu.nvidia.com",
+				     .pool = "n",
+				     .generation = 1,
+				     .n_slices = 1,
+				     .node = "n",
+				     .devices = devices,
+				     .n_devices = 3 };
+	const struct dra_class c = { .name = "mig.x", .extended = "", .config = "", .odd = "" };
+	const char *small[] = { "device.attributes['gpu.nvidia.com'].profile == '1g.10gb'" };
+	const char *any[] = { "device.attributes['gpu.nvidia.com'].type == 'mig'" };
+	struct gpuq_claim claim = { .name = "a", .class_ = "mig.x", .selectors = { small, 1 } };
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct dra *d = dra_new();
+	struct dra_at *cards;
+	const char *odd;
+
+	cr_assert(dra_class_seen(d, &c));
+	cr_expect_str_eq(listed(d, &claim, 1, false), "0:1",
+			 "whole ones, as long as there is none");
+	cr_assert(dra_slice_seen(d, &s));
+	cr_expect_eq(dra_cards(d, "n", &none, &a, &cards, &odd), 2);
+	cr_expect_str_eq(listed(d, &claim, 1, false), "0:0.142");
+	claim.count = 2;
+	cr_expect_str_eq(listed(d, &claim, 1, false), "0:0.284");
+	claim.selectors.items = any;
+	cr_expect_str_eq(listed(d, &claim, 1, false), "0:0.856", "the largest that does");
+	claim.count = 3;
+	cr_expect_str_eq(listed(d, &claim, 1, false), "0:3", "more than a card");
+	claim.selectors.n = 0;
+	claim.count = 1;
+	cr_expect_str_eq(listed(d, &claim, 1, false), "0:1", "a whole one would do as well");
+	dra_free(d);
+	gpuq_arena_done(&a);
 }

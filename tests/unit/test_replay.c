@@ -41,7 +41,7 @@ static void add_node(struct snapshot *s, const char *name)
 	struct snap_device devices[4] = {
 		{ .healthy = true, .memory_bytes = 80, .foreign_memory_bytes = 8 },
 		{ .healthy = true, .foreign_milli = 500 },
-		{ .healthy = true },
+		{ .healthy = true, .serves = SNAP_SERVES_WHOLE },
 		{ .healthy = false }
 	};
 	struct snap_node n;
@@ -209,7 +209,7 @@ Test(replay, every_field_is_written)
 	} rows[] = {
 		{ "config_cols", sizeof(struct snap_config) - sizeof(struct policy_sched), 128 },
 		{ "queue_cols", sizeof(struct snap_queue) - sizeof(struct policy_queue), 136 },
-		{ "node_cols", sizeof(struct snap_node), 328 },
+		{ "node_cols", sizeof(struct snap_node), 336 },
 		{ "device_cols", sizeof(struct snap_device), 40 },
 		{ "group_cols", sizeof(struct snap_group), 248 },
 		{ "request_cols", sizeof(struct snap_request), 160 },

@@ -410,3 +410,70 @@ Test(sched, a_promise_waits_for_the_memory_of_its_device)
 		snapshot_free(s);
 	}
 }
+
+static void serving_node(struct snapshot *s, const char *name, const uint8_t *serves, uint32_t n)
+{
+	struct snap_device devices[4];
+	struct snap_node node;
+
+	for (uint32_t i = 0; i < n; i++)
+		devices[i] = (struct snap_device){ .healthy = true, .serves = serves[i] };
+	snapshot_node_default(&node);
+	node.name = name;
+	node.flavor = 0;
+	node.n_devices = n;
+	node.devices_in = devices;
+	snapshot_add_node(s, &node);
+}
+
+/* Decide on jobs 1..n of one pod each, of so many thousandths. Node m has a whole card; node n another, two that are cut
+ * into parts, and one of either kind. */
+static void serves(const int64_t *milli, uint32_t n, bool both, const char *plan)
+{
+	static const uint8_t kinds[] = { SNAP_SERVES_WHOLE, SNAP_SERVES_PARTS, SNAP_SERVES_PARTS,
+					 SNAP_SERVES_ALL };
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	uint32_t r, q;
+	struct snapshot *s = begin(&r);
+	struct plan p;
+
+	q = queue(s, "a", NULL);
+	if (both)
+		serving_node(s, "m", kinds, 1);
+	serving_node(s, "n", kinds, both ? 4 : 3);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct snap_group g = {
+			.name = "main", .pods_min = 1, .pods_max = 1, .gpus_milli = milli[i]
+		};
+
+		job(s, i + 1, q,
+		    snapshot_add_request(s, &(struct snap_request){ .groups = &g, .n_groups = 1 }));
+	}
+	cr_assert_eq(snapshot_seal(s, &err), 0, "%s", err.text);
+	cr_assert_eq(sched_cycle(s, &mem, &p, &err), 0);
+	plan_print(s, &p, &text);
+	cr_expect_str_eq(gpuq_buf_str(&text), plan);
+	gpuq_buf_done(&text);
+	gpuq_arena_done(&mem);
+	snapshot_free(s);
+}
+
+Test(sched, whole_and_part_requests_have_the_cards_that_serve_them)
+{
+	serves((const int64_t[]){ 142, 428, 1000, 571, 1000 }, 5, false,
+	       "place 1 on n[1]x142m\nplace 2 on n[1]x428m\nplace 3 on n[0]\n"
+	       "place 4 on n[2]x571m\nwait 5 Resources gpus have=0 need=1000\n");
+	serves((const int64_t[]){ 2000, 571, 571, 571 }, 4, false,
+	       "place 2 on n[1]x571m\nplace 3 on n[2]x571m\n"
+	       "wait 1 Unsatisfiable gpus have=1000 need=2000\n"
+	       "wait 4 Fragmented gpus have=429 need=571\n");
+	/* A card of either kind is opened once those of parts are full, and no card of the first node is. */
+	serves((const int64_t[]){ 571, 571, 571, 1000, 571 }, 5, true,
+	       "place 1 on n[1]x571m\nplace 2 on n[2]x571m\nplace 3 on n[3]x571m\n"
+	       "place 4 on m[0]\nwait 5 Fragmented gpus have=429 need=571\n");
+	serves((const int64_t[]){ 1000, 1000, 428, 1000, 1000 }, 5, true,
+	       "place 1 on m[0]\nplace 2 on n[0]\nplace 3 on n[1]x428m\nplace 4 on n[3]\n"
+	       "wait 5 Resources gpus have=0 need=1000\n");
+}

@@ -26,14 +26,19 @@ static void known(struct model *m, enum object_kind kind, bool is)
 	cr_assert_eq(model_apply(m, &ev, NULL), 0);
 }
 
-static struct model *world(void)
+static struct model *world_of(int64_t gpus)
 {
-	struct model *m = fresh(2, 4);
+	struct model *m = fresh(2, gpus);
 
 	rig_site(m, "{version: 1, queues: [{name: default}, {name: far, namespace: away}]}");
 	for (int k = 0; k < N_OBJECT_KINDS; k++)
 		known(m, (enum object_kind)k, true);
 	return m;
+}
+
+static struct model *world(void)
+{
+	return world_of(4);
 }
 
 static struct object_fact fact(enum object_kind kind, const char *namespace_, const char *name)
@@ -890,6 +895,80 @@ Test(take_objects, of_alternatives_the_first_that_can_be_had_is_planned)
 	cr_expect_str_eq(chosen(m), "n0 2-2 2", "of these three would do");
 	see_gpus(m, "n1", "h100", 3);
 	cr_expect_str_eq(chosen(m), "n1 1-1 3", "in the order written");
+	model_free(m);
+}
+
+/* Return which requests the cards of a node serve, a letter each: all, whole ones, parts. */
+static const char *served(struct model *m)
+{
+	static char text[8];
+	struct snapshot *s = look(m);
+
+	cr_assert_lt(s->n_devices, sizeof(text));
+	for (uint32_t i = 0; i < s->n_devices; i++)
+		text[i] = "awp"[s->devices[i].serves];
+	text[s->n_devices] = '\0';
+	snapshot_free(s);
+	return text;
+}
+
+#define WORD(key, value)                                                                           \
+	{                                                                                          \
+		.name = "gpu.nvidia.com/" key, .text = value, .type = GPUQ_CEL_STRING              \
+	}
+#define INSTANCE(id, card, profile)                                                                \
+	{                                                                                          \
+		.name = id, .n_words = 3, .words = (const struct dra_word[])                       \
+		{                                                                                  \
+			WORD("type", "mig"), WORD("parentUUID", card), WORD("profile", profile)    \
+		}                                                                                  \
+	}
+#define CARD(id, uuid)                                                                             \
+	{                                                                                          \
+		.name = id, .n_words = 1, .words = (const struct dra_word[])                       \
+		{                                                                                  \
+			WORD("uuid", uuid)                                                         \
+		}                                                                                  \
+	}
+
+/* Tell the first n of some devices: a card, one that is cut, one that could be, one that is an instance as a whole. */
+static void see_cut(struct model *m, uint32_t n)
+{
+	const struct dra_device devices[] = {
+		CARD("gpu-0", "GPU-0"),
+		INSTANCE("gpu-1-mig-0", "GPU-1", "3g.40gb"),
+		INSTANCE("gpu-1-mig-1", "GPU-1", "1g.10gb"),
+		CARD("gpu-2", "GPU-2"),
+		INSTANCE("gpu-2-mig-0", "GPU-2", "1g.10gb"),
+		INSTANCE("gpu-3-mig-0", "GPU-3", "7g.80gb"),
+	};
+	const struct dra_slice s = { .name = "n0",
+				     .driver = "gpu.nvidia.com",
+				     .pool = "n0",
+				     .generation = n,
+				     .n_slices = 1,
+				     .node = "n0",
+				     .devices = devices,
+				     .n_devices = n };
+	struct object_fact f = fact(OBJECT_SLICE, "", "n0");
+
+	f.dra.slice = &s;
+	cr_assert_eq(tell(m, EV_OBJECT_SEEN, &f), 0);
+}
+
+Test(take_objects, a_card_that_is_cut_serves_parts_alone)
+{
+	struct model *m = world_of(0);
+
+	see_gpu_class(m, "gpu.any");
+	cr_assert_null(submit_text(
+		m, "{gpus: 1, claims: [{name: a, class: gpu.any}], command: [a]}", NULL));
+	see_cut(m, 1);
+	cr_expect_str_eq(served(m), "a", "no part is known");
+	see_cut(m, 3);
+	cr_expect_str_eq(served(m), "wp");
+	see_cut(m, 6);
+	cr_expect_str_eq(served(m), "wapw", "in the order of their names");
 	model_free(m);
 }
 

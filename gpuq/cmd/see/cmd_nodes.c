@@ -195,6 +195,48 @@ static void resources_text(struct gpuq_buf *out, const struct row *r)
 		gpuq_buf_addc(out, '-');
 }
 
+/* A profile of instances that are had by claims, which are parts of their cards. */
+struct profile {
+	const char *name;
+	int64_t n, free;
+};
+
+/* Count a part by its profile; those beyond the room are left out. Returns how many profiles there are. */
+static size_t count_part(struct profile *all, size_t n, size_t room, const struct gpuq_val *part)
+{
+	const char *name = gpuq_get_str(part, "profile", NULL);
+	size_t i = 0;
+
+	if (!name)
+		return n;
+	while (i < n && strcmp(all[i].name, name) != 0)
+		i++;
+	if (i == room)
+		return n;
+	if (i == n)
+		all[n++] = (struct profile){ name, 0, 0 };
+	all[i].n++;
+	all[i].free += strcmp(gpuq_get_str(part, "state", ""), "free") == 0;
+	return n;
+}
+
+static void claimed_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *devices = gpuq_get(r->obj, "devices");
+	struct profile all[16];
+	size_t n = 0;
+
+	for (size_t i = 0; devices && devices->type == GPUQ_LIST && i < devices->n; i++) {
+		const struct gpuq_val *parts = gpuq_get(devices->items[i], "parts");
+
+		for (size_t k = 0; parts && parts->type == GPUQ_LIST && k < parts->n; k++)
+			n = count_part(all, n, sizeof(all) / sizeof(all[0]), parts->items[k]);
+	}
+	for (size_t i = 0; i < n; i++)
+		gpuq_buf_printf(out, "%s%s %lld/%lld", i ? "," : "", all[i].name,
+				(long long)all[i].free, (long long)all[i].n);
+}
+
 /* "1g.10gb 5/7": how many instances of each profile are free */
 static void instances_text(struct gpuq_buf *out, const struct row *r)
 {
@@ -204,6 +246,8 @@ static void instances_text(struct gpuq_buf *out, const struct row *r)
 	for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
 		view_free(out, i ? "," : "", gpuq_get_str(list->items[i], "profile", "?"),
 			  list->items[i], "count");
+	if (out->len == at)
+		claimed_text(out, r);
 	if (out->len == at)
 		gpuq_buf_addc(out, '-');
 }

@@ -5,7 +5,9 @@
 
 #include <uthash.h>
 
+#include "gpuqd/devices/dra/dra_cards.h"
 #include "gpuqd/devices/dra/dra_copy.h"
+#include "gpuqd/devices/dra/dra_weights.h"
 
 /* A list of slices; of few, so that it is searched from its beginning. */
 struct list {
@@ -52,6 +54,8 @@ struct dra {
 	struct thing *classes, *claims, *templates;
 	struct used *used;
 	size_t bytes, n_elsewhere;
+	size_t n_cut; /* slices whose devices may be parts of cards */
+	struct dra_weights *weights;
 };
 
 #define KEY_MAX 1024u
@@ -78,7 +82,20 @@ static size_t key_of(char key[KEY_MAX], const char *const *words, size_t n)
 
 struct dra *dra_new(void)
 {
-	return calloc(1, sizeof(struct dra));
+	struct dra *d = calloc(1, sizeof(*d));
+
+	if (d)
+		d->weights = calloc(1, sizeof(*d->weights));
+	if (d && !d->weights) {
+		free(d);
+		return NULL;
+	}
+	return d;
+}
+
+struct dra_weights *dra_weights(const struct dra *d)
+{
+	return d->n_cut ? d->weights : NULL;
 }
 
 /* ---- slices ---- */
@@ -149,6 +166,8 @@ static struct slice *slice_find(const struct dra *d, const char *name)
 static void slice_drop(struct dra *d, struct slice *s)
 {
 	HASH_DEL(d->slices, s);
+	d->n_cut -= dra_may_be_part(s->is);
+	dra_weights_clear(d->weights);
 	bundle_leave(&d->pools, s->pool, s);
 	if (s->node)
 		bundle_leave(&d->nodes, s->node, s);
@@ -181,6 +200,8 @@ bool dra_slice_seen(struct dra *d, const struct dra_slice *is)
 	else
 		d->n_elsewhere++;
 	d->bytes += s->block.n;
+	d->n_cut += dra_may_be_part(s->is);
+	dra_weights_clear(d->weights);
 	return true;
 }
 
@@ -277,6 +298,7 @@ bool dra_class_seen(struct dra *d, const struct dra_class *c)
 
 	if (t && dra_same_class(t->is.class_, c))
 		return false;
+	dra_weights_clear(d->weights);
 	if (t)
 		thing_drop(&d->classes, t);
 	t = thing_new(&d->classes, "", c->name);
@@ -401,6 +423,7 @@ bool dra_claim_gone(struct dra *d, const char *namespace_, const char *name)
 
 bool dra_class_gone(struct dra *d, const char *name)
 {
+	dra_weights_clear(d->weights);
 	return thing_gone(&d->classes, "", name);
 }
 
@@ -521,6 +544,7 @@ void dra_clear(struct dra *d, enum dra_kind kind)
 		break;
 	case DRA_CLASSES:
 		clear_things(&d->classes);
+		dra_weights_clear(d->weights);
 		break;
 	case DRA_CLAIMS:
 		clear_claims(d);
@@ -539,6 +563,8 @@ void dra_free(struct dra *d)
 	clear_claims(d);
 	clear_things(&d->classes);
 	clear_things(&d->templates);
+	dra_weights_clear(d->weights);
+	free(d->weights);
 	free(d);
 }
 

@@ -85,14 +85,26 @@ int64_t dra_devices_on(const struct dra *d, const char *node, const struct dra_s
 	const char *odd;
 	const size_t n_at = dra_node(d, node, &a, &at, &odd);
 	size_t n_picks = 0;
+	struct dra_at *cards = NULL;
+	size_t n_cards = 0;
+	bool *taken;
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < n_at; i++)
 		at[i].used = NULL;
 	if (picks && n_at &&
 	    dra_match(d, at, n_at, NULL, specs, n, &a, picks, &n_picks, NULL) == DRA_FITS)
-		for (size_t i = 0; i < n_picks; i++)
-			sum += dra_counts(picks[i].option->class_, classes);
+		n_cards = dra_cards_among(d, at, n_at, classes, &a, &cards);
+	taken = gpuq_arena_calloc(&a, n_cards + 1, sizeof(*taken));
+	/* All parts of a card are one device. */
+	for (size_t i = 0; taken && i < n_picks; i++) {
+		const size_t card = dra_card_of(cards, n_cards, picks[i].slice, picks[i].device);
+
+		if (!dra_counts(picks[i].option->class_, classes))
+			continue;
+		sum += card == n_cards || !taken[card];
+		taken[card] = card < n_cards;
+	}
 	gpuq_arena_done(&a);
 	return sum;
 }

@@ -79,6 +79,7 @@ bool dra_chosen(const struct dra_claim *c, const struct dra_spec *spec)
 /* ---- the list ---- */
 
 struct listing {
+	const struct dra *d;
 	const struct dra_spec *specs[GPUQ_CLAIMS_MAX];
 	const struct dra_claim *allocated[GPUQ_CLAIMS_MAX]; /* NULL = it is not */
 	size_t n;
@@ -93,26 +94,22 @@ static int64_t charge_of(const struct listing *l, uint32_t number, struct gpuq_a
 {
 	const struct gpuq_alternatives is = { (uint16_t)number, (uint16_t)number };
 	struct dra_spec specs[GPUQ_CLAIMS_MAX];
-	int64_t sum = 0;
-	bool all = false;
 
 	if (!dra_choose(l->specs, l->n, is, a, specs))
 		return -1;
-	for (size_t i = 0; i < l->n; i++) {
+	for (size_t i = 0; i < l->n; i++)
 		if (l->allocated[i] && !dra_chosen(l->allocated[i], &specs[i]))
 			return -1;
-		sum += dra_devices_of(&specs[i], l->classes, &all);
-	}
-	return sum;
+	return dra_charge_all(l->d, specs, l->n, l->classes);
 }
 
 /* Add the combinations first to last as one choice, while there is room for it. */
-static void add(struct listing *l, uint32_t first, uint32_t last, int64_t devices)
+static void add(struct listing *l, uint32_t first, uint32_t last, int64_t milli)
 {
 	l->full |= l->n_out == DRA_CHOICES_MAX;
 	if (!l->full)
 		l->out[l->n_out++] =
-			(struct dra_choice){ { (uint16_t)first, (uint16_t)last }, devices };
+			(struct dra_choice){ { (uint16_t)first, (uint16_t)last }, milli };
 }
 
 /* List combinations one by one; after neighbours that are charged the same, any of these, if pods may mix. */
@@ -142,11 +139,11 @@ uint32_t dra_choices(const struct dra *d, const struct gpuq_claim *claims, size_
 		     const char *namespace_, const struct gpuq_strlist *classes, bool mixes,
 		     struct dra_choice out[DRA_CHOICES_MAX])
 {
-	struct listing l = { .n = n_claims, .classes = classes, .out = out };
+	struct listing l = { .d = d, .n = n_claims, .classes = classes, .out = out };
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct dra_spec specs[GPUQ_CLAIMS_MAX];
 	uint32_t n = 1, n_open = 0;
-	int64_t least = 0, most = 0;
+	int64_t least, most, counted = 0;
 	bool all = false;
 
 	for (size_t i = 0; n && i < n_claims; i++) {
@@ -154,15 +151,17 @@ uint32_t dra_choices(const struct dra *d, const struct gpuq_claim *claims, size_
 
 		if (dra_find(d, &claims[i], namespace_, &a, &specs[i], &claim) != DRA_FOUND)
 			n = 0;
-		else {
-			most += dra_devices_of(&specs[i], classes, &all);
-			least += dra_least_of(&specs[i], classes);
-		}
+		else
+			counted += dra_devices_of(&specs[i], classes, &all);
 		l.specs[i] = &specs[i];
 		l.allocated[i] = n && claim && claim->allocated ? claim : NULL;
 	}
+	most = n && counted ? dra_charge(d, l.specs, l.n, classes, false) : 0;
+	least = most ? dra_charge(d, l.specs, l.n, classes, true) : 0;
 	if (n && most > 0 && !all) {
 		n = combinations(l.specs, l.n, &n_open);
+		if (n_open == 0 && n)
+			add(&l, 0, 0, most);
 		if (n_open && n)
 			list(&l, n, mixes && n_open == 1);
 		if (l.n_out && mixes && n_open > 1 && least == most)
@@ -184,7 +183,7 @@ const struct dra_choice *dra_choice_most(const struct dra_choice *all, uint32_t 
 	const struct dra_choice *most = all;
 
 	for (uint32_t i = 1; i < n; i++)
-		if (all[i].devices > most->devices)
+		if (all[i].milli > most->milli)
 			most = &all[i];
 	return most;
 }

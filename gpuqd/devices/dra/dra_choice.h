@@ -9,20 +9,19 @@
 #ifndef GPUQD_DEVICES_DRA_DRA_CHOICE_H
 #define GPUQD_DEVICES_DRA_DRA_CHOICE_H
 
-#include "gpuqd/devices/dra/dra_ask.h"
+#include "gpuqd/devices/dra/dra_charge.h"
 #include "libgpuq/limits.h"
 
 #define DRA_CHOICES_MAX GPUQ_MIG_TRIES_MAX
 
 struct dra_choice {
 	struct gpuq_alternatives is;
-	int64_t devices; /* that a pod is charged */
+	int64_t milli; /* of devices, that a pod is charged */
 };
 
 /* List the choices of claims, in order of preference; of a claim that is allocated only those with the alternative
- * that it got. mixes: the claims are those of several pods, which need not have the same one. The last may be
- * whichever there are: for pods that mix, or as there is no room for more, and then charged as the largest. Returns how many; 0 = no claim has alternatives
- * that count, one is not there, or some take all of a node. */
+ * that it got. A single one, which is none of them, where they have no alternatives. mixes: the claims are those of several pods, which need not have the same one. The last may be
+ * whichever there are: for pods that mix, or as there is no room for more, and then charged as the largest. Returns how many; 0 = no claim counts, one is not there, or some take all of a node. */
 uint32_t dra_choices(const struct dra *d, const struct gpuq_claim *claims, size_t n_claims,
 		     const char *namespace_, const struct gpuq_strlist *classes, bool mixes,
 		     struct dra_choice out[DRA_CHOICES_MAX]);

@@ -122,6 +122,19 @@ void dra_class_selects(const struct dra *d, const char *class_, const struct dra
 		selects[i] |= of[i];
 }
 
+bool dra_option_selects(const struct dra *d, const struct dra_option *o,
+			const struct dra_at *devices, size_t n_devices, struct gpuq_arena *a,
+			bool *selects)
+{
+	struct solving s = { .d = d, .devices = devices, .n_devices = n_devices, .a = a };
+	const struct dra_class *c = dra_class(d, o->class_);
+
+	for (size_t i = 0; i < n_devices; i++)
+		selects[i] = true;
+	return c && !*c->odd && restrict_to(&s, &c->selectors, selects) &&
+	       restrict_to(&s, &o->selectors, selects);
+}
+
 static bool prepare_choice(struct solving *s, const struct dra_option *o, struct choice *c)
 {
 	const struct dra_class *class_ = dra_class(s->d, o->class_);

@@ -125,7 +125,7 @@ int draft_devices(const struct model *m, const struct queue *q, const struct gpu
 
 		warn_extended(m, g, warnings);
 		warned = warned || warn_instances(g, warnings);
-		if (g->mig || g->gpus_milli <= 0)
+		if (g->mig || g->gpus_milli <= 0 || gpuq_group_claimed(g))
 			continue;
 		rc = any_unnamed(m) || any_instance(m, g)
 			     ? 0

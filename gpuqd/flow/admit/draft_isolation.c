@@ -1,5 +1,7 @@
 #include "gpuqd/flow/admit/draft_isolation.h"
 
+#include <string.h>
+
 #include "gpuqd/devices/backend.h"
 #include "gpuqd/site/site_find.h"
 #include "libgpuq/spec/profile.h"
@@ -25,12 +27,18 @@ static bool is_replica(const struct gpuq_group *g)
 	return g->mig != NULL;
 }
 
+/* True if its claims are of parts of cards, which their driver keeps apart. */
+static bool of_claims(const struct gpuq_group *g)
+{
+	return gpuq_group_claimed(g) && backend_shares(g);
+}
+
 static const struct kind *kind_of(const struct gpuq_group *g)
 {
-	return is_replica(g)         ? &replica
-	       : g->mig || g->mig_ok ? &instance
-	       : backend_shares(g)   ? &part
-				     : &whole;
+	return is_replica(g)                         ? &replica
+	       : g->mig || g->mig_ok || of_claims(g) ? &instance
+	       : backend_shares(g)                   ? &part
+						     : &whole;
 }
 
 /* Return the most that nodes will give which a pool gets by itself, or, where it names what shares its
@@ -50,6 +58,8 @@ static int node_gives(const struct node *n, const struct kind *k)
 	for (size_t i = 0; (k == &instance || k == &replica) && i < n->fact.n_mig; i++)
 		if (gpuq_profile_is_shared(n->fact.mig[i].profile) == (k == &replica))
 			return k->most;
+	if (k == &instance && n->backend && strcmp(n->backend->word, "dra") == 0)
+		return k->most;
 	if (k == &instance || k == &replica)
 		return -1;
 	if (n->n_devices == 0 || (n->backend && n->backend->closed) ||

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "gpuqd/devices/dra/dra_ask.h"
+#include "gpuqd/devices/dra/dra_charge.h"
 #include "gpuqd/site/inventory.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"
@@ -298,7 +298,7 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 	const struct gpuq_claim *missing = NULL;
 	struct gpuq_strlist classes;
 	size_t n_specs = 0;
-	int64_t n = 0, least = 0;
+	int64_t n = 0, least = 0, milli = -1;
 	bool all = false, beside, shared = false;
 
 	g->claims_beside = false;
@@ -337,18 +337,22 @@ static int count_claims(struct draft *d, struct gpuq_group *g, struct gpuq_err *
 	if (all)
 		n = most_of_a_node(d, g, specs, n_specs, &classes);
 	else if (least > 0 && !shared) {
-		/* A job of an earlier version that is changed has the most. */
-		if (g->gpus_milli == n * 1000)
-			g->gpus_milli = least * 1000;
+		milli = dra_charge(ledger, specs, n_specs, &classes, true);
+		/* A job that is changed has what it was charged: of whole devices, of the most, or of parts. */
+		if (g->gpus_milli == n * 1000 || g->gpus_milli == least * 1000 ||
+		    (d->instead && g->gpus_milli % 1000))
+			g->gpus_milli = milli;
 		n = least;
 	}
+	if (milli < 0)
+		milli = n * 1000;
 	beside = has_devices(g) &&
-		 (g->gpus_milli != n * 1000 || g->mig || g->gpu_memory_bytes || g->gpu_cores);
+		 (g->gpus_milli != milli || g->mig || g->gpu_memory_bytes || g->gpu_cores);
 	for (size_t i = 0; (all || beside) && i < g->n_claims; i++)
 		g->claims[i].shares = 0;
 	if (beside)
 		return check_beside(g, n, n ? NULL : missing, err);
-	g->gpus_milli = n * 1000;
+	g->gpus_milli = milli;
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/devices/dra/dra_choice.h"
+#include "gpuqd/devices/dra/dra_weights.h"
 #include "gpuqd/state/record/request.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
@@ -198,8 +199,8 @@ static bool choose(const struct claims *c, const struct pod *p, const struct one
 {
 	const struct dra_spec *specs[GPUQ_CLAIMS_MAX];
 	struct gpuq_strlist classes;
-	int64_t sum = 0;
-	bool every = false, shares = false;
+	int64_t charge;
+	bool shares = false;
 
 	for (size_t i = 0; i < n; i++)
 		specs[i] = &all[i].seen->spec;
@@ -211,16 +212,65 @@ static bool choose(const struct claims *c, const struct pod *p, const struct one
 		*which = all[i].name;
 		if (all[i].seen->allocated && !dra_chosen(all[i].seen, &chosen[i]))
 			return false;
-		sum += dra_devices_of(&chosen[i], &classes, &every);
 		shares |= all[i].is->claim != NULL;
 	}
-	return p->choice.first == 0 || shares || sum * 1000 == p->gpus_milli;
+	charge = dra_charge_all(ledger(c), chosen, n, &classes);
+	return p->choice.first == 0 || shares || charge == p->gpus_milli;
+}
+
+static bool is_planned(const struct pod *p, size_t card)
+{
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i] == card)
+			return true;
+	return false;
+}
+
+/* Choose devices for all that are to be allocated. Where cards have parts, these are of the planned cards if they can be:
+ * another may be planned for a pod that is to have parts of it, or all. A pod that is charged a part of a card has its
+ * parts of one. */
+static bool match(const struct claims *c, const struct pod *p, const struct dra_at *at, size_t n_at,
+		  const bool *taken, const struct dra_spec *const *specs, size_t n_specs,
+		  struct gpuq_arena *a, struct dra_pick *picks, size_t *n_picks)
+{
+	const struct model *m = journal_model(c->j);
+	const bool part = p->n_devices == 1 && p->gpus_milli < 1000;
+	struct gpuq_err why = GPUQ_ERR_INIT;
+	struct gpuq_strlist classes;
+	struct dra_at *cards;
+	size_t n_cards, planned;
+	bool *out;
+
+	if (!part && (p->n_devices == 0 || !dra_weights(ledger(c))))
+		return dra_match(ledger(c), at, n_at, taken, specs, n_specs, a, picks, n_picks,
+				 &why) == DRA_FITS;
+	model_classes(m, a, &classes);
+	n_cards = dra_cards_among(ledger(c), at, n_at, &classes, a, &cards);
+	out = gpuq_arena_calloc(a, n_at + 1, sizeof(*out));
+	planned = p->devices[0] < n_cards ? p->devices[0] : 0;
+	for (size_t k = 0; out && k < n_cards; k++) {
+		const size_t card = (planned + k) % n_cards;
+
+		for (size_t i = 0; i < n_at; i++) {
+			const size_t of = dra_card_of(cards, n_cards, at[i].slice, at[i].device);
+
+			out[i] = taken[i] ||
+				 (of < n_cards && (part ? of != card : !is_planned(p, of)));
+		}
+		if (dra_match(ledger(c), at, n_at, out, specs, n_specs, a, picks, n_picks, &why) ==
+		    DRA_FITS)
+			return true;
+		if (!part)
+			break;
+	}
+	return !part && dra_match(ledger(c), at, n_at, taken, specs, n_specs, a, picks, n_picks,
+				  &why) == DRA_FITS;
 }
 
 /* Allocate those that are not: all of them at once is decided, each is one write. */
-static enum progress allocate(struct claims *c, const struct pod_ref *ref, struct one *all,
-			      const struct dra_spec *chosen, size_t n, struct gpuq_arena *a,
-			      bool *asked, const char **which)
+static enum progress allocate(struct claims *c, const struct pod *p, const struct pod_ref *ref,
+			      struct one *all, const struct dra_spec *chosen, size_t n,
+			      struct gpuq_arena *a, bool *asked, const char **which)
 {
 	const struct dra_spec *specs[GPUQ_CLAIMS_MAX];
 	size_t of[GPUQ_CLAIMS_MAX], n_specs = 0, n_picks, n_at;
@@ -228,7 +278,6 @@ static enum progress allocate(struct claims *c, const struct pod_ref *ref, struc
 	struct dra_at *at;
 	const char *odd;
 	bool *taken;
-	struct gpuq_err why = GPUQ_ERR_INIT;
 
 	for (size_t i = 0; i < n; i++)
 		if (!all[i].seen->allocated) {
@@ -242,8 +291,7 @@ static enum progress allocate(struct claims *c, const struct pod_ref *ref, struc
 		return WAITS;
 	for (size_t i = 0; i < n_at; i++)
 		taken[i] = taken_in_flight(c, &at[i]);
-	if (dra_match(ledger(c), at, n_at, taken, specs, n_specs, a, picks, &n_picks, &why) !=
-	    DRA_FITS) {
+	if (!match(c, p, at, n_at, taken, specs, n_specs, a, picks, &n_picks)) {
 		*which = all[of[0]].name;
 		return ELSEWHERE;
 	}
@@ -261,11 +309,6 @@ static enum progress allocate(struct claims *c, const struct pod_ref *ref, struc
 	return WAITS;
 }
 
-static int ascending(const void *x, const void *y)
-{
-	return *(const int *)x - *(const int *)y;
-}
-
 /* The ledger has the devices that were allocated, by their indexes on the node. */
 static void tell(struct claims *c, const struct pod *p, const struct one *all, size_t n,
 		 struct gpuq_arena *a)
@@ -275,15 +318,16 @@ static void tell(struct claims *c, const struct pod *p, const struct one *all, s
 	struct gpuq_strlist classes;
 	struct dra_at *at, *cards;
 	const char *odd;
-	bool same = true;
+	bool *has, same = true;
 	size_t n_at, n_cards, n_items = 0;
 	int *items;
 
 	model_classes(m, a, &classes);
 	n_at = dra_node(ledger(c), p->node->name, a, &at, &odd);
 	n_cards = dra_cards(ledger(c), p->node->name, &classes, a, &cards, &odd);
-	items = gpuq_arena_calloc(a, n_at + 1, sizeof(*items));
-	for (size_t i = 0; items && i < n_at; i++) {
+	items = gpuq_arena_calloc(a, n_cards + 1, sizeof(*items));
+	has = gpuq_arena_calloc(a, n_cards + 1, sizeof(*has));
+	for (size_t i = 0; has && i < n_at; i++) {
 		size_t card = n_cards;
 		bool own = false;
 
@@ -292,17 +336,16 @@ static void tell(struct claims *c, const struct pod *p, const struct one *all, s
 		if (own)
 			card = dra_card_of(cards, n_cards, at[i].slice, at[i].device);
 		if (card < n_cards)
-			items[n_items++] = (int)card;
+			has[card] = true;
 	}
-	/* Parts of one card, or fewer devices than were charged: these are the planned ones. */
+	for (size_t k = 0; items && has && k < n_cards; k++)
+		if (has[k])
+			items[n_items++] = (int)k;
+	/* More cards, or fewer, than were charged: these are the planned ones. */
 	if (!items || n_items == 0 || n_items != p->n_devices)
 		return;
-	qsort(items, n_items, sizeof(*items), ascending);
-	for (size_t i = 0; i < n_items; i++) {
-		if (i && items[i] == items[i - 1])
-			return;
+	for (size_t i = 0; i < n_items; i++)
 		same &= p->devices[i] == items[i];
-	}
 	ev.devices.items = items;
 	ev.devices.n = n_items;
 	if (!same || !model_pod_devices_known(p))
@@ -359,7 +402,7 @@ enum progress claims_settle(struct claims *c, const struct pod *p, const struct 
 	if (at == SETTLED && !choose(c, p, all, n, &a, chosen, which))
 		at = ELSEWHERE;
 	if (at == SETTLED && free_ones)
-		at = allocate(c, ref, all, chosen, n, &a, asked, which);
+		at = allocate(c, p, ref, all, chosen, n, &a, asked, which);
 	if (at == SETTLED)
 		tell(c, p, all, n, &a);
 	gpuq_arena_done(&a);

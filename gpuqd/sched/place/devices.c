@@ -72,7 +72,7 @@ static uint32_t of_device(const struct cycle *c, uint32_t device, int32_t part, 
 	const int32_t free_milli = nodes->now.device_free[device];
 	uint32_t n;
 
-	if (free_milli < part)
+	if (free_milli < part || c->s->devices[device].serves == SNAP_SERVES_WHOLE)
 		return 0;
 	n = (uint32_t)free_milli / (uint32_t)part;
 	if (c->s->devices[device].memory_bytes > 0) {
@@ -165,7 +165,9 @@ bool devices_parts(const struct cycle *c, uint32_t node, const struct need *n, s
 		if (taken[i] == SNAP_NONE)
 			return false;
 		out->from = c->nodes->now.device_free[at->device_first + taken[i]];
-		out->opened += out->from == SNAP_MILLI && at->replicas <= 1;
+		out->opened +=
+			at->replicas <= 1 &&
+			snap_is_whole(&c->s->devices[at->device_first + taken[i]], out->from);
 		out->left += out->from - out->part;
 	}
 	return true;

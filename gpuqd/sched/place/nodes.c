@@ -11,12 +11,6 @@
 
 #include <string.h>
 
-/* True if a part of a device is free, and another part of it is taken. */
-static bool part_free(int16_t milli)
-{
-	return milli > 0 && milli < SNAP_MILLI;
-}
-
 /* Return an empty set of nodes; NULL, and `failed` is set, without memory. */
 static uint64_t *new_set(struct cycle *c)
 {
@@ -58,12 +52,15 @@ static void count_devices(struct cycle *c, uint32_t node)
 	struct nodes *nodes = c->nodes;
 	const struct snap_node *n = &c->s->nodes[node];
 	const int16_t *free_milli = &nodes->now.device_free[n->device_first];
+	const struct snap_device *devices = &c->s->devices[n->device_first];
 	uint16_t whole = 0;
 	bool parted = false;
 
 	for (uint32_t d = 0; d < n->n_devices; d++) {
-		whole += free_milli[d] == SNAP_MILLI;
-		parted |= part_free(free_milli[d]);
+		const bool is_whole = snap_is_whole(&devices[d], free_milli[d]);
+
+		whole += is_whole;
+		parted |= !is_whole && free_milli[d] > 0;
 	}
 	/* A device that is offered in replicas is never to be had whole. */
 	if (n->replicas > 1) {
@@ -449,14 +446,14 @@ static uint32_t parts_empty(const struct cycle *c, uint32_t node, const struct n
 	const int32_t part = devices_part(c, node, one);
 	int64_t each;
 
-	if (part > SNAP_MILLI || n->n_devices < one->parts)
+	if (part > SNAP_MILLI || n->n_parts < one->parts)
 		return 0;
 	each = times(n->device_memory_bytes,
 		     one->part_memory ? snap_memory_up(one->part_memory, n->unit_bytes)
 		     : n->unit_bytes ? snap_memory_down(n->device_memory_bytes, part, n->unit_bytes)
 				     : 0,
 		     SNAP_MILLI / (uint32_t)part);
-	return times((int64_t)n->n_devices * each, one->parts, max);
+	return times((int64_t)n->n_parts * each, one->parts, max);
 }
 
 uint32_t nodes_room_empty(const struct cycle *c, uint32_t node, const struct need *one,
@@ -468,7 +465,7 @@ uint32_t nodes_room_empty(const struct cycle *c, uint32_t node, const struct nee
 	max = times(n->memory_bytes, one->memory, max);
 	max = times(n->pods, one->pods, max);
 	if (one->whole)
-		max = times(n->replicas > 1 ? 0 : n->n_devices, one->whole, max);
+		max = times(n->replicas > 1 ? 0 : n->n_whole, one->whole, max);
 	if (one->n_takes)
 		max = extras_room(c, node, one, c->s->extra_total, max);
 	if (one->parts && max)
@@ -486,6 +483,12 @@ static void take_device(struct cycle *c, struct place *p, uint32_t d, int32_t mi
 	*at = d;
 	p->n_devices++;
 	devices_shift(c, c->s->nodes[p->node].device_first + d, milli, asked, -1);
+}
+
+/* True if the device (numbered over all nodes) can be had whole now. */
+static bool is_whole(const struct cycle *c, uint32_t device)
+{
+	return snap_is_whole(&c->s->devices[device], c->nodes->now.device_free[device]);
 }
 
 /* Return the devices of a node for a pod that requests this many: the lowest, unless their links are
@@ -507,7 +510,7 @@ static uint64_t joined_best(struct cycle *c, uint32_t node, uint32_t whole)
 			joint->numa))
 		c->failed = true;
 	for (uint32_t d = 0; d < n->n_devices; d++)
-		if (nodes->now.device_free[n->device_first + d] == SNAP_MILLI)
+		if (is_whole(c, n->device_first + d))
 			free |= UINT64_C(1) << d;
 	return c->failed ? UINT64_MAX : links_choose(&nodes->links[n->joint], free, whole);
 }
@@ -574,8 +577,7 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 		take_parts(c, p, one);
 	shift_extras(c, node, one->takes, one->n_takes, -1);
 	for (uint32_t d = 0; !nodes->counting && d < n->n_devices && p->n_devices < one->whole; d++)
-		if (nodes->now.device_free[n->device_first + d] == SNAP_MILLI &&
-		    (best == UINT64_MAX || best >> d & 1))
+		if (is_whole(c, n->device_first + d) && (best == UINT64_MAX || best >> d & 1))
 			take_device(c, p, d, SNAP_MILLI, 0);
 	if (nodes->now.cpu[node] != GPUQ_UNLIMITED)
 		nodes->now.cpu[node] -= one->cpu;

@@ -130,23 +130,22 @@ static uint32_t choose_whole(struct cycle *c, const struct need *n, const struct
 	return SNAP_NONE;
 }
 
-/* Share before opening: choose a node whose devices in use have room for the part (for as many of a
- * pod's parts as possible), the one with the fewest whole devices free, the fullest devices; else
- * as for whole devices. Spread is the other way round. */
-static uint32_t choose_part(struct cycle *c, const struct need *n, const struct masks *m)
+/* Choose the node for the parts of a pod: of those with devices in use, or of all that have some free. *least: the state
+ * of its devices with them. */
+static uint32_t best_for_parts(struct cycle *c, const struct need *n, const struct masks *m,
+			       bool all_nodes, struct parts *least)
 {
 	struct pack *packing = c->pack;
 	struct nodes *nodes = c->nodes;
 	uint32_t best = SNAP_NONE;
-	struct parts p, least = { 0 };
+	struct parts p;
 
 	for (uint32_t w = 0; w < nodes->n_words; w++) {
 		/* A node without a device in use is no better for one part than any other, unless
 		 * the search is for such nodes. One without anything free never fits. */
 		const uint64_t none = nodes->now.buckets[0].set ? nodes->now.buckets[0].set[w] : 0;
-		const uint64_t all = n->parts > 1 || packing->spread || n->part_memory
-					     ? nodes->now.parted[w] | ~none
-					     : nodes->now.parted[w];
+		const uint64_t all =
+			all_nodes ? nodes->now.parted[w] | ~none : nodes->now.parted[w];
 		uint64_t word = masks_of(m, all & nodes->now.usable[w], w);
 
 		while (word) {
@@ -156,34 +155,46 @@ static uint32_t choose_part(struct cycle *c, const struct need *n, const struct 
 			c->steps++;
 			if (nodes_room(c, node, n, 1) == 0 || !devices_parts(c, node, n, &p))
 				continue;
-			better = best == SNAP_NONE || p.opened < least.opened;
-			if (best != SNAP_NONE && p.opened == least.opened)
+			better = best == SNAP_NONE || p.opened < least->opened;
+			if (best != SNAP_NONE && p.opened == least->opened)
 				better = nodes->now.whole[node] != nodes->now.whole[best]
 						 ? nodes->now.whole[node] < nodes->now.whole[best]
-						 : p.left < least.left;
+						 : p.left < least->left;
 			if (best != SNAP_NONE && packing->spread)
 				better = nodes->now.whole[node] > nodes->now.whole[best] ||
 					 (nodes->now.whole[node] == nodes->now.whole[best] &&
-					  p.left > least.left);
+					  p.left > least->left);
 			if (better) {
 				best = node;
-				least = p;
+				*least = p;
 			}
 		}
 	}
-	if (best == SNAP_NONE ||
-	    (least.opened && n->parts == 1 && !n->part_memory && !packing->spread)) {
-		/* The part opens a device: where is decided as for a whole one. */
-		struct need whole = *n;
-
-		if (n->part_memory || n->parts > 1 || packing->spread)
-			return best;
-		whole.parts = 0;
-		whole.part = 0;
-		whole.whole = 1;
-		return choose_whole(c, &whole, m);
-	}
 	return best;
+}
+
+/* Share before opening: choose a node whose devices in use have room for the part (for as many of a
+ * pod's parts as possible), the one with the fewest whole devices free, the fullest devices; else
+ * as for whole devices. Spread is the other way round. */
+static uint32_t choose_part(struct cycle *c, const struct need *n, const struct masks *m)
+{
+	const bool all_nodes = n->parts > 1 || c->pack->spread || n->part_memory;
+	struct parts least = { 0 };
+	const uint32_t best = best_for_parts(c, n, m, all_nodes, &least);
+	struct need whole = *n;
+	uint32_t node;
+
+	if (all_nodes || (best != SNAP_NONE && !least.opened))
+		return best;
+	/* The part opens a device: where is decided as for a whole one. */
+	whole.parts = 0;
+	whole.part = 0;
+	whole.whole = 1;
+	node = choose_whole(c, &whole, m);
+	/* Devices that are free there may be of those without parts. */
+	return node == SNAP_NONE || nodes_room(c, node, n, 1) > 0
+		       ? node
+		       : best_for_parts(c, n, m, true, &least);
 }
 
 /* Choose a node for instances: the fewest of the profile left, then the fewest devices free. */

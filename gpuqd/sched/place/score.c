@@ -496,7 +496,8 @@ int32_t score_fgd_device(const struct cycle *c, uint32_t node, int32_t part)
 		struct fgd_left after;
 		int64_t f;
 
-		if (free_milli[d] < part)
+		if (free_milli[d] < part ||
+		    c->s->devices[n->device_first + d].serves == SNAP_SERVES_WHOLE)
 			continue;
 		look(c, node, &after);
 		take_part(&after, free_milli[d], part);

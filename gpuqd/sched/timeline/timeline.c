@@ -251,10 +251,12 @@ static void time_devices(struct cycle *c, const struct holds *h)
 			*until = hold->end_us > *until ? hold->end_us : *until;
 		}
 	}
-	/* Devices that are not free although no known pod of gpuq holds them. */
+	/* Devices that are not free although no known pod of gpuq holds them, and those that are never free as a whole. */
 	for (uint32_t d = 0; d < s->n_devices; d++)
-		if (avail->device_free[d] != SNAP_MILLI &&
-		    (f->until[d] == 0 || !s->devices[d].healthy || s->devices[d].foreign_milli > 0))
+		if (s->devices[d].serves == SNAP_SERVES_PARTS ||
+		    (avail->device_free[d] != SNAP_MILLI &&
+		     (f->until[d] == 0 || !s->devices[d].healthy ||
+		      s->devices[d].foreign_milli > 0)))
 			f->until[d] = GPUQ_UNLIMITED;
 	for (uint32_t n = 0; n < s->n_nodes; n++) {
 		const int64_t *until = &f->until[s->nodes[n].device_first];

@@ -54,8 +54,10 @@ static void count(const struct cycle *c, struct amounts *out)
 
 		for (uint32_t d = node->device_first; d < node->device_first + node->n_devices;
 		     d++) {
-			whole += out->device_free[d] == SNAP_MILLI;
-			parted |= out->device_free[d] > 0 && out->device_free[d] < SNAP_MILLI;
+			const bool is_whole = snap_is_whole(&c->s->devices[d], out->device_free[d]);
+
+			whole += is_whole;
+			parted |= !is_whole && out->device_free[d] > 0;
 		}
 		out->whole[n] = whole;
 		if (parted)
@@ -292,7 +294,7 @@ void timeline_parts_keep(struct cycle *c, uint32_t reservation, uint32_t node, i
 
 		if (whole == 0)
 			return;
-		if (f->at.device_free[d] != SNAP_MILLI)
+		if (!snap_is_whole(&c->s->devices[d], f->at.device_free[d]))
 			continue;
 		whole--;
 		timeline_parts_hold(

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/devices/dra/dra_choice.h"
+#include "gpuqd/devices/dra/dra_weights.h"
 #include "gpuqd/site/layouts.h"
 #include "gpuqd/site/site.h"
 #include "gpuqd/site/site_find.h"
@@ -198,18 +199,29 @@ static uint32_t profiles_for(struct taking *t, const struct request_group *g,
 
 /* ---- alternatives of claims ---- */
 
-/* True if a placement may decide on alternatives of the group's claims, as far as its own words tell. */
-static bool may_choose(const struct request_group *g)
+/* True if a placement may decide on alternatives of the group's claims, or on what they are charged, as far as its own
+ * words tell. */
+static bool may_choose(const struct taking *t, const struct request_group *g)
 {
 	const struct gpuq_group *where = g->where;
-	bool may = false;
+	/* Some devices are parts of cards, or were when the job was submitted. */
+	bool may = dra_weights(objects_dra(t->m->objects)) || g->gpus_milli % SNAP_MILLI;
 
 	/* Pods of a claim share its charge: beside it the largest alternatives count. */
-	if (where && gpuq_group_shared_milli(where))
+	if (!where || !where->n_claims || where->claims_beside || gpuq_group_shared_milli(where))
 		return false;
-	for (size_t i = 0; where && !where->claims_beside && i < where->n_claims; i++)
+	for (size_t i = 0; i < where->n_claims; i++)
 		may |= where->claims[i].n_first > 1 || !where->claims[i].class_;
 	return may;
+}
+
+/* True if that is no choice: the group is charged so already, or its claims have another number of devices than when it
+ * was submitted, for which it waits. */
+static bool is_none(const struct request_group *g, const struct dra_choice *only)
+{
+	return only->is.first == 0 &&
+	       (only->milli == g->gpus_milli ||
+		(only->milli % SNAP_MILLI == 0 && g->gpus_milli % SNAP_MILLI == 0));
 }
 
 /* The choices of a group. */
@@ -231,7 +243,7 @@ static const struct ways *ways_of(struct taking *t, const struct request_spec *s
 	for (uint32_t i = 0; in && i < spec->n_groups; i++) {
 		const struct request_group *g = &spec->groups[i];
 
-		if (g->chosen || !may_choose(g))
+		if (g->chosen || !may_choose(t, g))
 			continue;
 		if (!all) {
 			all = gpuq_arena_calloc(&t->mem, spec->n_groups, sizeof(*all));
@@ -242,6 +254,8 @@ static const struct ways *ways_of(struct taking *t, const struct request_spec *s
 		all[i].n = dra_choices(objects_dra(o), g->where->claims, g->where->n_claims,
 				       objects_namespace(o, model_queue_namespace(in)), &classes,
 				       g->pods_max > 1, all[i].items);
+		if (all[i].n == 1 && is_none(g, all[i].items))
+			all[i].n = 0;
 		any |= all[i].n > 0;
 		if (all[i].n && *n <= GPUQ_MIG_TRIES_MAX)
 			*n *= all[i].n;
@@ -258,9 +272,9 @@ static const struct dra_choice *combined(struct taking *t, const struct ways *wa
 
 	for (uint32_t i = n_groups; out && i-- > 0;) {
 		if (ways[i].n == 0) {
-			out[i].devices = -1;
+			out[i].milli = -1;
 		} else if (at == SNAP_NONE) {
-			out[i].devices = dra_choice_most(ways[i].items, ways[i].n)->devices;
+			out[i].milli = dra_choice_most(ways[i].items, ways[i].n)->milli;
 		} else {
 			out[i] = ways[i].items[at % ways[i].n];
 			at /= ways[i].n;
@@ -332,9 +346,9 @@ static bool pick_one(struct taking *t, struct request_group *g, const char *prof
 	if (claims) {
 		g->chosen = true;
 		g->choice = claims->is;
-		g->gpus_milli = claims->devices;
+		g->gpus_milli = claims->milli;
 		if (where)
-			where->gpus_milli = claims->devices;
+			where->gpus_milli = claims->milli;
 	}
 	g->where = where;
 	return true;
@@ -363,14 +377,10 @@ const struct request_spec *snapshot_choices_pick(struct taking *t, const struct 
 
 	for (uint32_t i = 0; groups && i < spec->n_groups; i++) {
 		const char *profile = i == choice->group ? choice->profile : NULL;
-		const bool claims = choice->claims && choice->claims[i].devices >= 0;
-		struct dra_choice is = { { 0, 0 }, 0 };
+		const bool claims = choice->claims && choice->claims[i].milli >= 0;
 
-		if (claims) {
-			is = choice->claims[i];
-			is.devices *= SNAP_MILLI;
-		}
-		if ((profile || claims) && !pick_one(t, &groups[i], profile, claims ? &is : NULL))
+		if ((profile || claims) &&
+		    !pick_one(t, &groups[i], profile, claims ? &choice->claims[i] : NULL))
 			return NULL;
 	}
 	return groups ? out : NULL;
@@ -379,7 +389,7 @@ const struct request_spec *snapshot_choices_pick(struct taking *t, const struct 
 /* The devices of a pod of a group, running or nominated. */
 struct got {
 	const char *profile;
-	struct dra_choice claims; /* devices: in thousandths */
+	struct dra_choice claims;
 };
 
 /* Find what the pods of a running job have been given of the choices of the group. */
@@ -413,7 +423,7 @@ const struct request_spec *snapshot_choices_taken(struct taking *t, const struct
 	struct request_spec *out = NULL;
 
 	for (uint32_t i = 0; i < spec->n_groups; i++) {
-		const bool claims = may_choose(&spec->groups[i]);
+		const bool claims = may_choose(t, &spec->groups[i]);
 		struct got got;
 
 		if ((i != mig && !claims) || !got_by(j, i, &got))

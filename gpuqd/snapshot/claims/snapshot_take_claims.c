@@ -9,6 +9,7 @@
 #include "gpuqd/devices/dra/dra_cards.h"
 #include "gpuqd/devices/dra/dra_choice.h"
 #include "gpuqd/devices/dra/dra_match.h"
+#include "gpuqd/devices/dra/dra_weights.h"
 #include "gpuqd/state/cuts/shared_claim.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/require.h"
@@ -229,6 +230,14 @@ static bool is_too_close(struct snap_claims *c, const char *namespace_, const st
 	return false;
 }
 
+/* True if the group is charged for so many devices: those of a part of a card are one or more. */
+static bool is_counted(const struct gpuq_group *g, int64_t n)
+{
+	const int64_t charged = g->claims_beside ? 0 : g->gpus_milli;
+
+	return charged % 1000 ? n > 0 : n * 1000 == charged;
+}
+
 void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
 			  bool isolated, struct snap_variant *v)
 {
@@ -276,20 +285,20 @@ void snapshot_claims_gate(struct snap_claims *c, const char *namespace_, const s
 		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
 			 "its claim has other pods, and one of them demands isolation");
 	/* At submission the least of alternatives is counted; earlier versions counted the most. */
-	if (least > 0 && g->gpus_milli != n * 1000)
+	if (least > 0 && !is_counted(g, n))
 		n = least;
 	if (all && g->gpus_milli == 0)
 		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
 			 "no node had devices for its claims when it was submitted: submit it "
 			 "again");
-	if (n * 1000 != (g->claims_beside ? 0 : g->gpus_milli) && !all)
+	if (!all && !is_counted(g, n))
 		wait_for(c, v, GPUQ_R_DEVICE_CLAIM,
 			 gpuq_arena_printf(
 				 c->mem,
 				 "its claims have %lld devices, it was submitted with "
 				 "%lld: submit it again",
 				 (long long)n,
-				 (long long)(g->claims_beside ? 0 : g->gpus_milli / 1000)));
+				 (long long)(g->claims_beside ? 0 : (g->gpus_milli + 999) / 1000)));
 }
 
 /* ---- how often it fits ---- */
@@ -337,6 +346,32 @@ static bool specs_for(struct snap_claims *c, const char *namespace_, const struc
 	return true;
 }
 
+/* True if a pod has several parts of a card, which are to be of one. */
+static bool has_parts(const struct snap_claims *c, const struct dra_spec *const *specs, size_t n)
+{
+	int64_t devices = 0;
+	bool all = false;
+
+	for (size_t i = 0; i < n; i++)
+		devices += dra_devices_of(specs[i], &c->classes, &all);
+	return devices > 1 && !all && dra_charge(c->d, specs, n, &c->classes, false) < 1000;
+}
+
+/* Return how many pods fit, at most so many, where each has its parts of one card. */
+static uint32_t fits_cards(const struct snap_claims *c, const struct dra_at *at, size_t n_at,
+			   const struct dra_spec *const *specs, size_t n, uint32_t most,
+			   struct gpuq_arena *a)
+{
+	struct dra_at *cards, *some = gpuq_arena_calloc(a, n_at, sizeof(*some));
+	const size_t n_cards = dra_cards_among(c->d, at, n_at, &c->classes, a, &cards);
+	uint32_t sum = 0;
+
+	for (size_t k = 0; some && k < n_cards && sum < most; k++)
+		sum += dra_fits(c->d, some, dra_cards_one(cards, n_cards, k, at, n_at, some), specs,
+				n, most - sum);
+	return sum;
+}
+
 /* Return how many pods of the group the node's devices, beyond those in use, are enough for. */
 static uint32_t fits(struct snap_claims *c, const char *namespace_, const struct gpuq_group *g,
 		     struct gpuq_alternatives choice, const char *node, const struct dra_at *at,
@@ -350,6 +385,8 @@ static uint32_t fits(struct snap_claims *c, const char *namespace_, const struct
 
 	if (specs && specs_for(c, namespace_, g, choice, node, &a, specs, &n, &shared)) {
 		most = n ? dra_fits(c->d, at, n_at, specs, n, shared ? 1 : FITS_MAX) : 1;
+		if (n && most && has_parts(c, specs, n))
+			most = fits_cards(c, at, n_at, specs, n, most, &a);
 		if (most && shared)
 			most = FITS_MAX;
 	}
@@ -418,20 +455,41 @@ static bool is_tolerated(struct snap_claims *c, const struct dra_device *device,
 	return false;
 }
 
-/* A card whose taints some group tolerates is there for the scheduler: that others do not get it is a matter of
- * the resource of each group. */
-static void take_tainted(struct snap_claims *c, const struct node *n, const struct dra_at *at,
-			 size_t n_at, struct gpuq_arena *a, struct snap_node *sn)
+/* Return the requests that a card serves: what its driver lists of it is the card, parts of it, or both. */
+static uint8_t serves_of(const struct dra_at *cards, size_t n_cards, size_t card,
+			 const struct dra_at *at, size_t n_at)
+{
+	bool whole = false, parts = false;
+
+	for (size_t i = 0; i < n_at; i++)
+		if (dra_card_of(cards, n_cards, at[i].slice, at[i].device) == card) {
+			const bool is_part = dra_part_milli(cards, n_cards, &at[i]) < SNAP_MILLI;
+
+			whole |= !is_part;
+			parts |= is_part;
+		}
+	return whole && parts ? SNAP_SERVES_ALL : parts ? SNAP_SERVES_PARTS : SNAP_SERVES_WHOLE;
+}
+
+/* The scheduler knows the cards of a node, and which requests each serves: those for parts are placed on cards that have
+ * some, or the ledger would have them on one that another pod is to have whole. A card whose taints some group tolerates
+ * is there: that others do not get it is a matter of the resource of each group. */
+static void take_cards(struct snap_claims *c, const struct node *n, const struct dra_at *at,
+		       size_t n_at, struct gpuq_arena *a, struct snap_node *sn)
 {
 	struct snap_device *devices = gpuq_arena_calloc(c->mem, sn->n_devices, sizeof(*devices));
+	const bool parts = dra_weights(c->d);
 	struct dra_at *cards;
 	const size_t n_cards = dra_cards_among(c->d, at, n_at, &c->classes, a, &cards);
 
 	if (!devices || !sn->devices_in)
 		return;
 	memcpy(devices, sn->devices_in, sn->n_devices * sizeof(*devices));
-	for (uint32_t i = 0; i < sn->n_devices && i < n_cards; i++)
+	for (uint32_t i = 0; i < sn->n_devices && i < n_cards; i++) {
 		devices[i].healthy = n->devices[i].healthy || is_tolerated(c, cards[i].device, a);
+		if (parts)
+			devices[i].serves = serves_of(cards, n_cards, i, at, n_at);
+	}
 	sn->devices_in = devices;
 }
 
@@ -526,8 +584,8 @@ void snapshot_claims_node(struct snap_claims *c, const struct node *n, struct sn
 	}
 	if (all)
 		sn->resources = all;
-	if (all && node_is_of_claims(n) && has_unwell(n, sn))
-		take_tainted(c, n, at, n_at, &a, sn);
+	if (all && node_is_of_claims(n) && (dra_weights(c->d) || has_unwell(n, sn)))
+		take_cards(c, n, at, n_at, &a, sn);
 	gpuq_arena_done(&a);
 }
 

@@ -77,8 +77,11 @@ int snapshot_seal_devices(struct seal *w)
 		struct snap_node *n = &s->nodes[i];
 		int64_t memory = 0;
 
+		n->n_whole = n->n_parts = 0;
 		for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++) {
 			s->devices[d].unit_bytes = n->unit_bytes;
+			n->n_whole += s->devices[d].serves != SNAP_SERVES_PARTS;
+			n->n_parts += s->devices[d].serves != SNAP_SERVES_WHOLE;
 			if (s->devices[d].healthy)
 				lower(&memory, s->devices[d].memory_bytes);
 		}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpuqd/devices/backend.h"
+#include "gpuqd/state/cuts/claim_part.h"
 #include "gpuqd/state/cuts/shared_claim.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/asks/ask_nodes.h"
@@ -97,9 +98,10 @@ static struct part part_of(const struct pod *p, const struct device *d)
 	const int64_t milli = p->gpus_milli / p->n_devices;
 
 	return (struct part){
-		.kind = model_pod_cores(p) >= 1000 ? "whole"
-			: is_replica(p)            ? "replica"
-						   : "part",
+		.kind = model_pod_cores(p) >= 1000   ? "whole"
+			: is_replica(p)              ? "replica"
+			: node_is_of_claims(p->node) ? "mig"
+						     : "part",
 		.milli = milli,
 		.memory_mib = share.memory_mib,
 		.cores = share.cores,
@@ -595,6 +597,39 @@ struct in_use {
 	int64_t milli, cores_milli, memory_mib;
 };
 
+/* List the parts of a card that claims have, or can have. False: there are none. */
+static bool add_instances(struct gpuq_arena *a, const struct model *m, const struct node *n,
+			  uint32_t at, struct gpuq_val *parts)
+{
+	struct claim_part *all;
+	const size_t n_all = claim_part_list(m, n, at, a, &all);
+
+	for (size_t i = 0; i < n_all; i++) {
+		const struct part p = { .kind = "mig",
+					.profile = all[i].profile,
+					.milli = all[i].milli,
+					.memory_mib = all[i].memory_mib,
+					.cores = all[i].milli / 10,
+					.pod = all[i].pod,
+					.foreign = all[i].used && !all[i].pod };
+
+		add_part(a, parts, &p);
+	}
+	return n_all > 0;
+}
+
+/* True if a part in the list is the pod's. */
+static bool lists(struct gpuq_arena *a, const struct gpuq_val *parts, const struct pod *p)
+{
+	const char *key = view_key(a, p->job->key);
+
+	for (uint32_t i = 0; i < parts->n; i++)
+		if (strcmp(gpuq_get_str(parts->items[i], "job", ""), key) == 0 &&
+		    gpuq_get_int(parts->items[i], "pod", -1) == p->index)
+			return true;
+	return false;
+}
+
 /* Add a device's pods to its lists. Return how much of it they hold. */
 static struct in_use add_tenants(struct gpuq_arena *a, const struct node *n, uint32_t at,
 				 struct gpuq_val *jobs, struct gpuq_val *pods,
@@ -615,7 +650,8 @@ static struct in_use add_tenants(struct gpuq_arena *a, const struct node *n, uin
 			own.memory_mib += part.memory_mib > 0 ? part.memory_mib : 0;
 			gpuq_add(a, jobs, gpuq_str(a, view_key(a, p->job->key)));
 			gpuq_add(a, pods, view_tenant(a, p, d));
-			add_part(a, parts, &part);
+			if (!lists(a, parts, p))
+				add_part(a, parts, &part);
 		}
 	return own;
 }
@@ -693,6 +729,7 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct model *m,
 	const struct device *d = &n->devices[at];
 	struct gpuq_val *v = gpuq_map(a), *jobs = gpuq_list(a), *pods = gpuq_list(a),
 			*parts = gpuq_list(a);
+	const bool cut = add_instances(a, m, n, at, parts);
 	const struct in_use own = add_tenants(a, n, at, jobs, pods, parts);
 	const bool rides = add_riders(a, m, n, at, jobs, pods);
 	/* Nothing can start there, whatever is not in use. */
@@ -704,7 +741,7 @@ static struct gpuq_val *view_device(struct gpuq_arena *a, const struct model *m,
 	const int64_t cores = least(own.cores_milli + theirs.cores_milli, 1000) / 10,
 		      memory_mib = least(own.memory_mib + theirs.memory_mib, d->memory_mib);
 
-	if (theirs.milli > 0) {
+	if (!cut && theirs.milli > 0) {
 		const struct part rest = { .kind = theirs.milli == 1000 ? "whole" : "part",
 					   .milli = theirs.milli,
 					   .memory_mib = d->memory_mib ? theirs.memory_mib : -1,

@@ -322,7 +322,8 @@ static int own_container(const struct pod_order *o, const struct gpuq_group *g, 
 		return gpuq_fail_field(err, GPUQ_EINVAL, path,
 				       "%s: no image: the job names none and its queue has none",
 				       path);
-	if (!podspec_shared(o, NULL, NULL) &&
+	/* Parts of cards that claims have are requested by these. */
+	if (!podspec_shared(o, NULL, NULL) && !gpuq_group_claimed(g) &&
 	    (g->gpus_milli % 1000 || (!g->mig && (g->gpu_memory_bytes || g->gpu_cores))))
 		return gpuq_fail_field(err, GPUQ_EINVAL, path,
 				       "%s: a share of a device: this node allocates whole devices",
