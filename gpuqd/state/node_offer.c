@@ -264,7 +264,7 @@ static void take_slices(struct offer *o, const struct model *m)
  * All numbers are told, in the order in which they are compared: an operator who corrects one of them in the inventory
  * would be told of the next one only then.
  *
- * What else is wrong with the node is told alone: as long as it is, its devices are not used, or not those of that name,
+ * Anything else that is wrong with the node is told alone: as long as it is, its devices are not used, or not those of that name,
  * and a number of the site makes no difference.
  *
  * Sharing of the devices that count themselves has its own words: see leave_cards().
@@ -306,7 +306,7 @@ static int64_t replicas_told(const struct offer *o, int64_t offered)
 }
 
 /* Number of devices: offered of the resource, in r replicas each. The node may know of fewer.
- * Of all three numbers, replicas, cards and memory, the smaller one counts, each by itself: with fewer replicas to a card
+ * The smaller one of all three numbers, replicas, cards and memory, counts, each by itself: with fewer replicas to a card
  * the same offer would make more cards than there are. Those that the node has keep their product. */
 static void count_cards(struct offer *o, const struct site_inventory *i, int64_t offered,
 			int64_t healthy)
@@ -429,7 +429,7 @@ static void count_none(struct offer *o)
 }
 
 /* Use none of its devices, and say why: the node goes on to serve jobs without devices, and those that request its
- * instances. What pods hold of them stays until these have ended.
+ * instances. It is still counted until their end how much pods hold of them.
  * The same is done whatever the labels contradict, so that it is known what such a node gives: nothing. */
 static void use_none(struct offer *o, const char *why)
 {
@@ -481,7 +481,7 @@ static void count_no_more_replicas(struct offer *o)
  * labels of MIG contradict one another.
  *
  * While the MIG manager is at work, or after it failed, the cards are what they were: only its success tells that they
- * are cut. Of instances that have names of their own nothing is doubted. */
+ * are cut. Instances that have names of their own are not doubted. */
 static void count_no_cut(struct offer *o)
 {
 	const struct gpuq_strmap *labels = &o->f->labels;

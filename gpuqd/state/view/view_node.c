@@ -696,8 +696,8 @@ static struct in_use foreign_of(const struct node *n, uint32_t at, int64_t milli
 }
 
 /* True if it is not known whether a pod that is shown on the device has that one: of gpuq's, or of others.
- * What others hold of devices that are not known is assumed on the last ones (census_slots), so that sums are right:
- * that is beyond what gpuq's pods and those of others which are known hold of it. */
+ * Shares that others hold of devices that are not known are assumed on the last ones (census_slots), so that sums are
+ * right: this is what such a device has beyond the pods that are known to hold some of it. */
 static bool is_assumed(const struct node *n, uint32_t at, const struct census_slot *slot)
 {
 	const struct pod *p;
