@@ -14,7 +14,7 @@ whole_pends() { # NODE
 
 # doctor_names NODE BACKEND: it is among those where the backend is usable
 doctor_names() {
-	{ gpuq doctor || true; } >doctor.out && grep "$2: usable on .*$1" doctor.out
+	{ gpuq doctor || true; } >doctor.out && grep -q "$2: usable on .*$1" doctor.out
 }
 
 small="\"nvidia.com/gpu.product\": \"NVIDIA-A100-SXM4-40GB-MIG-1g.5gb\", \"nvidia.com/gpu.count\": \"7\", \"nvidia.com/gpu.memory\": \"4864\""
