@@ -153,7 +153,7 @@ test_expect_success 'the cluster: a quota of the namespace, pods that are being 
 # VolumePending need a real control plane (t17, t31, and kube-refused); so does DeviceClaim (t36).
 test_expect_success 'no reason is left out' '
 	sed -n "/define GPUQ_REASONS/,/^$/s/.*X([A-Z_]*, \"\([A-Za-z]*\)\".*/\1/p" "$test_source/libgpuq/names.h" | sort >all &&
-	printf "%s\n" ClaimsRest ClusterRefused DeviceClaim Fenced FlavorWait HeldRetries MigLayout NodeEnds NodesAvoided None Provisioning ProvisioningFailed ProvisioningLimit Recovering RestoredUnknown VolumeNotFound VolumePending >>met && { test_have_prereq ROOT || echo HeldAdmin >>met; } &&
+	printf "%s\n" ClaimsRest ClusterRefused DeviceClaim Fenced FlavorWait HeldRetries MigLayout NodeEnds NodesAvoided None Provisioning ProvisioningFailed ProvisioningLimit Recovering RestoredUnknown VolumeInUse VolumeNotFound VolumePending >>met && { test_have_prereq ROOT || echo HeldAdmin >>met; } &&
 	sort -u met >got && test_cmp all got
 '
 
