@@ -526,7 +526,8 @@ static void foreign_sum(struct model *m, const struct foreign *of, int sign)
 			on->bytes += sign * part.bytes;
 		} else if (f->n_uuids) {
 			foreign_stranger_add(n, f->uuids[i], sign * (int64_t)part.milli);
-		} else {
+		} else if (at >= n->told.n_devices) {
+			/* A card of the node that the site leaves out is none of those that are given away. */
 			n->foreign_gpus_milli += sign * (int64_t)part.milli;
 		}
 	}
