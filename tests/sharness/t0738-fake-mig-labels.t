@@ -60,7 +60,7 @@ test_expect_success 'cards that are cut while the strategy is none are left alon
 
 test_expect_success 'no site makes whole devices of either' '
 	echo "{version: 1, inventory: [{selector: {kubernetes.io/hostname: node-0002}, cards: 2, replicas: 3}], pools: [{name: r, selector: {kubernetes.io/hostname: node-0002}, replicas_as_gpus: true}]}" >site.yaml &&
-	offers node-0002 "\"nvidia.com/mig-2g.10gb\": null" && gpuq apply -f site.yaml >/dev/null && wait_for 60 node_is node-0002 pool r && node_is node-0002 gpus 0 && whole_pends node-0002
+	offers node-0002 "\"nvidia.com/mig-2g.10gb\": null" && gpuq apply -f site.yaml >/dev/null && wait_for 60 node_is node-0002 pool r && wait_for 60 node_is node-0002 gpus 0 && whole_pends node-0002
 '
 
 test_done
