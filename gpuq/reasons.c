@@ -20,7 +20,6 @@ void reason_amount(struct gpuq_buf *text, const struct gpuq_val *reason, const c
 	view_cell(text, v);
 }
 
-/* Add until when another flavor is not used, with the clock running. */
 /* Read the instant of an amount; false: it has none. */
 static bool read_instant(const struct gpuq_val *amount, int64_t now_us, struct gpuq_val *at)
 {
@@ -29,6 +28,7 @@ static bool read_instant(const struct gpuq_val *amount, int64_t now_us, struct g
 	       gpuq_instant_parse(amount->s, now_us, &at->i, NULL) == 0;
 }
 
+/* Add until when another flavor is not used, with the clock running. */
 static void flavor_wait(struct gpuq_buf *text, const struct gpuq_val *until, int64_t now_us)
 {
 	struct gpuq_val at;

@@ -125,8 +125,8 @@ int64_t cost_of_ask(const char *mig, int64_t gpus_milli, int64_t cores, int64_t 
 		return amount_times(cost_of_profile(mig), n);
 	if ((n > 0 && part > 0) || (cores == 0 && bytes == 0))
 		return gpus_milli;
-	if (cores * (SNAP_MILLI / 100) > part)
-		part = cores < 100 ? cores * (SNAP_MILLI / 100) : SNAP_MILLI;
+	if (amount_percent(cores) > part)
+		part = amount_percent(cores);
 	if (bytes > 0 && of_bytes > 0 && bytes <= of_bytes)
 		part = of_memory(bytes, of_bytes, part);
 	return part > 0 ? amount_times(part, n ? n : 1) : gpus_milli;

@@ -5,6 +5,7 @@
 
 #include "gpuqd/snapshot/links.h"
 #include "gpuqd/snapshot/snapshot_build.h"
+#include "gpuqd/util/amount.h"
 #include "libgpuq/grow.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/profile.h"
@@ -85,9 +86,9 @@ void snapshot_job_default(struct snap_job *j)
 /* All cores of a device with its whole memory are the device. */
 static int32_t cores_part(const struct gpuq_group *g)
 {
-	if (g->gpu_cores < 100)
-		return (int32_t)g->gpu_cores * (SNAP_MILLI / 100);
-	return g->gpu_memory_bytes || g->gpus_milli % SNAP_MILLI ? SNAP_MILLI : 0;
+	const bool part = g->gpu_cores < 100 || g->gpu_memory_bytes || g->gpus_milli % SNAP_MILLI;
+
+	return part ? (int32_t)amount_percent(g->gpu_cores) : 0;
 }
 
 void snapshot_group_from_spec(const struct gpuq_group *g, struct snap_group *out)

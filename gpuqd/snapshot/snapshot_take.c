@@ -218,9 +218,8 @@ static uint32_t held_otherwise(const struct node *n, const char *profile)
 	const struct pod *p;
 
 	DL_FOREACH2(n->pods, p, node_next)
-		if (model_pod_takes(p) && model_pod_mig(p) &&
-		    !gpuq_profile_same(model_pod_mig(p), profile) &&
-		    gpuq_profile_kin(model_pod_mig(p), profile))
+		if (model_pod_has_instances(p, profile) &&
+		    !gpuq_profile_same(model_pod_mig(p), profile))
 			count += model_pod_instances(p);
 	return (uint32_t)count;
 }
@@ -272,20 +271,14 @@ static void spread_foreign(struct taking *t, const struct node *n, int64_t lacks
 	for (uint32_t d = 0; d < sn->n_devices; d++)
 		if (devices[d].healthy && room[d] > devices[d].foreign_milli / milli)
 			free += room[d] - devices[d].foreign_milli / milli;
-	if (left != GPUQ_UNLIMITED && free > (left > 0 ? left : 0))
-		take_replicas(free - (left > 0 ? left : 0), milli, room, sn, devices);
+	if (free > left)
+		take_replicas(free - left, milli, room, sn, devices);
 }
 
 /* True if some of the device is in use, or it does not work. */
 static bool is_held(const struct node *n, uint32_t d, const struct snap_device *devices)
 {
-	const struct pod *p;
-	bool held = !devices[d].healthy || devices[d].foreign_milli;
-
-	DL_FOREACH2(n->pods, p, node_next)
-		for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
-			held |= p->devices[i] == d;
-	return held;
+	return !devices[d].healthy || devices[d].foreign_milli || model_device_is_held(n, d);
 }
 
 /* Assume that devices which a node lacks, as its kubelet says, are the last ones that none of gpuq's
@@ -310,11 +303,9 @@ static void take_displaced(const struct model *m, const struct node *n, const st
 {
 	const int64_t left = displaced_left(m, n);
 	int64_t milli = displaced_devices(n) + displaced_instances(n), free = 0;
+	const int64_t cards = (milli + SNAP_MILLI - 1) / SNAP_MILLI;
 
-	if (milli > 0)
-		milli -= ((milli + SNAP_MILLI - 1) / SNAP_MILLI -
-			  lack_devices(n, (milli + SNAP_MILLI - 1) / SNAP_MILLI, sn, devices)) *
-			 SNAP_MILLI;
+	milli -= (cards - lack_devices(n, cards, sn, devices)) * SNAP_MILLI;
 	for (uint32_t i = sn->n_mig; i-- > 0;)
 		while (milli > 0 && mig[i].foreign < mig[i].count) {
 			milli -= cost_of_profile(mig[i].profile);
@@ -323,8 +314,8 @@ static void take_displaced(const struct model *m, const struct node *n, const st
 	for (uint32_t d = 0; d < sn->n_devices; d++)
 		free += !is_held(n, d, devices);
 	free -= sn->foreign_gpus;
-	if (left != GPUQ_UNLIMITED && free > (left > 0 ? left : 0))
-		lack_devices(n, free - (left > 0 ? left : 0), sn, devices);
+	if (free > left)
+		lack_devices(n, free - left, sn, devices);
 }
 
 /* Add a node as it may be used now: what foreign pods hold is subtracted by the scheduler, and a

@@ -171,24 +171,12 @@ void snapshot_objects_licenses(struct snap_objects *o, struct snapshot *s)
 	}
 }
 
-/* Return the place of a claim among them; n_single: it is none of them. */
-static size_t single_of(const struct snap_objects *o, const char *namespace_, const char *claim)
+static int by_name(const void *x, const void *y)
 {
-	size_t lo = 0, hi = o->n_single;
+	const struct single *a = x, *b = y;
+	const int spaces = strcmp(a->namespace_, b->namespace_);
 
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-		int sign = strcmp(namespace_, o->single[mid].namespace_);
-
-		sign = sign ? sign : strcmp(claim, o->single[mid].name);
-		if (sign == 0)
-			return mid;
-		if (sign < 0)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return o->n_single;
+	return spaces ? spaces : strcmp(a->name, b->name);
 }
 
 size_t snapshot_objects_volumes(const struct request_spec *spec)
@@ -211,18 +199,20 @@ void snapshot_objects_needs(const struct snap_objects *o, const struct queue *q,
 		const struct gpuq_group *g = spec->groups[i].where;
 
 		for (size_t k = 0; g && k < g->n_volumes; k++) {
-			const char *claim = g->volumes[k].claim;
-			const size_t at = claim ? single_of(o, namespace_, claim) : o->n_single;
-			uint32_t n = n_before;
+			const struct single key = { namespace_, g->volumes[k].claim };
+			const struct single *is = key.name ? bsearch(&key, o->single, o->n_single,
+								     sizeof(key), by_name)
+							   : NULL;
+			uint32_t n = n_before, license;
 
-			if (at == o->n_single)
+			if (!is)
 				continue;
-			while (n < *n_needs && needs[n].license != o->first_single + at)
+			license = o->first_single + (uint32_t)(is - o->single);
+			while (n < *n_needs && needs[n].license != license)
 				n++;
 			if (n == *n_needs)
 				needs[(*n_needs)++] =
-					(struct snap_license_need){ .license = o->first_single +
-									       (uint32_t)at };
+					(struct snap_license_need){ .license = license };
 			/* A volume may be mounted twice, each pod has it once. */
 			if (needs[n].count < spec->groups[i].pods_max)
 				needs[n].count = spec->groups[i].pods_max;

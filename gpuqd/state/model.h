@@ -781,6 +781,8 @@ struct stored index_stored_of(const struct model *m, const char *user);
 struct job *index_of_user(const struct model *m, const char *user);
 struct job *index_elements(const struct model *m,
 			   uint32_t id); /* in memory; not the array itself */
+/* True if both maps of labels have the same pairs in the same order. */
+bool node_labels_same(const struct gpuq_strmap *a, const struct gpuq_strmap *b);
 struct node *model_find_node(const struct model *m, const char *name);
 /* Set the links, NUMA nodes, MIG instances and countable resources of f, beside the devices; f->n_devices is
  * the number of devices of the links. told: what the cluster reported, for the next time that the site changes.
@@ -859,6 +861,14 @@ bool model_pod_has_device(const struct pod *p, uint32_t device);
 const char *model_pod_mig(const struct pod *p);
 /* Return how many instances of that it has; one at least stands in for a share of a device. 0 without. */
 int64_t model_pod_instances(const struct pod *p);
+/* True if it holds instances of the profile, whole, or in whatever number of replicas they were when it started. */
+bool model_pod_has_instances(const struct pod *p, const char *profile);
+/* Return how many of them the pods of the node hold together. */
+int64_t model_instances_held(const struct node *n, const char *profile);
+/* True if the node offers such. */
+bool model_offers_instances(const struct node *n, const char *profile);
+/* True if a pod of gpuq's holds the device of that index, or a part of it. */
+bool model_device_is_held(const struct node *n, uint32_t device);
 /* Return the thousandths of the cores of each of its devices that a pod takes: of one that requests memory, as well
  * or alone, the charge may be more. */
 int64_t model_pod_cores(const struct pod *p);

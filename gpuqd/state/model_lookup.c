@@ -10,6 +10,7 @@
 
 #include "gpuqd/util/amount.h"
 #include "libgpuq/grow.h"
+#include "libgpuq/spec/profile.h"
 
 /* ---- permanent names ---- */
 
@@ -266,7 +267,7 @@ static int64_t memory_share(const struct node *n, int64_t bytes)
 
 int64_t model_share_cores(const struct node *n, const struct request_group *g, int64_t charged)
 {
-	int64_t cores = g->gpu_cores < 100 ? g->gpu_cores * 10 : 1000;
+	int64_t cores = amount_percent(g->gpu_cores);
 
 	if (g->mig || g->gpu_memory_bytes == 0 || !n || n->fact.replicas > 1)
 		return charged;
@@ -291,6 +292,43 @@ int64_t model_pod_instances(const struct pod *p)
 		p->job->request ? p->job->request->spec.groups[p->group].gpus_milli / 1000 : 0;
 
 	return !model_pod_mig(p) ? 0 : n > 0 ? n : 1;
+}
+
+bool model_pod_has_instances(const struct pod *p, const char *profile)
+{
+	const char *has = model_pod_takes(p) ? model_pod_mig(p) : NULL;
+
+	return has && gpuq_profile_kin(has, profile);
+}
+
+int64_t model_instances_held(const struct node *n, const char *profile)
+{
+	const struct pod *p;
+	int64_t count = 0;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		if (model_pod_has_instances(p, profile))
+			count += model_pod_instances(p);
+	return count;
+}
+
+bool model_offers_instances(const struct node *n, const char *profile)
+{
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		if (gpuq_profile_kin(n->fact.mig[i].profile, profile))
+			return true;
+	return false;
+}
+
+bool model_device_is_held(const struct node *n, uint32_t device)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
+			if (p->devices[i] == device)
+				return true;
+	return false;
 }
 
 int64_t model_pod_cores(const struct pod *p)

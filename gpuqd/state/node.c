@@ -75,8 +75,7 @@ void node_drop_if_empty(struct model *m, struct node *n)
 	node_free(m, n);
 }
 
-/* True if both maps have the same pairs in the same order. */
-static bool strmap_same(const struct gpuq_strmap *a, const struct gpuq_strmap *b)
+bool node_labels_same(const struct gpuq_strmap *a, const struct gpuq_strmap *b)
 {
 	if (a->n != b->n)
 		return false;
@@ -107,7 +106,7 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 	    strcmp(told->device ? told->device : "", f->device ? f->device : "") ||
 	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
 	    strcmp(told->unused ? told->unused : "", f->unused ? f->unused : "") ||
-	    !strmap_same(&told->labels, &f->labels) ||
+	    !node_labels_same(&told->labels, &f->labels) ||
 	    !gpuq_amounts_same(told->resources, told->n_resources, f->resources, f->n_resources))
 		return false;
 	if (o->n_conditions != f->n_conditions)
@@ -922,13 +921,9 @@ static int64_t free_instances(const struct node *n, int64_t *foreign)
 
 	*foreign = 0;
 	for (size_t i = 0; i < n->fact.n_mig; i++) {
-		int64_t left = (int64_t)n->fact.mig[i].count - n->foreign_mig[i];
-		const struct pod *p;
+		const int64_t left = (int64_t)n->fact.mig[i].count - n->foreign_mig[i] -
+				     model_instances_held(n, n->fact.mig[i].profile);
 
-		DL_FOREACH2(n->pods, p, node_next)
-			if (model_pod_takes(p) && model_pod_mig(p) &&
-			    gpuq_profile_kin(model_pod_mig(p), n->fact.mig[i].profile))
-				left -= model_pod_instances(p);
 		free += left > 0 ? left : 0;
 		*foreign += n->foreign_mig[i];
 	}

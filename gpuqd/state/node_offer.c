@@ -264,8 +264,8 @@ static void take_slices(struct offer *o, const struct model *m)
  * All numbers are told, in the order in which they are compared: an operator who corrects one of them in the inventory
  * would be told of the next one only then.
  *
- * Anything else that is wrong with the node is told alone: as long as it is, its devices are not used, or not those of that name,
- * and a number of the site makes no difference.
+ * Anything else that is wrong with the node is told alone: as long as it is, its devices are not used, or not those of
+ * that name, and a number of the site makes no difference.
  *
  * Sharing of the devices that count themselves has its own words: see leave_cards().
  *

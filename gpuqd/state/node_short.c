@@ -34,15 +34,6 @@ static struct name name_of(const struct node *n, const char *resource)
 									       : NULL };
 }
 
-/* True if the node offers instances of the profile beside whole devices, and so not under the name of these. */
-static bool has_own_name(const struct node *n, const char *profile)
-{
-	for (size_t i = 0; n->n_devices && i < n->fact.n_mig; i++)
-		if (gpuq_profile_kin(n->fact.mig[i].profile, profile))
-			return true;
-	return false;
-}
-
 /* Cores and memory are those that the cluster reported of the pod; devices those that it was given, however
  * they were requested; all else is what its request makes of it in its namespace. */
 int64_t node_pod_asks(const struct model *m, const struct pod *p, const char *resource)
@@ -63,7 +54,8 @@ int64_t node_pod_asks(const struct model *m, const struct pod *p, const char *re
 		return 1;
 	if (is.profile)
 		return has && gpuq_profile_kin(has, is.profile) ? model_pod_instances(p) : 0;
-	if (is.devices && has && has_own_name(p->node, has))
+	/* Beside whole devices instances have a name of their own. */
+	if (is.devices && has && p->node->n_devices && model_offers_instances(p->node, has))
 		return 0;
 	if (is.devices) /* whole ones, a replica, or instances under their name */
 		return p->n_devices ? p->n_devices : model_pod_instances(p);

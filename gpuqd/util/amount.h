@@ -37,6 +37,12 @@ static inline int64_t amount_less(int64_t x, int64_t y)
 	return __builtin_sub_overflow(x, y, &rest) ? INT64_MIN / 2 : rest;
 }
 
+/* Return the thousandths of a device that so many hundredths of its cores are, at most all. */
+static inline int64_t amount_percent(int64_t percent)
+{
+	return percent < 100 ? percent * 10 : 1000;
+}
+
 /* Return the thousandths that a share takes of the cores of its device, whose charge may be that of its
  * memory: what it requests beside memory, and no less than one of `slots` equal shares (0 = of any size).
  * cores: in thousandths; 0 = only memory is requested, or no memory. */

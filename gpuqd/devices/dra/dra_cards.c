@@ -135,21 +135,22 @@ size_t dra_card_of(const struct dra_at *cards, size_t n, const struct dra_slice 
 		   const struct dra_device *device)
 {
 	const struct dra_at at = { slice, device, NULL };
-	const struct names own = names_of(&at);
-	size_t first = n;
+	struct names own;
 
+	/* Mostly it is a card itself. */
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(cards[i].device->name, device->name) == 0 &&
+		    strcmp(cards[i].slice->pool, slice->pool) == 0 &&
+		    strcmp(cards[i].slice->driver, slice->driver) == 0)
+			return i;
+	own = names_of(&at);
 	for (size_t i = 0; i < n; i++) {
 		const struct names of_card = names_of(&cards[i]);
 
-		if (strcmp(cards[i].slice->pool, slice->pool) != 0 ||
-		    strcmp(cards[i].slice->driver, slice->driver) != 0)
-			continue;
-		if (strcmp(cards[i].device->name, device->name) == 0)
+		if (same_card(&cards[i], &of_card, &at, &own))
 			return i;
-		if (first == n && same_card(&cards[i], &of_card, &at, &own))
-			first = i;
 	}
-	return first;
+	return n;
 }
 
 size_t dra_cards_one(const struct dra_at *cards, size_t n_cards, size_t card,

@@ -5,6 +5,7 @@
 #include "gpuqd/devices/dra/dra_match.h"
 #include "gpuqd/devices/dra/dra_weights.h"
 #include "libgpuq/buf.h"
+#include "libgpuq/limits.h"
 
 /* A search over all nodes for the largest device that an option selects. */
 struct search {
@@ -93,11 +94,6 @@ static void add(const struct dra *d, const struct dra_request *r,
 	to->whole |= one.whole;
 }
 
-static int64_t charge_of(const struct sum *s)
-{
-	return !s->whole && s->milli < 1000 ? s->milli : s->devices * 1000;
-}
-
 int64_t dra_charge(const struct dra *d, const struct dra_spec *const *specs, size_t n,
 		   const struct gpuq_strlist *classes, bool least)
 {
@@ -106,16 +102,15 @@ int64_t dra_charge(const struct dra *d, const struct dra_spec *const *specs, siz
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < specs[i]->n_requests; k++)
 			add(d, &specs[i]->requests[k], classes, least, &s);
-	return charge_of(&s);
+	return !s.whole && s.milli < 1000 ? s.milli : s.devices * 1000;
 }
 
 int64_t dra_charge_all(const struct dra *d, const struct dra_spec *specs, size_t n,
 		       const struct gpuq_strlist *classes)
 {
-	struct sum s = { 0, 0, false };
+	const struct dra_spec *all[GPUQ_CLAIMS_MAX];
 
 	for (size_t i = 0; i < n; i++)
-		for (uint32_t k = 0; k < specs[i].n_requests; k++)
-			add(d, &specs[i].requests[k], classes, false, &s);
-	return charge_of(&s);
+		all[i] = &specs[i];
+	return dra_charge(d, all, n, classes, false);
 }

@@ -17,7 +17,7 @@
 int64_t dra_charge(const struct dra *d, const struct dra_spec *const *specs, size_t n,
 		   const struct gpuq_strlist *classes, bool least);
 
-/* The same of n specs in a row, the most. */
+/* The same of n specs in a row, at most GPUQ_CLAIMS_MAX: the most. */
 int64_t dra_charge_all(const struct dra *d, const struct dra_spec *specs, size_t n,
 		       const struct gpuq_strlist *classes);
 

@@ -11,6 +11,7 @@
 #include "gpuqd/site/site_find.h"
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/state/model.h"
+#include "gpuqd/util/amount.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/profile.h"
 
@@ -98,7 +99,7 @@ bool snapshot_choices_hold(const char *profile, int64_t mib, int64_t gpus_milli,
 	if (gpuq_profile_is_shared(profile) && gpus_milli > SNAP_MILLI)
 		return false;
 	return mib << 20 >= gpu_memory_bytes && milli >= gpus_milli % SNAP_MILLI &&
-	       (gpu_cores >= 100 ? milli >= SNAP_MILLI : milli >= gpu_cores * 10);
+	       milli >= amount_percent(gpu_cores);
 }
 
 /* True if instances of the profile do for the group. */

@@ -30,8 +30,8 @@ static bool is_there(const struct dra_at *at)
 	return at->used || at->device->n_consumes == 0;
 }
 
-size_t claim_part_list(const struct model *m, const struct node *n, uint32_t card,
-		       struct gpuq_arena *a, struct claim_part **out)
+size_t claim_part_list(const struct model *m, const struct node *n, struct gpuq_arena *a,
+		       struct claim_part **out)
 {
 	const struct dra *d = objects_dra(m->objects);
 	struct gpuq_strlist classes;
@@ -48,14 +48,16 @@ size_t claim_part_list(const struct model *m, const struct node *n, uint32_t car
 	*out = gpuq_arena_calloc(a, n_at + 1, sizeof(**out));
 	for (size_t i = 0; *out && i < n_at; i++) {
 		const struct dra_at *x = &at[i];
-		const bool here =
-			is_there(x) && dra_card_of(cards, n_cards, x->slice, x->device) == card;
-		const int64_t milli = here ? dra_part_milli(cards, n_cards, x) : 1000;
+		const int64_t milli = is_there(x) ? dra_part_milli(cards, n_cards, x) : 1000;
 		const char *profile = dra_profile(x);
 
 		if (milli < 1000)
-			(*out)[n_out++] = (struct claim_part){ *profile ? profile : NULL, milli,
-							       memory_mib(x), pod_of(n, x->used),
+			(*out)[n_out++] = (struct claim_part){ dra_card_of(cards, n_cards, x->slice,
+									   x->device),
+							       *profile ? profile : NULL,
+							       milli,
+							       memory_mib(x),
+							       pod_of(n, x->used),
 							       x->used != NULL };
 	}
 	return n_out;

@@ -9,6 +9,7 @@
 #include "gpuqd/state/model.h"
 
 struct claim_part {
+	size_t card; /* index of its device on the node */
 	const char *profile; /* of an instance; NULL = another part */
 	int64_t milli; /* of its card */
 	int64_t memory_mib; /* -1 = not known */
@@ -16,9 +17,9 @@ struct claim_part {
 	bool used;
 };
 
-/* List the parts of a device of a node that are allocated, and of a card that is cut already those that are free, in the
+/* List the parts of a node's devices that are allocated, and of cards that are cut already those that are free, in the
  * arena. Returns how many. */
-size_t claim_part_list(const struct model *m, const struct node *n, uint32_t card,
-		       struct gpuq_arena *a, struct claim_part **out);
+size_t claim_part_list(const struct model *m, const struct node *n, struct gpuq_arena *a,
+		       struct claim_part **out);
 
 #endif

@@ -294,12 +294,7 @@ void record_node(struct model *m, const struct node *n, struct batch *out)
 	varint_bool(&b, n->drain);
 	varint_str(&b, n->drain_why);
 	varint_int(&b, n->seen_us);
-	varint_array(&b, (uint32_t)n->fact.labels.n);
-	for (size_t i = 0; i < n->fact.labels.n; i++) {
-		varint_array(&b, 2);
-		varint_str(&b, n->fact.labels.keys[i]);
-		varint_str(&b, n->fact.labels.vals[i]);
-	}
+	record_put_labels(&b, &n->fact.labels);
 	varint_array(&b, (uint32_t)n->fact.n_taints);
 	for (size_t i = 0; i < n->fact.n_taints; i++) {
 		varint_array(&b, 3);
@@ -354,16 +349,7 @@ static int load_node(struct model *m, const char *cluster, const char *name, str
 	drain = varint_get_bool(r);
 	why = record_get_name(m, r, NULL);
 	seen = rec_get_int(r);
-	k = rec_get_array(r);
-	f.labels.n = k;
-	f.labels.keys = record_alloc(k, sizeof(char *));
-	f.labels.vals = record_alloc(k, sizeof(char *));
-	for (uint32_t i = 0; i < k; i++) {
-		more = rec_get_row(r, 2);
-		f.labels.keys[i] = record_get_name(m, r, NULL);
-		f.labels.vals[i] = record_get_name(m, r, NULL);
-		varint_skip_more(r, more);
-	}
+	record_get_labels(m, r, &f.labels);
 	k = rec_get_array(r);
 	taints = record_alloc(k, sizeof(*taints));
 	for (uint32_t i = 0; i < k; i++) {
@@ -375,18 +361,8 @@ static int load_node(struct model *m, const char *cluster, const char *name, str
 	}
 	f.taints = taints;
 	f.n_taints = k;
-	k = rec_get_array(r);
-	devices = record_alloc(k, sizeof(*devices));
-	for (uint32_t i = 0; i < k; i++) {
-		more = rec_get_row(r, 4);
-		devices[i].uuid = record_get_name(m, r, NULL);
-		devices[i].product = record_get_name(m, r, NULL);
-		devices[i].memory_mib = rec_get_int(r);
-		devices[i].healthy = varint_get_bool(r);
-		varint_skip_more(r, more);
-	}
+	devices = record_get_devices(m, r, &f.n_devices);
 	f.devices = devices;
-	f.n_devices = k;
 	/* It is not written where there is none; an empty one is none, too. */
 	if (fields > 0 && r->p < r->end && *r->p != 0x90)
 		cut = get_cut(m, r);

@@ -15,16 +15,6 @@ bool record_has_parts(const struct node *n)
 	       told->replicas > 1;
 }
 
-static bool labels_same(const struct gpuq_strmap *a, const struct gpuq_strmap *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (strcmp(a->keys[i], b->keys[i]) != 0 || strcmp(a->vals[i], b->vals[i]) != 0)
-			return false;
-	return true;
-}
-
 static bool devices_same(const struct node *n)
 {
 	const struct node_fact *told = &n->told;
@@ -63,7 +53,7 @@ static void put_division(struct gpuq_buf *b, const struct node_fact *f, size_t n
 	varint_bin(b, f->numa, f->numa ? n : 0);
 }
 
-static void put_labels(struct gpuq_buf *b, const struct gpuq_strmap *labels)
+void record_put_labels(struct gpuq_buf *b, const struct gpuq_strmap *labels)
 {
 	varint_array(b, (uint32_t)labels->n);
 	for (size_t i = 0; i < labels->n; i++) {
@@ -105,7 +95,7 @@ static void put_shorts(struct gpuq_buf *b, const struct node *n)
 /* Labels and devices of the report are those of the node on most sites: then they are not written twice. */
 void record_put_parts(struct gpuq_buf *b, const struct node *n)
 {
-	const bool labels = labels_same(&n->fact.labels, &n->told.labels),
+	const bool labels = node_labels_same(&n->fact.labels, &n->told.labels),
 		   devices = devices_same(n);
 
 	varint_array(b, 9);
@@ -115,7 +105,7 @@ void record_put_parts(struct gpuq_buf *b, const struct node *n)
 	put_division(b, &n->told, n->told.n_devices);
 	varint_bool(b, labels);
 	varint_bool(b, devices);
-	put_labels(b, labels ? &(const struct gpuq_strmap){ 0 } : &n->told.labels);
+	record_put_labels(b, labels ? &(const struct gpuq_strmap){ 0 } : &n->told.labels);
 	put_devices(b, devices ? &(const struct node_fact){ 0 } : &n->told);
 	put_shorts(b, n);
 }
@@ -193,7 +183,7 @@ static void take_bytes(struct node_fact *f, struct rec *links, struct rec *numa)
 	f->numa = get_bytes(numa, f->n_devices);
 }
 
-static void get_labels(struct model *m, struct rec *r, struct gpuq_strmap *out)
+void record_get_labels(struct model *m, struct rec *r, struct gpuq_strmap *out)
 {
 	const uint32_t k = rec_get_array(r);
 
@@ -209,7 +199,7 @@ static void get_labels(struct model *m, struct rec *r, struct gpuq_strmap *out)
 	}
 }
 
-static struct device_fact *get_devices(struct model *m, struct rec *r, size_t *n)
+struct device_fact *record_get_devices(struct model *m, struct rec *r, size_t *n)
 {
 	const uint32_t k = rec_get_array(r);
 	struct device_fact *out = record_alloc(k, sizeof(*out));
@@ -278,8 +268,8 @@ void record_get_parts(struct model *m, struct rec *r, struct node *n)
 	get_division(m, r, &was, &told, &told_links, &told_numa);
 	labels = varint_get_bool(r);
 	devices = varint_get_bool(r);
-	get_labels(m, r, &was.labels);
-	was.devices = get_devices(m, r, &told.n_devices);
+	record_get_labels(m, r, &was.labels);
+	was.devices = record_get_devices(m, r, &told.n_devices);
 	get_shorts(m, r, n);
 	varint_skip_more(r, more);
 	told.labels = labels ? n->fact.labels : was.labels;

@@ -10,6 +10,11 @@
 
 #include "gpuqd/state/record/record_int.h"
 
+/* The lists that the record itself has as well. Those that are read are on the heap, their words interned. */
+void record_put_labels(struct gpuq_buf *b, const struct gpuq_strmap *labels);
+void record_get_labels(struct model *m, struct rec *r, struct gpuq_strmap *out);
+struct device_fact *record_get_devices(struct model *m, struct rec *r, size_t *n);
+
 /* True if there is something of it. */
 bool record_has_parts(const struct node *n);
 void record_put_parts(struct gpuq_buf *b, const struct node *n);

@@ -23,16 +23,7 @@ static int64_t exactly(const char *profile, int64_t count)
 /* Return how many replicas of a profile gpuq's pods have; of whole instances 0: those count as they are charged. */
 static int64_t replicas_held(const struct node *n, const char *profile)
 {
-	int64_t count = 0;
-	const struct pod *p;
-
-	if (!gpuq_profile_is_shared(profile))
-		return 0;
-	DL_FOREACH2(n->pods, p, node_next)
-		if (model_pod_takes(p) && model_pod_mig(p) &&
-		    gpuq_profile_kin(model_pod_mig(p), profile))
-			count += model_pod_instances(p);
-	return count;
+	return gpuq_profile_is_shared(profile) ? model_instances_held(n, profile) : 0;
 }
 
 struct cards cards_of(const struct node *n)

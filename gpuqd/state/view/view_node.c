@@ -156,14 +156,6 @@ static void lay(struct cut *c, const struct part *p)
 	gpuq_add(c->a, card->jobs, gpuq_str(c->a, view_key(c->a, p->pod->job->key)));
 }
 
-static bool has_instances(const struct pod *p, const char *profile)
-{
-	const char *has = model_pod_takes(p) ? model_pod_mig(p) : NULL;
-
-	/* The node may have begun to share them since, or in another number. */
-	return has && gpuq_profile_kin(has, profile);
-}
-
 static void lay_profile(struct cut *c, size_t which)
 {
 	const struct mig_fact *f = &c->n->fact.mig[which];
@@ -179,7 +171,7 @@ static void lay_profile(struct cut *c, size_t which)
 	const struct pod *pod;
 
 	DL_FOREACH2(c->n->pods, pod, node_next) {
-		if (!has_instances(pod, f->profile))
+		if (!model_pod_has_instances(pod, f->profile))
 			continue;
 		p.pod = pod;
 		for (int64_t i = 0; i < model_pod_instances(pod) && left > 0; i++, left--)
@@ -320,7 +312,7 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n, int
 		const struct pod *p;
 
 		DL_FOREACH2(n->pods, p, node_next) {
-			if (!has_instances(p, f->profile))
+			if (!model_pod_has_instances(p, f->profile))
 				continue;
 			left -= model_pod_instances(p);
 			gpuq_add(a, pods, view_holder(a, p, model_pod_instances(p)));
@@ -597,14 +589,23 @@ struct in_use {
 	int64_t milli, cores_milli, memory_mib;
 };
 
-/* List the parts of a card that claims have, or can have. False: there are none. */
-static bool add_instances(struct gpuq_arena *a, const struct model *m, const struct node *n,
-			  uint32_t at, struct gpuq_val *parts)
-{
-	struct claim_part *all;
-	const size_t n_all = claim_part_list(m, n, at, a, &all);
+/* Parts of the cards of a node that claims have, or can have. */
+struct claimed {
+	struct claim_part *items;
+	size_t n;
+};
 
-	for (size_t i = 0; i < n_all; i++) {
+/* List those of a card. False: there are none. */
+static bool add_instances(struct gpuq_arena *a, const struct claimed *claimed, uint32_t at,
+			  struct gpuq_val *parts)
+{
+	const struct claim_part *all = claimed->items;
+	bool any = false;
+
+	for (size_t i = 0; i < claimed->n; i++) {
+		if (all[i].card != at)
+			continue;
+		any = true;
 		const struct part p = { .kind = "mig",
 					.profile = all[i].profile,
 					.milli = all[i].milli,
@@ -615,7 +616,7 @@ static bool add_instances(struct gpuq_arena *a, const struct model *m, const str
 
 		add_part(a, parts, &p);
 	}
-	return n_all > 0;
+	return any;
 }
 
 /* True if a part in the list is the pod's. */
@@ -723,13 +724,14 @@ static bool is_divided(const struct gpuq_val *parts)
 /* Return a device, of which so much is taken; add what is free of it to *free_milli. */
 static struct gpuq_val *view_device(struct gpuq_arena *a, const struct model *m,
 				    const struct node *n, uint32_t at,
-				    const struct census_slot *slot, int64_t *free_milli)
+				    const struct claimed *claimed, const struct census_slot *slot,
+				    int64_t *free_milli)
 {
 	const int64_t taken = slot->taken_milli;
 	const struct device *d = &n->devices[at];
 	struct gpuq_val *v = gpuq_map(a), *jobs = gpuq_list(a), *pods = gpuq_list(a),
 			*parts = gpuq_list(a);
-	const bool cut = add_instances(a, m, n, at, parts);
+	const bool cut = add_instances(a, claimed, at, parts);
 	const struct in_use own = add_tenants(a, n, at, jobs, pods, parts);
 	const bool rides = add_riders(a, m, n, at, jobs, pods);
 	/* Nothing can start there, whatever is not in use. */
@@ -796,6 +798,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
 	const struct cards cards = cards_of(n);
 	const char *refuses = node_short(a, n, now_us);
+	struct claimed claimed;
 	int64_t free_milli = 0, cpu_milli, memory_bytes, slots_left;
 	char cut[400] = "";
 
@@ -803,8 +806,9 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	if (!slots || !v)
 		return NULL;
 	census_slots(n, now_us, slots);
+	claimed.n = claim_part_list(m, n, a, &claimed.items);
 	for (uint32_t i = 0; i < n->n_devices; i++)
-		gpuq_add(a, list, view_device(a, m, n, i, &slots[i], &free_milli));
+		gpuq_add(a, list, view_device(a, m, n, i, &claimed, &slots[i], &free_milli));
 	if (!add_cut_cards(a, n, &cards, now_us, list))
 		return NULL;
 	gpuq_put(a, v, "name", gpuq_str(a, n->name));

@@ -255,13 +255,10 @@ void lock_left(struct asks *a, const char *node, const char *text)
 {
 	const char *owner = strchr(text, ',');
 	const char *pod = owner ? strchr(owner + 1, ',') : NULL;
-	const size_t n = strlen(a->cluster_id);
 	char namespace_[254];
 
-	if (!pod || n == 0 || (size_t)(pod - owner) > sizeof(namespace_))
-		return;
-	if (strncmp(pod + 1, "gpuq-", 5) != 0 || strncmp(pod + 6, a->cluster_id, n) != 0 ||
-	    pod[6 + n] != '-' || is_wanted(a, node, owner + 1, NULL))
+	if (!pod || (size_t)(pod - owner) > sizeof(namespace_) ||
+	    !kube_is_own_name(pod + 1, a->cluster_id) || is_wanted(a, node, owner + 1, NULL))
 		return;
 	snprintf(namespace_, sizeof(namespace_), "%.*s", (int)(pod - owner - 1), owner + 1);
 	lock_release(lock_assume(a, node, namespace_, pod + 1), true);

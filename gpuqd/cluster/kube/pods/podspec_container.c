@@ -471,20 +471,22 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 }
 
 /* A LimitRange gives its default to a container that names neither a request nor a limit. */
+static void name_none(const struct gpuq_strlist *none, json_t *container)
+{
+	json_t *res = podspec_object(container, "resources");
+
+	for (size_t i = 0; i < none->n; i++)
+		if (!json_object_get(json_object_get(res, "limits"), none->items[i]) &&
+		    !json_object_get(json_object_get(res, "requests"), none->items[i]))
+			set_both(res, none->items[i], "0");
+}
+
 void podspec_none(const struct pod_order *o, json_t *spec)
 {
 	static const char *const lists[] = { "containers", "initContainers" };
 	size_t i;
 	json_t *c;
 
-	for (size_t k = 0; k < 2; k++)
-		json_array_foreach(json_object_get(spec, lists[k]), i, c) for (size_t n = 0;
-									       n < o->none.n; n++)
-		{
-			json_t *res = podspec_object(c, "resources");
-
-			if (!json_object_get(json_object_get(res, "limits"), o->none.items[n]) &&
-			    !json_object_get(json_object_get(res, "requests"), o->none.items[n]))
-				set_both(res, o->none.items[n], "0");
-		}
+	for (size_t k = 0; o->none.n && k < 2; k++)
+		json_array_foreach(json_object_get(spec, lists[k]), i, c) name_none(&o->none, c);
 }

@@ -15,6 +15,15 @@
 
 #define ARENA_MAX (8u << 20)
 
+bool kube_is_own_name(const char *name, const char *cluster_id)
+{
+	static const char prefix[] = "gpuq-";
+	const size_t n = strlen(cluster_id), at = sizeof(prefix) - 1;
+
+	return n > 0 && strncmp(name, prefix, at) == 0 && strncmp(name + at, cluster_id, n) == 0 &&
+	       name[at + n] == '-';
+}
+
 const char *kube_str(const json_t *obj, const char *key)
 {
 	const char *s = json_string_value(json_object_get(obj, key));

@@ -79,6 +79,8 @@ void kube_object_done(struct kube_object *o);
 
 /* Parts of the two, for their own files and for tests. */
 const char *kube_str(const json_t *obj, const char *key); /* "" when absent */
+/* True if that is a name which this gpuqd gives its pods: others can edit a label away, but no name. */
+bool kube_is_own_name(const char *name, const char *cluster_id);
 json_t *kube_path(const json_t *obj, const char *a, const char *b); /* NULL when absent */
 bool kube_waits_for_us(const json_t *pod); /* behind gpuqd's gate, and no other */
 int64_t kube_time_us(const char *rfc3339); /* 0 when absent or wrong */

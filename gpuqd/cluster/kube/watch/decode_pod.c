@@ -344,22 +344,15 @@ static enum pod_phase phase_of(const char *word)
 	return POD_PENDING;
 }
 
-/* Ours: it carries a token and belongs to this gpuqd. The label can be edited away
- * by others, the name cannot. */
+/* Ours: it carries a token and belongs to this gpuqd. */
 static const char *our_token(const json_t *meta, const char *name, const char *cluster_id)
 {
 	const char *token = kube_str(json_object_get(meta, "annotations"), KUBE_A_TOKEN);
 	const char *label = kube_str(json_object_get(meta, "labels"), KUBE_L_CLUSTER);
-	size_t n = strlen(cluster_id);
 
-	if (!*token || n == 0)
+	if (!*token || !*cluster_id)
 		return "";
-	if (strcmp(label, cluster_id) == 0)
-		return token;
-	if (strncmp(name, "gpuq-", 5) == 0 && strncmp(name + 5, cluster_id, n) == 0 &&
-	    name[5 + n] == '-')
-		return token;
-	return "";
+	return strcmp(label, cluster_id) == 0 || kube_is_own_name(name, cluster_id) ? token : "";
 }
 
 /* The annotations of an object as a map, and the labels by which pods of KAI and KubeShare tell their devices. */

@@ -13,6 +13,7 @@
 #include "gpuqd/snapshot/choices/snapshot_choices.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/state/asks/ask_near.h"
+#include "gpuqd/util/amount.h"
 #include "gpuqd/util/require.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/spec/resource.h"
@@ -240,7 +241,7 @@ struct piece {
 static struct piece piece_of(const struct gpuq_group *g)
 {
 	const int64_t part = g->gpus_milli % SNAP_MILLI;
-	const int64_t cores = g->gpu_cores < 100 ? g->gpu_cores * (SNAP_MILLI / 100) : SNAP_MILLI;
+	const int64_t cores = amount_percent(g->gpu_cores);
 
 	if (!backend_shares(g))
 		return (struct piece){ 0 };

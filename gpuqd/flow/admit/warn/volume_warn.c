@@ -14,9 +14,8 @@ void volume_warn(const struct model *m, const struct queue *q, const struct gpuq
 					       g->volumes[k].claim))
 				gpuq_buf_printf(warnings,
 						"volume claim %s is ReadWriteOncePod: one pod at a "
-						"time can "
-						"be using it, and the job has %" PRId64
-						"; it stays pending\n",
+						"time can be using it, and the job has "
+						"%" PRId64 "; it stays pending\n",
 						g->volumes[k].claim, g->pods_max);
 	}
 }
