@@ -37,3 +37,15 @@ pod() {
 	 spec: {containers: [{name: c, image: test, command: [a], resources: {limits: {$2}}}]}}
 	END
 }
+
+# theirs NAME NODE 'LIMITS': a pod that gpuqd did not make
+theirs() {
+	api POST /namespaces/default/pods "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"$1\", \"annotations\": {\"gpuq.test/hang\": \"true\"}},
+		\"spec\": {\"nodeName\": \"$2\", \"containers\": [{\"name\": \"c\", \"image\": \"test\", \"resources\": {\"limits\": {$3}}}]}}" >/dev/null
+}
+
+# offers_hami NODE: a T4 that HAMi splits in ten
+offers_hami() {
+	hami_card="{\\\"id\\\":\\\"GPU-a\\\",\\\"index\\\":0,\\\"count\\\":10,\\\"devmem\\\":15360,\\\"devcore\\\":100,\\\"type\\\":\\\"NVIDIA-T4\\\",\\\"numa\\\":0,\\\"health\\\":true}" &&
+	offers "$1" "\"nvidia.com/gpu\": \"10\"" && api PATCH "/nodes/$1" "{\"metadata\": {\"annotations\": {\"hami.io/node-nvidia-register\": \"[$hami_card]\"}}}" >/dev/null
+}

@@ -4,12 +4,6 @@ test_description='instances of the single strategy that pods of others have are 
 . "$test_source/tests/sharness/fake.sh"
 . "$test_source/tests/sharness/fake-devices.sh"
 
-# theirs NAME NODE 'LIMITS': a pod that gpuqd did not make
-theirs() {
-	api POST /namespaces/default/pods "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"$1\", \"annotations\": {\"gpuq.test/hang\": \"true\"}},
-		\"spec\": {\"nodeName\": \"$2\", \"containers\": [{\"name\": \"c\", \"image\": \"test\", \"resources\": {\"limits\": {$3}}}]}}" >/dev/null
-}
-
 test_expect_success 'two cards in fourteen instances, of which others have five' '
 	start_fake --nodes 2 --gpus 4 &&
 	offers node-0000 "\"nvidia.com/gpu\": \"14\"" "\"nvidia.com/mig.strategy\": \"single\", \"nvidia.com/gpu.product\": \"NVIDIA-A100-SXM4-40GB-MIG-1g.5gb\",

@@ -7,12 +7,6 @@ test_description='what nodes offer in instances, replicas and parts: after a res
 single="\"nvidia.com/mig.strategy\": \"single\", \"nvidia.com/gpu.product\": \"NVIDIA-A100-SXM4-40GB-MIG-1g.5gb\", \"nvidia.com/gpu.memory\": \"4864\", \"nvidia.com/gpu.count\": \"7\""
 cores="[{\"id\":\"GPU-d0\",\"index\":0,\"count\":10,\"devmem\":40960,\"devcore\":100,\"type\":\"NVIDIA A100\",\"numa\":0,\"health\":true},{\"id\":\"GPU-d1\",\"index\":1,\"count\":10,\"devmem\":40960,\"devcore\":100,\"type\":\"NVIDIA A100\",\"numa\":1,\"health\":true}]"
 
-# theirs NAME NODE 'LIMITS': a pod that gpuqd did not make
-theirs() {
-	api POST /namespaces/default/pods "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"$1\", \"annotations\": {\"gpuq.test/hang\": \"true\"}},
-		\"spec\": {\"nodeName\": \"$2\", \"containers\": [{\"name\": \"c\", \"image\": \"test\", \"resources\": {\"limits\": {$3}}}]}}" >/dev/null
-}
-
 # sums: what the nodes, the queue and the cluster are said to have, without what changes by time alone
 sums() {
 	{ gpuq nodes --json && gpuq queues --json && gpuq status --json; } | /usr/bin/python3 -c '

@@ -6,12 +6,6 @@ test_description='MIG instances that are offered in replicas: one instance is on
 
 mixed="\"nvidia.com/mig.strategy\": \"mixed\", \"nvidia.com/mig-1g.10gb.sharing-strategy\": \"time-slicing\""
 
-# theirs NAME NODE 'LIMITS': a pod that gpuqd did not make
-theirs() {
-	api POST /namespaces/default/pods "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"$1\", \"annotations\": {\"gpuq.test/hang\": \"true\"}},
-		\"spec\": {\"nodeName\": \"$2\", \"containers\": [{\"name\": \"c\", \"image\": \"test\", \"resources\": {\"limits\": {$3}}}]}}" >/dev/null
-}
-
 # refused KEYS TEXT
 refused() {
 	echo "{name: x, command: [a], image: i, $1}" >bad.yaml && exits 1 gpuq submit --dry-run bad.yaml && says err "$2"

@@ -37,8 +37,7 @@ again() {
 
 test_expect_success 'nodes of three systems' '
 	start_fake --nodes 3 --gpus 0 &&
-	card="{\\\"id\\\":\\\"GPU-a\\\",\\\"index\\\":0,\\\"count\\\":10,\\\"devmem\\\":15360,\\\"devcore\\\":100,\\\"type\\\":\\\"NVIDIA-T4\\\",\\\"numa\\\":0,\\\"health\\\":true}" &&
-	offers node-0000 "\"nvidia.com/gpu\": \"10\"" && api PATCH /nodes/node-0000 "{\"metadata\": {\"annotations\": {\"hami.io/node-nvidia-register\": \"[$card]\"}}}" >/dev/null &&
+	offers_hami node-0000 &&
 	offers node-0001 "\"aliyun.com/gpu-mem\": \"60\", \"aliyun.com/gpu-count\": \"4\"" &&
 	offers node-0002 "\"tencent.com/vcuda-core\": \"400\", \"tencent.com/vcuda-memory\": \"254\"" &&
 	echo "{version: 1, pools: [{name: h, sharing: hami, selector: {kubernetes.io/hostname: node-0000}}]}" >site.yaml && echo "turn_timeout: 1s" >gpuqd.yaml &&

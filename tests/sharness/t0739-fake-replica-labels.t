@@ -4,12 +4,6 @@ test_description='amounts, labels and inventory that contradict one another; whi
 . "$test_source/tests/sharness/fake.sh"
 . "$test_source/tests/sharness/fake-devices.sh"
 
-# theirs NAME NODE 'LIMITS': a pod that gpuqd did not make
-theirs() {
-	api POST /namespaces/default/pods "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"$1\", \"annotations\": {\"gpuq.test/hang\": \"true\"}},
-		\"spec\": {\"nodeName\": \"$2\", \"containers\": [{\"name\": \"c\", \"image\": \"test\", \"resources\": {\"limits\": {$3}}}]}}" >/dev/null
-}
-
 # inventory ROWS
 inventory() {
 	echo "{version: 1, inventory: [$1]}" >site.yaml && gpuq apply -f site.yaml >/dev/null

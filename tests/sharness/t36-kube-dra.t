@@ -2,6 +2,7 @@
 test_description='real control plane: devices of ResourceSlices, and claims that gpuqd allocates'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/dra.sh"
 
 # Slices are written by the test, as a driver on the nodes that kwok plays would; nothing prepares the devices.
 cluster_for_gpuqd --with "$test_source/etc/kubernetes/optional/dra.yaml" --nodes 2 --gpus 0
@@ -17,15 +18,6 @@ devices = [{"name": f"gpu-{i}", "attributes": {"type": text("gpu"), "uuid": text
 print(json.dumps({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": name}, "spec": {
     "driver": "gpu.nvidia.com", "nodeName": node, "devices": devices,
     "pool": {"name": node, "generation": int(generation), "resourceSliceCount": int(slices)}}}))' "$@" | kube apply -f - >/dev/null
-}
-
-class() {
-	kube apply -f - >/dev/null <<-END
-	apiVersion: resource.k8s.io/v1
-	kind: DeviceClass
-	metadata: {name: $1}
-	spec: {selectors: [{cel: {expression: "$2"}}]${3-}}
-	END
 }
 
 # says_of JOB TEXT: the words of the cluster behind its reason

@@ -2,6 +2,7 @@
 test_description='real control plane: of alternatives of claims the first that can be had, and what is charged for it'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/dra.sh"
 
 # The test is the driver of the nodes that kwok plays, and the allocator of others.
 cluster_for_gpuqd --with "$test_source/etc/kubernetes/optional/dra.yaml" --nodes 2 --gpus 0
@@ -16,16 +17,6 @@ devices = [{"name": f"gpu-{i}", "attributes": {"type": text("gpu"), "productName
            for i, p in enumerate(products)]
 print(json.dumps({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": node}, "spec": {"driver": "gpu.nvidia.com",
     "nodeName": node, "devices": devices, "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}}}))' "$@" | kube apply -f - >/dev/null
-}
-
-# class NAME EXPRESSION
-class() {
-	kube apply -f - >/dev/null <<-END
-	apiVersion: resource.k8s.io/v1
-	kind: DeviceClass
-	metadata: {name: $1}
-	spec: {selectors: [{cel: {expression: "$2"}}]}
-	END
 }
 
 # made KIND NAME A B: with A h100 or else B a100

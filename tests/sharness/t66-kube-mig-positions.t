@@ -2,6 +2,7 @@
 test_description='real control plane: MIG instances have positions on their card, as ResourceSlices tell them'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/dra.sh"
 
 cluster_for_gpuqd --with "$test_source/etc/kubernetes/optional/dra.yaml" --nodes 1 --gpus 0
 
@@ -20,16 +21,6 @@ print(json.dumps(slice("counters", {"sharedCounters": [{"name": "gpu-0", "counte
 print("---")
 print(json.dumps(slice("instances", {"devices": [instance("1g.5gb", 19, at, 1) for at in range(7)] + [instance("3g.20gb", 9, at, 4) for at in (0, 4)]})))' "$1" |
 		kube apply -f - >/dev/null
-}
-
-# class NAME EXPRESSION
-class() {
-	kube apply -f - >/dev/null <<-END
-	apiVersion: resource.k8s.io/v1
-	kind: DeviceClass
-	metadata: {name: $1}
-	spec: {selectors: [{cel: {expression: "$2"}}]}
-	END
 }
 
 # instance CLASS [SELECTOR]: a job of one, until it is cancelled

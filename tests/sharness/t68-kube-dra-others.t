@@ -2,6 +2,7 @@
 test_description='real control plane: devices of claims that others allocate, extended resources of classes, flavors by class'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/dra.sh"
 
 # The test is the driver of the nodes that kwok plays, and the allocator of others: it writes what kube-scheduler would.
 cluster_for_gpuqd --with "$test_source/etc/kubernetes/optional/dra.yaml" --nodes 2 --gpus 0
@@ -16,16 +17,6 @@ devices = [{"name": f"gpu-{i}", "attributes": {"type": text("gpu"), "productName
            for i in range(int(n))]
 print(json.dumps({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": node}, "spec": {"driver": "gpu.nvidia.com",
     "nodeName": node, "devices": devices, "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}}}))' "$@" | kube apply -f - >/dev/null
-}
-
-# class NAME EXPRESSION [RESOURCE]
-class() {
-	kube apply -f - >/dev/null <<-END
-	apiVersion: resource.k8s.io/v1
-	kind: DeviceClass
-	metadata: {name: $1}
-	spec: {selectors: [{cel: {expression: "$2"}}]${3:+, extendedResourceName: $3}}
-	END
 }
 
 # allocated NAME DEVICES [admin] [RESOURCE]: a claim of others, of these devices of node1, for the pod NAME of others, in the order of
@@ -92,7 +83,7 @@ test_expect_success 'the devices of a claim of others are taken, in nodes and fo
 	kube create namespaces - >/dev/null <<-END &&
 	{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "others", "labels": {"resource.kubernetes.io/admin-access": "true"}}}
 	END
-	class gpu.nvidia.com "$nvidia" nvidia.com/gpu && slice node1 4 "NVIDIA A100" && slice node2 2 "NVIDIA H100" && start_kube_gpuqd && wait_for 60 node_frees node1 4 &&
+	class gpu.nvidia.com "$nvidia" "extendedResourceName: nvidia.com/gpu" && slice node1 4 "NVIDIA A100" && slice node2 2 "NVIDIA H100" && start_kube_gpuqd && wait_for 60 node_frees node1 4 &&
 	allocated two "gpu-0 gpu-2" && wait_for 60 node_frees node1 2 && device_is node1 0 foreign && device_is node1 1 free && device_is node1 2 foreign &&
 	id=$(fake_job "claims: [{name: g, class: gpu.nvidia.com, count: 2}]\nnodes: [node1]\n$(fate hang=true)") && job_becomes "$id" RUNNING 120 &&
 	test "$(results_of "$(pods_of "$id")-g")" = "node1/gpu-1 node1/gpu-3" && device_is node1 1 allocated && device_is node1 0 foreign && node_frees node1 0 &&

@@ -2,6 +2,7 @@
 test_description='real control plane: pods that share one ResourceClaim have one card, which is counted and charged once'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/dra.sh"
 
 # The test is the driver of the nodes that kwok plays; nothing prepares the devices.
 cluster_for_gpuqd --with "$test_source/etc/kubernetes/optional/dra.yaml" --nodes 2 --gpus 0
@@ -14,15 +15,6 @@ node, n = sys.argv[1:]
 devices = [{"name": f"gpu-{i}", "attributes": {"type": {"string": "gpu"}, "productName": {"string": "NVIDIA A100"}}} for i in range(int(n))]
 print(json.dumps({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": node}, "spec": {"driver": "gpu.nvidia.com",
     "nodeName": node, "devices": devices, "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}}}))' "$@" | kube apply -f - >/dev/null
-}
-
-class() {
-	kube apply -f - >/dev/null <<-END
-	apiVersion: resource.k8s.io/v1
-	kind: DeviceClass
-	metadata: {name: gpu.nvidia.com}
-	spec: {selectors: [{cel: {expression: "device.driver == 'gpu.nvidia.com'"}}]}
-	END
 }
 
 # named NAME: a claim of one device that somebody made
@@ -75,7 +67,7 @@ fair_share() {
 }
 
 test_expect_success 'two jobs with one claim have one card; the other card is free, and a job of it runs' '
-	class && slice node1 2 && named mine && start_kube_gpuqd && wait_for 60 node_frees node1 2 &&
+	class gpu.nvidia.com "device.driver == \x27gpu.nvidia.com\x27" && slice node1 2 && named mine && start_kube_gpuqd && wait_for 60 node_frees node1 2 &&
 	one=$(mine) && job_becomes "$one" RUNNING 120 && job_is "$one" isolation exclusive &&
 	two=$(mine) && job_becomes "$two" RUNNING 120 && wait_for 60 consumers 2 &&
 	job_is "$one" gpus 1 && job_is "$two" gpus 0 && node_frees node1 1 && allocated 1 &&

@@ -2,6 +2,7 @@
 test_description='real control plane: GPUs of a device plugin and network cards by claims in one pod'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/dra.sh"
 
 # The test is the driver of the network cards of nodes that kwok plays.
 cluster_for_gpuqd --with "$test_source/etc/kubernetes/optional/dra.yaml" --nodes 2 --gpus 4
@@ -13,15 +14,6 @@ import json, sys
 node, n, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 print(json.dumps({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"{node}-{kind}"}, "spec": {"driver": f"{kind}.example.com",
     "nodeName": node, "devices": [{"name": f"{kind}-{i}"} for i in range(n)], "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}}}))' "$1" "$2" "${3-nic}" | kube apply -f - >/dev/null
-}
-
-class() { # NAME DRIVER
-	kube apply -f - >/dev/null <<-END
-	apiVersion: resource.k8s.io/v1
-	kind: DeviceClass
-	metadata: {name: $1}
-	spec: {selectors: [{cel: {expression: "device.driver == '$2'"}}]}
-	END
 }
 
 nic="claims: [{name: nic, class: nic.example.com}]"
@@ -61,7 +53,7 @@ refused() {
 }
 
 test_expect_success 'a GPU of the plugin and a card by a claim: on the node that has both, bound when the claim is allocated' '
-	class nic.example.com nic.example.com && cards node1 2 && start_kube_gpuqd && wait_for 60 node_frees node1 4 && wait_for 60 node_frees node2 4 &&
+	class nic.example.com "device.driver == \x27nic.example.com\x27" && cards node1 2 && start_kube_gpuqd && wait_for 60 node_frees node1 4 && wait_for 60 node_frees node2 4 &&
 	one=$(both 1) && job_becomes "$one" RUNNING 120 && job_is "$one" pods.0.node node1 && job_is "$one" gpus 1 && job_is "$one" attempt 0 && test "$(card_of "$one")" = node1/nic-0 &&
 	container "$one" resources.limits >limits.out && grep -q "nvidia.com/gpu.: *.1.}" limits.out && test "$(container "$one" resources.claims.0.name)" = nic && container "$one" env >env.out && ! grep -q void env.out &&
 	test "$(kube get "gpuq-jobs/pods/$(pods_of "$one")" spec.schedulerName)" = gpuq && node_frees node1 3
@@ -109,7 +101,7 @@ test_expect_success 'doctor names the nodes where slices are not used beside a d
 '
 
 test_expect_success 'claims of devices that quotas count do not stand beside others; nor what is not there' '
-	class gpu.example.com gpu.example.com && refused "the devices of claims are counted, 1 of each pod" "gpus: 2\nclaims: [{name: g, class: gpu.example.com}]" &&
+	class gpu.example.com "device.driver == \x27gpu.example.com\x27" && refused "the devices of claims are counted, 1 of each pod" "gpus: 2\nclaims: [{name: g, class: gpu.example.com}]" &&
 	refused "ResourceClaimTemplate missing does not exist: beside devices of a plugin" "gpus: 1\nclaims: [{name: g, template: missing}]" &&
 	echo "{version: 1, flavors: [{name: card, device_class: nic.example.com}], pools: [{name: n, flavor: card, selector: {none: none}}]}" >site.yaml && gpuq apply -f site.yaml &&
 	refused "the devices of claims are counted, 1 of each pod" "gpus: 2\n$nic"

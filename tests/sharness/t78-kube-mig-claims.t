@@ -2,6 +2,7 @@
 test_description='real control plane: MIG instances that claims have, each charged its part of the card'
 . "$(dirname "$0")/lib.sh"
 . "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/dra.sh"
 . "$test_source/tests/sharness/plugins.sh"
 
 # The test is the driver of the cards of nodes that kwok plays; nothing prepares them.
@@ -45,15 +46,6 @@ for c in range(cards):
     devices += [device(f"gpu-{c}-mig-3g-{i}", c, 3, range(i, i + 4), profile="3g.40gb", **mig) for i in (0, 4)]
 slice(node + "-counters", {"sharedCounters": [{"name": f"gpu-{c}", "counters": counters(7, range(8))} for c in range(cards)]})
 slice(node, {"devices": devices})' "$@" | kube apply -f - >/dev/null
-}
-
-class() { # NAME EXPRESSION
-	kube apply -f - >/dev/null <<-END
-	apiVersion: resource.k8s.io/v1
-	kind: DeviceClass
-	metadata: {name: $1}
-	spec: {selectors: [{cel: {expression: "$2"}}]}
-	END
 }
 
 # instance PROFILE NODE [LINES]: a job of one, until it is cancelled
